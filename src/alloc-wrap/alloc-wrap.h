@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allocation wrappers: the malloc family, operator new and delete, mmap and shm, forwarded to the program's own
+ * allocator and reported upwards. This folder knows no object map, no call tree and no arena: it hands events to the
+ * sink it was given, and works without one (plain forwarding), so that it can be tested alone. */
+#ifndef LOCUS_ALLOC_WRAP_H
+#define LOCUS_ALLOC_WRAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum alloc_kind { ALLOC_HEAP = 0, ALLOC_MMAP = 1, ALLOC_FILE = 2, ALLOC_SHM = 3, ALLOC_BRK = 4 };
+
+/* Why an allocation was not reported; counted. */
+enum alloc_skip { ALLOC_SKIP_SMALL = 0, ALLOC_SKIP_NESTED, ALLOC_SKIP_EARLY, ALLOC_SKIP_REENTERED, ALLOC_SKIPS };
+
+/* Where the wrapper was called from: state of the caller's frame right after the wrapper's return. */
+struct alloc_site {
+    uintptr_t pc; /* return address of the wrapper */
+    uintptr_t sp; /* stack pointer in the caller after the return (CFA of the wrapper) */
+    uintptr_t fp; /* caller's rbp */
+};
+
+/* Receiver of the events. All functions run in the calling thread, inside the program's allocation call, with errno
+ * free to change (the wrapper restores it). They must not allocate with malloc and must not print.  ctx: hook */
+struct alloc_sink {
+    /* Recording is possible on this thread now (false: child of raw clone, profiler not started, own code). */
+    bool (*ready)(void);
+    /* A block [p, p + n_bytes) now exists; called after the real allocation returned. weight: the number of blocks it
+     * stands for (1, or the inverse sampling probability below the threshold). */
+    void (*alloc)(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site);
+    /* True when p may be the start of a recorded block: no lock, a few loads; false positives allowed. */
+    bool (*maybe_recorded)(const void *p);
+    /* The block that starts at p is about to be freed; called before the real free.  kind: what the caller frees. */
+    void (*release)(enum alloc_kind kind, void *p);
+    /* realloc of p is about to be tried: flag the record as uncertain but keep it; then exactly one of
+     * resize_done(old, new, n) (success; new may equal old) or resize_failed(old) follows. Returns false when p was
+     * not recorded. */
+    bool (*resize_begin)(void *p);
+    void (*resize_done)(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site);
+    void (*resize_failed)(void *old_p);
+    /* Address range [p, p + n_bytes) was unmapped or replaced (munmap, MAP_FIXED, mremap's old range): splits or
+     * shortens the mappings it touches. */
+    void (*unmapped)(void *p, size_t n_bytes);
+    /* The thread enters (true) or leaves (false) the real allocator, so that samples in between can be parked. */
+    void (*inside)(bool entering);
+    /* A file mapping: fd as given to mmap, for its name. Called instead of alloc for ALLOC_FILE. */
+    void (*mapped_file)(void *p, size_t n_bytes, int fd, const struct alloc_site *site);
+    /* An allocation was not reported. */
+    void (*skipped)(enum alloc_skip reason);
+};
+
+/* Connects the wrappers to a sink (NULL disconnects). min_bytes: blocks of at least this size are reported;
+ * sample_bytes: below it, Poisson sampling with this mean distance in bytes, 0 = off. The sink must stay valid.
+ * ctx: ordinary, once at start. */
+void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint64_t sample_bytes);
+
+/* Finds the real functions and prepares the bootstrap arena; idempotent, called by the first wrapper used.
+ * ctx: hook */
+void alloc_wrap_init(void);
+
+/* Who owns malloc, free, operator new and operator delete in this process when it is not this library: fills
+ * owner[4][256] with the path of the other object, or an empty string where the calls do come here.  ctx: ordinary */
+void alloc_wrap_owners(char owner[4][256]);
+
+/* The real functions, for our own ordinary code in the program.  ctx: hook */
+void *alloc_wrap_real_mmap(void *address, size_t len_bytes, int prot, int flags, int fd, int64_t offset);
+
+/* Marks the calling thread as inside the profiler (calls nest): its allocations are forwarded and not reported. */
+void alloc_wrap_guard_enter(void);
+void alloc_wrap_guard_leave(void);
+
+#endif

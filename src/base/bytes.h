@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Big-endian integers and doubles in byte buffers, as HPCToolkit's files hold them.
+ * Inline, no state: usable in any context, signal handlers included. */
+#ifndef LOCUS_BASE_BYTES_H
+#define LOCUS_BASE_BYTES_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* Reads an unsigned big-endian integer of n_bytes (1-8) at p. */
+static inline uint64_t bytes_get_be(const void *p, unsigned n_bytes)
+{
+    const unsigned char *b = p;
+    uint64_t value = 0;
+    for (unsigned i = 0; i < n_bytes; i++)
+        value = value << 8 | b[i];
+    return value;
+}
+
+/* Writes the low n_bytes (1-8) of value at p, big-endian. */
+static inline void bytes_put_be(void *p, uint64_t value, unsigned n_bytes)
+{
+    unsigned char *b = p;
+    for (unsigned i = n_bytes; i-- > 0; value >>= 8)
+        b[i] = (unsigned char)value;
+}
+
+/* The IEEE 754 double whose bit pattern is bits, and back. */
+static inline double bytes_double_of(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint64_t bytes_bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+#endif

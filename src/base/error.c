@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors of the libraries: see error.h. */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+int error_set(struct error *err, int code, const char *format, ...)
+{
+    int saved_errno = errno;
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        err->code = code;
+        (void)vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    errno = saved_errno;
+    return code;
+}
+
+const char *error_code_text(int code)
+{
+    static const char *const texts[] = {
+        "no error",     "input/output error", "format error", "out of memory",
+        "out of range", "usage error",        "unsupported",  "not found",
+    };
+    int index = -code;
+    if (index < 0 || index >= (int)(sizeof texts / sizeof texts[0]))
+        return "unknown error";
+    return texts[index];
+}

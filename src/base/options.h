@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Command-line options as a table: parsing, --help, the man page and the shell completion come from the same rows.
+ * A tool declares one `static const struct option_row []` and one struct option_spec. */
+#ifndef LOCUS_BASE_OPTIONS_H
+#define LOCUS_BASE_OPTIONS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/* One option. names: all spellings with their dashes, separated by blanks ("-o --output"); multi-letter single-dash
+ * names such as "-ds" are allowed. arg: name of the argument in help texts, NULL for a flag.
+ * help: one or more sentences; lines are wrapped by the printer. A row whose names is NULL ends the table. */
+struct option_row {
+    int id; /* > 0, the tool's own enum */
+    const char *names;
+    const char *arg;
+    const char *help;
+};
+
+/* A tool's command line. Paragraphs of description, examples and exit status are plain text, separated by blank
+ * lines. stop_at_operand: the first operand ends the options (a launcher); otherwise they may be mixed. */
+struct option_spec {
+    const char *tool;        /* "hpcrun" */
+    const char *summary;     /* one line, without the name: goes into NAME of the man page */
+    const char *synopsis;    /* "[options] [--] COMMAND [ARG...]"; several lines allowed */
+    const char *description; /* paragraphs */
+    const struct option_row *rows;
+    const char *examples; /* indented command lines with a sentence each, may be NULL */
+    const char *environment; /* "NAME  sentence" lines, may be NULL */
+    const char *exit_status; /* sentences */
+    const char *see_also;    /* "hpcprof(1), hpcquery(1)" */
+    int stop_at_operand;
+};
+
+/* Progress of one parse; initialise with {0}. After OPTIONS_END the operands are argv[index..argc-1] (when options
+ * and operands are mixed they have been moved to the end of argv, order kept). */
+struct option_scan {
+    int index;
+    const char *value; /* the argument of the option just returned, borrowed from argv; NULL for a flag */
+    int n_operands;
+};
+
+enum { OPTIONS_END = 0, OPTIONS_BAD = -1 };
+
+/* Returns the id of the next option, OPTIONS_END, or OPTIONS_BAD with *err filled (unknown option with the nearest
+ * known name, missing argument). Accepts "-o X", "-oX" only for one-letter names, "--output X" and "--output=X";
+ * "--" ends the options. argv[0] is the tool's name. */
+int options_next(const struct option_spec *spec, struct option_scan *scan, int argc, char **argv, struct error *err);
+
+/* Prints the --help text: synopsis, description, options, examples, environment, exit status. */
+void options_print_help(const struct option_spec *spec, FILE *out);
+
+/* Prints the man page in mdoc-free man(7) macros; version goes into the footer. */
+void options_print_man(const struct option_spec *spec, const char *version, FILE *out);
+
+#endif

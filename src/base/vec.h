@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Growing arrays, byte strings and interned strings for ordinary code (never in the profiled program). */
+#ifndef LOCUS_BASE_VEC_H
+#define LOCUS_BASE_VEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Makes room for n_needed elements of elem_bytes each in the malloc'ed array *items (NULL allowed) whose
+ * capacity in elements is *capacity. Grows by doubling; new elements are zeroed. Returns false when out of memory,
+ * leaving both untouched. The caller frees *items. */
+bool vec_reserve(void *items, size_t *capacity, size_t n_needed, size_t elem_bytes);
+
+/* A growing byte buffer; all zero is empty. data is NUL-terminated beyond len_bytes whenever data is non-NULL. */
+struct buf {
+    char *data;
+    size_t len_bytes;
+    size_t capacity;
+    bool failed; /* an append ran out of memory: everything after it was ignored */
+};
+
+/* Appends bytes; sets failed when out of memory. */
+void buf_append(struct buf *buf, const void *bytes, size_t len_bytes);
+
+/* Appends a printf-formatted text. */
+void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Frees the data and makes the buffer empty. */
+void buf_fini(struct buf *buf);
+
+/* Interns strings: equal strings get equal ids 0, 1, 2, ... in order of first use. All zero is empty. */
+struct strtab {
+    char **strings; /* [n_strings], each malloc'ed, owned by the table */
+    size_t n_strings;
+    size_t capacity;
+    uint32_t *slots; /* [n_slots] open addressing, id + 1, 0 empty */
+    size_t n_slots;
+};
+
+/* The id of text, added when new; -1 when out of memory. */
+int64_t strtab_intern(struct strtab *table, const char *text);
+
+/* The id of text, -1 when it is not in the table. */
+int64_t strtab_find(const struct strtab *table, const char *text);
+
+/* Frees all strings and makes the table empty. */
+void strtab_fini(struct strtab *table);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arena: what the runtime records while the program runs, and what the companion reads, live or after the end.
+ *
+ * One memfd per process, mapped whole by the program and by the companion. It is position-independent: records name
+ * each other by references, a reference being the record's byte offset divided by ARENA_UNIT (0 = none). Space is
+ * handed out in chunks; a chunk belongs to one thread and one kind of record, is filled first and published by a
+ * release-store of its used_bytes. Records inside the published length are complete, except for their counters and
+ * links, which are single words that change atomically. Native byte order: an arena never leaves its machine.
+ *
+ * Declarations only; nothing here allocates or locks, so every context may use it. */
+#ifndef LOCUS_FMT_ARENA_H
+#define LOCUS_FMT_ARENA_H
+
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "fmt/fate.h"
+
+#define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
+#define ARENA_VERSION 1
+#define ARENA_UNIT 8
+#define ARENA_CHUNK_BYTES 65536
+#define ARENA_EVENTS_MAX 16
+#define ARENA_REQUESTS 1024 /* power of two */
+#define ARENA_PATH_MAX 4096
+#define ARENA_PLACE_BUCKETS 256
+
+enum arena_kind {
+    ARENA_FREE = 0,
+    ARENA_THREADS,     /* struct arena_thread */
+    ARENA_NODES,       /* struct arena_node of the sample tree: only the owner's handler changes links */
+    ARENA_ALLOC_NODES, /* struct arena_node of the allocation tree: only the owner's malloc hooks change links */
+    ARENA_HITS,        /* struct arena_hit */
+    ARENA_PLACES,      /* struct arena_place */
+    ARENA_MODULES,     /* struct arena_module */
+    ARENA_STRINGS,     /* struct arena_string */
+    ARENA_TRACE,       /* struct arena_trace */
+    ARENA_KINDS
+};
+
+enum arena_state { ARENA_FRESH = 0, ARENA_RUNNING = 1, ARENA_ENDED = 2 };
+
+/* What a variable key names: bits 56-63 of the key. Bits 32-55 are "a", bits 0-31 are "b". */
+enum var_kind {
+    VAR_NONE = 0,    /* no address was found (see the hit's class) */
+    VAR_HEAP = 1,    /* b: reference of the allocation-tree node of its allocation path */
+    VAR_MMAP = 2,    /* b: as VAR_HEAP, path of the mmap/shmat/brk call */
+    VAR_STATIC = 3,  /* a: module id, b: index into the module table's symbols */
+    VAR_TLS = 4,     /* a: module id, b: index into the module table's TLS symbols */
+    VAR_STACK = 5,   /* own stack; a: (CFA - address) / 16, saturated at 2^24-1; b: sample-tree node of the frame */
+    VAR_STACK_OTHER = 6, /* another thread's stack; b: reference of its arena_thread */
+    VAR_FILE = 7,    /* file mapping; b: reference of an arena_string with the file's name */
+    VAR_UNKNOWN = 8, /* b: enum unknown_reason */
+    VAR_KINDS
+};
+
+enum unknown_reason {
+    UNKNOWN_NO_BLOCK = 0, /* no recorded block, module, stack or mapping holds the address */
+    UNKNOWN_FREED,        /* the block had been freed when its sample was resolved */
+    UNKNOWN_SMALL_BLOCK,  /* on the heap, in a block below the threshold */
+    UNKNOWN_OWN,          /* the profiler's own memory */
+    UNKNOWN_KERNEL,       /* kernel half of the address space */
+    UNKNOWN_NULL,         /* first page: a null pointer's neighbourhood */
+    UNKNOWN_VDSO,         /* vdso, vvar, vsyscall */
+    UNKNOWN_REASONS
+};
+
+/* How the address of a sample was found. */
+enum hit_class {
+    HIT_MEMORY = 0,      /* operand of the stalled instruction */
+    HIT_DEPENDENT = 1,   /* operand of the load that the stalled instruction waited for */
+    HIT_COMPUTE = 2,     /* no memory involved: no address */
+    HIT_LOST = 3,        /* memory instruction, address not recoverable: no address */
+    HIT_SYSCALL = 4,     /* after a system call: no address */
+    HIT_PLAIN = 5,       /* source without address */
+    HIT_KERNEL_ADDR = 6, /* address delivered by the kernel or the PMU */
+    HIT_CLASSES
+};
+
+/* hit.event of the two pseudo events on allocation-tree nodes. */
+#define HIT_EVENT_ALLOC 255 /* count: blocks recorded, weight: their bytes */
+#define HIT_EVENT_FREE 254  /* count: blocks freed, weight: their bytes */
+#define HIT_FLAG_INEXACT 1  /* right block, address within it uncertain (proxy) */
+
+static inline uint64_t var_key(enum var_kind kind, uint32_t a, uint32_t b)
+{
+    return (uint64_t)kind << 56 | (uint64_t)(a & 0xffffffu) << 32 | b;
+}
+static inline enum var_kind var_key_kind(uint64_t key)
+{
+    return (enum var_kind)(key >> 56);
+}
+static inline uint32_t var_key_a(uint64_t key)
+{
+    return (uint32_t)(key >> 32) & 0xffffffu;
+}
+static inline uint32_t var_key_b(uint64_t key)
+{
+    return (uint32_t)key;
+}
+
+/* Call-tree node. The key of a child is (ip, module); children of a node form a splay tree.
+ * ip: for the leaf the sampled pc, for callers the return address; absolute (subtract the module's bias). */
+struct arena_node {
+    uint64_t ip;
+    uint32_t parent; /* 0 only for a root */
+    uint32_t module; /* reference of an arena_module, 0 = none */
+    uint32_t child;  /* root of the splay tree of children */
+    uint32_t left, right;
+    uint32_t hits;   /* first arena_hit, 0 = none */
+    uint32_t flags;  /* NODE_* */
+    uint32_t trace_id; /* runtime: 0; free for the reader of a private copy */
+};
+#define NODE_ROOT 1u    /* the thread's root */
+#define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
+
+/* (call-tree node, event, class, variable) with its sums. count: samples (or faults, blocks); weight: in the unit of
+ * the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value). */
+struct arena_hit {
+    uint32_t next; /* next hit of the same node */
+    uint8_t event; /* index into arena_header.events, or HIT_EVENT_* */
+    uint8_t class; /* enum hit_class */
+    uint16_t flags; /* HIT_FLAG_* */
+    uint64_t var;
+    _Atomic uint64_t count;
+    _Atomic uint64_t weight;
+};
+
+/* Samples of one thread on one variable by CPU. Chained per thread in ARENA_PLACE_BUCKETS buckets. */
+struct arena_place {
+    uint32_t next;
+    uint16_t cpu;
+    uint8_t event;
+    uint8_t pad;
+    uint64_t var;
+    _Atomic uint64_t count;
+};
+
+/* Load module as it was mapped; ids are dense from 1 in order of publication. */
+struct arena_module {
+    uint32_t id;
+    uint32_t path;  /* reference of an arena_string: real path, "[vdso]" for the vdso */
+    uint64_t start, end; /* address range of the mapping */
+    uint64_t bias;  /* run-time address - ELF virtual address */
+    uint64_t table_id; /* modtab_header.id of its table, 0 = none */
+    _Atomic uint32_t sampled; /* 1 once a node refers to it */
+    uint32_t pad;
+};
+
+struct arena_string {
+    uint32_t len_bytes; /* without the NUL */
+    char text[];        /* NUL-terminated */
+};
+
+struct arena_trace {
+    uint64_t t_ns; /* CLOCK_REALTIME */
+    uint32_t node; /* sample-tree leaf */
+    uint32_t event;
+};
+
+/* A sampled event, filled by the companion from the launcher's plan before the program sees the arena. */
+struct arena_event {
+    char metric[64];      /* metric name in the profile, e.g. "EADDR (usec)" */
+    char description[192];
+    char name[64];        /* as the user wrote it, without @... */
+    uint32_t source;      /* enum source_id */
+    uint32_t flags;       /* EVENT_* */
+    double scale;         /* value in the profile = count * scale, or weight * scale with EVENT_WEIGHTED */
+    struct perf_event_attr attr; /* complete; runtime passes it to perf_event_open unchanged */
+    uint64_t timer_interval_ns;  /* when EVENT_TIMER: timer_create(CLOCK_THREAD_CPUTIME_ID or MONOTONIC) interval */
+};
+#define EVENT_WEIGHTED 1u /* value comes from the hits' weight */
+#define EVENT_TIMER 2u    /* POSIX timer instead of perf */
+#define EVENT_RING 4u     /* needs a mapped ring: the data address is in the sample record */
+#define EVENT_ADDRESS 8u  /* yields data addresses */
+#define EVENT_INTEGER 16u /* value is an integer in the profile */
+#define EVENT_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC (REALTIME) */
+#define EVENT_RING_ONLY 64u /* no signal: drained from the ring (FAULTS@ring) */
+
+enum source_id {
+    SOURCE_NONE = 0,
+    SOURCE_EADDR,
+    SOURCE_FAULTS,
+    SOURCE_CPUTIME,
+    SOURCE_REALTIME,
+    SOURCE_MEMLEAK,
+    SOURCE_PERF, /* any other perf event */
+    SOURCE_PMU_ADDR /* hardware address sampling */
+};
+
+/* One per thread that was ever registered. */
+struct arena_thread {
+    uint32_t id;  /* 0 for the main thread, then dense */
+    uint32_t tid; /* kernel thread id */
+    uint64_t start_ns, end_ns; /* CLOCK_REALTIME; end_ns 0 while alive */
+    uint32_t root;       /* sample tree */
+    uint32_t partial;    /* its partial root */
+    uint32_t alloc_root; /* allocation tree */
+    uint32_t pad;
+    uint64_t stack_low, stack_high;
+    _Atomic uint64_t cpu_time_ns; /* thread CPU time used, as of the last update */
+    _Atomic uint64_t taken[ARENA_EVENTS_MAX];           /* handler entries (or ring records) */
+    _Atomic uint64_t overflows[ARENA_EVENTS_MAX];       /* by the kernel's count, 0 = not known */
+    _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
+    _Atomic uint64_t unwind_stops[16]; /* by enum unwind_stop */
+    _Atomic uint64_t n_frames;         /* frames unwound for samples */
+    uint32_t places[ARENA_PLACE_BUCKETS]; /* first arena_place of each bucket */
+};
+
+/* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
+enum arena_request_kind { REQUEST_NONE = 0, REQUEST_MODULE = 1, REQUEST_RECIPE = 2 };
+
+struct arena_request {
+    _Atomic uint32_t state; /* 0 empty, 1 being filled, 2 posted, 3 taken */
+    uint32_t kind;
+    uint32_t module; /* reference of an arena_module */
+    uint32_t func;   /* REQUEST_RECIPE: index into the module table's functions */
+};
+
+struct arena_chunk {
+    _Atomic uint32_t used_bytes; /* published length; 0 for a chunk that is not in use yet */
+    uint16_t kind;               /* enum arena_kind */
+    uint16_t pad;
+    uint32_t thread; /* reference of the owning arena_thread, 0 = shared */
+    uint32_t pad2;
+};
+
+/* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
+enum placeholder {
+    PLACEHOLDER_ROOT = 0,      /* DATACENTRIC */
+    PLACEHOLDER_DYNAMIC,       /* DATACENTRIC_Dynamic */
+    PLACEHOLDER_STATIC,        /* DATACENTRIC_Static */
+    PLACEHOLDER_UNKNOWN,       /* DATACENTRIC_Unknown */
+    PLACEHOLDER_ACCESS,        /* DATACENTRIC_MemoryAccess */
+    PLACEHOLDER_STACK,         /* DATACENTRIC_Stack (not exported) */
+    PLACEHOLDER_TLS,           /* DATACENTRIC_ThreadLocal (not exported) */
+    PLACEHOLDER_FILE,          /* DATACENTRIC_FileMapping (not exported) */
+    PLACEHOLDER_REASON,        /* first of the not exported DATACENTRIC_Unknown_* and DATACENTRIC_No_* functions: */
+    PLACEHOLDER_REASONS = UNKNOWN_REASONS,
+    PLACEHOLDER_NO_COMPUTE = PLACEHOLDER_REASON + PLACEHOLDER_REASONS, /* DATACENTRIC_No_Compute */
+    PLACEHOLDER_NO_LOST,       /* DATACENTRIC_No_AddressLost */
+    PLACEHOLDER_NO_SYSCALL,    /* DATACENTRIC_No_SystemCall */
+    PLACEHOLDER_MAX
+};
+
+/* Start of the arena. Chunk table and chunks follow at the stated offsets. */
+struct arena_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes; /* sizeof(struct arena_header) of the writer */
+    uint64_t size_bytes;   /* of the memfd: the program maps exactly this */
+    uint64_t chunk_table_offset;
+    uint64_t chunk_data_offset; /* chunk i starts at chunk_data_offset + i * ARENA_CHUNK_BYTES */
+    uint32_t chunk_limit;
+    _Atomic uint32_t n_chunks; /* handed out so far (may exceed chunk_limit: then full) */
+    _Atomic uint32_t state;    /* enum arena_state */
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t uid;
+    uint64_t start_ns;   /* CLOCK_REALTIME at registration */
+    _Atomic uint64_t end_ns;
+    _Atomic uint32_t exit_code;   /* as passed to exit; only with state ENDED */
+    _Atomic uint32_t n_threads;   /* ids handed out */
+    _Atomic uint32_t n_modules;   /* ids handed out */
+    _Atomic uint32_t rank;        /* MPI rank, 0 when there is none */
+    uint32_t libhpcrun_module;    /* reference of libhpcrun.so's own arena_module */
+    uint32_t trace;               /* 1: record traces */
+    uint64_t min_bytes;           /* DATACENTRIC_MIN_BYTES */
+    uint64_t sample_bytes;        /* Poisson sampling below it: mean bytes between samples, 0 = off */
+    uint32_t n_events;
+    uint32_t delay_sampling;      /* 1: wait for hpctoolkit_sampling_start() */
+    struct arena_event events[ARENA_EVENTS_MAX];
+    uint64_t placeholders[PLACEHOLDER_MAX]; /* absolute address of each placeholder function */
+    uint32_t trust_skid; /* 1: the +1 rule holds on this machine (skid self-test) */
+    uint32_t page_bytes;
+    char exe[ARENA_PATH_MAX];  /* real path of the executable */
+    char argv0[256];           /* basename used in file names */
+    char tables[ARENA_PATH_MAX]; /* directory of the module-table cache */
+    /* allocation accounting of the whole process */
+    _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
+    _Atomic uint64_t n_retired_pending_max; /* page-map retirements that waited at once */
+    _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
+    char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
+    _Atomic uint32_t log_len_bytes;
+    char log[16384]; /* the runtime's messages, one per line */
+    _Atomic uint32_t request_tail; /* next slot to post */
+    struct arena_request requests[ARENA_REQUESTS];
+};
+
+/* Address of a record; base is where the arena is mapped. ref must not be 0. */
+static inline void *arena_at(const void *base, uint32_t ref)
+{
+    return (char *)(uintptr_t)base + (uint64_t)ref * ARENA_UNIT;
+}
+
+static inline uint32_t arena_ref(const void *base, const void *record)
+{
+    return (uint32_t)((uint64_t)((const char *)record - (const char *)base) / ARENA_UNIT);
+}
+
+#endif

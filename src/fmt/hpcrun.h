@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Measurement files in memory: .hpcrun profiles of versions 02.00, 02.10, 03.00, 03.10 (dense) and 04.00 (sparse), and
+ * their reader and writer. The structure keeps everything the file holds, so that reading and writing a 03.10 file
+ * gives the same bytes. Layouts: FORMAT.md. Ordinary code. */
+#ifndef LOCUS_FMT_HPCRUN_H
+#define LOCUS_FMT_HPCRUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct hpcrun_pair {
+    char *name, *value;
+};
+
+enum hpcrun_node_type {
+    HPCRUN_NODE_REGULAR = 0,
+    HPCRUN_NODE_LEAF = 1,
+    HPCRUN_NODE_ALLOCATION = 2,
+    HPCRUN_NODE_GLOBAL_VARIABLE = 4,
+    HPCRUN_NODE_UNKNOWN_ATTRIBUTE = 8,
+    HPCRUN_NODE_ROOT = 16,
+    HPCRUN_NODE_MEMACCESS = 32
+};
+
+enum hpcrun_value_format { HPCRUN_VALUE_NULL = 0, HPCRUN_VALUE_INT = 1, HPCRUN_VALUE_REAL = 2, HPCRUN_VALUE_ADDRESS = 3 };
+
+struct hpcrun_metric {
+    char *name, *description, *formula, *format;
+    uint8_t flags[16]; /* as in the file: 0 type, 1 value type, 2 value format, 4-5 partner, 6 show, 7 show percent */
+    uint64_t period;   /* readers multiply every raw value by it */
+    uint16_t is_frequency, is_multiplexed;
+    double mean_period;
+    uint64_t n_samples;
+};
+
+struct hpcrun_module {
+    uint16_t id;
+    char *path;
+    uint64_t flags;
+};
+
+/* id: as stored (negative = leaf). values: n_metrics words of the profile's dense matrix (values[] below). */
+struct hpcrun_node {
+    int32_t id, parent;
+    uint32_t type; /* enum hpcrun_node_type, OR-ed; 0 in versions without node_type */
+    uint16_t module;
+    uint64_t ip;
+    uint8_t unwound; /* 04.00 only: flags byte */
+};
+
+struct hpcrun_id {
+    uint16_t kind;           /* low 14 bits kind, top 2 bits interpretation */
+    uint64_t physical, logical;
+};
+
+/* One profile (one epoch; further epochs of old files are chained through next). All zero is empty. */
+struct hpcrun_profile {
+    char version[6];           /* "03.10" */
+    struct hpcrun_pair *pairs; /* [n_pairs] header */
+    size_t n_pairs, cap_pairs;
+    uint64_t epoch_flags, granularity;
+    uint32_t ra_to_callsite;
+    struct hpcrun_pair *epoch_pairs; /* [n_epoch_pairs] */
+    size_t n_epoch_pairs, cap_epoch_pairs;
+    struct hpcrun_metric *metrics; /* [n_metrics] */
+    size_t n_metrics, cap_metrics;
+    struct hpcrun_module *modules; /* [n_modules] */
+    size_t n_modules, cap_modules;
+    struct hpcrun_node *nodes; /* [n_nodes] in file order */
+    size_t n_nodes, cap_nodes;
+    uint64_t *values; /* [n_nodes][n_metrics] raw words: integer, or double bits by the metric's value format */
+    size_t cap_values;
+    /* 04.00 only */
+    char **id_kinds; /* [n_id_kinds] names of the id-tuple dictionary */
+    uint16_t *id_kind_numbers;
+    size_t n_id_kinds;
+    struct hpcrun_id *ids; /* [n_ids] this profile's id tuple */
+    size_t n_ids;
+    struct hpcrun_profile *next; /* next epoch, NULL in practice */
+};
+
+/* Reads a whole file. *profile must be empty; on failure it is left empty.
+ * err: ERR_IO, ERR_FORMAT (file, offset and reason), ERR_UNSUPPORTED (version), ERR_MEMORY */
+int hpcrun_read(const char *path, struct hpcrun_profile *profile, struct error *err);
+
+/* Same from memory; name is used in messages. */
+int hpcrun_read_memory(const void *bytes, size_t len_bytes, const char *name, struct hpcrun_profile *profile,
+                       struct error *err);
+
+/* Writes a dense profile (02.00, 02.10, 03.00, 03.10 by profile->version) to an open stream or, _file, to a new file
+ * that must not exist (written under the final name only when complete).
+ * err: ERR_IO, ERR_RANGE (a count or id that the format cannot hold), ERR_UNSUPPORTED (04.00) */
+struct buf;
+int hpcrun_write(const struct hpcrun_profile *profile, struct buf *out, struct error *err);
+int hpcrun_write_file(const struct hpcrun_profile *profile, const char *path, struct error *err);
+
+/* Value of a header pair, NULL when it is not there; borrowed. */
+const char *hpcrun_pair_value(const struct hpcrun_profile *profile, const char *name);
+
+/* Building: append; strings are copied; return the index, -1 when out of memory. hpcrun_add_node also appends
+ * n_metrics zero words. Metrics must be complete before the first node. */
+int64_t hpcrun_add_pair(struct hpcrun_profile *profile, const char *name, const char *value);
+int64_t hpcrun_add_epoch_pair(struct hpcrun_profile *profile, const char *name, const char *value);
+int64_t hpcrun_add_metric(struct hpcrun_profile *profile, const char *name, const char *description,
+                          enum hpcrun_value_format format, uint64_t period, int show, int show_percent);
+int64_t hpcrun_add_module(struct hpcrun_profile *profile, uint16_t id, const char *path, uint64_t flags);
+int64_t hpcrun_add_node(struct hpcrun_profile *profile, const struct hpcrun_node *node);
+
+/* Frees everything and makes the profile empty. */
+void hpcrun_fini(struct hpcrun_profile *profile);
+
+#endif

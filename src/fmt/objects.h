@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The side file <profile>.objects (JSON) that travels with each .hpcrun: what the profile format has no place for.
+ * It names the variable nodes of the data-centric tree, their blocks and bytes, the CPUs and NUMA nodes their samples
+ * were taken on, the classes of their samples, and the fate of every sample of the thread. Layout: FORMAT.md. */
+#ifndef LOCUS_FMT_OBJECTS_H
+#define LOCUS_FMT_OBJECTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "fmt/fate.h"
+
+struct objects_count {
+    uint32_t cpu;
+    uint32_t metric; /* index into the profile's metric table */
+    uint64_t count;
+};
+
+/* A variable: the node of the data-centric tree that declares it. */
+struct objects_variable {
+    uint32_t node;    /* absolute id of the profile's node */
+    uint32_t kind;    /* enum var_kind of fmt/arena.h */
+    char *name;       /* symbol, file or region when the runtime knew it; NULL for heap and stack */
+    uint64_t n_blocks, bytes;           /* heap and mappings: recorded by this thread; statics: 1 and size */
+    uint64_t n_blocks_freed, bytes_freed;
+    uint64_t max_block_bytes;           /* largest block seen; 0 = not known */
+    struct objects_count *cpus; /* [n_cpus] samples by CPU, metric by metric */
+    size_t n_cpus;
+    uint64_t classes[8];   /* samples of the first address event by enum hit_class */
+    uint64_t n_inexact;    /* of them, by a proxy address */
+    int64_t *stack_offsets; /* [n_stack_offsets][2]: distance below the CFA in bytes (rounded to 16), samples */
+    size_t n_stack_offsets;
+};
+
+struct objects_event {
+    char *metric;  /* name of the profile's metric */
+    char *name;    /* event as the user wrote it */
+    double scale;  /* metric value = samples * scale when period-based */
+    uint64_t taken, overflows;
+    uint64_t fates[FATE_MAX];
+};
+
+/* One side file. All zero is empty. */
+struct objects_file {
+    char *host, *exe;
+    uint32_t pid, tid, thread_id, rank;
+    uint64_t start_ns, end_ns, cpu_time_ns;
+    char *plan;            /* the launcher's line: which source and why */
+    char *skid;            /* figures of the skid self-test as JSON text, NULL when none */
+    char *state;           /* "complete", "killed", "checkpoint" */
+    char *topology;        /* file name of the hwloc XML in the same directory, NULL when none */
+    uint64_t n_frames, unwind_stops[16];
+    struct objects_event *events; /* [n_events] */
+    size_t n_events;
+    struct objects_variable *variables; /* [n_variables] */
+    size_t n_variables;
+    struct { /* placeholder functions: lm_ip in the profile's libhpcrun.so and their names */
+        uint64_t ip;
+        char *name;
+    } *placeholders; /* [n_placeholders] */
+    size_t n_placeholders;
+};
+
+/* Reads path; *file must be empty and is left empty on failure.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
+int objects_read(const char *path, struct objects_file *file, struct error *err);
+
+/* Writes path (temporary name, then rename).  err: ERR_IO, ERR_MEMORY */
+int objects_write(const struct objects_file *file, const char *path, struct error *err);
+
+/* Frees everything and makes the file empty. */
+void objects_fini(struct objects_file *file);
+
+#endif

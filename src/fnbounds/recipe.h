@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recipes: for a program counter at which a sample was taken, how to work out from the registers which data address
+ * the stalled instruction used. Made per function by the companion (Zydis) and read by the signal handler out of a
+ * shared, append-only memory (the recipe store). Rule and measurements: an interrupted pc points at the instruction
+ * AFTER the stalled one; never fall back to a neighbour.
+ *
+ * Store layout: struct recipe_store, then n_slots struct recipe_slot (open addressing, linear probing, power of two),
+ * then blocks. A slot is published by a release-store of its block offset; blocks never move or change.
+ * Declarations and lookups only; the inline functions are signal-safe. */
+#ifndef LOCUS_FNBOUNDS_RECIPE_H
+#define LOCUS_FNBOUNDS_RECIPE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RECIPE_MAGIC "LOCUSRS1"
+#define RECIPE_NO_REG 0xff
+
+/* Register numbers in operands: x86 encoding order rax rcx rdx rbx rsp rbp rsi rdi r8-r15 (0-15), 16 = rip (the
+ * sampled pc itself), RECIPE_NO_REG = none; vector registers xmm/ymm/zmm 0-31 are 32-63 (their lowest lane). */
+enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 16, RECIPE_VEC = 32 };
+
+#define RECIPE_OP_WRITE 1u   /* the instruction stores there */
+#define RECIPE_OP_READ 2u    /* the instruction loads from there */
+#define RECIPE_OP_FS 4u      /* add the fs base (thread-local storage) */
+#define RECIPE_OP_GS 8u
+#define RECIPE_OP_INDEX32 16u /* vector index lane is 32 bits wide, sign-extended (else 64) */
+#define RECIPE_OP_INEXACT 32u /* proxy: right block expected, address within it uncertain */
+#define RECIPE_OP_ADDR32 64u  /* 32-bit address size: truncate the sum before adding the segment */
+#define RECIPE_OP_STACK 128u  /* push/pop/call/ret: implicit stack slot */
+
+/* address = base + index * scale + disp (+ fs base), registers as at the sampled pc; the register changes of the
+ * instructions in between are folded into disp, base and index. */
+struct recipe_operand {
+    uint8_t base, index;
+    uint8_t scale; /* 0, 1, 2, 4, 8; index is ignored when 0 */
+    uint8_t flags; /* RECIPE_OP_* */
+    int32_t disp;
+    uint16_t size_bytes; /* of the access; 0 = variable (string operations) */
+    uint16_t pad;
+};
+
+/* One program counter. class: enum hit_class of fmt/arena.h (memory, dependent, compute, lost, system call). */
+struct recipe {
+    uint32_t pc; /* relative to the module's base_vaddr */
+    uint8_t class;
+    uint8_t n_operands; /* 0, 1 or 2 */
+    uint16_t pad;
+    struct recipe_operand operands[2];
+};
+
+struct recipe_block {
+    uint64_t module_id; /* modtab_header.id */
+    uint32_t func;      /* index into the module table's functions */
+    uint32_t n_recipes; /* sorted by pc: one for each instruction boundary of the function */
+    struct recipe recipes[];
+};
+
+struct recipe_slot {
+    uint64_t module_id;
+    uint32_t func;
+    _Atomic uint32_t block; /* byte offset / 8 in the store, 0 = empty; stored last, with release */
+};
+
+struct recipe_store {
+    char magic[8];
+    uint64_t size_bytes;
+    uint32_t n_slots; /* power of two */
+    uint32_t n_used;
+    uint64_t slots_offset;
+    _Atomic uint64_t next_offset; /* first free byte */
+};
+
+static inline uint64_t recipe_hash(uint64_t module_id, uint32_t func)
+{
+    return (module_id ^ (uint64_t)func * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 20;
+}
+
+/* The published block of a function, NULL when it has not been made yet.  ctx: any, wait-free */
+static inline const struct recipe_block *recipe_find_block(const struct recipe_store *store, uint64_t module_id,
+                                                           uint32_t func)
+{
+    const struct recipe_slot *slots = (const struct recipe_slot *)((const char *)store + store->slots_offset);
+    for (uint64_t i = recipe_hash(module_id, func), n = 0; n < store->n_slots; i++, n++) {
+        const struct recipe_slot *slot = &slots[i & (store->n_slots - 1)];
+        uint32_t block = atomic_load_explicit(&slot->block, memory_order_acquire);
+        if (!block)
+            return NULL;
+        if (slot->module_id == module_id && slot->func == func)
+            return (const struct recipe_block *)((const char *)store + (uint64_t)block * 8);
+    }
+    return NULL;
+}
+
+/* The recipe of one pc (relative to base_vaddr), NULL when it is not an instruction boundary.  ctx: any */
+static inline const struct recipe *recipe_find(const struct recipe_block *block, uint32_t pc)
+{
+    uint32_t low = 0, high = block->n_recipes;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (block->recipes[middle].pc < pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < block->n_recipes && block->recipes[low].pc == pc ? &block->recipes[low] : NULL;
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Table unwinder: from the registers of an interrupted or calling frame to the full call path, reading only the stack
+ * of this thread (inside known bounds) and mapped module tables. No lock, no allocation, no libc. */
+#ifndef LOCUS_RUNTIME_UNWIND_H
+#define LOCUS_RUNTIME_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fnbounds/modtab.h"
+
+#define UNWIND_FRAMES_MAX 1024
+
+/* A module as the unwinder sees it; filled by the load map (loadmap.h). */
+struct unwind_module {
+    uintptr_t start, end; /* run-time range of the mapping */
+    uintptr_t bias;
+    const struct modtab_header *table; /* NULL while unknown */
+    uint32_t ref;                      /* arena reference of its arena_module */
+};
+
+/* Finds the module of a code address; NULL when no module holds it.  ctx: signal handler */
+typedef const struct unwind_module *(*unwind_find_module)(uintptr_t pc);
+
+/* Registers at the start: for a sample those of the ucontext, for a wrapper those of the caller's frame.
+ * gpr in DWARF order rax rdx rcx rbx rsi rdi rbp rsp r8-r15; known: bit i set when gpr[i] is valid. */
+struct unwind_start {
+    uint64_t gpr[16];
+    uint32_t known;
+    uintptr_t pc;
+    bool is_interrupted; /* pc is an interrupted instruction (look it up as is); false: a return address (pc - 1) */
+};
+
+struct unwind_bounds {
+    uintptr_t low, high;         /* the thread's stack */
+    uintptr_t alt_low, alt_high; /* alternate signal stack or another recorded block holding sp; 0 when none */
+};
+
+/* One frame, innermost first. */
+struct unwind_frame {
+    uintptr_t pc;  /* interrupted pc, or return address */
+    uintptr_t cfa; /* canonical frame address of this frame; 0 when not known (last frame of a partial path) */
+    const struct unwind_module *module; /* NULL: outside all modules */
+    uint32_t node; /* free for the caller: the call-tree node of this frame; kept over calls for the reused part */
+    uint32_t flags; /* UNWIND_FRAME_INTERRUPTED when pc is not a return address */
+};
+#define UNWIND_FRAME_INTERRUPTED 1u
+
+enum unwind_stop {
+    UNWIND_COMPLETE = 0,  /* outermost frame reached: main thread's _start or a thread's clone */
+    UNWIND_NO_MODULE,     /* pc in no module */
+    UNWIND_NO_TABLE,      /* module without table, and the frame pointer did not validate */
+    UNWIND_GAP,           /* no rule for this pc, and no leaf guess validated */
+    UNWIND_BAD_ROW,       /* rule not representable */
+    UNWIND_BAD_STACK,     /* the next frame would lie outside the stack bounds */
+    UNWIND_BAD_CALLER,    /* the return address does not follow a call in known code */
+    UNWIND_TOO_DEEP,      /* more than UNWIND_FRAMES_MAX frames */
+    UNWIND_LOST_REGISTER, /* the rule needs a register that could not be restored */
+    UNWIND_STOPS
+};
+
+/* Name of a stop reason, never NULL. */
+const char *unwind_stop_name(enum unwind_stop stop);
+
+/* A path with memory: frames[0..n_frames) of the last call, kept so that the next call on the same thread only walks
+ * what changed (a frame with equal cfa and pc whose callers' return-address slots all still hold the same values).
+ * One per thread and purpose (handler, hooks); all zero is empty. */
+struct unwind_path {
+    uint32_t n_frames;
+    uint32_t n_reused;     /* out: how many outermost frames were taken over from the previous path, node kept */
+    uint32_t stop;         /* enum unwind_stop */
+    uint32_t generation;   /* load-map generation of the frames; changed: nothing is reused */
+    struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* innermost first */
+};
+
+/* Per-process cache pc -> row, direct-mapped; static storage inside unwind-sig.c; invalidated by generation. */
+
+/* Walks from *start and updates *path. generation: current load-map generation. The outermost n_reused frames keep
+ * their node. Returns the stop reason (also in path->stop).
+ * ctx: signal handler and hooks; uses <= 1 KiB of stack */
+enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
+                                 unwind_find_module find, uint32_t generation, struct unwind_path *path);
+
+#endif

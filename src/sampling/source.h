@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sample sources: who makes samples. One file per source (source-x.c: launcher side, probe and attributes) and one row
+ * in sources.c. The launcher resolves the user's events into a plan; the runtime only opens what the plan says. */
+#ifndef LOCUS_SAMPLING_SOURCE_H
+#define LOCUS_SAMPLING_SOURCE_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define SOURCE_EVENTS_MAX 16
+
+/* One event of the plan, ready to be copied into struct arena_event by the launcher (the fields mean the same; sampling
+ * does not include fmt). source: value of enum source_id of fmt/arena.h; flags: EVENT_*. */
+struct source_event {
+    char metric[64];
+    char description[192];
+    char name[64];
+    uint32_t source;
+    uint32_t flags;
+    double scale;
+    struct perf_event_attr attr;
+    uint64_t timer_interval_ns;
+};
+
+struct source_plan {
+    uint32_t n_events;
+    struct source_event events[SOURCE_EVENTS_MAX];
+    char choice[1024];  /* one line for the user: which source was chosen and why; empty when nothing to say */
+    char warning[1024]; /* REALTIME and the like; empty when none */
+    bool wants_datacentric; /* allocations and statics are recorded */
+    bool wants_memleak;
+};
+
+/* Threshold as the user wrote it: NAME@period, NAME@fHZ. */
+struct source_threshold {
+    bool is_given;
+    bool is_frequency; /* value in samples per second, else in events (ns for clocks) */
+    uint64_t value;
+};
+
+/* Result of trying a source on this machine. */
+struct source_probe {
+    bool works;
+    char reason[512]; /* why it works (what was tried) or exactly why not: system call, errno, paranoid level, limits */
+    char fix[512];    /* what the user or administrator can do; empty when nothing */
+};
+
+struct sample_source {
+    const char *name;        /* "EADDR": matched without regard to case */
+    const char *summary;     /* one line for -L and the man page */
+    int datacentric_rank;    /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
+    void (*probe)(struct source_probe *out);
+    /* Appends this source's event(s) to the plan.  err: ERR_RANGE impossible period, ERR_UNSUPPORTED */
+    int (*plan)(const char *event, const struct source_threshold *threshold, struct source_plan *plan,
+                struct error *err);
+};
+
+/* All sources, ended by NULL; static storage. */
+const struct sample_source *const *source_table(void);
+
+/* Resolves the events as given with -e (n_events may be 0: datacentric) with the default threshold of -c (may be
+ * NULL).  err: ERR_USAGE unknown event (with near names), ERR_RANGE impossible period, ERR_UNSUPPORTED refused here */
+int source_plan_events(const char *const *events, unsigned n_events, const char *count, struct source_plan *plan,
+                       struct error *err);
+
+/* Parses "NAME@threshold" into name (n_name bytes) and *threshold.  err: ERR_USAGE, ERR_RANGE */
+int source_parse_event(const char *text, char *name, unsigned n_name, struct source_threshold *threshold,
+                       struct error *err);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of base/vec.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "base/vec.h"
+
+static void test_reserve_zeroes_and_grows(void **state)
+{
+    (void)state;
+    int *items = NULL;
+    size_t capacity = 0;
+    assert_true(vec_reserve(&items, &capacity, 1, sizeof *items));
+    assert_true(capacity >= 1);
+    items[0] = 7;
+    assert_true(vec_reserve(&items, &capacity, 1000, sizeof *items));
+    assert_int_equal(items[0], 7);
+    assert_int_equal(items[999], 0);
+    assert_false(vec_reserve(&items, &capacity, SIZE_MAX / 2, sizeof *items));
+    assert_int_equal(items[0], 7);
+    free(items);
+}
+
+static void test_buf(void **state)
+{
+    (void)state;
+    struct buf buf = {0};
+    buf_append(&buf, "ab", 2);
+    buf_printf(&buf, "%d", 12);
+    assert_string_equal(buf.data, "ab12");
+    assert_int_equal(buf.len_bytes, 4);
+    buf_fini(&buf);
+    assert_null(buf.data);
+}
+
+static void test_strtab(void **state)
+{
+    (void)state;
+    struct strtab table = {0};
+    assert_int_equal(strtab_find(&table, "x"), -1);
+    for (int i = 0; i < 5000; i++) {
+        char text[16];
+        (void)snprintf(text, sizeof text, "s%d", i);
+        assert_int_equal(strtab_intern(&table, text), i);
+    }
+    assert_int_equal(strtab_intern(&table, "s77"), 77);
+    assert_int_equal(strtab_find(&table, "s4999"), 4999);
+    assert_int_equal(strtab_find(&table, "nope"), -1);
+    assert_string_equal(table.strings[123], "s123");
+    strtab_fini(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reserve_zeroes_and_grows),
+        cmocka_unit_test(test_buf),
+        cmocka_unit_test(test_strtab),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
