@@ -4,6 +4,7 @@
 #ifndef LOCUS_BASE_OPTIONS_H
 #define LOCUS_BASE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -11,13 +12,24 @@
 
 /* One option. names: all spellings with their dashes, separated by blanks ("-o --output"); multi-letter single-dash
  * names such as "-ds" are allowed. arg: name of the argument in help texts, NULL for a flag.
- * help: one or more sentences; lines are wrapped by the printer. A row whose names is NULL ends the table. */
+ * help: one or more sentences; lines are wrapped by the printer; NULL hides the option from people.
+ * A row whose names is NULL ends the table. */
 struct option_row {
-    int id; /* > 0, the tool's own enum */
+    int id; /* > 0, the tool's own enum, below OPTION_HELP */
     const char *names;
     const char *arg;
     const char *help;
 };
+
+/* The rows that every tool has; put OPTION_ROWS_STANDARD before the last row and let options_standard act on them. */
+enum { OPTION_HELP = 100001, OPTION_VERSION, OPTION_HELP_MAN };
+
+#define OPTION_ROWS_STANDARD                                                                                           \
+    {OPTION_HELP, "-h --help", NULL, "Print this help and exit."},                                                     \
+        {OPTION_VERSION, "-V --version", NULL, "Print the version and exit."},                                         \
+    {                                                                                                                  \
+        OPTION_HELP_MAN, "--help-man", NULL, NULL                                                                      \
+    }
 
 /* A tool's command line. Paragraphs of description, examples and exit status are plain text, separated by blank
  * lines. stop_at_operand: the first operand ends the options (a launcher); otherwise they may be mixed. */
@@ -25,9 +37,9 @@ struct option_spec {
     const char *tool;        /* "hpcrun" */
     const char *summary;     /* one line, without the name: goes into NAME of the man page */
     const char *synopsis;    /* "[options] [--] COMMAND [ARG...]"; several lines allowed */
-    const char *description; /* paragraphs */
+    const char *description; /* paragraphs; a line that begins with a blank is kept as it is */
     const struct option_row *rows;
-    const char *examples; /* indented command lines with a sentence each, may be NULL */
+    const char *examples;    /* indented command lines with a sentence each, may be NULL */
     const char *environment; /* "NAME  sentence" lines, may be NULL */
     const char *exit_status; /* sentences */
     const char *see_also;    /* "hpcprof(1), hpcquery(1)" */
@@ -39,7 +51,7 @@ struct option_spec {
 struct option_scan {
     int index;
     const char *value; /* the argument of the option just returned, borrowed from argv; NULL for a flag */
-    int n_operands;
+    int n_operands;    /* seen so far; after OPTIONS_END all of them */
 };
 
 enum { OPTIONS_END = 0, OPTIONS_BAD = -1 };
@@ -48,6 +60,10 @@ enum { OPTIONS_END = 0, OPTIONS_BAD = -1 };
  * known name, missing argument). Accepts "-o X", "-oX" only for one-letter names, "--output X" and "--output=X";
  * "--" ends the options. argv[0] is the tool's name. */
 int options_next(const struct option_spec *spec, struct option_scan *scan, int argc, char **argv, struct error *err);
+
+/* Does what the standard rows ask for: prints help, version or man page to out and returns true when id is one of
+ * OPTION_ROWS_STANDARD; otherwise prints nothing and returns false. version: PACKAGE_VERSION. */
+bool options_standard(const struct option_spec *spec, int id, const char *version, FILE *out);
 
 /* Prints the --help text: synopsis, description, options, examples, environment, exit status. */
 void options_print_help(const struct option_spec *spec, FILE *out);
