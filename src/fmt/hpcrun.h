@@ -58,6 +58,7 @@ struct hpcrun_id {
 /* One profile (one epoch; further epochs of old files are chained through next). All zero is empty. */
 struct hpcrun_profile {
     char version[6];           /* "03.10" */
+    uint8_t short_metrics;     /* 1: a 02.00 file from before 2017, whose metric entries end with the format string */
     struct hpcrun_pair *pairs; /* [n_pairs] header */
     size_t n_pairs, cap_pairs;
     uint64_t epoch_flags, granularity;

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole files: see file.h. */
+#include "fmt/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static int fail_at(const char *path, const char *verb, struct error *err)
+{
+    return error_set(err, ERR_IO, "%.600s: cannot %s: %s", path, verb, strerror(errno));
+}
+
+/* Opens path for reading; a directory or a device would never end or make no sense. */
+static int open_input(const char *path, size_t *size_bytes, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail_at(path, "open", err);
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))) {
+        close(fd);
+        return error_set(err, ERR_IO, "%.600s: not a regular file", path);
+    }
+    *size_bytes = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
+    return fd;
+}
+
+/* Reads until the end of fd; the size at opening is only a hint. */
+static int read_all(int fd, const char *path, struct buf *bytes, struct error *err)
+{
+    for (;;) {
+        if (bytes->capacity - bytes->len_bytes < 2 &&
+            !vec_reserve(&bytes->data, &bytes->capacity, bytes->len_bytes + 4096, 1))
+            return error_set(err, ERR_MEMORY, "%.600s: out of memory after %zu bytes", path, bytes->len_bytes);
+        ssize_t n_read = read(fd, bytes->data + bytes->len_bytes, bytes->capacity - bytes->len_bytes - 1);
+        if (n_read == 0)
+            return 0;
+        if (n_read < 0 && errno != EINTR)
+            return fail_at(path, "read", err);
+        if (n_read > 0)
+            bytes->len_bytes += (size_t)n_read;
+    }
+}
+
+int file_read(const char *path, struct buf *bytes, struct error *err)
+{
+    size_t size_bytes = 0;
+    int fd = open_input(path, &size_bytes, err);
+    if (fd < 0)
+        return fd;
+    bytes->capacity = size_bytes + 4096; /* exact, not doubled and zeroed: profiles can be large */
+    bytes->data = malloc(bytes->capacity);
+    int code = bytes->data ? read_all(fd, path, bytes, err)
+                           : error_set(err, ERR_MEMORY, "%.600s: out of memory for %zu bytes", path, size_bytes);
+    close(fd);
+    if (code)
+        buf_fini(bytes);
+    else
+        bytes->data[bytes->len_bytes] = '\0';
+    return code;
+}
+
+static bool write_all(int fd, const char *bytes, size_t len_bytes)
+{
+    while (len_bytes) {
+        ssize_t n_written = write(fd, bytes, len_bytes);
+        if (n_written < 0 && errno == EINTR)
+            continue;
+        if (n_written < 0)
+            return false;
+        bytes += n_written;
+        len_bytes -= (size_t)n_written;
+    }
+    return true;
+}
+
+/* A temporary name in the directory of path that no other process uses; malloc'ed. */
+static char *temporary_name(const char *path)
+{
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
+        number = (uint64_t)time(NULL);
+    const char *slash = strrchr(path, '/');
+    int dir_len = slash ? (int)(slash - path) + 1 : 0;
+    char *name = NULL;
+    int len = asprintf(&name, "%.*s.tmp-%d-%016" PRIx64, dir_len, path, (int)getpid(), number);
+    return len < 0 ? NULL : name;
+}
+
+static int write_temporary(const char *temporary, const char *path, const void *bytes, size_t len_bytes,
+                           struct error *err)
+{
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return fail_at(path, "create", err);
+    bool done = write_all(fd, bytes, len_bytes);
+    int write_errno = errno;
+    if (close(fd) != 0 && done) {
+        done = false;
+        write_errno = errno;
+    }
+    if (done)
+        return 0;
+    (void)unlink(temporary);
+    errno = write_errno;
+    return fail_at(path, "write", err);
+}
+
+int file_publish(const char *temporary, const char *path, struct error *err)
+{
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    bool published = false;
+    if (errno == EINVAL || errno == ENOSYS) /* file systems that cannot do this have hard links */
+        published = link(temporary, path) == 0;
+    int link_errno = errno;
+    (void)unlink(temporary);
+    errno = link_errno;
+    return published ? 0 : fail_at(path, "create", err);
+}
+
+static int write_named(const char *path, const void *bytes, size_t len_bytes, bool replace, struct error *err)
+{
+    char *temporary = temporary_name(path);
+    if (!temporary)
+        return error_set(err, ERR_MEMORY, "%.600s: out of memory", path);
+    int code = write_temporary(temporary, path, bytes, len_bytes, err);
+    if (code == 0 && !replace)
+        code = file_publish(temporary, path, err);
+    else if (code == 0 && rename(temporary, path) != 0) {
+        code = fail_at(path, "replace", err);
+        (void)unlink(temporary);
+    }
+    int saved_errno = errno;
+    free(temporary);
+    errno = saved_errno;
+    return code;
+}
+
+int file_write_new(const char *path, const void *bytes, size_t len_bytes, struct error *err)
+{
+    return write_named(path, bytes, len_bytes, false, err);
+}
+
+int file_replace(const char *path, const void *bytes, size_t len_bytes, struct error *err)
+{
+    return write_named(path, bytes, len_bytes, true, err);
+}
