@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Demangling through libstdc++, loaded on demand. */
+#include "structure/demangle.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef char *demangle_function(const char *, char *, size_t *, int *);
+
+static struct {
+    bool tried;
+    demangle_function *function;
+} state;
+
+static demangle_function *demangler(void)
+{
+    if (!state.tried) {
+        state.tried = true;
+        void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            library = dlopen("libc++abi.so.1", RTLD_NOW | RTLD_LOCAL);
+        void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
+        memcpy(&state.function, &symbol, sizeof symbol);
+    }
+    return state.function;
+}
+
+char *demangle_name(const char *name)
+{
+    int status = 0;
+    if (strncmp(name, "_Z", 2) != 0 || !demangler())
+        return NULL;
+    return demangler()(name, NULL, NULL, &status);
+}

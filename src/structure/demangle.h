@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* C++ names in readable form. The demangler of the C++ runtime library is loaded when it is first needed, so that the
+ * tools run, and names merely stay mangled, where there is none. Ordinary code. */
+#ifndef LOCUS_STRUCTURE_DEMANGLE_H
+#define LOCUS_STRUCTURE_DEMANGLE_H
+
+/* Readable form of a mangled C++ name (beginning with "_Z"); malloc'ed, the caller frees it. NULL when the name is
+ * not mangled, cannot be demangled, or the C++ runtime library is missing. */
+char *demangle_name(const char *name);
+
+#endif

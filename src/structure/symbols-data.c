@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where variables with static storage are declared, from DWARF; collected in one walk when first asked for. */
+#include <dwarf.h>
+#include <stdlib.h>
+
+#include "structure/symbols-internal.h"
+
+#define WALK_DEPTH_MAX 16
+
+static int compare_variables(const void *a, const void *b)
+{
+    const struct dwarf_variable *x = a, *y = b;
+    return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
+}
+
+/* The fixed address of a variable, 0 when it has none. */
+static uint64_t fixed_address(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute, target;
+    Dwarf_Op *ops = NULL;
+    size_t n_ops = 0;
+    if (!dwarf_attr(die, DW_AT_location, &attribute) || dwarf_getlocation(&attribute, &ops, &n_ops) != 0 || n_ops != 1)
+        return 0;
+    if (ops[0].atom == DW_OP_addr)
+        return ops[0].number;
+    Dwarf_Addr address = 0;
+    if ((ops[0].atom == DW_OP_addrx || ops[0].atom == DW_OP_GNU_addr_index) &&
+        dwarf_getlocation_attr(&attribute, ops, &target) == 0 && dwarf_formaddr(&target, &address) == 0)
+        return address;
+    return 0;
+}
+
+static void add_variable(struct symbols *symbols, Dwarf_Die *die)
+{
+    uint64_t address = fixed_address(die);
+    int line = 0;
+    if (address == 0 || !vec_reserve(&symbols->variables, &symbols->cap_variables, symbols->n_variables + 1,
+                                     sizeof *symbols->variables))
+        return;
+    struct dwarf_variable *variable = &symbols->variables[symbols->n_variables++];
+    (void)dwarf_decl_line(die, &line);
+    *variable = (struct dwarf_variable){.vaddr = address + symbols->dwarf_bias,
+                                        .name = symbols_own_name(symbols, dwarf_diename(die)),
+                                        .file = symbols_own_path(symbols, dwarf_decl_file(die)),
+                                        .line = (uint32_t)line};
+}
+
+static void walk(struct symbols *symbols, Dwarf_Die *parent, unsigned depth)
+{
+    Dwarf_Die die;
+    if (depth > WALK_DEPTH_MAX || dwarf_child(parent, &die) != 0)
+        return;
+    do {
+        switch (dwarf_tag(&die)) {
+        case DW_TAG_variable:
+        case DW_TAG_common_block:
+            add_variable(symbols, &die);
+            break;
+        case DW_TAG_namespace:
+        case DW_TAG_module:
+        case DW_TAG_subprogram:
+        case DW_TAG_lexical_block:
+            walk(symbols, &die, depth + 1);
+            break;
+        default:
+            break;
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr)
+{
+    if (!symbols->variables_indexed) {
+        symbols->variables_indexed = true;
+        for (size_t i = 0; i < symbols->n_units; i++)
+            walk(symbols, &symbols->units[i].scopes, 0);
+        if (symbols->n_variables)
+            qsort(symbols->variables, symbols->n_variables, sizeof *symbols->variables, compare_variables);
+    }
+    if (symbols->n_variables == 0)
+        return NULL;
+    struct dwarf_variable key = {.vaddr = vaddr};
+    return bsearch(&key, symbols->variables, symbols->n_variables, sizeof key, compare_variables);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions, inlining and lines from DWARF. Units are found by their own ranges, since not every compiler writes
+ * .debug_aranges, and their functions are indexed when first asked for. */
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "structure/symbols-internal.h"
+
+#define WALK_DEPTH_MAX 64
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct dwarf_range *x = a, *y = b;
+    return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* Appends the address ranges of die to a list. */
+static void add_ranges(Dwarf_Die *die, size_t unit, struct dwarf_range **list, size_t *n, size_t *capacity)
+{
+    Dwarf_Addr base = 0, low = 0, high = 0;
+    for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;) {
+        if (low >= high || !vec_reserve(list, capacity, *n + 1, sizeof **list))
+            continue;
+        (*list)[(*n)++] = (struct dwarf_range){.low = low, .high = high, .unit = unit, .die = *die};
+    }
+}
+
+void symbols_dwarf_load(struct symbols *symbols)
+{
+    symbols->dwarf = dwfl_module_getdwarf(symbols->module, &symbols->dwarf_bias);
+    Dwarf_CU *cu = NULL;
+    Dwarf_Die die, split;
+    uint8_t type = 0;
+    while (symbols->dwarf && dwarf_get_units(symbols->dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+        if (type != DW_UT_compile && type != DW_UT_skeleton)
+            continue;
+        if (!vec_reserve(&symbols->units, &symbols->cap_units, symbols->n_units + 1, sizeof *symbols->units))
+            break;
+        size_t unit = symbols->n_units++;
+        symbols->units[unit].die = die;
+        symbols->units[unit].scopes = type == DW_UT_skeleton && split.addr ? split : die;
+        add_ranges(&die, unit, &symbols->ranges, &symbols->n_ranges, &symbols->cap_ranges);
+    }
+    if (symbols->n_ranges)
+        qsort(symbols->ranges, symbols->n_ranges, sizeof *symbols->ranges, compare_ranges);
+}
+
+void symbols_dwarf_free(struct symbols *symbols)
+{
+    for (size_t i = 0; i < symbols->n_units; i++)
+        free(symbols->units[i].functions);
+    free(symbols->units);
+    free(symbols->ranges);
+}
+
+/* Last range that starts at or before address and contains it; a few overlapping ones before it are looked at. */
+static const struct dwarf_range *find_range(const struct dwarf_range *ranges, size_t n, uint64_t address)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (ranges[middle].low <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t tries = 0; low > 0 && tries < 16; tries++)
+        if (address < ranges[--low].high)
+            return &ranges[low];
+    return NULL;
+}
+
+static bool holds_functions(int tag)
+{
+    return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type ||
+           tag == DW_TAG_class_type || tag == DW_TAG_union_type || tag == DW_TAG_subprogram ||
+           tag == DW_TAG_lexical_block;
+}
+
+static void index_functions(struct dwarf_unit *unit, Dwarf_Die *parent, unsigned depth)
+{
+    Dwarf_Die die;
+    if (depth > WALK_DEPTH_MAX || dwarf_child(parent, &die) != 0)
+        return;
+    do {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_subprogram)
+            add_ranges(&die, 0, &unit->functions, &unit->n_functions, &unit->cap_functions);
+        if (holds_functions(tag))
+            index_functions(unit, &die, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
+{
+    const struct dwarf_range *range = find_range(symbols->ranges, symbols->n_ranges, address);
+    if (!range)
+        return NULL;
+    struct dwarf_unit *unit = &symbols->units[range->unit];
+    if (!unit->indexed) {
+        unit->indexed = true;
+        index_functions(unit, &unit->scopes, 0);
+        if (unit->n_functions)
+            qsort(unit->functions, unit->n_functions, sizeof *unit->functions, compare_ranges);
+    }
+    return unit;
+}
+
+/* Name to show: the demangled linkage name of C++, else the name in the source. */
+static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *linkage = NULL;
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+        linkage = dwarf_formstring(&attribute);
+    if (linkage && strncmp(linkage, "_Z", 2) == 0)
+        return symbols_own_name(symbols, linkage);
+    const char *name = dwarf_diename(die);
+    return symbols_own_name(symbols, name ? name : linkage);
+}
+
+static void describe_function(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame)
+{
+    int line = 0;
+    *frame = (struct symbols_frame){.function = function_name(symbols, die), .die = dwarf_dieoffset(die)};
+    frame->decl_file = symbols_own_path(symbols, dwarf_decl_file(die));
+    if (dwarf_decl_line(die, &line) == 0)
+        frame->decl_line = (uint32_t)line;
+}
+
+static Dwarf_Word udata(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_attr(die, name, &attribute))
+        (void)dwarf_formudata(&attribute, &value);
+    return value;
+}
+
+/* Where the inlined function die was called: the position inside the frame around it. */
+static void set_call_position(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Die *die, struct symbols_frame *outer)
+{
+    Dwarf_Files *files = NULL;
+    size_t n_files = 0;
+    outer->line = (uint32_t)udata(die, DW_AT_call_line);
+    outer->column = (uint32_t)udata(die, DW_AT_call_column);
+    Dwarf_Word file = udata(die, DW_AT_call_file);
+    if (dwarf_getsrcfiles(unit, &files, &n_files) == 0 && file < n_files)
+        outer->file = symbols_own_path(symbols, dwarf_filesrc(files, file, NULL, NULL));
+}
+
+/* Child of parent that contains address and is an inlined function or a block that may hold one. */
+static bool find_inner(Dwarf_Die *parent, uint64_t address, Dwarf_Die *inner)
+{
+    if (dwarf_child(parent, inner) != 0)
+        return false;
+    do {
+        int tag = dwarf_tag(inner);
+        if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block) && dwarf_haspc(inner, address) == 1)
+            return true;
+    } while (dwarf_siblingof(inner, inner) == 0);
+    return false;
+}
+
+/* Adds the functions inlined at address into the function die, whose frame is frames[0]; returns the count. */
+static size_t add_inlined(struct symbols *symbols, struct dwarf_unit *unit, Dwarf_Die die, uint64_t address,
+                          struct symbols_frame *frames)
+{
+    size_t n = 1;
+    Dwarf_Die inner;
+    for (unsigned depth = 0; depth < WALK_DEPTH_MAX && n < SYMBOLS_FRAMES_MAX; depth++, die = inner) {
+        if (!find_inner(&die, address, &inner))
+            break;
+        if (dwarf_tag(&inner) != DW_TAG_inlined_subroutine)
+            continue;
+        set_call_position(symbols, &unit->scopes, &inner, &frames[n - 1]);
+        describe_function(symbols, &inner, &frames[n++]);
+    }
+    return n;
+}
+
+/* Line of address; rows with line 0 (compiler-made code) take the nearest row before them. */
+static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t address, struct symbols_frame *frame)
+{
+    Dwarf_Lines *lines = NULL;
+    size_t n_lines = 0, low = 0;
+    if (dwarf_getsrclines(unit, &lines, &n_lines) != 0)
+        return;
+    size_t high = n_lines;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        Dwarf_Addr at = 0;
+        (void)dwarf_lineaddr(dwarf_onesrcline(lines, middle), &at);
+        if (at <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t tries = 0; low-- > 0 && tries < 16; tries++) {
+        Dwarf_Line *row = dwarf_onesrcline(lines, low);
+        int line = 0, column = 0;
+        bool end = false;
+        if (dwarf_lineendsequence(row, &end) == 0 && end)
+            return;
+        if (dwarf_lineno(row, &line) != 0 || line == 0)
+            continue;
+        (void)dwarf_linecol(row, &column);
+        frame->file = symbols_own_path(symbols, dwarf_linesrc(row, NULL, NULL));
+        frame->line = (uint32_t)line;
+        frame->column = (uint32_t)column;
+        return;
+    }
+}
+
+size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames)
+{
+    uint64_t address = vaddr - symbols->dwarf_bias;
+    struct dwarf_unit *unit = find_unit(symbols, address);
+    if (!unit)
+        return 0;
+    size_t n = 1;
+    const struct dwarf_range *range = find_range(unit->functions, unit->n_functions, address);
+    frames[0] = (struct symbols_frame){0};
+    if (range) {
+        Dwarf_Die die = range->die;
+        Dwarf_Addr entry = range->low;
+        describe_function(symbols, &die, &frames[0]);
+        (void)dwarf_entrypc(&die, &entry);
+        frames[0].low_vaddr = entry + symbols->dwarf_bias;
+        n = add_inlined(symbols, unit, die, address, frames);
+    }
+    set_position(symbols, &unit->die, address, &frames[n - 1]);
+    return range || frames[0].file ? n : 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of struct symbols, for the symbols*.c files only. */
+#ifndef LOCUS_STRUCTURE_SYMBOLS_INTERNAL_H
+#define LOCUS_STRUCTURE_SYMBOLS_INTERNAL_H
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include "base/vec.h"
+#include "structure/symbols.h"
+
+enum elf_symbol_kind { ELF_SYMBOL_CODE, ELF_SYMBOL_DATA, ELF_SYMBOL_TLS, ELF_SYMBOL_KINDS };
+
+struct elf_symbol {
+    uint64_t vaddr, size_bytes;
+    const char *name; /* borrowed from the ELF file */
+    uint8_t bind;
+};
+
+/* Symbols of one kind, sorted by address, best alias first among equal addresses. */
+struct elf_symbols {
+    struct elf_symbol *items; /* [n] */
+    size_t n, capacity;
+    uint64_t max_size_bytes;
+};
+
+struct dwarf_range {
+    uint64_t low, high;
+    size_t unit;   /* index into units */
+    Dwarf_Die die; /* function ranges: its DIE */
+};
+
+struct dwarf_unit {
+    Dwarf_Die die;   /* with the line table: the skeleton for split DWARF */
+    Dwarf_Die scopes; /* with the functions */
+    bool indexed;
+    struct dwarf_range *functions; /* [n_functions] sorted by low */
+    size_t n_functions, cap_functions;
+};
+
+struct dwarf_variable {
+    uint64_t vaddr;
+    const char *name; /* DW_AT_name, may be NULL */
+    const char *file;
+    uint32_t line;
+};
+
+struct symbols {
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    Dwarf *dwarf;         /* NULL without debug information */
+    Dwarf_Addr dwarf_bias; /* vaddr = DWARF address + dwarf_bias */
+    struct elf_symbols elf[ELF_SYMBOL_KINDS];
+    struct dwarf_unit *units; /* [n_units] */
+    size_t n_units, cap_units;
+    struct dwarf_range *ranges; /* [n_ranges] of the units, sorted by low */
+    size_t n_ranges, cap_ranges;
+    bool variables_indexed;
+    struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
+    size_t n_variables, cap_variables;
+    struct strtab strings; /* owns every string handed out */
+};
+
+/* symbols.c: an owned copy of text, demangled or with the path simplified; NULL for NULL or out of memory. */
+const char *symbols_own_name(struct symbols *symbols, const char *name);
+const char *symbols_own_path(struct symbols *symbols, const char *path);
+
+/* symbols-elf.c */
+void symbols_elf_load(struct symbols *symbols);
+void symbols_elf_free(struct symbols *symbols);
+const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum elf_symbol_kind kind, uint64_t vaddr);
+
+/* symbols-dwarf.c */
+void symbols_dwarf_load(struct symbols *symbols);
+void symbols_dwarf_free(struct symbols *symbols);
+size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
+
+/* symbols-data.c: declaration of the variable at exactly vaddr, NULL when not known. */
+const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of structure/symbols.h: the test program looks itself up, so every answer is known here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "structure/demangle.h"
+#include "structure/symbols.h"
+
+int table_of_test[2000];
+static int hidden_table[500];
+static _Thread_local volatile int thread_table[300];
+static volatile int sink;
+
+static inline __attribute__((always_inline)) int inlined_leaf(int x)
+{
+    void *here = __builtin_return_address(0);
+    sink = x + (here != NULL);
+    return sink;
+}
+
+enum { CALL_LINE = __LINE__ + 5 };
+
+/* Calls through a volatile pointer so that the return address is known to lie in this function. */
+static __attribute__((noinline)) uintptr_t outer_function(uintptr_t (*volatile where)(void))
+{
+    uintptr_t at = where();
+    return at + (uintptr_t)(inlined_leaf((int)at) & 0);
+}
+
+static __attribute__((noinline)) uintptr_t return_address(void)
+{
+    return (uintptr_t)__builtin_return_address(0);
+}
+
+static int first_module(struct dl_phdr_info *info, size_t size, void *bias)
+{
+    (void)size;
+    *(uintptr_t *)bias = info->dlpi_addr;
+    return 1;
+}
+
+static uintptr_t load_bias(void)
+{
+    uintptr_t bias = 0;
+    (void)dl_iterate_phdr(first_module, &bias);
+    return bias;
+}
+
+static int open_self(void **state)
+{
+    struct error err;
+    struct symbols *symbols = NULL;
+    if (symbols_open("/proc/self/exe", &symbols, &err) != 0) {
+        (void)fprintf(stderr, "%s\n", err.text);
+        return -1;
+    }
+    *state = symbols;
+    return 0;
+}
+
+static int close_self(void **state)
+{
+    symbols_close(*state);
+    return 0;
+}
+
+static void test_function_and_line(void **state)
+{
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    uintptr_t at = outer_function(return_address);
+    assert_true(symbols_has_debug(*state));
+    assert_true(symbols_lookup(*state, at - 1 - load_bias(), frames) >= 1);
+    assert_string_equal(frames[0].function, "outer_function");
+    assert_int_equal(frames[0].line, CALL_LINE);
+    assert_int_equal(frames[0].decl_line, CALL_LINE - 2);
+    assert_non_null(strstr(frames[0].file, "tests/unit/symbols-test.c"));
+    assert_ptr_equal(frames[0].file, frames[0].decl_file);
+    assert_int_equal(frames[0].low_vaddr, (uintptr_t)outer_function - load_bias());
+}
+
+static void test_inlined_function(void **state)
+{
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    uintptr_t start = (uintptr_t)outer_function - load_bias();
+    int seen = 0;
+    for (uintptr_t at = start; at < start + 200 && !seen; at++) {
+        size_t n = symbols_lookup(*state, at, frames);
+        if (n == 0 || strcmp(frames[0].function, "outer_function") != 0)
+            break;
+        if (n == 2) {
+            seen = 1;
+            assert_string_equal(frames[1].function, "inlined_leaf");
+            assert_int_equal(frames[0].line, CALL_LINE + 1);
+            assert_true(frames[1].line >= CALL_LINE - 10 && frames[1].line < CALL_LINE - 4);
+            assert_int_equal(frames[1].low_vaddr, 0);
+        }
+    }
+    assert_int_equal(seen, 1);
+}
+
+static void test_data(void **state)
+{
+    struct symbols_data data;
+    uintptr_t bias = load_bias();
+    assert_true(symbols_data_at(*state, (uintptr_t)&table_of_test[1999] - bias, &data));
+    assert_string_equal(data.name, "table_of_test");
+    assert_int_equal(data.size_bytes, sizeof table_of_test);
+    assert_non_null(data.decl_file);
+    assert_true(symbols_data_at(*state, (uintptr_t)&hidden_table[3] - bias, &data));
+    assert_string_equal(data.name, "hidden_table");
+    assert_true(symbols_tls_at(*state, 4, &data));
+    assert_string_equal(data.name, "thread_table");
+    thread_table[sink & 1] = 1;
+    assert_false(symbols_data_at(*state, (uintptr_t)outer_function - bias, &data));
+}
+
+static void test_not_code(void **state)
+{
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    assert_int_equal(symbols_lookup(*state, 0x7fffffff0000, frames), 0);
+    assert_int_equal(symbols_lookup(*state, (uintptr_t)&table_of_test[0] - load_bias(), frames), 0);
+}
+
+static void test_refused_files(void **state)
+{
+    (void)state;
+    struct error err;
+    struct symbols *symbols = NULL;
+    assert_int_equal(symbols_open("/does/not/exist", &symbols, &err), ERR_IO);
+    assert_non_null(strstr(err.text, "/does/not/exist"));
+    assert_int_equal(symbols_open("/proc/self/status", &symbols, &err), ERR_FORMAT);
+    assert_null(symbols);
+}
+
+static void test_demangle(void **state)
+{
+    (void)state;
+    assert_null(demangle_name("main"));
+    char *name = demangle_name("_ZN1a1bEi");
+    if (!name) {
+        print_message("SKIP: no C++ runtime library to demangle with\n");
+        return;
+    }
+    assert_string_equal(name, "a::b(int)");
+    free(name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_function_and_line), cmocka_unit_test(test_inlined_function),
+        cmocka_unit_test(test_data),              cmocka_unit_test(test_not_code),
+        cmocka_unit_test(test_refused_files),     cmocka_unit_test(test_demangle),
+    };
+    return cmocka_run_group_tests(tests, open_self, close_self);
+}
