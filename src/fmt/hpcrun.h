@@ -24,7 +24,12 @@ enum hpcrun_node_type {
     HPCRUN_NODE_MEMACCESS = 32
 };
 
-enum hpcrun_value_format { HPCRUN_VALUE_NULL = 0, HPCRUN_VALUE_INT = 1, HPCRUN_VALUE_REAL = 2, HPCRUN_VALUE_ADDRESS = 3 };
+enum hpcrun_value_format {
+    HPCRUN_VALUE_NULL = 0,
+    HPCRUN_VALUE_INT = 1,
+    HPCRUN_VALUE_REAL = 2,
+    HPCRUN_VALUE_ADDRESS = 3
+};
 
 struct hpcrun_metric {
     char *name, *description, *formula, *format;

@@ -53,7 +53,8 @@ void objmap_cut_hook(uintptr_t start, uintptr_t end,
 bool objmap_flag_hook(uintptr_t start, bool resizing);
 
 /* Copies the block that contains address to *found; false when there is none. Enters and leaves an epoch slot of
- * reader (0 <= reader < OBJMAP_READERS; one slot per thread, no two concurrent users).  ctx: signal handler, wait-free */
+ * reader (0 <= reader < OBJMAP_READERS; one slot per thread, no two concurrent users).
+ * ctx: signal handler, wait-free */
 bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found);
 
 #define OBJMAP_READERS 65536 /* epoch slots; thread ids beyond share a counted slow path: lookups fail */

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# For test scripts: . "$LOCUS_SRCDIR/tests/lib/common.sh". Gives a scratch directory $scratch that disappears, the
+# directories $srcdir and $builddir, and the functions below. A script ends with `finish`.
+set -euo pipefail
+
+srcdir=${LOCUS_SRCDIR:?run the tests through make check or ./dev test}
+builddir=${LOCUS_BUILDDIR:?run the tests through make check or ./dev test}
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/locus-test.XXXXXX")
+trap 'status=$?; rm -rf "$scratch"; exit "$status"' EXIT
+n_failures=0
+
+# skip REASON...: the whole test cannot run here.
+skip() {
+    echo "SKIP: $*"
+    exit 77
+}
+
+# skip_part REASON...: a part of the test cannot run here; the rest goes on.
+skip_part() {
+    echo "SKIP (part): $*"
+}
+
+# fail SENTENCE...: counts a failure and goes on.
+fail() {
+    echo "FAIL: $*"
+    n_failures=$((n_failures + 1))
+}
+
+# finish: the verdict, last command of every script.
+finish() {
+    [ "$n_failures" = 0 ] || exit 1
+    exit 0
+}
+
+# need PROGRAM...: skips when one is not installed.
+need() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || skip "$program is not installed"
+    done
+}
+
+# expect_status N COMMAND...: runs it, output to $scratch/out and $scratch/err.
+expect_status() {
+    local expected=$1 status=0
+    shift
+    "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+    [ "$status" = "$expected" ] && return 0
+    fail "exit status $status instead of $expected: $*"
+    sed 's/^/    | /' "$scratch/err"
+}
+
+# expect_text FILE PATTERN: FILE has a line that matches the extended regular expression.
+expect_text() {
+    grep -Eq -- "$2" "$1" && return 0
+    fail "no line of $1 matches: $2"
+    sed 's/^/    | /' "$1"
+}
+
+# expect_same EXPECTED ACTUAL: two files are equal.
+expect_same() {
+    diff -u "$1" "$2" || fail "$2 differs from $1"
+}
+
+# filter_volatile <IN >OUT: replaces what differs from run to run: addresses, times, process ids, scratch paths.
+filter_volatile() {
+    sed -E -e "s|$scratch|SCRATCH|g" -e "s|$builddir|BUILD|g" -e "s|$srcdir|SOURCE|g" \
+        -e 's/0x[0-9a-f]{4,}/ADDR/g' \
+        -e 's/[0-9]+(\.[0-9]+)? ?(s|ms|us|ns)\b/TIME/g' \
+        -e 's/\b(pid|tid|process|thread) [0-9]+/\1 N/g'
+}
+
+# perf_works: whether a user-mode perf event can be opened here (see perf_event_open(2)).
+perf_works() {
+    [ "$(id -u)" = 0 ] && return 0
+    [ -r /proc/sys/kernel/perf_event_paranoid ] || return 1
+    [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]
+}
