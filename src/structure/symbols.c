@@ -49,7 +49,8 @@ const char *symbols_own_path(struct symbols *symbols, const char *path)
     for (const char *p = path; *p;) {
         size_t n = strcspn(p, "/");
         bool dot = n == 1 && p[0] == '.';
-        bool up = n == 2 && p[0] == '.' && p[1] == '.' && len > 1 && strncmp(out + drop_component(out, len - 1), "..", 2);
+        bool up =
+            n == 2 && p[0] == '.' && p[1] == '.' && len > 1 && strncmp(out + drop_component(out, len - 1), "..", 2);
         if (up) {
             len = drop_component(out, len - 1);
         } else if (!dot && (n > 0 || p == path)) {
