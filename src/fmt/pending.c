@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The marker of a measurement directory that is still being written; see pending.h. The text is for people and for
+ * readers on the same host: "running <program>" or "writing <program>". Ordinary code. */
+#include "fmt/pending.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARK_PREFIX ".writing-"
+#define STEP_MS 20
+
+static unsigned host_id(void)
+{
+    return (unsigned)gethostid();
+}
+
+static void mark_write(const struct pending_mark *mark)
+{
+    char text[64];
+    int len = snprintf(text, sizeof text, "%s %ld\n", mark->is_writing ? "writing" : "running", (long)mark->program);
+    if (pwrite(mark->fd, text, (size_t)len, 0) == len)
+        (void)!ftruncate(mark->fd, len);
+}
+
+int pending_mark_open(struct pending_mark *mark, const char *dir, pid_t program, struct error *err)
+{
+    (void)snprintf(mark->path, sizeof mark->path, "%s/" MARK_PREFIX "%08x-%ld", dir, host_id(), (long)getpid());
+    mark->fd = open(mark->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (mark->fd < 0)
+        return error_set(err, ERR_IO, "The marker %s cannot be created: %s.", mark->path, strerror(errno));
+    (void)flock(mark->fd, LOCK_EX | LOCK_NB);
+    mark->is_writing = false;
+    mark->program = program;
+    mark_write(mark);
+    return 0;
+}
+
+void pending_mark_set(struct pending_mark *mark, bool is_writing, pid_t program)
+{
+    if (mark->fd < 0 || (mark->is_writing == is_writing && mark->program == program))
+        return;
+    mark->is_writing = is_writing;
+    mark->program = program;
+    mark_write(mark);
+}
+
+void pending_mark_close(struct pending_mark *mark)
+{
+    if (mark->fd < 0)
+        return;
+    (void)unlink(mark->path);
+    (void)close(mark->fd);
+    mark->fd = -1;
+}
+
+/* A marker made on another host cannot be asked for its lock or its program: only its word counts. */
+static enum pending_state mark_state(int dir_fd, const char *name)
+{
+    char text[64] = "", word[16] = "";
+    long program = 0;
+    unsigned host = 0;
+    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return PENDING_NONE;
+    bool is_stale = flock(fd, LOCK_SH | LOCK_NB) == 0;
+    (void)!read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    (void)sscanf(name, MARK_PREFIX "%x", &host);
+    (void)sscanf(text, "%15s %ld", word, &program);
+    bool is_here = host == host_id();
+    if (is_here && is_stale)
+        return PENDING_NONE;
+    if (!strcmp(word, "writing"))
+        return PENDING_WRITING;
+    if (is_here && program > 0 && kill((pid_t)program, 0) != 0 && errno == ESRCH)
+        return PENDING_WRITING;
+    return PENDING_RUNNING;
+}
+
+static enum pending_state dir_state(const char *path)
+{
+    enum pending_state worst = PENDING_NONE;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return PENDING_NONE;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (strncmp(entry->d_name, MARK_PREFIX, sizeof MARK_PREFIX - 1) != 0)
+            continue;
+        enum pending_state state = mark_state(dirfd(dir), entry->d_name);
+        if (state > worst)
+            worst = state;
+    }
+    (void)closedir(dir);
+    return worst;
+}
+
+enum pending_state pending_wait(const char *dir, int timeout_ms)
+{
+    for (int waited_ms = 0;; waited_ms += STEP_MS) {
+        enum pending_state state = dir_state(dir);
+        if (state != PENDING_WRITING || waited_ms >= timeout_ms)
+            return state;
+        const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+        (void)nanosleep(&step, NULL);
+    }
+}

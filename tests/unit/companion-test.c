@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The companion against a small client that speaks for the runtime: registration, growth, the three ways to end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "companion.h"
+#include "fmt/companion.h"
+#include "fmt/pending.h"
+#include "fnbounds/recipe.h"
+
+struct client {
+    int arena_fd, recipe_fd, bell_fd;
+    struct arena_header *arena;
+    struct recipe_store *recipes;
+};
+
+struct fixture {
+    struct companion_setup setup;
+    char name[COMPANION_NAME_MAX];
+    pid_t companion;
+};
+
+static int dial(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(name);
+    memcpy(address.sun_path + 1, name, len);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void say(int fd, uint32_t kind, uint32_t version, const char *text)
+{
+    struct companion_message message = {.magic = COMPANION_MAGIC, .version = version, .kind = kind, .rank = -1};
+    message.pid = (uint32_t)getpid();
+    (void)snprintf(message.text, sizeof message.text, "%s", text);
+    assert_int_equal(send(fd, &message, sizeof message, MSG_NOSIGNAL), sizeof message);
+}
+
+/* Reads one message; the descriptors that came with it go to fds [3], -1 where there are none. */
+static uint32_t hear(int fd, struct companion_message *message, int fds[3])
+{
+    char control[CMSG_SPACE(3 * sizeof(int))];
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    struct msghdr header = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    fds[0] = fds[1] = fds[2] = -1;
+    if (recvmsg(fd, &header, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *message)
+        return 0;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+    if (c)
+        memcpy(fds, CMSG_DATA(c), 3 * sizeof(int));
+    return message->kind;
+}
+
+static void greet(const char *name, uint32_t kind, struct client *client)
+{
+    struct companion_message welcome;
+    int fds[3], fd = dial(name);
+    assert_true(fd >= 0);
+    say(fd, kind, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &welcome, fds), COMPANION_WELCOME);
+    close(fd);
+    client->arena_fd = fds[0];
+    client->recipe_fd = fds[1];
+    client->bell_fd = fds[2];
+    client->arena = mmap(NULL, welcome.size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    assert_ptr_not_equal(client->arena, MAP_FAILED);
+    assert_int_equal(client->arena->size_bytes, welcome.size_bytes);
+    client->recipes = mmap(NULL, welcome.recipe_bytes, PROT_READ, MAP_SHARED, fds[1], 0);
+    assert_ptr_not_equal(client->recipes, MAP_FAILED);
+}
+
+static void *add_chunk(struct client *client, enum arena_kind kind, uint32_t used_bytes)
+{
+    struct arena_header *arena = client->arena;
+    uint32_t i = atomic_fetch_add(&arena->n_chunks, 1);
+    struct arena_chunk *chunk = (struct arena_chunk *)(void *)((char *)arena + arena->chunk_table_offset) + i;
+    chunk->kind = (uint16_t)kind;
+    atomic_store(&chunk->used_bytes, used_bytes);
+    return (char *)arena + arena->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
+}
+
+static struct arena_thread *add_thread(struct client *client, uint64_t n_taken)
+{
+    struct arena_thread *thread = add_chunk(client, ARENA_THREADS, sizeof(struct arena_thread));
+    atomic_store(&thread->taken[0], n_taken);
+    (void)snprintf(client->arena->argv0, sizeof client->arena->argv0, "fake");
+    return thread;
+}
+
+static int setup(void **state)
+{
+    struct error err;
+    struct fixture *f = calloc(1, sizeof *f);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    (void)snprintf(f->setup.dir, sizeof f->setup.dir, "companion-test-XXXXXX");
+    assert_non_null(mkdtemp(f->setup.dir));
+    char *real = realpath(f->setup.dir, NULL);
+    (void)snprintf(f->setup.dir, sizeof f->setup.dir, "%s", real);
+    free(real);
+    f->setup.launched_pidfd = f->setup.done_fd = -1;
+    f->setup.n_events = 1;
+    f->setup.min_bytes = 1024;
+    (void)snprintf(f->setup.events[0].metric, sizeof f->setup.events[0].metric, "EADDR (usec)");
+    int fd = companion_listen(f->name, &err);
+    assert_true(fd >= 0);
+    f->companion = companion_start(&f->setup, fd, &err);
+    assert_true(f->companion > 0);
+    *state = f;
+    return 0;
+}
+
+/* Waits for the companion's own end and returns its exit status. */
+static int wait_companion(struct fixture *f)
+{
+    int status = -1;
+    assert_int_equal(waitpid(f->companion, &status, 0), f->companion);
+    f->companion = 0;
+    return status;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    char command[ARENA_PATH_MAX + 16];
+    if (f->companion) {
+        /* This process is registered, so its companion would outlive it. */
+        (void)kill(f->companion, SIGKILL);
+        (void)wait_companion(f);
+    }
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->setup.dir);
+    (void)!system(command);
+    free(f);
+    return 0;
+}
+
+/* Number of files in the directory whose name contains part; the last one's content starts text. */
+static int count_files(const struct fixture *f, const char *part, char *text, size_t n_text)
+{
+    int n = 0;
+    DIR *dir = opendir(f->setup.dir);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.' || !strstr(entry->d_name, part))
+            continue;
+        n++;
+        char path[2 * ARENA_PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s/%s", f->setup.dir, entry->d_name);
+        FILE *file = fopen(path, "r");
+        size_t len = fread(text, 1, n_text - 1, file);
+        text[len] = '\0';
+        fclose(file);
+    }
+    closedir(dir);
+    return n;
+}
+
+static void test_normal_end(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    struct companion_message message;
+    char text[4096];
+    int fds[3];
+    greet(f->name, COMPANION_HELLO, &client);
+    assert_memory_equal(client.arena->magic, ARENA_MAGIC, 8);
+    assert_int_equal(client.arena->n_events, 1);
+    assert_string_equal(client.arena->events[0].metric, "EADDR (usec)");
+    assert_memory_equal(client.recipes->magic, RECIPE_MAGIC, 8);
+    assert_ptr_equal(mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, client.recipe_fd, 0), MAP_FAILED);
+    assert_null(recipe_find_block(client.recipes, 1, 2));
+    add_thread(&client, 7);
+    assert_int_equal(pending_wait(f->setup.dir, 0), PENDING_RUNNING);
+    int fd = dial(f->name);
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    assert_string_equal(message.text, "");
+    assert_int_equal(count_files(f, "fake-", text, sizeof text), 1);
+    assert_memory_equal(text, ARENA_MAGIC, 8);
+    close(fd);
+}
+
+static void test_no_samples_leave_one_line(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    struct companion_message message;
+    char text[4096];
+    int fds[3];
+    greet(f->name, COMPANION_HELLO, &client);
+    add_thread(&client, 0);
+    int fd = dial(f->name);
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    assert_int_equal(count_files(f, "fake-", text, sizeof text), 0);
+    assert_int_equal(count_files(f, "index-", text, sizeof text), 1);
+    assert_non_null(strstr(text, "no samples"));
+    close(fd);
+}
+
+static void test_killed_process_is_written(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    char text[4096];
+    pid_t child = fork();
+    if (child == 0) {
+        greet(f->name, COMPANION_HELLO, &client);
+        add_thread(&client, 7);
+        (void)raise(SIGKILL);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(wait_companion(f), 0);
+    assert_int_equal(count_files(f, "fake-", text, sizeof text), 1);
+    assert_int_equal(pending_wait(f->setup.dir, 0), PENDING_NONE);
+}
+
+static void test_exec_ends_the_earlier_arena(void **state)
+{
+    struct fixture *f = *state;
+    char text[4096];
+    pid_t child = fork();
+    if (child == 0) {
+        struct client first, second;
+        greet(f->name, COMPANION_HELLO, &first);
+        add_thread(&first, 7);
+        greet(f->name, COMPANION_HELLO, &second);
+        add_thread(&second, 9);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(wait_companion(f), 0);
+    assert_int_equal(count_files(f, "fake-", text, sizeof text), 2);
+}
+
+static void check_inherited(const struct client *child, uint32_t node_ref, uint32_t hit_ref)
+{
+    const struct arena_node *node = arena_at(child->arena, node_ref);
+    const struct arena_hit *hit = arena_at(child->arena, hit_ref);
+    if (node->ip != 0x1234 || node->hits != hit_ref)
+        _exit(1);
+    if (atomic_load(&hit->count) != 0 || hit->var != 42)
+        _exit(2);
+    if (child->arena->parent_pid != (uint32_t)getppid())
+        _exit(3);
+    _exit(0);
+}
+
+static void test_fork_copies_records_without_counts(void **state)
+{
+    struct fixture *f = *state;
+    struct client parent;
+    int status = -1;
+    greet(f->name, COMPANION_HELLO, &parent);
+    struct arena_thread *thread = add_thread(&parent, 7);
+    struct arena_node *node = add_chunk(&parent, ARENA_NODES, sizeof *node);
+    struct arena_hit *hit = add_chunk(&parent, ARENA_HITS, sizeof *hit);
+    uint32_t hit_ref = arena_ref(parent.arena, hit), node_ref = arena_ref(parent.arena, node);
+    node->ip = 0x1234;
+    node->hits = hit_ref;
+    hit->var = 42;
+    atomic_store(&hit->count, 7);
+    thread->root = node_ref;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct client child;
+        greet(f->name, COMPANION_FORK, &child);
+        check_inherited(&child, node_ref, hit_ref);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(atomic_load(&hit->count), 7);
+    int fds[3], fd = dial(f->name);
+    struct companion_message message;
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+}
+
+static uint64_t allocated_bytes(int fd)
+{
+    struct stat s;
+    assert_int_equal(fstat(fd, &s), 0);
+    return (uint64_t)s.st_blocks * 512;
+}
+
+static void test_memory_is_allocated_ahead(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    greet(f->name, COMPANION_HELLO, &client);
+    uint64_t before = allocated_bytes(client.arena_fd);
+    uint64_t in_use = client.arena->chunk_data_offset + 200 * (uint64_t)ARENA_CHUNK_BYTES;
+    assert_true(before < in_use);
+    atomic_store(&client.arena->n_chunks, 200);
+    for (int i = 0; i < 500 && allocated_bytes(client.arena_fd) <= 200 * (uint64_t)ARENA_CHUNK_BYTES; i++)
+        usleep(20000);
+    assert_true(allocated_bytes(client.arena_fd) > 200 * (uint64_t)ARENA_CHUNK_BYTES);
+    int fds[3], fd = dial(f->name);
+    struct companion_message message;
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+}
+
+static void test_strangers_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct companion_message message;
+    int fds[3], fd = dial(f->name);
+    say(fd, COMPANION_HELLO, COMPANION_VERSION + 1, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_REFUSED);
+    assert_non_null(strstr(message.text, "version"));
+    close(fd);
+    fd = dial(f->name);
+    assert_int_equal(send(fd, "x", 1, 0), 1);
+    assert_int_equal(hear(fd, &message, fds), 0);
+    close(fd);
+    fd = dial(f->name);
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+}
+
+static void test_directory_that_vanishes(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    char command[ARENA_PATH_MAX + 16];
+    int fds[3];
+    struct companion_message message;
+    greet(f->name, COMPANION_HELLO, &client);
+    add_thread(&client, 7);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->setup.dir);
+    assert_int_equal(system(command), 0);
+    int fd = dial(f->name);
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    assert_string_not_equal(message.text, "");
+    close(fd);
+    assert_int_equal(rmdir(f->setup.dir), -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_normal_end),
+        TEST(test_no_samples_leave_one_line),
+        TEST(test_killed_process_is_written),
+        TEST(test_exec_ends_the_earlier_arena),
+        TEST(test_fork_copies_records_without_counts),
+        TEST(test_memory_is_allocated_ahead),
+        TEST(test_strangers_are_refused),
+        TEST(test_directory_that_vanishes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arenas from the companion's side: creating one with its header, keeping memory allocated ahead of what is in use,
+ * copying a parent's for a child of fork. The layout is fmt/arena.h's. Ordinary code. */
+#include "companion-state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ARENA_BYTES_DEFAULT ((uint64_t)1 << 30)
+#define ARENA_BYTES_LIMITED ((uint64_t)64 << 20) /* under RLIMIT_AS */
+#define ARENA_BYTES_MIN ((uint64_t)4 << 20)
+#define AHEAD_BYTES_DEFAULT ((uint64_t)1 << 20)
+#define PAGE_BYTES 4096u
+
+static struct arena_chunk *chunk_table(const struct arena_header *arena)
+{
+    return (struct arena_chunk *)((char *)(uintptr_t)arena + arena->chunk_table_offset);
+}
+
+static char *chunk_data(const struct arena_header *arena, uint32_t chunk)
+{
+    return (char *)(uintptr_t)arena + arena->chunk_data_offset + (uint64_t)chunk * ARENA_CHUNK_BYTES;
+}
+
+static uint32_t n_chunks_used(const struct arena_header *arena)
+{
+    uint32_t n = atomic_load_explicit(&((struct arena_header *)(uintptr_t)arena)->n_chunks, memory_order_acquire);
+    return n < arena->chunk_limit ? n : arena->chunk_limit;
+}
+
+static uint64_t wanted_size(const struct companion *c, uint64_t wanted_bytes)
+{
+    struct rlimit limit;
+    uint64_t size = c->setup->arena_bytes ? c->setup->arena_bytes : ARENA_BYTES_DEFAULT;
+    if (wanted_bytes && wanted_bytes < size)
+        size = wanted_bytes;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > ARENA_BYTES_LIMITED)
+        size = ARENA_BYTES_LIMITED;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur)
+        size = limit.rlim_cur;
+    if (size < ARENA_BYTES_MIN)
+        size = ARENA_BYTES_MIN;
+    return size / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
+}
+
+static void layout(struct arena_header *arena, uint64_t size_bytes)
+{
+    uint64_t table = (sizeof *arena + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+    uint64_t n = (size_bytes - table) / (ARENA_CHUNK_BYTES + sizeof(struct arena_chunk));
+    uint64_t data = table + n * sizeof(struct arena_chunk);
+    data = (data + ARENA_CHUNK_BYTES - 1) & ~(uint64_t)(ARENA_CHUNK_BYTES - 1);
+    arena->size_bytes = size_bytes;
+    arena->chunk_table_offset = table;
+    arena->chunk_data_offset = data;
+    arena->chunk_limit = (uint32_t)((size_bytes - data) / ARENA_CHUNK_BYTES);
+}
+
+static void fill_header(const struct companion *c, struct arena_header *arena, uint32_t pid)
+{
+    const struct companion_setup *setup = c->setup;
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    arena->version = ARENA_VERSION;
+    arena->header_bytes = sizeof *arena;
+    arena->pid = pid;
+    arena->uid = geteuid();
+    arena->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    arena->trace = setup->trace;
+    arena->delay_sampling = setup->delay_sampling;
+    arena->trust_skid = setup->trust_skid;
+    arena->min_bytes = setup->min_bytes;
+    arena->sample_bytes = setup->sample_bytes;
+    arena->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+    arena->n_events = setup->n_events;
+    memcpy(arena->events, setup->events, sizeof arena->events);
+    memcpy(arena->tables, setup->tables, sizeof arena->tables);
+    memcpy(arena->magic, ARENA_MAGIC, sizeof arena->magic);
+}
+
+static int arena_map(struct companion_process *process, uint64_t size_bytes)
+{
+    process->arena_fd = companion_memory_create("locus-arena", size_bytes);
+    if (process->arena_fd < 0)
+        return -1;
+    void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->arena_fd, 0);
+    if (base == MAP_FAILED) {
+        (void)close(process->arena_fd);
+        process->arena_fd = -1;
+        return -1;
+    }
+    process->arena = base;
+    process->size_bytes = size_bytes;
+    return 0;
+}
+
+int companion_arena_create(const struct companion *c, struct companion_process *process, uint64_t wanted_bytes,
+                           struct error *err)
+{
+    uint64_t size = wanted_size(c, wanted_bytes);
+    process->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (process->bell_fd < 0)
+        return error_set(err, ERR_IO, "eventfd failed: %s.", strerror(errno));
+    while (arena_map(process, size) != 0) {
+        size = size / 4 / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
+        if (size < ARENA_BYTES_MIN)
+            return error_set(err, ERR_MEMORY, "An arena of %llu bytes cannot be created: %s.",
+                             (unsigned long long)ARENA_BYTES_MIN, strerror(errno));
+    }
+    layout(process->arena, size);
+    fill_header(c, process->arena, process->pid);
+    if (posix_fallocate(process->arena_fd, 0, (off_t)process->arena->chunk_table_offset) != 0)
+        return error_set(err, ERR_MEMORY, "There is no memory for an arena.");
+    (void)companion_arena_back(c, process);
+    return 0;
+}
+
+bool companion_arena_back(const struct companion *c, struct companion_process *process)
+{
+    struct arena_header *arena = process->arena;
+    uint64_t ahead = (c->setup->ahead_bytes ? c->setup->ahead_bytes : AHEAD_BYTES_DEFAULT) / ARENA_CHUNK_BYTES;
+    uint32_t used = n_chunks_used(arena);
+    uint64_t wanted = used + (ahead > used / 4 ? ahead : used / 4);
+    if (wanted > arena->chunk_limit)
+        wanted = arena->chunk_limit;
+    if (process->n_chunks_backed >= wanted)
+        return false;
+    uint64_t from = arena->chunk_data_offset + (uint64_t)process->n_chunks_backed * ARENA_CHUNK_BYTES;
+    uint64_t to = arena->chunk_data_offset + wanted * ARENA_CHUNK_BYTES;
+    if (fallocate(process->arena_fd, 0, (off_t)from, (off_t)(to - from)) != 0) {
+        /* A hole that cannot be filled would kill the program on its first touch: the arena ends before it. */
+        arena->chunk_limit = process->n_chunks_backed > used ? process->n_chunks_backed : used;
+        companion_log(c, "No memory for more than %u chunks of process %u: %s.", arena->chunk_limit, process->pid,
+                      strerror(errno));
+        return false;
+    }
+    process->n_chunks_backed = (uint32_t)wanted;
+    return true;
+}
+
+uint64_t companion_arena_n_taken(const struct arena_header *arena)
+{
+    uint64_t n_taken = 0;
+    uint32_t n_chunks = n_chunks_used(arena);
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        struct arena_chunk *chunk = &chunk_table(arena)[i];
+        uint32_t used = atomic_load_explicit(&chunk->used_bytes, memory_order_acquire);
+        if (chunk->kind != ARENA_THREADS || used > ARENA_CHUNK_BYTES)
+            continue;
+        struct arena_thread *threads = (struct arena_thread *)(void *)chunk_data(arena, i);
+        for (uint32_t t = 0; t < used / sizeof *threads; t++)
+            for (uint32_t e = 0; e < ARENA_EVENTS_MAX; e++)
+                n_taken += atomic_load_explicit(&threads[t].taken[e], memory_order_relaxed);
+    }
+    return n_taken;
+}
+
+void companion_arena_close(struct companion_process *process)
+{
+    if (process->arena)
+        (void)munmap(process->arena, process->size_bytes);
+    if (process->arena_fd >= 0)
+        (void)close(process->arena_fd);
+    if (process->bell_fd >= 0)
+        (void)close(process->bell_fd);
+    process->arena = NULL;
+    process->arena_fd = process->bell_fd = -1;
+}

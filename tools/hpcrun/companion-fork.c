@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arena of a child of fork that goes on where its parent was: records keep their references, counts start at
+ * zero, because the parent reports its own. Apart from companion-arena.c because it must know the kinds of records.
+ * Ordinary code. */
+#include "companion-state.h"
+
+#include <string.h>
+
+static void clear_hits(char *data, uint32_t used_bytes)
+{
+    struct arena_hit *hits = (struct arena_hit *)(void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *hits; i++) {
+        atomic_store_explicit(&hits[i].count, 0, memory_order_relaxed);
+        atomic_store_explicit(&hits[i].weight, 0, memory_order_relaxed);
+    }
+}
+
+static void clear_places(char *data, uint32_t used_bytes)
+{
+    struct arena_place *places = (struct arena_place *)(void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *places; i++)
+        atomic_store_explicit(&places[i].count, 0, memory_order_relaxed);
+}
+
+static void clear_threads(char *data, uint32_t used_bytes)
+{
+    struct arena_thread *threads = (struct arena_thread *)(void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *threads; i++) {
+        struct arena_thread *thread = &threads[i];
+        memset(thread->taken, 0, sizeof thread->taken);
+        memset(thread->overflows, 0, sizeof thread->overflows);
+        memset(thread->fates, 0, sizeof thread->fates);
+        memset(thread->unwind_stops, 0, sizeof thread->unwind_stops);
+        atomic_store(&thread->n_frames, 0);
+        atomic_store(&thread->cpu_time_ns, 0);
+    }
+}
+
+static void clear_counts(enum arena_kind kind, char *data, uint32_t used_bytes)
+{
+    if (kind == ARENA_HITS)
+        clear_hits(data, used_bytes);
+    else if (kind == ARENA_PLACES)
+        clear_places(data, used_bytes);
+    else if (kind == ARENA_THREADS)
+        clear_threads(data, used_bytes);
+    else if (kind == ARENA_TRACE)
+        memset(data, 0, used_bytes);
+}
+
+/* The child may go on inside a half-filled chunk, but what its parent traced there is not its own. */
+static uint32_t inherited_bytes(enum arena_kind kind, uint32_t used_bytes)
+{
+    return kind == ARENA_TRACE ? 0 : used_bytes;
+}
+
+static void copy_header(struct arena_header *to, const struct arena_header *from)
+{
+    atomic_store(&to->n_threads, atomic_load(&((struct arena_header *)(uintptr_t)from)->n_threads));
+    atomic_store(&to->n_modules, atomic_load(&((struct arena_header *)(uintptr_t)from)->n_modules));
+    atomic_store(&to->rank, atomic_load(&((struct arena_header *)(uintptr_t)from)->rank));
+    to->libhpcrun_module = from->libhpcrun_module;
+    to->parent_pid = from->pid;
+    memcpy(to->placeholders, from->placeholders, sizeof to->placeholders);
+    memcpy(to->exe, from->exe, sizeof to->exe);
+    memcpy(to->argv0, from->argv0, sizeof to->argv0);
+    memcpy(to->allocator_owner, from->allocator_owner, sizeof to->allocator_owner);
+}
+
+void companion_arena_copy(struct companion_process *process, const struct companion_process *parent)
+{
+    struct arena_header *to = process->arena, *from = parent->arena;
+    struct arena_chunk *to_table = (struct arena_chunk *)(void *)((char *)to + to->chunk_table_offset);
+    struct arena_chunk *from_table = (struct arena_chunk *)(void *)((char *)from + from->chunk_table_offset);
+    uint32_t n = atomic_load_explicit(&from->n_chunks, memory_order_acquire);
+    if (n > from->chunk_limit)
+        n = from->chunk_limit;
+    if (to->size_bytes != from->size_bytes)
+        return;
+    copy_header(to, from);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t used = atomic_load_explicit(&from_table[i].used_bytes, memory_order_acquire);
+        char *data = (char *)to + to->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
+        if (used > ARENA_CHUNK_BYTES)
+            used = ARENA_CHUNK_BYTES;
+        memcpy(data, (char *)from + (data - (char *)to), used);
+        clear_counts((enum arena_kind)from_table[i].kind, data, used);
+        to_table[i].kind = from_table[i].kind;
+        to_table[i].thread = from_table[i].thread;
+        used = inherited_bytes((enum arena_kind)from_table[i].kind, used);
+        atomic_store_explicit(&to_table[i].used_bytes, used, memory_order_release);
+    }
+    atomic_store(&to->n_chunks, n);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Workers: everything that takes long or reads foreign files runs in a forked child of the companion. A worker that
+ * crashes costs its own work only. Ordinary code. */
+#include "companion-state.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "companion-serve.h"
+#include "companion-work.h"
+
+#define PARALLEL_MAX 4 /* module jobs at a time; measurements are never queued */
+#define CHECKPOINT_SHARE 50 /* checkpoints take at most 1/50 of the time */
+
+static int run_job(const struct companion *c, const struct companion_job *job)
+{
+    switch (job->kind) {
+    case JOB_MODULE:
+        return companion_work_module(c, job->path);
+    case JOB_PREPARE:
+        return companion_work_prepare(c, job->path);
+    case JOB_TOPOLOGY:
+        return companion_work_topology(c);
+    case JOB_CHECKPOINT:
+        (void)setpriority(PRIO_PROCESS, 0, 10);
+        return companion_write_files(c, job->process, true);
+    case JOB_WRITE:
+        return companion_write_files(c, job->process, false);
+    }
+    return 1;
+}
+
+static bool job_start(const struct companion *c, struct companion_job *job)
+{
+    job->start_ms = companion_now_ms();
+    job->pid = fork();
+    if (job->pid < 0) {
+        companion_log(c, "No worker could be forked: %s.", strerror(errno));
+        job->pid = 0;
+        return false;
+    }
+    if (job->pid == 0) {
+        sigset_t none;
+        (void)sigemptyset(&none);
+        (void)sigprocmask(SIG_SETMASK, &none, NULL);
+        (void)close(c->listen_fd);
+        _exit(run_job(c, job));
+    }
+    return true;
+}
+
+static bool is_queued_kind(enum job_kind kind)
+{
+    return kind == JOB_MODULE || kind == JOB_PREPARE || kind == JOB_TOPOLOGY;
+}
+
+/* The final files replace those of a checkpoint, so they must not be written at the same time. */
+static bool must_wait(const struct companion_job *job, int n_running)
+{
+    if (is_queued_kind(job->kind))
+        return n_running >= PARALLEL_MAX;
+    return job->kind == JOB_WRITE && job->process->is_checkpointing;
+}
+
+static void start_waiting(struct companion *c)
+{
+    int n_running = 0;
+    for (const struct companion_job *job = c->jobs; job; job = job->next)
+        n_running += job->pid != 0 && !job->has_ended && is_queued_kind(job->kind);
+    for (struct companion_job *job = c->jobs; job; job = job->next) {
+        if (job->pid != 0 || job->has_ended || must_wait(job, n_running))
+            continue;
+        if (!job_start(c, job))
+            return;
+        n_running += is_queued_kind(job->kind);
+    }
+}
+
+struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
+                                        const char *path)
+{
+    struct companion_job **end = &c->jobs;
+    for (; *end; end = &(*end)->next)
+        if (kind == JOB_MODULE && (*end)->kind == kind && !(*end)->has_ended && !strcmp((*end)->path, path))
+            return *end;
+    struct companion_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return NULL;
+    job->kind = kind;
+    job->process = process;
+    if (path)
+        memccpy(job->path, path, '\0', sizeof job->path - 1);
+    *end = job;
+    start_waiting(c);
+    return job;
+}
+
+static void describe(char text[128], int status)
+{
+    if (WIFSIGNALED(status))
+        (void)snprintf(text, 128, "the worker was killed by signal %d", WTERMSIG(status));
+    else
+        (void)snprintf(text, 128, "the worker failed with status %d", WEXITSTATUS(status));
+}
+
+static void finish_write(struct companion *c, struct companion_job *job, const char *failure)
+{
+    struct companion_process *process = job->process;
+    if (failure) {
+        companion_log(c, "The measurement of process %u could not be written: %s.", process->pid, failure);
+        companion_index(c, process, failure);
+    }
+    process->state = PROCESS_DONE;
+    companion_arena_close(process);
+    companion_answer_waiting(c, process, NULL, failure ? failure : "");
+}
+
+static void finish_checkpoint(struct companion *c, struct companion_job *job, const char *failure)
+{
+    struct companion_process *process = job->process;
+    int64_t now = companion_now_ms(), pause = (now - job->start_ms) * CHECKPOINT_SHARE;
+    process->is_checkpointing = false;
+    process->was_checkpointed |= !failure;
+    process->checkpoint_due_ms = now + (pause > companion_checkpoint_ms(c) ? pause : companion_checkpoint_ms(c));
+    if (failure)
+        companion_log(c, "The checkpoint of process %u failed: %s.", process->pid, failure);
+}
+
+static void finish(struct companion *c, struct companion_job *job, int status)
+{
+    char text[128];
+    const char *failure = NULL;
+    if (status != 0) {
+        describe(text, status);
+        failure = text;
+    }
+    job->has_ended = true;
+    if (job->kind == JOB_WRITE)
+        finish_write(c, job, failure);
+    else if (job->kind == JOB_CHECKPOINT)
+        finish_checkpoint(c, job, failure);
+    else if (failure && WIFSIGNALED(status))
+        companion_log(c, "%s: %s.", job->path[0] ? job->path : "The topology", failure);
+    companion_answer_waiting(c, NULL, job, "");
+}
+
+static void remove_ended(struct companion *c)
+{
+    for (struct companion_job **link = &c->jobs; *link;) {
+        struct companion_job *job = *link;
+        if (job->has_ended) {
+            *link = job->next;
+            free(job);
+        } else {
+            link = &job->next;
+        }
+    }
+}
+
+void companion_job_reap(struct companion *c)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (struct companion_job *job = c->jobs; job; job = job->next)
+            if (job->pid == pid && !job->has_ended) {
+                finish(c, job, status);
+                break;
+            }
+    remove_ended(c);
+    start_waiting(c);
+}

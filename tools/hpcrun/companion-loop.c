@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The companion's main loop; see companion-loop.h. Everything is a descriptor: clients, pidfds, the eventfds of the
+ * arenas, signals. What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less
+ * happens. */
+#include "companion-loop.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+#define LINGER_MS 500 /* a child that was just forked may still be on its way to us */
+#define TICK_MIN_MS 50
+#define TICK_MAX_MS 1000
+
+enum watch_kind { WATCH_LISTEN, WATCH_SIGNAL, WATCH_LAUNCHED, WATCH_CONNECTION, WATCH_PIDFD, WATCH_BELL };
+
+struct watch {
+    enum watch_kind kind;
+    void *of; /* struct companion_connection or companion_process */
+};
+
+struct watches {
+    struct pollfd *fds;
+    size_t n, cap_fds;
+    struct watch *items;
+    size_t cap_items;
+};
+
+static void watch_add(struct watches *w, int fd, enum watch_kind kind, void *of)
+{
+    if (fd < 0 || !vec_reserve(&w->fds, &w->cap_fds, w->n + 1, sizeof *w->fds) ||
+        !vec_reserve(&w->items, &w->cap_items, w->n + 1, sizeof *w->items))
+        return;
+    w->fds[w->n] = (struct pollfd){.fd = fd, .events = POLLIN};
+    w->items[w->n++] = (struct watch){.kind = kind, .of = of};
+}
+
+static void watch_all(const struct companion *c, struct watches *w)
+{
+    w->n = 0;
+    watch_add(w, c->listen_fd, WATCH_LISTEN, NULL);
+    watch_add(w, c->signal_fd, WATCH_SIGNAL, NULL);
+    watch_add(w, c->launched_pidfd, WATCH_LAUNCHED, NULL);
+    for (struct companion_connection *n = c->connections; n; n = n->next)
+        watch_add(w, n->fd, WATCH_CONNECTION, n);
+    for (struct companion_process *p = c->processes; p; p = p->next) {
+        watch_add(w, p->pidfd, WATCH_PIDFD, p);
+        if (p->state == PROCESS_LIVE)
+            watch_add(w, p->bell_fd, WATCH_BELL, p);
+    }
+}
+
+static void read_signals(struct companion *c)
+{
+    struct signalfd_siginfo info;
+    while (read(c->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo == SIGTERM)
+            c->must_checkpoint = true;
+    companion_job_reap(c);
+}
+
+static void see_launched_end(struct companion *c)
+{
+    (void)close(c->launched_pidfd);
+    c->launched_pidfd = -1;
+    c->must_checkpoint = true;
+}
+
+static void see_process_end(struct companion *c, struct companion_process *process)
+{
+    companion_process_end(c, process, "killed");
+    (void)close(process->pidfd);
+    process->pidfd = -1;
+}
+
+static void dispatch(struct companion *c, const struct watch *watch)
+{
+    switch (watch->kind) {
+    case WATCH_LISTEN:
+        companion_accept(c);
+        break;
+    case WATCH_SIGNAL:
+        read_signals(c);
+        break;
+    case WATCH_LAUNCHED:
+        see_launched_end(c);
+        break;
+    case WATCH_CONNECTION:
+        companion_serve(c, watch->of);
+        break;
+    case WATCH_PIDFD:
+        see_process_end(c, watch->of);
+        break;
+    case WATCH_BELL: {
+        struct companion_process *process = watch->of;
+        if (process->state == PROCESS_LIVE)
+            companion_process_requests(c, process);
+        break;
+    }
+    }
+}
+
+static void checkpoint(struct companion *c, struct companion_process *process)
+{
+    uint64_t n_taken = companion_arena_n_taken(process->arena);
+    if (process->is_checkpointing || n_taken == process->n_taken_checkpointed)
+        return;
+    if (!companion_job_add(c, JOB_CHECKPOINT, process, NULL))
+        return;
+    process->is_checkpointing = true;
+    process->n_taken_checkpointed = n_taken;
+}
+
+/* What no descriptor tells. */
+static void look_around(struct companion *c, int64_t now_ms)
+{
+    bool has_grown = false;
+    for (struct companion_process *p = c->processes; p; p = p->next) {
+        if (p->state != PROCESS_LIVE)
+            continue;
+        has_grown |= companion_arena_back(c, p);
+        companion_process_requests(c, p);
+        if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
+            checkpoint(c, p);
+    }
+    c->must_checkpoint = false;
+    companion_job_reap(c);
+    c->tick_ms = has_grown ? TICK_MIN_MS : c->tick_ms * 2;
+    if (c->tick_ms > TICK_MAX_MS)
+        c->tick_ms = TICK_MAX_MS;
+}
+
+static void sweep_connections(struct companion *c)
+{
+    for (struct companion_connection **link = &c->connections; *link;) {
+        struct companion_connection *connection = *link;
+        if (connection->fd < 0) {
+            *link = connection->next;
+            free(connection);
+        } else {
+            link = &connection->next;
+        }
+    }
+}
+
+static bool is_writing(const struct companion *c)
+{
+    for (const struct companion_job *job = c->jobs; job; job = job->next)
+        if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT)
+            return true;
+    return false;
+}
+
+/* Tells readers and a waiting launcher how far we are. */
+static void publish_state(struct companion *c)
+{
+    bool writes = is_writing(c);
+    pending_mark_set(&c->mark, writes, c->launched_pidfd >= 0 ? c->setup->launched_pid : 0);
+    if (c->launched_pidfd < 0 && !writes && c->done_fd >= 0) {
+        (void)close(c->done_fd);
+        c->done_fd = -1;
+    }
+}
+
+static bool is_over(const struct companion *c, int64_t now_ms)
+{
+    return c->launched_pidfd < 0 && !c->processes && !c->jobs && now_ms - c->busy_ms >= LINGER_MS;
+}
+
+static int timeout_ms(const struct companion *c)
+{
+    return c->launched_pidfd < 0 && !c->processes ? LINGER_MS / 4 : c->tick_ms;
+}
+
+void companion_loop(struct companion *c)
+{
+    struct watches w = {0};
+    int64_t looked_ms = companion_now_ms();
+    c->tick_ms = TICK_MIN_MS;
+    publish_state(c);
+    while (!is_over(c, companion_now_ms())) {
+        watch_all(c, &w);
+        int n_ready = poll(w.fds, w.n, timeout_ms(c));
+        for (size_t i = 0; n_ready > 0 && i < w.n; i++)
+            if (w.fds[i].revents)
+                dispatch(c, &w.items[i]);
+        int64_t now_ms = companion_now_ms();
+        if (n_ready > 0)
+            c->busy_ms = now_ms;
+        if (c->must_checkpoint || now_ms - looked_ms >= c->tick_ms) {
+            look_around(c, now_ms);
+            looked_ms = now_ms;
+        }
+        companion_process_sweep(c);
+        sweep_connections(c);
+        publish_state(c);
+    }
+    free(w.fds);
+    free(w.items);
+}

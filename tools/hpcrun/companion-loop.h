@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The companion's main loop: waits for whatever comes first and hands it on. Ordinary code. */
+#ifndef LOCUS_HPCRUN_COMPANION_LOOP_H
+#define LOCUS_HPCRUN_COMPANION_LOOP_H
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "companion-state.h"
+
+/* Serves until the launched program and all registered processes are gone and written. */
+void companion_loop(struct companion *c);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory files: sparse, sized once and sealed against resizing, so that neither side can make the other's mapping
+ * fault. Apart because arenas and the recipe store both need them. Ordinary code. */
+#include "companion-state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fnbounds/recipe.h"
+
+#define STORE_BYTES ((uint64_t)256 << 20)
+#define STORE_BYTES_MIN ((uint64_t)4 << 20)
+#define STORE_SLOTS (64u << 10)
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+/* A file limit also holds for memory files and would raise SIGXFSZ (ignored here) and EFBIG. */
+static bool fits_file_limit(uint64_t size_bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= size_bytes;
+}
+
+int companion_memory_create(const char *name, uint64_t size_bytes)
+{
+    if (!fits_file_limit(size_bytes)) {
+        errno = EFBIG;
+        return -1;
+    }
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    if (ftruncate(fd, (off_t)size_bytes) != 0) {
+        int saved = errno;
+        (void)close(fd);
+        errno = saved;
+        return -1;
+    }
+    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+    return fd;
+}
+
+static bool store_map(struct companion_store *store)
+{
+    char path[64];
+    store->base = mmap(NULL, store->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, store->fd, 0);
+    if (store->base == MAP_FAILED)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", store->fd);
+    store->read_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return store->read_fd >= 0;
+}
+
+bool companion_store_open(struct companion *c)
+{
+    struct companion_store *store = &c->store;
+    store->fd = store->read_fd = -1;
+    for (store->size_bytes = STORE_BYTES; store->size_bytes >= STORE_BYTES_MIN; store->size_bytes /= 4) {
+        store->fd = companion_memory_create("locus-recipes", store->size_bytes);
+        if (store->fd >= 0 && store_map(store))
+            break;
+        if (store->fd >= 0)
+            (void)close(store->fd);
+        store->fd = -1;
+    }
+    if (store->fd < 0) {
+        companion_log(c, "The recipe store cannot be created: %s.", strerror(errno));
+        return false;
+    }
+    struct recipe_store *head = store->base;
+    head->size_bytes = store->size_bytes;
+    head->n_slots = store->size_bytes >= ((uint64_t)64 << 20) ? STORE_SLOTS : STORE_SLOTS / 16;
+    head->slots_offset = (sizeof *head + 63) & ~(uint64_t)63;
+    atomic_store(&head->next_offset, head->slots_offset + head->n_slots * sizeof(struct recipe_slot));
+    memcpy(head->magic, RECIPE_MAGIC, sizeof head->magic);
+    return true;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The processes that the companion serves: registration, requests, end. Ordinary code. */
+#include "companion-state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "companion-serve.h"
+
+#define CHECKPOINT_S_DEFAULT 10
+
+struct companion_process *companion_process_find(const struct companion *c, pid_t peer_pid)
+{
+    for (struct companion_process *p = c->processes; p; p = p->next)
+        if (p->peer_pid == peer_pid && p->state == PROCESS_LIVE)
+            return p;
+    return NULL;
+}
+
+static uint32_t next_generation(const struct companion *c, pid_t peer_pid)
+{
+    uint32_t n = 0;
+    for (const struct companion_process *p = c->processes; p; p = p->next)
+        if (p->peer_pid == peer_pid && p->generation >= n)
+            n = p->generation + 1;
+    return n;
+}
+
+static pid_t parent_of(const struct companion_message *hello, pid_t peer_pid)
+{
+    char path[64], text[512] = "";
+    long parent = 0;
+    if (hello->text[0])
+        return (pid_t)strtol(hello->text, NULL, 10);
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)peer_pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return 0;
+    size_t n = fread(text, 1, sizeof text - 1, file);
+    (void)fclose(file);
+    text[n] = '\0';
+    const char *after_name = strrchr(text, ')');
+    if (after_name)
+        (void)sscanf(after_name + 1, " %*c %ld", &parent);
+    return (pid_t)parent;
+}
+
+int64_t companion_checkpoint_ms(const struct companion *c)
+{
+    return 1000 * (int64_t)(c->setup->checkpoint_s ? c->setup->checkpoint_s : CHECKPOINT_S_DEFAULT);
+}
+
+static void process_free(struct companion_process *process)
+{
+    companion_arena_close(process);
+    if (process->pidfd >= 0)
+        (void)close(process->pidfd);
+    free(process);
+}
+
+struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
+                                                pid_t peer_pid, struct error *err)
+{
+    struct companion_process *earlier = companion_process_find(c, peer_pid);
+    if (earlier)
+        companion_process_end(c, earlier, "replaced by exec");
+    struct companion_process *process = calloc(1, sizeof *process);
+    if (!process) {
+        (void)error_set(err, ERR_MEMORY, "The companion is out of memory.");
+        return NULL;
+    }
+    process->pid = hello->pid;
+    process->peer_pid = peer_pid;
+    process->arena_fd = process->bell_fd = -1;
+    process->generation = next_generation(c, peer_pid);
+    process->checkpoint_due_ms = companion_now_ms() + companion_checkpoint_ms(c);
+    process->pidfd = (int)syscall(SYS_pidfd_open, peer_pid, 0);
+    if (process->pidfd < 0) {
+        (void)error_set(err, ERR_IO, "pidfd_open of process %ld failed: %s.", (long)peer_pid, strerror(errno));
+        process_free(process);
+        return NULL;
+    }
+    if (companion_arena_create(c, process, hello->size_bytes, err) != 0) {
+        process_free(process);
+        return NULL;
+    }
+    if (hello->kind == COMPANION_FORK) {
+        struct companion_process *parent = companion_process_find(c, parent_of(hello, peer_pid));
+        if (parent)
+            companion_arena_copy(process, parent);
+        process->n_chunks_backed = 0;
+        (void)companion_arena_back(c, process);
+    }
+    process->next = c->processes;
+    c->processes = process;
+    return process;
+}
+
+static void note_end(struct arena_header *arena)
+{
+    struct timespec now;
+    if (atomic_load(&arena->end_ns))
+        return;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    atomic_store(&arena->end_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+}
+
+static bool deserves_files(const struct companion *c, const struct companion_process *process)
+{
+    if (companion_arena_n_taken(process->arena))
+        return true;
+    return c->setup->writes_memleak && atomic_load(&process->arena->n_blocks_recorded);
+}
+
+void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state)
+{
+    if (process->state != PROCESS_LIVE)
+        return;
+    note_end(process->arena);
+    process->end_state = end_state;
+    process->state = PROCESS_ENDING;
+    if (deserves_files(c, process) || process->was_checkpointed) {
+        if (companion_job_add(c, JOB_WRITE, process, NULL))
+            return;
+        companion_index(c, process, "lost: the companion is out of memory");
+    } else {
+        companion_index(c, process, "no samples");
+    }
+    process->state = PROCESS_DONE;
+    companion_arena_close(process);
+    companion_answer_waiting(c, process, NULL, "");
+}
+
+void companion_process_requests(struct companion *c, struct companion_process *process)
+{
+    uint64_t rings;
+    (void)!read(process->bell_fd, &rings, sizeof rings);
+    for (uint32_t i = 0; i < ARENA_REQUESTS; i++) {
+        struct arena_request *request = &process->arena->requests[i];
+        if (atomic_load_explicit(&request->state, memory_order_acquire) != 2)
+            continue;
+        struct arena_request copy = {.kind = request->kind, .module = request->module, .func = request->func};
+        atomic_store_explicit(&request->state, 3, memory_order_relaxed);
+        companion_serve_request(c, process, &copy);
+        atomic_store_explicit(&request->state, 0, memory_order_release);
+    }
+}
+
+static bool is_waited_for(const struct companion *c, const struct companion_process *process)
+{
+    for (const struct companion_connection *n = c->connections; n; n = n->next)
+        if (n->waits_process == process)
+            return true;
+    for (const struct companion_job *j = c->jobs; j; j = j->next)
+        if (j->process == process)
+            return true;
+    return false;
+}
+
+void companion_process_sweep(struct companion *c)
+{
+    for (struct companion_process **link = &c->processes; *link;) {
+        struct companion_process *process = *link;
+        if (process->state == PROCESS_DONE && process->pidfd < 0 && !is_waited_for(c, process)) {
+            *link = process->next;
+            process_free(process);
+        } else {
+            link = &process->next;
+        }
+    }
+}

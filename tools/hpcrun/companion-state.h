@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the companion share: its processes, connections and jobs. Ordinary code, one thread. */
+#ifndef LOCUS_HPCRUN_COMPANION_STATE_H
+#define LOCUS_HPCRUN_COMPANION_STATE_H
+
+#include <stddef.h>
+
+#include "companion.h"
+#include "fmt/companion.h"
+#include "fmt/pending.h"
+
+enum process_state {
+    PROCESS_LIVE = 0,
+    PROCESS_ENDING, /* a worker writes its files */
+    PROCESS_DONE    /* written; kept until the process itself is gone */
+};
+
+/* One arena and the process that fills it. A pid that calls exec has one after another. */
+struct companion_process {
+    struct companion_process *next;
+    uint32_t pid;    /* as the process sees itself: for names and headers */
+    pid_t peer_pid;  /* as we see it */
+    int pidfd;       /* -1 once the process is known to be gone */
+    int arena_fd, bell_fd;
+    struct arena_header *arena; /* NULL when done */
+    uint64_t size_bytes;
+    uint32_t n_chunks_backed; /* chunks whose memory is allocated */
+    uint32_t generation;      /* counts the arenas of one pid */
+    enum process_state state;
+    const char *end_state;    /* "complete", "killed", "replaced by exec" */
+    bool was_checkpointed;
+    bool is_checkpointing;
+    uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
+    int64_t checkpoint_due_ms;
+};
+
+struct companion_connection {
+    struct companion_connection *next;
+    int fd; /* -1: to be removed */
+    pid_t peer_pid;
+    struct companion_process *waits_process; /* END: answered once it is written */
+    struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
+};
+
+enum job_kind { JOB_MODULE = 0, JOB_WRITE, JOB_CHECKPOINT, JOB_TOPOLOGY, JOB_PREPARE };
+
+/* Work in a forked child. */
+struct companion_job {
+    struct companion_job *next;
+    enum job_kind kind;
+    pid_t pid; /* 0: waits for its turn */
+    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT */
+    int64_t start_ms;
+    bool has_ended;
+    char path[ARENA_PATH_MAX]; /* JOB_MODULE, JOB_PREPARE */
+};
+
+/* The shared memory of recipes: see fnbounds/recipe.h. */
+struct companion_store {
+    int fd, read_fd; /* read_fd: what clients get, not writable */
+    void *base;
+    uint64_t size_bytes;
+};
+
+struct companion {
+    const struct companion_setup *setup;
+    int listen_fd, signal_fd;
+    int launched_pidfd, done_fd; /* -1 once seen */
+    struct companion_store store;
+    struct companion_process *processes;
+    struct companion_connection *connections;
+    struct companion_job *jobs;
+    struct pending_mark mark;
+    struct recipe_maker *recipe_maker;
+    int64_t busy_ms; /* when something last happened */
+    int tick_ms;     /* distance of the next look at the arenas */
+    bool must_checkpoint; /* asked to by SIGTERM */
+};
+
+/* companion-log.c: one line into the companion's file of the measurement directory (created by the first line). */
+void companion_log(const struct companion *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One line into the host's index: a process that leaves no files, or whose files could not be written. */
+void companion_index(const struct companion *c, const struct companion_process *process, const char *what);
+int64_t companion_now_ms(void);
+
+/* companion-memory.c */
+/* Creates, sizes and seals a memory file. Returns a descriptor or -1 with errno set. */
+int companion_memory_create(const char *name, uint64_t size_bytes);
+/* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
+bool companion_store_open(struct companion *c);
+
+/* companion-arena.c, companion-fork.c */
+/* Gives process an arena of at most wanted_bytes (0: default) filled in up to state FRESH.  err: ERR_IO, ERR_MEMORY */
+int companion_arena_create(const struct companion *c, struct companion_process *process, uint64_t wanted_bytes,
+                           struct error *err);
+/* Fills process's fresh arena with parent's used chunks, all counts zero: for a child of fork. */
+void companion_arena_copy(struct companion_process *process, const struct companion_process *parent);
+/* Allocates memory ahead of what is in use. Returns true when the arena had grown. */
+bool companion_arena_back(const struct companion *c, struct companion_process *process);
+/* Samples taken by all threads of the arena so far. */
+uint64_t companion_arena_n_taken(const struct arena_header *arena);
+void companion_arena_close(struct companion_process *process);
+
+/* companion-talk.c */
+/* Accepts one client of our own user; adds it to the connections. */
+void companion_accept(struct companion *c);
+/* Reads one message and acts on it. */
+void companion_serve(struct companion *c, struct companion_connection *connection);
+/* Answers those who waited for process or job (either may be NULL) and closes their connections. */
+void companion_answer_waiting(struct companion *c, const struct companion_process *process,
+                              const struct companion_job *job, const char *text);
+
+/* companion-process.c */
+/* Registers a process; parent_pid != 0: it goes on with a copy of the parent's arena. NULL with *err filled. */
+struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
+                                                pid_t peer_pid, struct error *err);
+/* The process that is filling an arena under this pid, NULL when there is none. */
+struct companion_process *companion_process_find(const struct companion *c, pid_t peer_pid);
+/* The arena is final: write it (or, without samples, a line into the index). */
+void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state);
+/* Takes up the requests that process has posted. */
+void companion_process_requests(struct companion *c, struct companion_process *process);
+/* Milliseconds between two checkpoints. */
+int64_t companion_checkpoint_ms(const struct companion *c);
+/* Removes those that are written and gone. */
+void companion_process_sweep(struct companion *c);
+
+/* companion-job.c */
+/* Starts a job, or queues it; path may be NULL. A module that is already under way is not started twice. */
+struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
+                                        const char *path);
+/* Collects workers that have ended, acts on the results, starts waiting ones. */
+void companion_job_reap(struct companion *c);
+
+/* companion-write.c: the work itself, inside a worker; returns its exit status. */
+int companion_write_files(const struct companion *c, const struct companion_process *process, bool is_checkpoint);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The companion's socket: who may connect, what is said. Every message is one datagram; a client that says anything
+ * else is dropped. Ordinary code. */
+#include "companion-state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void companion_accept(struct companion *c)
+{
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+    int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    struct companion_connection *connection = calloc(1, sizeof *connection);
+    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.uid != geteuid() ||
+        peer.pid <= 0) {
+        free(connection);
+        (void)close(fd);
+        return;
+    }
+    connection->fd = fd;
+    connection->peer_pid = peer.pid;
+    connection->next = c->connections;
+    c->connections = connection;
+}
+
+static void send_message(int fd, const struct companion_message *message, const int *fds, size_t n_fds)
+{
+    union {
+        char space[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof *message};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    if (n_fds) {
+        memset(&control, 0, sizeof control);
+        header.msg_control = &control;
+        header.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&header);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+    }
+    (void)sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void send_text(int fd, enum companion_kind kind, const char *text)
+{
+    struct companion_message message = {.magic = COMPANION_MAGIC, .version = COMPANION_VERSION, .kind = kind};
+    (void)snprintf(message.text, sizeof message.text, "%s", text);
+    send_message(fd, &message, NULL, 0);
+}
+
+static void drop(struct companion_connection *connection)
+{
+    if (connection->fd >= 0)
+        (void)close(connection->fd);
+    connection->fd = -1;
+    connection->waits_process = NULL;
+    connection->waits_job = NULL;
+}
+
+static void serve_hello(struct companion *c, struct companion_connection *connection,
+                        const struct companion_message *hello)
+{
+    struct error err;
+    struct companion_process *process = companion_process_add(c, hello, connection->peer_pid, &err);
+    if (!process) {
+        companion_log(c, "Process %u was refused: %s", hello->pid, err.text);
+        send_text(connection->fd, COMPANION_REFUSED, err.text);
+        return;
+    }
+    struct companion_message welcome = {
+        .magic = COMPANION_MAGIC,
+        .version = COMPANION_VERSION,
+        .kind = COMPANION_WELCOME,
+        .pid = process->pid,
+        .size_bytes = process->size_bytes,
+        .recipe_bytes = c->store.size_bytes,
+    };
+    const int fds[3] = {process->arena_fd, c->store.read_fd, process->bell_fd};
+    send_message(connection->fd, &welcome, fds, 3);
+}
+
+static void serve_end(struct companion *c, struct companion_connection *connection,
+                      const struct companion_message *end)
+{
+    struct companion_process *process = companion_process_find(c, connection->peer_pid);
+    if (!process) {
+        send_text(connection->fd, COMPANION_WRITTEN, "");
+        return;
+    }
+    if (end->rank >= 0)
+        atomic_store(&process->arena->rank, (uint32_t)end->rank);
+    connection->waits_process = process;
+    companion_process_end(c, process, "complete");
+}
+
+static void serve_module(struct companion *c, struct companion_connection *connection, const char *path)
+{
+    connection->waits_job = path[0] == '/' ? companion_job_add(c, JOB_MODULE, NULL, path) : NULL;
+    if (!connection->waits_job)
+        send_text(connection->fd, COMPANION_WRITTEN, "");
+}
+
+void companion_serve(struct companion *c, struct companion_connection *connection)
+{
+    struct companion_message message;
+    ssize_t n = recv(connection->fd, &message, sizeof message, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n != (ssize_t)sizeof message || message.magic != COMPANION_MAGIC) {
+        drop(connection);
+        return;
+    }
+    message.text[sizeof message.text - 1] = '\0';
+    if (message.version != COMPANION_VERSION)
+        send_text(connection->fd, COMPANION_REFUSED, "hpcrun and libhpcrun.so are of different versions.");
+    else if (message.kind == COMPANION_HELLO || message.kind == COMPANION_FORK)
+        serve_hello(c, connection, &message);
+    else if (message.kind == COMPANION_END)
+        serve_end(c, connection, &message);
+    else if (message.kind == COMPANION_MODULE)
+        serve_module(c, connection, message.text);
+    else
+        drop(connection);
+}
+
+void companion_answer_waiting(struct companion *c, const struct companion_process *process,
+                              const struct companion_job *job, const char *text)
+{
+    for (struct companion_connection *n = c->connections; n; n = n->next) {
+        bool is_answered = (process && n->waits_process == process) || (job && n->waits_job == job);
+        if (n->fd < 0 || !is_answered)
+            continue;
+        send_text(n->fd, COMPANION_WRITTEN, text);
+        n->waits_process = NULL;
+        n->waits_job = NULL;
+    }
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The companion's start and main loop; see companion.h. Ordinary code, one thread, never a terminal. */
+#include "companion.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "companion-loop.h"
+
+int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
+{
+    uint64_t salt = 0;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != (ssize_t)sizeof salt)
+        salt = (uint64_t)(uintptr_t)&address;
+    (void)snprintf(name, COMPANION_NAME_MAX, "locus-%ld-%016llx", (long)getpid(), (unsigned long long)salt);
+    size_t len = strlen(name);
+    memcpy(address.sun_path + 1, name, len);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 ||
+        bind(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) != 0 ||
+        listen(fd, 1024) != 0) {
+        int saved = errno;
+        if (fd >= 0)
+            (void)close(fd);
+        return error_set(err, ERR_IO, "The socket of the companion process cannot be opened: %s.", strerror(saved));
+    }
+    return fd;
+}
+
+/* A pipe that the program's reader waits on must see its end, so nothing inherited may stay open. */
+static void close_others(const int *keep, int n_keep)
+{
+    int next = 3;
+    for (;;) {
+        int lowest = -1;
+        for (int i = 0; i < n_keep; i++)
+            if (keep[i] >= next && (lowest < 0 || keep[i] < lowest))
+                lowest = keep[i];
+        if (lowest < 0)
+            break;
+        if (lowest > next)
+            (void)close_range((unsigned)next, (unsigned)lowest - 1, 0);
+        next = lowest + 1;
+    }
+    (void)close_range((unsigned)next, ~0u, 0);
+}
+
+static void detach(const struct companion_setup *setup, int listen_fd)
+{
+    const int keep[3] = {listen_fd, setup->launched_pidfd, setup->done_fd};
+    int null_fd = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd <= 2 && null_fd >= 0; fd++)
+        (void)dup2(null_fd, fd);
+    close_others(keep, 3);
+    (void)!chdir("/");
+    (void)umask(022);
+}
+
+pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err)
+{
+    int pipe_fds[2];
+    pid_t companion = -1;
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return error_set(err, ERR_IO, "pipe failed: %s.", strerror(errno));
+    pid_t middle = fork();
+    if (middle == 0) {
+        (void)setsid();
+        companion = fork();
+        if (companion == 0) {
+            detach(setup, listen_fd);
+            _exit(companion_run(setup, listen_fd));
+        }
+        (void)!write(pipe_fds[1], &companion, sizeof companion);
+        _exit(0);
+    }
+    int saved = errno;
+    (void)close(pipe_fds[1]);
+    if (middle > 0) {
+        if (read(pipe_fds[0], &companion, sizeof companion) != (ssize_t)sizeof companion)
+            companion = -1;
+        (void)waitpid(middle, NULL, 0);
+    }
+    (void)close(pipe_fds[0]);
+    (void)close(listen_fd);
+    if (companion > 0)
+        return companion;
+    return error_set(err, ERR_IO, "The companion process cannot be forked: %s.", strerror(saved));
+}
+
+/* Limits are the user's for the program; the companion takes what it may. */
+static void raise_limit(int which)
+{
+    struct rlimit limit;
+    if (getrlimit((__rlimit_resource_t)which, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit((__rlimit_resource_t)which, &limit);
+}
+
+static void setup_signals(struct companion *c)
+{
+    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ, SIGXCPU, SIGTSTP, SIGTTIN, SIGTTOU,
+                                  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF};
+    sigset_t handled;
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        (void)signal(ignored[i], SIG_IGN);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigemptyset(&handled);
+    (void)sigaddset(&handled, SIGCHLD);
+    (void)sigaddset(&handled, SIGTERM);
+    (void)sigprocmask(SIG_SETMASK, &handled, NULL);
+    c->signal_fd = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int companion_run(const struct companion_setup *setup, int listen_fd)
+{
+    struct companion c = {
+        .setup = setup,
+        .listen_fd = listen_fd,
+        .launched_pidfd = setup->launched_pidfd,
+        .done_fd = setup->done_fd,
+        .busy_ms = companion_now_ms(),
+    };
+    raise_limit(RLIMIT_FSIZE);
+    raise_limit(RLIMIT_NOFILE);
+    raise_limit(RLIMIT_AS);
+    setup_signals(&c);
+    (void)pending_mark_open(&c.mark, setup->dir, setup->launched_pid, NULL);
+    if (!companion_store_open(&c))
+        return 1;
+    companion_loop(&c);
+    pending_mark_close(&c.mark);
+    return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The companion: one process per launched program, in a session of its own, that holds the arenas of the program and
+ * of all processes it starts, answers their requests and writes their measurements. It never prints: what it has to
+ * say goes into a file of the measurement directory. Ordinary code, single-threaded; long work runs in forked workers,
+ * so that a large module or profile never delays an answer and a crash over a corrupt file loses nothing else. */
+#ifndef LOCUS_HPCRUN_COMPANION_H
+#define LOCUS_HPCRUN_COMPANION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "fmt/arena.h"
+
+#define COMPANION_NAME_MAX 64
+
+/* What the launcher hands over; plain values, copied by the fork. */
+struct companion_setup {
+    char dir[ARENA_PATH_MAX];    /* measurement directory, absolute */
+    char tables[ARENA_PATH_MAX]; /* directory of the module-table cache, absolute; empty: none */
+    char exe[ARENA_PATH_MAX];    /* executable whose tables are prepared at the start; empty: none */
+    char plan[1024];             /* the launcher's line: which source and why */
+    char skid_json[2048];        /* figures of the skid self-test, empty when none */
+    struct arena_event events[ARENA_EVENTS_MAX];
+    uint32_t n_events;
+    uint32_t trace, delay_sampling, trust_skid; /* as in struct arena_header */
+    uint64_t min_bytes, sample_bytes;           /* as in struct arena_header */
+    uint64_t arena_bytes;      /* wanted size of each arena, 0 = default */
+    uint64_t ahead_bytes;      /* kept allocated ahead of what is in use, 0 = default */
+    uint32_t checkpoint_s;     /* seconds between checkpoints, 0 = default */
+    bool writes_topology;      /* hwloc XML of the host, once per host */
+    bool writes_memleak;       /* allocations are worth a file without any sample */
+    pid_t launched_pid;        /* the launched program, 0 = none */
+    int launched_pidfd;        /* its pidfd, -1 = none */
+    int done_fd;               /* closed once the launched program has ended and is written; -1 = none */
+};
+
+/* Binds an abstract SOCK_SEQPACKET socket and fills name with what goes into COMPANION_ENV.
+ * Returns the listening descriptor (CLOEXEC) or a negative code.  err: ERR_IO */
+int companion_listen(char name[COMPANION_NAME_MAX], struct error *err);
+
+/* Starts the companion as a double-forked process of a new session, all descriptors but its own closed, and closes the
+ * caller's listen_fd. Returns its pid or a negative code.  err: ERR_IO */
+pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err);
+
+/* The companion's life: serves until the launched program and all registered processes have ended and are written.
+ * Returns an exit status. For companion_start and for tests. */
+int companion_run(const struct companion_setup *setup, int listen_fd);
+
+#endif
