@@ -13,6 +13,7 @@
 
 #define MODTAB_MAGIC "LOCUSLM1"
 #define MODTAB_VERSION 1
+#define MODTAB_VDSO "[vdso]" /* stands for a path: the vdso of the calling process */
 
 /* Function or other range of code, sorted by start, not overlapping: symbols, .eh_frame, PLT, .init/.fini. */
 struct modtab_func {
@@ -88,6 +89,42 @@ struct modtab_header {
     char path[1024]; /* of the file it was made from */
 };
 
+/* Continues an FNV-1a hash over n bytes; start with MODTAB_HASH_START.  ctx: any */
+#define MODTAB_HASH_START 0xcbf29ce484222325u
+static inline uint64_t modtab_hash(uint64_t hash, const void *bytes, uint64_t n)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    for (uint64_t i = 0; i < n; i++)
+        hash = (hash ^ b[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Id of a module with the build id [n] (the descriptor of its NT_GNU_BUILD_ID note): the first 8 bytes, big-endian;
+ * of a shorter one a hash. Never 0.  ctx: any */
+static inline uint64_t modtab_id_of_build_id(const uint8_t *build_id, uint64_t n)
+{
+    uint64_t id = 0;
+    if (n < 8)
+        id = modtab_hash(MODTAB_HASH_START, build_id, n);
+    else
+        for (int i = 0; i < 8; i++)
+            id = id << 8 | build_id[i];
+    return id ? id : 1;
+}
+
+/* Id of a module without build id: a hash of its canonical path (as /proc/PID/maps shows it), its size and its time
+ * of modification (st_mtim in ns). Never 0.  ctx: any */
+static inline uint64_t modtab_id_of_file(const char *path, uint64_t size_bytes, uint64_t mtime_ns)
+{
+    uint64_t n = 0, id;
+    while (path[n])
+        n++;
+    id = modtab_hash(MODTAB_HASH_START, path, n);
+    id = modtab_hash(id, &size_bytes, sizeof size_bytes);
+    id = modtab_hash(id, &mtime_ns, sizeof mtime_ns);
+    return id ? id : 1;
+}
+
 static inline const struct modtab_func *modtab_funcs(const struct modtab_header *t)
 {
     return (const struct modtab_func *)((const char *)t + t->funcs_offset);
@@ -109,12 +146,20 @@ static inline const char *modtab_string(const struct modtab_header *t, uint32_t 
     return (const char *)t + t->strings_offset + offset;
 }
 
+/* Checks the header, the bounds of all parts and the symbols of a table of n_bytes before it is used; NULL when it is
+ * good, else what is wrong ("it ..."). A good table can be searched safely whatever its rows say.  ctx: any */
+const char *modtab_check_sig(const struct modtab_header *t, uint64_t n_bytes);
+
+/* Checks the order and kinds of rows and functions of a table that modtab_check_sig has passed (reads all of it);
+ * NULL when good.  ctx: any */
+const char *modtab_check_code_sig(const struct modtab_header *t);
+
 /* Row that covers vaddr, NULL when it lies before the first one or outside the module.  ctx: any */
 static inline const struct modtab_row *modtab_find_row(const struct modtab_header *t, uint64_t vaddr)
 {
     const struct modtab_row *rows = modtab_rows(t);
     uint64_t low = 0, high = t->n_rows;
-    if (vaddr < t->base_vaddr || vaddr >= t->end_vaddr)
+    if (vaddr < t->base_vaddr || vaddr >= t->end_vaddr || vaddr - t->base_vaddr > UINT32_MAX)
         return NULL;
     uint32_t pc = (uint32_t)(vaddr - t->base_vaddr);
     while (low < high) {
@@ -132,7 +177,7 @@ static inline int64_t modtab_find_func(const struct modtab_header *t, uint64_t v
 {
     const struct modtab_func *funcs = modtab_funcs(t);
     uint64_t low = 0, high = t->n_funcs;
-    if (vaddr < t->base_vaddr || vaddr >= t->end_vaddr)
+    if (vaddr < t->base_vaddr || vaddr >= t->end_vaddr || vaddr - t->base_vaddr > UINT32_MAX)
         return -1;
     uint32_t pc = (uint32_t)(vaddr - t->base_vaddr);
     while (low < high) {

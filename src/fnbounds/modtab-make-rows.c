@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unwind rows of x86-64 code: every row of every FDE as libdw computes it, translated into the 16 bytes that the
+ * unwinder interprets. What cannot be said in a row is MODTAB_BAD: the walk stops there and is counted, it never
+ * guesses. Ordinary code, untrusted input. */
+#include "fnbounds/modtab-make.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
+
+/* libdw runs an FDE's program from its start for each row: a hostile one with very many would take hours. */
+#define ROWS_PER_FDE_MAX 20000
+/* Alignment between functions; not worth two rows when the row before it is the plain one. */
+#define PADDING_MAX 16
+
+enum rule_kind {
+    RULE_SAME,
+    RULE_LOST,
+    RULE_CFA,     /* saved at CFA + value */
+    RULE_IN_REG,  /* in register value */
+    RULE_RBP_EXPR /* saved at *(rbp + value) */
+};
+
+struct rule {
+    enum rule_kind kind;
+    int64_t value;
+};
+
+static struct rule register_rule(Dwarf_Frame *frame, int reg)
+{
+    Dwarf_Op mem[3], *ops;
+    size_t n;
+    if (dwarf_frame_register(frame, reg, mem, &ops, &n) != 0)
+        return (struct rule){RULE_LOST, 0};
+    if (n == 0)
+        return (struct rule){ops ? RULE_LOST : RULE_SAME, 0};
+    if (n == 1 && ops[0].atom == DW_OP_call_frame_cfa)
+        return (struct rule){RULE_CFA, 0};
+    if (n == 1 && ops[0].atom == DW_OP_regx)
+        return (struct rule){RULE_IN_REG, (int64_t)ops[0].number};
+    if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
+        return (struct rule){RULE_IN_REG, ops[0].atom - DW_OP_reg0};
+    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst)
+        return (struct rule){RULE_CFA, (int64_t)ops[1].number};
+    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_breg6)
+        return (struct rule){RULE_RBP_EXPR, (int64_t)ops[1].number};
+    return (struct rule){RULE_LOST, 0};
+}
+
+/* Where rbp or rbx of the caller is; the flags are those of rbp or rbx. */
+static int16_t saved_register(struct modtab_row *row, struct rule rule, int reg, uint8_t saved, uint8_t expr,
+                              uint8_t lost)
+{
+    if (rule.kind == RULE_SAME || (rule.kind == RULE_IN_REG && rule.value == reg))
+        return 0;
+    if (rule.value < INT16_MIN || rule.value > INT16_MAX || (rule.kind != RULE_CFA && rule.kind != RULE_RBP_EXPR)) {
+        row->flags |= lost;
+        return 0;
+    }
+    row->flags |= rule.kind == RULE_CFA ? saved : expr;
+    return (int16_t)rule.value;
+}
+
+/* The expression that the linker writes for PLT entries: rsp + 8 + ((rip & 15) >= N ? 8 : 0). */
+static bool is_plt(const Dwarf_Op *ops, size_t n, struct modtab_row *row)
+{
+    static const uint8_t atoms[] = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
+                                    DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,   DW_OP_plus};
+    if (n != sizeof atoms || ops[0].number != 8 || ops[1].number != 0 || ops[4].atom < DW_OP_lit0 ||
+        ops[4].atom > DW_OP_lit31)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (i != 4 && ops[i].atom != atoms[i])
+            return false;
+    row->kind = MODTAB_CFA_PLT;
+    row->cfa_offset = ops[4].atom - DW_OP_lit0;
+    return true;
+}
+
+/* Splits "register + offset"; false when op is something else or out of range. */
+static bool base_register(const Dwarf_Op *op, struct modtab_row *row)
+{
+    int64_t offset;
+    if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg15) {
+        row->reg = (uint8_t)(op->atom - DW_OP_breg0);
+        offset = (int64_t)op->number;
+    } else if (op->atom == DW_OP_bregx && op->number < 16) {
+        row->reg = (uint8_t)op->number;
+        offset = (int64_t)op->number2;
+    } else {
+        return false;
+    }
+    row->cfa_offset = (int32_t)offset;
+    return offset == (int32_t)offset;
+}
+
+static void set_cfa(struct modtab_row *row, Dwarf_Frame *frame)
+{
+    Dwarf_Op *ops;
+    size_t n;
+    row->kind = MODTAB_BAD;
+    if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0 || is_plt(ops, n, row) || !base_register(&ops[0], row))
+        return;
+    if (n == 1)
+        row->kind = row->reg == REG_RSP   ? MODTAB_CFA_RSP
+                    : row->reg == REG_RBP ? MODTAB_CFA_RBP
+                    : row->reg == REG_RBX ? MODTAB_CFA_RBX
+                                          : MODTAB_CFA_REG;
+    else if (ops[1].atom != DW_OP_deref)
+        return;
+    else if (n == 2)
+        row->kind = MODTAB_CFA_DEREF;
+    else if (n == 3 && ops[2].atom == DW_OP_plus_uconst && ops[2].number <= INT8_MAX) {
+        row->kind = MODTAB_CFA_DEREF;
+        row->extra = (int8_t)ops[2].number;
+    }
+}
+
+/* glibc's trampoline: the saved rsp is 160 bytes into the ucontext, to which rsp points. */
+static bool is_sigreturn(const struct modtab_row *row)
+{
+    return row->kind == MODTAB_CFA_DEREF && row->reg == REG_RSP && row->cfa_offset == 160 && row->extra == 0;
+}
+
+static void set_return_address(struct modtab_row *row, struct rule rule)
+{
+    if (rule.kind == RULE_CFA && rule.value == -8)
+        return;
+    if (rule.kind == RULE_IN_REG && rule.value < 16 && row->kind != MODTAB_CFA_DEREF) {
+        row->flags |= MODTAB_RA_REG;
+        row->extra = (int8_t)rule.value;
+        return;
+    }
+    row->kind = MODTAB_BAD;
+}
+
+/* Whether the return address has no rule at all: the outermost frame. */
+static bool is_outermost(Dwarf_Frame *frame)
+{
+    Dwarf_Op mem[3], *ops;
+    size_t n;
+    return dwarf_frame_register(frame, REG_RA, mem, &ops, &n) == 0 && n == 0 && ops != NULL;
+}
+
+static struct modtab_row row_of(Dwarf_Frame *frame, bool is_signal)
+{
+    struct modtab_row row = {.kind = MODTAB_BAD}, plain = {0};
+    if (is_outermost(frame))
+        return (struct modtab_row){.kind = MODTAB_END};
+    set_cfa(&row, frame);
+    if (is_signal && is_sigreturn(&row))
+        return (struct modtab_row){.kind = MODTAB_SIGNAL};
+    set_return_address(&row, register_rule(frame, REG_RA));
+    if (row.kind == MODTAB_BAD) {
+        plain.kind = MODTAB_BAD;
+        return plain;
+    }
+    row.rbp_offset = saved_register(&row, register_rule(frame, REG_RBP), REG_RBP, MODTAB_RBP_SAVED, MODTAB_RBP_EXPR,
+                                    MODTAB_RBP_LOST);
+    row.rbx_offset = saved_register(&row, register_rule(frame, REG_RBX), REG_RBX, MODTAB_RBX_SAVED, MODTAB_RBX_EXPR,
+                                    MODTAB_RBX_LOST);
+    return row;
+}
+
+static bool same_rule(const struct modtab_row *a, const struct modtab_row *b)
+{
+    return memcmp(&a->cfa_offset, &b->cfa_offset, sizeof *a - sizeof a->pc) == 0;
+}
+
+static void add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc)
+{
+    const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
+    row.pc = (uint32_t)pc;
+    if (!last || !same_rule(last, &row))
+        modtab_vec_push(rows, &row, sizeof row);
+}
+
+/* The rows of [start, end), addresses relative to base. */
+static void add_fde_rows(Dwarf_CFI *cfi, uint64_t base, uint64_t start, uint64_t end, struct modtab_vec *rows)
+{
+    uint64_t at = start;
+    for (int i = 0; at < end; i++) {
+        Dwarf_Frame *frame = NULL;
+        Dwarf_Addr row_start, row_end;
+        bool is_signal;
+        if (i == ROWS_PER_FDE_MAX || dwarf_cfi_addrframe(cfi, at, &frame) != 0) {
+            add_row(rows, (struct modtab_row){.kind = MODTAB_BAD}, at - base);
+            return;
+        }
+        int ra = dwarf_frame_info(frame, &row_start, &row_end, &is_signal);
+        add_row(rows, ra == REG_RA ? row_of(frame, is_signal) : (struct modtab_row){.kind = MODTAB_BAD}, at - base);
+        free(frame);
+        if (row_end <= at)
+            return;
+        at = row_end;
+    }
+}
+
+static void add_gap(struct modtab_vec *rows, uint64_t gap_bytes, uint64_t pc)
+{
+    static const struct modtab_row leaf = {.kind = MODTAB_CFA_RSP, .reg = REG_RSP, .cfa_offset = 8};
+    const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
+    if (gap_bytes >= PADDING_MAX || (gap_bytes > 0 && last && !same_rule(last, &leaf)))
+        add_row(rows, (struct modtab_row){.kind = MODTAB_GAP}, pc);
+}
+
+void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, struct modtab_vec *rows)
+{
+    const struct modtab_range *fde = fdes->items;
+    uint64_t base = m->header.base_vaddr, done = base;
+    Dwarf_CFI *cfi = m->ehdr.e_machine == EM_X86_64 && fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
+    if (!cfi)
+        return;
+    for (size_t i = 0; i < fdes->n && !rows->failed; i++) {
+        uint64_t start = fde[i].start > done ? fde[i].start : done;
+        if (fde[i].end <= start || fde[i].end - base > UINT32_MAX)
+            continue;
+        add_gap(rows, start - done, done - base);
+        add_fde_rows(cfi, base, start, fde[i].end, rows);
+        done = fde[i].end;
+    }
+    add_gap(rows, PADDING_MAX, done - base);
+    dwarf_cfi_end(cfi);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a module table is made, step by step: the ELF file, its functions, unwind rows and data symbols, the file. Inside
+ * of fnbounds only (and hpcfnbounds, which prints the steps). Ordinary code in a process of ours, never in the profiled
+ * program; the input is not trusted: every value from it is checked before use. */
+#ifndef LOCUS_FNBOUNDS_MODTAB_MAKE_H
+#define LOCUS_FNBOUNDS_MODTAB_MAKE_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "fnbounds/modtab.h"
+
+#define MODTAB_SEGMENTS_MAX 32
+
+/* A growing array, items of one type; all zero is empty. */
+struct modtab_vec {
+    void *items;
+    size_t n, capacity;
+    bool failed; /* an append ran out of memory */
+};
+
+/* Appends a copy of one item of item_bytes; sets failed when out of memory. */
+void modtab_vec_push(struct modtab_vec *vec, const void *item, size_t item_bytes);
+
+/* A loaded segment. */
+struct modtab_segment {
+    uint64_t start, end; /* vaddr, memory size */
+    uint64_t file_offset, file_bytes;
+    bool is_text;
+};
+
+/* One open ELF file. */
+struct modtab_elf {
+    Elf *elf;
+    int fd;      /* -1: image */
+    char *image; /* copy of the vdso, NULL for files */
+    size_t image_bytes;
+    char path[1024]; /* canonical */
+    GElf_Ehdr ehdr;
+    struct modtab_segment segments[MODTAB_SEGMENTS_MAX];
+    size_t n_segments;
+    uint64_t eh_frame_hdr_vaddr; /* PT_GNU_EH_FRAME, 0 when there is none */
+    struct modtab_header header; /* id, addresses, TLS, machine, build id, path filled by modtab_elf_open */
+    char name[256];              /* soname, else the last part of the path */
+};
+
+/* Opens the ELF file at path (or MODTAB_VDSO) and reads its headers. On failure there is nothing to close.
+ * err: ERR_IO, ERR_FORMAT (not an executable or shared object), ERR_MEMORY */
+int modtab_elf_open(struct modtab_elf *m, const char *path, struct error *err);
+void modtab_elf_close(struct modtab_elf *m);
+
+/* The section called name, NULL when there is none; *shdr is filled. */
+Elf_Scn *modtab_elf_section(const struct modtab_elf *m, const char *name, GElf_Shdr *shdr);
+
+/* Name of a section, "" when it has none. */
+const char *modtab_elf_section_name(const struct modtab_elf *m, const GElf_Shdr *shdr);
+
+/* The segment of code that holds vaddr, NULL when none does. */
+const struct modtab_segment *modtab_elf_text(const struct modtab_elf *m, uint64_t vaddr);
+
+/* Reads up to n bytes of file contents at vaddr; returns how many were read. */
+size_t modtab_elf_read(const struct modtab_elf *m, uint64_t vaddr, void *bytes, size_t n);
+
+/* One symbol table of a file. */
+struct modtab_symtab {
+    Elf *elf;
+    Elf_Data *data;
+    size_t n;       /* symbols */
+    size_t strings; /* section index of its strings */
+};
+
+/* Opens the table of type SHT_SYMTAB or SHT_DYNSYM; false when there is none. */
+bool modtab_symtab_open(struct modtab_symtab *t, const struct modtab_elf *m, uint32_t type);
+
+/* Symbol i; false when it is not defined in this file or malformed. *name is never NULL then, without version
+ * suffix handling, valid while the file is open. */
+bool modtab_symtab_get(const struct modtab_symtab *t, size_t i, GElf_Sym *sym, const char **name);
+
+/* A range of code as found: [start, end) vaddr; end == start: size unknown. name: borrowed from the file, NULL for
+ * code without symbol. */
+struct modtab_range {
+    uint64_t start, end;
+    const char *name;
+    bool is_global;
+};
+
+/* The ranges of all frame description entries (struct modtab_range), sorted by start; those outside of code are left
+ * out. */
+void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes);
+
+/* The functions (struct modtab_range), sorted, not overlapping. discover: add code that neither symbol nor unwind
+ * information covers. */
+void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes, bool discover,
+                       struct modtab_vec *funcs);
+
+/* The unwind rows (struct modtab_row) of the FDEs; none for a machine whose rows are not known. */
+void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, struct modtab_vec *rows);
+
+/* The data symbols and regions, and the TLS symbols (struct modtab_sym), names into *strings. *has_symtab: whether
+ * .symtab was there. */
+void modtab_make_syms(const struct modtab_elf *m, struct modtab_vec *syms, struct modtab_vec *tls_syms,
+                      struct buf *strings, uint32_t *has_symtab);
+
+/* Makes the whole table in memory: *table [n_bytes], malloc'ed, owned by the caller.
+ * err: ERR_MEMORY */
+int modtab_make_table(const struct modtab_elf *m, char **table, size_t *n_bytes, struct error *err);
+
+#endif
