@@ -69,20 +69,6 @@ int file_read(const char *path, struct buf *bytes, struct error *err)
     return code;
 }
 
-static bool write_all(int fd, const char *bytes, size_t len_bytes)
-{
-    while (len_bytes) {
-        ssize_t n_written = write(fd, bytes, len_bytes);
-        if (n_written < 0 && errno == EINTR)
-            continue;
-        if (n_written < 0)
-            return false;
-        bytes += n_written;
-        len_bytes -= (size_t)n_written;
-    }
-    return true;
-}
-
 /* A temporary name in the directory of path that no other process uses; malloc'ed. */
 static char *temporary_name(const char *path)
 {
@@ -96,53 +82,87 @@ static char *temporary_name(const char *path)
     return len < 0 ? NULL : name;
 }
 
-static int write_temporary(const char *temporary, const char *path, const void *bytes, size_t len_bytes,
-                           struct error *err)
+int file_begin(const char *path, char **temporary, int *fd, struct error *err)
 {
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return fail_at(path, "create", err);
-    bool done = write_all(fd, bytes, len_bytes);
-    int write_errno = errno;
-    if (close(fd) != 0 && done) {
-        done = false;
-        write_errno = errno;
-    }
-    if (done)
+    *temporary = temporary_name(path);
+    if (!*temporary)
+        return error_set(err, ERR_MEMORY, "%.600s: out of memory", path);
+    *fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (*fd >= 0)
         return 0;
-    (void)unlink(temporary);
-    errno = write_errno;
-    return fail_at(path, "write", err);
+    free(*temporary);
+    *temporary = NULL;
+    return fail_at(path, "create", err);
 }
 
-int file_publish(const char *temporary, const char *path, struct error *err)
+int file_append(int fd, const char *path, const void *bytes, size_t len_bytes, struct error *err)
+{
+    const char *rest = bytes;
+    while (len_bytes) {
+        ssize_t n_written = write(fd, rest, len_bytes);
+        if (n_written < 0 && errno == EINTR)
+            continue;
+        if (n_written < 0)
+            return fail_at(path, "write", err);
+        rest += n_written;
+        len_bytes -= (size_t)n_written;
+    }
+    return 0;
+}
+
+void file_abandon(int *fd, char **temporary)
+{
+    if (!*temporary)
+        return;
+    if (*fd >= 0)
+        (void)close(*fd);
+    (void)unlink(*temporary);
+    free(*temporary);
+    *temporary = NULL;
+    *fd = -1;
+}
+
+/* Gives the temporary its name. When path exists already this fails with EEXIST, in one step on every file system:
+ * those that cannot rename so have hard links. */
+static bool publish(const char *temporary, const char *path)
 {
     if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
-        return 0;
-    bool published = false;
-    if (errno == EINVAL || errno == ENOSYS) /* file systems that cannot do this have hard links */
-        published = link(temporary, path) == 0;
-    int link_errno = errno;
-    (void)unlink(temporary);
-    errno = link_errno;
-    return published ? 0 : fail_at(path, "create", err);
+        return true;
+    if (errno != EINVAL && errno != ENOSYS)
+        return false;
+    return link(temporary, path) == 0 && unlink(temporary) == 0;
+}
+
+static int finish(int *fd, char **temporary, const char *path, bool replace, struct error *err)
+{
+    int code = close(*fd) == 0 ? 0 : fail_at(path, "write", err);
+    *fd = -1;
+    if (!code && !(replace ? rename(*temporary, path) == 0 : publish(*temporary, path)))
+        code = fail_at(path, replace ? "replace" : "create", err);
+    int saved_errno = errno;
+    if (code)
+        (void)unlink(*temporary);
+    free(*temporary);
+    *temporary = NULL;
+    errno = saved_errno;
+    return code;
+}
+
+int file_end(int *fd, char **temporary, const char *path, struct error *err)
+{
+    return finish(fd, temporary, path, false, err);
 }
 
 static int write_named(const char *path, const void *bytes, size_t len_bytes, bool replace, struct error *err)
 {
-    char *temporary = temporary_name(path);
-    if (!temporary)
-        return error_set(err, ERR_MEMORY, "%.600s: out of memory", path);
-    int code = write_temporary(temporary, path, bytes, len_bytes, err);
-    if (code == 0 && !replace)
-        code = file_publish(temporary, path, err);
-    else if (code == 0 && rename(temporary, path) != 0) {
-        code = fail_at(path, "replace", err);
-        (void)unlink(temporary);
-    }
-    int saved_errno = errno;
-    free(temporary);
-    errno = saved_errno;
+    char *temporary = NULL;
+    int fd = -1, code = file_begin(path, &temporary, &fd, err);
+    if (code)
+        return code;
+    code = file_append(fd, path, bytes, len_bytes, err);
+    if (!code)
+        return finish(&fd, &temporary, path, replace, err);
+    file_abandon(&fd, &temporary);
     return code;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "fmt/fate.h"
 
 struct objects_count {
@@ -65,8 +66,15 @@ struct objects_file {
 /* Reads path; *file must be empty and is left empty on failure.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
 int objects_read(const char *path, struct objects_file *file, struct error *err);
 
+/* Same from memory; name is used in messages. */
+int objects_read_memory(const char *bytes, size_t len_bytes, const char *name, struct objects_file *file,
+                        struct error *err);
+
 /* Writes path (temporary name, then rename).  err: ERR_IO, ERR_MEMORY */
 int objects_write(const struct objects_file *file, const char *path, struct error *err);
+
+/* Appends the file's text to out.  err: ERR_MEMORY */
+int objects_write_memory(const struct objects_file *file, struct buf *out, struct error *err);
 
 /* Frees everything and makes the file empty. */
 void objects_fini(struct objects_file *file);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Typed values out of a JSON tree, with messages that name file, place and what was expected. As in wire.h the first
+ * failure is remembered and everything after it returns nothing. Ordinary code. */
+#ifndef LOCUS_FMT_JSON_TAKE_H
+#define LOCUS_FMT_JSON_TAKE_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+/* Fill name and err, the rest zero. where and index name the list that is being read, for messages. */
+struct json_take {
+    const char *name;
+    struct error *err;
+    const char *where;
+    size_t index;
+    int code; /* enum error_code of the first failure */
+};
+
+/* Parses an object; duplicate keys are refused. The caller decrefs it. NULL after a failure. */
+json_t *json_take_parse(struct json_take *take, const char *bytes, size_t len_bytes);
+
+/* Remembers the failure "<name>: <where>[<index>]: <what>: <reason>"; returns take->code. */
+int json_take_fail(struct json_take *take, int code, const char *what, const char *reason);
+
+/* The value as an integer 0..max, given as a number, decimal digits in a string, or "0x..." */
+uint64_t json_take_word(struct json_take *take, const json_t *value, uint64_t max, const char *what);
+
+/* Same, by the key of an object. */
+uint64_t json_take_word_at(struct json_take *take, const json_t *object, const char *key, uint64_t max);
+
+/* A signed integer of 32 bits. */
+int32_t json_take_int32_at(struct json_take *take, const json_t *object, const char *key);
+
+/* A number, or "0x<bits>" as json-put.h writes what JSON cannot. */
+double json_take_double_at(struct json_take *take, const json_t *object, const char *key);
+
+/* A malloc'ed string; NULL for null or after a failure. _needed refuses null. */
+char *json_take_text(struct json_take *take, const json_t *value, const char *what);
+char *json_take_text_at(struct json_take *take, const json_t *object, const char *key);
+char *json_take_text_needed_at(struct json_take *take, const json_t *object, const char *key);
+
+/* The array under key, borrowed; an empty one is NULL too. *n_items: its length. */
+const json_t *json_take_array_at(struct json_take *take, const json_t *object, const char *key, size_t *n_items);
+
+/* Reads the array of n_values words under key. */
+void json_take_words_at(struct json_take *take, const json_t *object, const char *key, uint64_t *values,
+                        size_t n_values);
+
+/* Zeroed memory for n_items; NULL when n_items is 0 or after a failure (out of memory is one). */
+void *json_take_alloc(struct json_take *take, size_t n_items, size_t item_bytes);
+
+#endif

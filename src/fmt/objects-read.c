@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reader of the side file of a profile: see objects.h. */
+#include "fmt/objects.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmt/file.h"
+#include "fmt/json-take.h"
+#include "fmt/objects-names.h"
+
+static void take_skid(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    const json_t *skid = json_object_get(root, "skid");
+    if (!skid || json_is_null(skid))
+        return;
+    file->skid = json_is_string(skid) ? strdup(json_string_value(skid))
+                                      : json_dumps(skid, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    if (!file->skid)
+        json_take_fail(take, ERR_MEMORY, "skid", "out of memory");
+}
+
+static void take_head(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    const char *format = json_string_value(json_object_get(root, "format"));
+    if (!format || strcmp(format, OBJECTS_FORMAT) != 0)
+        json_take_fail(take, ERR_FORMAT, "format", "this is no side file: \"" OBJECTS_FORMAT "\" is expected");
+    json_take_word_at(take, root, "version", OBJECTS_VERSION);
+    file->state = json_take_text_at(take, root, "state");
+    file->host = json_take_text_at(take, root, "host");
+    file->exe = json_take_text_at(take, root, "exe");
+    file->pid = (uint32_t)json_take_word_at(take, root, "pid", UINT32_MAX);
+    file->tid = (uint32_t)json_take_word_at(take, root, "tid", UINT32_MAX);
+    file->thread_id = (uint32_t)json_take_word_at(take, root, "thread_id", UINT32_MAX);
+    file->rank = (uint32_t)json_take_word_at(take, root, "rank", UINT32_MAX);
+    file->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
+    file->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
+    file->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);
+    file->plan = json_take_text_at(take, root, "plan");
+    file->topology = json_take_text_at(take, root, "topology");
+    take_skid(take, root, file);
+    file->n_frames = json_take_word_at(take, root, "n_frames", UINT64_MAX);
+    json_take_words_at(take, root, "unwind_stops", file->unwind_stops,
+                       sizeof file->unwind_stops / sizeof file->unwind_stops[0]);
+}
+
+static void take_placeholders(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, root, "placeholders", &n_items);
+    file->placeholders = json_take_alloc(take, n_items, sizeof *file->placeholders);
+    file->n_placeholders = file->placeholders ? n_items : 0;
+    take->where = "placeholders";
+    for (take->index = 0; take->index < file->n_placeholders; take->index++) {
+        const json_t *item = json_array_get(list, take->index);
+        file->placeholders[take->index].ip = json_take_word_at(take, item, "ip", UINT64_MAX);
+        file->placeholders[take->index].name = json_take_text_at(take, item, "name");
+    }
+    take->where = NULL;
+}
+
+/* Every name must be known: a fate that is dropped would make the sums wrong. */
+static void take_fates(struct json_take *take, const json_t *item, uint64_t fates[FATE_MAX])
+{
+    json_t *object = json_object_get(item, "fates");
+    const char *name;
+    json_t *value;
+    if (!json_is_object(object))
+        json_take_fail(take, ERR_FORMAT, "fates", "an object is expected");
+    json_object_foreach(object, name, value)
+    {
+        int fate = 0;
+        while (fate < FATE_MAX && strcmp(fate_row(fate)->name, name) != 0)
+            fate++;
+        if (fate == FATE_MAX)
+            json_take_fail(take, ERR_FORMAT, name, "no such fate of a sample is known");
+        else
+            fates[fate] = json_take_word(take, value, UINT64_MAX, name);
+    }
+}
+
+static void take_events(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, root, "events", &n_items);
+    file->events = json_take_alloc(take, n_items, sizeof *file->events);
+    file->n_events = file->events ? n_items : 0;
+    take->where = "events";
+    for (take->index = 0; take->index < file->n_events; take->index++) {
+        const json_t *item = json_array_get(list, take->index);
+        struct objects_event *event = &file->events[take->index];
+        event->metric = json_take_text_at(take, item, "metric");
+        event->name = json_take_text_at(take, item, "name");
+        event->scale = json_take_double_at(take, item, "scale");
+        event->taken = json_take_word_at(take, item, "taken", UINT64_MAX);
+        event->overflows = json_take_word_at(take, item, "overflows", UINT64_MAX);
+        take_fates(take, item, event->fates);
+    }
+    take->where = NULL;
+}
+
+static void take_cpus(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, item, "cpus", &n_items);
+    variable->cpus = json_take_alloc(take, n_items, sizeof *variable->cpus);
+    variable->n_cpus = variable->cpus ? n_items : 0;
+    for (size_t i = 0; i < variable->n_cpus && !take->code; i++) {
+        const json_t *row = json_array_get(list, i);
+        variable->cpus[i].cpu = (uint32_t)json_take_word(take, json_array_get(row, 0), UINT32_MAX, "cpus");
+        variable->cpus[i].metric = (uint32_t)json_take_word(take, json_array_get(row, 1), UINT32_MAX, "cpus");
+        variable->cpus[i].count = json_take_word(take, json_array_get(row, 2), UINT64_MAX, "cpus");
+    }
+}
+
+static void take_stack_offsets(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, item, "stack_offsets", &n_items);
+    variable->stack_offsets = json_take_alloc(take, n_items, 2 * sizeof *variable->stack_offsets);
+    variable->n_stack_offsets = variable->stack_offsets ? n_items : 0;
+    for (size_t i = 0; i < 2 * variable->n_stack_offsets; i++) {
+        const json_t *value = json_array_get(json_array_get(list, i / 2), i % 2);
+        if (!json_is_integer(value))
+            json_take_fail(take, ERR_FORMAT, "stack_offsets", "pairs of integers are expected");
+        variable->stack_offsets[i] = json_integer_value(value);
+    }
+}
+
+static void take_kind(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    const char *name = json_string_value(json_object_get(item, "kind"));
+    int kind = name ? objects_kind_of(name) : -1;
+    if (kind < 0)
+        json_take_fail(take, ERR_FORMAT, "kind", "no such kind of variable is known");
+    variable->kind = (uint32_t)kind;
+}
+
+static void take_variable(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    variable->node = (uint32_t)json_take_word_at(take, item, "node", UINT32_MAX);
+    take_kind(take, item, variable);
+    variable->name = json_take_text_at(take, item, "name");
+    variable->n_blocks = json_take_word_at(take, item, "n_blocks", UINT64_MAX);
+    variable->bytes = json_take_word_at(take, item, "bytes", UINT64_MAX);
+    variable->n_blocks_freed = json_take_word_at(take, item, "n_blocks_freed", UINT64_MAX);
+    variable->bytes_freed = json_take_word_at(take, item, "bytes_freed", UINT64_MAX);
+    variable->max_block_bytes = json_take_word_at(take, item, "max_block_bytes", UINT64_MAX);
+    json_take_words_at(take, item, "classes", variable->classes,
+                       sizeof variable->classes / sizeof variable->classes[0]);
+    variable->n_inexact = json_take_word_at(take, item, "n_inexact", UINT64_MAX);
+    take_cpus(take, item, variable);
+    take_stack_offsets(take, item, variable);
+}
+
+static void take_variables(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, root, "variables", &n_items);
+    file->variables = json_take_alloc(take, n_items, sizeof *file->variables);
+    file->n_variables = file->variables ? n_items : 0;
+    take->where = "variables";
+    for (take->index = 0; take->index < file->n_variables && !take->code; take->index++)
+        take_variable(take, json_array_get(list, take->index), &file->variables[take->index]);
+    take->where = NULL;
+}
+
+int objects_read_memory(const char *bytes, size_t len_bytes, const char *name, struct objects_file *file,
+                        struct error *err)
+{
+    struct json_take take = {.name = name, .err = err};
+    json_t *root = json_take_parse(&take, bytes, len_bytes);
+    if (!root)
+        return take.code;
+    take_head(&take, root, file);
+    take_placeholders(&take, root, file);
+    take_events(&take, root, file);
+    take_variables(&take, root, file);
+    json_decref(root);
+    if (take.code)
+        objects_fini(file);
+    return take.code;
+}
+
+int objects_read(const char *path, struct objects_file *file, struct error *err)
+{
+    struct buf bytes = {0};
+    int code = file_read(path, &bytes, err);
+    if (code)
+        return code;
+    code = objects_read_memory(bytes.data, bytes.len_bytes, path, file, err);
+    buf_fini(&bytes);
+    return code;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writer of the side file of a profile: see objects.h. One line per event and per variable. */
+#include "fmt/objects.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "fmt/file.h"
+#include "fmt/json-put.h"
+#include "fmt/objects-names.h"
+
+/* The skid figures come as JSON text; what is not valid JSON is kept as a string. */
+static void put_skid(struct buf *out, const char *skid)
+{
+    json_t *parsed = skid ? json_loads(skid, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    buf_printf(out, ",\n\"skid\": ");
+    if (parsed)
+        buf_printf(out, "%s", skid);
+    else
+        json_put_text(out, skid);
+    json_decref(parsed);
+}
+
+static void put_head(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, "{\"format\": \"%s\", \"version\": %d", OBJECTS_FORMAT, OBJECTS_VERSION);
+    json_put_text_at(out, "state", file->state);
+    json_put_text_at(out, "host", file->host);
+    json_put_text_at(out, "exe", file->exe);
+    json_put_word_at(out, "pid", file->pid);
+    json_put_word_at(out, "tid", file->tid);
+    json_put_word_at(out, "thread_id", file->thread_id);
+    json_put_word_at(out, "rank", file->rank);
+    buf_printf(out, ",\n\"start_ns\": ");
+    json_put_word(out, file->start_ns);
+    json_put_word_at(out, "end_ns", file->end_ns);
+    json_put_word_at(out, "cpu_time_ns", file->cpu_time_ns);
+    buf_printf(out, ",\n\"plan\": ");
+    json_put_text(out, file->plan);
+    json_put_text_at(out, "topology", file->topology);
+    put_skid(out, file->skid);
+    buf_printf(out, ",\n\"n_frames\": ");
+    json_put_word(out, file->n_frames);
+    json_put_key(out, "unwind_stops", 0);
+    json_put_words(out, file->unwind_stops, sizeof file->unwind_stops / sizeof file->unwind_stops[0]);
+}
+
+static void put_placeholders(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"placeholders\": [");
+    for (size_t i = 0; i < file->n_placeholders; i++) {
+        buf_printf(out, i ? ", {\"ip\": " : "{\"ip\": ");
+        json_put_word(out, file->placeholders[i].ip);
+        json_put_text_at(out, "name", file->placeholders[i].name);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* Fates by name, those that occurred. */
+static void put_fates(struct buf *out, const uint64_t fates[FATE_MAX])
+{
+    int n_put = 0;
+    json_put_key(out, "fates", 0);
+    buf_append(out, "{", 1);
+    for (int i = 0; i < FATE_MAX; i++)
+        if (fates[i]) {
+            json_put_key(out, fate_row(i)->name, n_put++ == 0);
+            json_put_word(out, fates[i]);
+        }
+    buf_append(out, "}", 1);
+}
+
+static void put_events(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"events\": [");
+    for (size_t i = 0; i < file->n_events; i++) {
+        const struct objects_event *event = &file->events[i];
+        buf_printf(out, i ? ",\n{\"metric\": " : "\n{\"metric\": ");
+        json_put_text(out, event->metric);
+        json_put_text_at(out, "name", event->name);
+        json_put_double_at(out, "scale", event->scale);
+        json_put_word_at(out, "taken", event->taken);
+        json_put_word_at(out, "overflows", event->overflows);
+        put_fates(out, event->fates);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_cpus(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "cpus", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_cpus; i++) {
+        const struct objects_count *count = &variable->cpus[i];
+        uint64_t words[3] = {count->cpu, count->metric, count->count};
+        if (i)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, 3);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* Offsets are signed; they and their counts stay far below 2^53. */
+static void put_stack_offsets(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "stack_offsets", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_stack_offsets; i++)
+        buf_printf(out, "%s[%lld, %lld]", i ? ", " : "", (long long)variable->stack_offsets[2 * i],
+                   (long long)variable->stack_offsets[2 * i + 1]);
+    buf_append(out, "]", 1);
+}
+
+static void put_variable(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_word(out, variable->node);
+    json_put_key(out, "kind", 0);
+    if (objects_kind_name(variable->kind))
+        json_put_text(out, objects_kind_name(variable->kind));
+    else
+        json_put_word(out, variable->kind);
+    json_put_text_at(out, "name", variable->name);
+    json_put_word_at(out, "n_blocks", variable->n_blocks);
+    json_put_word_at(out, "bytes", variable->bytes);
+    json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
+    json_put_word_at(out, "bytes_freed", variable->bytes_freed);
+    json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
+    json_put_key(out, "classes", 0);
+    json_put_words(out, variable->classes, sizeof variable->classes / sizeof variable->classes[0]);
+    json_put_word_at(out, "n_inexact", variable->n_inexact);
+    put_cpus(out, variable);
+    put_stack_offsets(out, variable);
+}
+
+static void put_variables(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"variables\": [");
+    for (size_t i = 0; i < file->n_variables; i++) {
+        buf_printf(out, i ? ",\n{\"node\": " : "\n{\"node\": ");
+        put_variable(out, &file->variables[i]);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+int objects_write_memory(const struct objects_file *file, struct buf *out, struct error *err)
+{
+    put_head(out, file);
+    put_placeholders(out, file);
+    put_events(out, file);
+    put_variables(out, file);
+    buf_printf(out, "}\n");
+    return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing a side file") : 0;
+}
+
+int objects_write(const struct objects_file *file, const char *path, struct error *err)
+{
+    struct buf out = {0};
+    int code = objects_write_memory(file, &out, err);
+    if (!code)
+        code = file_replace(path, out.data, out.len_bytes, err);
+    buf_fini(&out);
+    return code;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of fmt/objects.h and of the JSON helpers below it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fmt/arena.h"
+#include "fmt/objects.h"
+
+static struct objects_count cpus[] = {{0, 1, 40}, {13, 1, UINT64_MAX}};
+static int64_t offsets[] = {-16, 3, 4096, 5};
+
+static struct objects_file sample(struct objects_variable *variables, struct objects_event *event)
+{
+    variables[0] = (struct objects_variable){.node = 77,
+                                             .kind = VAR_STATIC,
+                                             .name = "grid\"\\\n\xc3\xa9",
+                                             .n_blocks = 1,
+                                             .bytes = 8388608,
+                                             .cpus = cpus,
+                                             .n_cpus = 2};
+    variables[1] = (struct objects_variable){.node = 79,
+                                             .kind = VAR_STACK,
+                                             .name = "\xff path",
+                                             .n_inexact = 2,
+                                             .classes = {1, 2, 3, 4, 5, 6, 7, 8},
+                                             .stack_offsets = offsets,
+                                             .n_stack_offsets = 2,
+                                             .max_block_bytes = UINT64_C(1) << 60};
+    *event = (struct objects_event){.metric = "EADDR (usec)",
+                                    .name = "EADDR@1000",
+                                    .scale = 0.1,
+                                    .taken = 12,
+                                    .overflows = 14,
+                                    .fates = {[FATE_NAMED] = 11, [FATE_OWN_FAULT] = 1}};
+    return (struct objects_file){.host = "node1",
+                                 .exe = "/bin/app",
+                                 .pid = 12,
+                                 .tid = 13,
+                                 .thread_id = 1,
+                                 .rank = 2,
+                                 .start_ns = 1594000000123456789u,
+                                 .end_ns = 1594000001123456789u,
+                                 .cpu_time_ns = 17,
+                                 .plan = "EADDR: no PMU here",
+                                 .skid = "{\"after\":0.98}",
+                                 .state = "complete",
+                                 .topology = NULL,
+                                 .n_frames = 5,
+                                 .unwind_stops = {4, 1},
+                                 .events = event,
+                                 .n_events = 1,
+                                 .variables = variables,
+                                 .n_variables = 2};
+}
+
+static void check_same(const struct objects_file *file, const struct objects_file *again)
+{
+    assert_string_equal(again->skid, file->skid);
+    assert_null(again->topology);
+    assert_true(again->start_ns == file->start_ns && again->unwind_stops[1] == 1 && again->rank == 2);
+    assert_int_equal(again->n_variables, 2);
+    assert_string_equal(again->variables[0].name, file->variables[0].name);
+    assert_string_equal(again->variables[1].name, file->variables[1].name);
+    assert_true(again->variables[0].kind == VAR_STATIC && again->variables[1].kind == VAR_STACK);
+    assert_memory_equal(again->variables[0].cpus, cpus, sizeof cpus);
+    assert_memory_equal(again->variables[1].stack_offsets, offsets, sizeof offsets);
+    assert_memory_equal(again->variables[1].classes, file->variables[1].classes, sizeof file->variables[1].classes);
+    assert_true(again->variables[1].max_block_bytes == UINT64_C(1) << 60);
+    assert_int_equal(again->n_events, 1);
+    assert_true(again->events[0].scale == 0.1);
+    assert_memory_equal(again->events[0].fates, file->events[0].fates, sizeof file->events[0].fates);
+    assert_int_equal(again->n_placeholders, file->n_placeholders);
+    assert_true(again->placeholders[0].ip == UINT64_MAX - 1);
+    assert_string_equal(again->placeholders[0].name, "DATACENTRIC");
+}
+
+static void add_placeholder(struct objects_file *file, char *name)
+{
+    file->placeholders = calloc(1, sizeof *file->placeholders);
+    assert_non_null(file->placeholders);
+    file->placeholders[0].ip = UINT64_MAX - 1;
+    file->placeholders[0].name = name;
+    file->n_placeholders = 1;
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/fmt-objects-test-XXXXXX", path[64], name[] = "DATACENTRIC";
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/a.objects", dir);
+    struct objects_variable variables[2];
+    struct objects_event event;
+    struct objects_file file = sample(variables, &event), again = {0};
+    struct error err = {0};
+    add_placeholder(&file, name);
+    for (int i = 0; i < 2; i++) /* the second time it is replaced */
+        assert_int_equal(objects_write(&file, path, &err), 0);
+    assert_int_equal(objects_read(path, &again, &err), 0);
+    check_same(&file, &again);
+    struct buf once = {0}, twice = {0};
+    assert_int_equal(objects_write_memory(&file, &once, &err), 0);
+    assert_int_equal(objects_write_memory(&again, &twice, &err), 0);
+    assert_string_equal(once.data, twice.data);
+    for (size_t len = 0; len + 2 < once.len_bytes; len++) {
+        struct objects_file cut = {0};
+        assert_int_equal(objects_read_memory(once.data, len, "cut", &cut, &err), ERR_FORMAT);
+        assert_null(cut.variables);
+    }
+    buf_fini(&once);
+    buf_fini(&twice);
+    free(file.placeholders);
+    objects_fini(&again);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* Replaces a word of a good file by another and expects a refusal with these words. */
+static void expect_refusal(const char *good, const char *from, const char *to, const char *words)
+{
+    const char *place = strstr(good, from);
+    assert_non_null(place);
+    struct buf text = {0};
+    buf_append(&text, good, (size_t)(place - good));
+    buf_printf(&text, "%s%s", to, place + strlen(from));
+    struct objects_file file = {0};
+    struct error err = {0};
+    assert_int_equal(objects_read_memory(text.data, text.len_bytes, "f.objects", &file, &err), ERR_FORMAT);
+    assert_non_null(strstr(err.text, "f.objects: "));
+    assert_non_null(strstr(err.text, words));
+    buf_fini(&text);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct objects_variable variables[2];
+    struct objects_event event;
+    struct objects_file file = sample(variables, &event);
+    struct buf text = {0};
+    assert_int_equal(objects_write_memory(&file, &text, NULL), 0);
+    expect_refusal(text.data, "locus-objects", "something", "no side file");
+    expect_refusal(text.data, "\"pid\": 12", "\"pid\": 4294967296", "pid: an integer from 0 to 4294967295");
+    expect_refusal(text.data, "\"pid\": 12", "\"pid\": -1", "pid: an integer");
+    expect_refusal(text.data, "\"pid\": 12", "\"pid\": \"12x\"", "pid: an integer");
+    expect_refusal(text.data, "\"pid\": 12", "\"pid\": 1, \"pid\": 12", "duplicate");
+    expect_refusal(text.data, "\"named\"", "\"famed\"", "events[0]: famed");
+    expect_refusal(text.data, "\"kind\": \"stack\"", "\"kind\": \"heapless\"", "variables[1]: kind");
+    expect_refusal(text.data, "\"classes\": [1, ", "\"classes\": [", "wrong length");
+    expect_refusal(text.data, "\"version\": 1", "\"version\": 2", "version");
+    buf_fini(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
