@@ -26,26 +26,42 @@ enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 1
 #define RECIPE_OP_FS 4u      /* add the fs base (thread-local storage) */
 #define RECIPE_OP_GS 8u
 #define RECIPE_OP_INDEX32 16u /* vector index lane is 32 bits wide, sign-extended (else 64) */
-#define RECIPE_OP_INEXACT 32u /* proxy: right block expected, address within it uncertain */
+#define RECIPE_OP_INEXACT 32u /* proxy: right block expected, address within it uncertain; count the sample as lost
+                               * when it lies in no known block */
 #define RECIPE_OP_ADDR32 64u  /* 32-bit address size: truncate the sum before adding the segment */
 #define RECIPE_OP_STACK 128u  /* push/pop/call/ret: implicit stack slot */
 
+/* In base: the register's neighbourhood holds the base: base value = *(uint64_t *)(register + disp), and the access is
+ * at base value + index * scale + offset. The register is rsp or rbp; read only inside known stack bounds. */
+#define RECIPE_BASE_DEREF 0x80
+/* In scale: the index is subtracted (a stride that was added since). */
+#define RECIPE_SCALE_NEGATIVE 0x80
+
 /* address = base + index * scale + disp (+ fs base), registers as at the sampled pc; the register changes of the
- * instructions in between are folded into disp, base and index. */
+ * instructions in between are folded into disp, base and index. Evaluate with recipe_address_sig(). */
 struct recipe_operand {
     uint8_t base, index;
-    uint8_t scale; /* 0, 1, 2, 4, 8; index is ignored when 0 */
+    uint8_t scale; /* 0, 1, 2, 4, 8, or one of them | RECIPE_SCALE_NEGATIVE; index is ignored when 0 */
     uint8_t flags; /* RECIPE_OP_* */
     int32_t disp;
     uint16_t size_bytes; /* of the access; 0 = variable (string operations) */
-    uint16_t pad;
+    int16_t offset;      /* only with RECIPE_BASE_DEREF, else 0 */
+};
+
+/* Values of recipe.class; the same numbers as enum hit_class of fmt/arena.h. */
+enum recipe_class {
+    RECIPE_MEMORY = 0,    /* operand of the stalled instruction */
+    RECIPE_DEPENDENT = 1, /* operand of the load that the stalled instruction waited for */
+    RECIPE_COMPUTE = 2,   /* no memory involved: no operand */
+    RECIPE_LOST = 3,      /* memory instruction, address not recoverable: no operand */
+    RECIPE_SYSCALL = 4    /* after a system call: no operand */
 };
 
 /* One program counter. class: enum hit_class of fmt/arena.h (memory, dependent, compute, lost, system call). */
 struct recipe {
     uint32_t pc; /* relative to the module's base_vaddr */
-    uint8_t class;
-    uint8_t n_operands; /* 0, 1 or 2 */
+    uint8_t class;      /* enum recipe_class */
+    uint8_t n_operands; /* 0, 1 or 2 (string operations: the sample is split) */
     uint16_t pad;
     struct recipe_operand operands[2];
 };

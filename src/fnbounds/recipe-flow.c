@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Decoding of whole functions and their predecessor lists (compressed rows: jumps sorted by target). */
+#include "fnbounds/recipe-flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+uint32_t flow_find(const struct flow *flow, uint32_t pc)
+{
+    size_t low = 0, high = flow->n_insns;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (flow->insns[middle].pc < pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < flow->n_insns && flow->insns[low].pc == pc ? (uint32_t)low : INSN_NONE;
+}
+
+bool flow_falls_through(const struct flow *flow, uint32_t i)
+{
+    switch (flow->insns[i].kind) {
+    case INSN_JMP:
+    case INSN_JMP_INDIRECT:
+    case INSN_RET:
+    case INSN_STOP:
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool flow_is_target(const struct flow *flow, uint32_t i)
+{
+    return flow->first_source[i] != flow->first_source[i + 1];
+}
+
+static bool decode_all(struct flow *flow, const struct insn_decoder *decoder, const uint8_t *bytes)
+{
+    uint32_t n_bytes = flow->end - flow->start;
+    flow->n_insns = 0;
+    flow->n_indirect = 0;
+    flow->last_indirect = INSN_NONE;
+    for (uint32_t offset = 0; offset < n_bytes;) {
+        if (!vec_reserve(&flow->insns, &flow->capacity, flow->n_insns + 1, sizeof *flow->insns))
+            return false;
+        struct insn *insn = &flow->insns[flow->n_insns];
+        insn_decode(decoder, bytes + offset, n_bytes - offset, flow->start + offset, insn);
+        if (insn->kind == INSN_JMP_INDIRECT)
+            flow->last_indirect = flow->n_indirect++ ? INSN_NONE : (uint32_t)flow->n_insns;
+        offset += insn->len_bytes;
+        flow->n_insns++;
+    }
+    return true;
+}
+
+/* A jump inside the function: from, to as indexes. */
+struct edge {
+    uint32_t from, to;
+};
+
+struct edges {
+    struct edge *items;
+    size_t n, capacity;
+};
+
+static bool add_edge(struct edges *edges, uint32_t from, uint32_t to)
+{
+    if (!vec_reserve(&edges->items, &edges->capacity, edges->n + 1, sizeof *edges->items))
+        return false;
+    edges->items[edges->n++] = (struct edge){from, to};
+    return true;
+}
+
+static bool add_direct_jumps(const struct flow *flow, struct edges *edges)
+{
+    for (uint32_t i = 0; i < flow->n_insns; i++) {
+        const struct insn *insn = &flow->insns[i];
+        if (insn->target == INSN_NONE || insn->kind == INSN_CALL)
+            continue;
+        uint32_t to = flow_find(flow, insn->target);
+        if (to != INSN_NONE && !add_edge(edges, i, to))
+            return false;
+    }
+    return true;
+}
+
+/* The last indirect jump within reach after the table's address was loaded. */
+static uint32_t find_jump_after(const struct flow *flow, uint32_t i)
+{
+    for (uint32_t j = i; j < flow->n_insns && j < i + 24; j++)
+        if (flow->insns[j].kind == INSN_JMP_INDIRECT)
+            return j;
+    return INSN_NONE;
+}
+
+/* Table of 32-bit offsets relative to itself, as compilers make them for position-independent code: entries count as
+ * long as they lead to instructions of this function. */
+static bool add_table(const struct flow *flow, const struct flow_image *image, uint32_t jump, uint32_t table,
+                      struct edges *edges)
+{
+    for (uint32_t n = 0; n < 4096; n++) {
+        const uint8_t *entry = image->bytes(image->image, (uint64_t)table + n * 4, 4);
+        if (!entry)
+            return true;
+        int32_t offset;
+        memcpy(&offset, entry, sizeof offset);
+        uint32_t to = flow_find(flow, table + (uint32_t)offset);
+        if (to == INSN_NONE)
+            return true;
+        if (!add_edge(edges, jump, to))
+            return false;
+    }
+    return true;
+}
+
+/* Every pc-relative lea in a function with indirect jumps may be the address of a jump table; what it points at
+ * decides. Tables of absolute pointers (position-dependent code) are not read: their targets have no predecessor. */
+static bool add_table_jumps(const struct flow *flow, const struct flow_image *image, struct edges *edges)
+{
+    if (!flow->n_indirect)
+        return true;
+    for (uint32_t i = 0; i < flow->n_insns; i++) {
+        const struct insn *insn = &flow->insns[i];
+        if (insn->table == INSN_NONE)
+            continue;
+        uint32_t jump = flow->n_indirect == 1 ? flow->last_indirect : find_jump_after(flow, i);
+        if (jump != INSN_NONE && !add_table(flow, image, jump, insn->table, edges))
+            return false;
+    }
+    return true;
+}
+
+static bool sort_edges(struct flow *flow, const struct edges *edges)
+{
+    if (!vec_reserve(&flow->first_source, &flow->first_capacity, flow->n_insns + 2, sizeof *flow->first_source) ||
+        !vec_reserve(&flow->sources, &flow->sources_capacity, edges->n + 1, sizeof *flow->sources))
+        return false;
+    uint32_t *first = flow->first_source;
+    memset(first, 0, (flow->n_insns + 2) * sizeof *first);
+    for (size_t e = 0; e < edges->n; e++)
+        first[edges->items[e].to + 2]++;
+    for (size_t i = 2; i < flow->n_insns + 2; i++)
+        first[i] += first[i - 1];
+    for (size_t e = 0; e < edges->n; e++)
+        flow->sources[first[edges->items[e].to + 1]++] = edges->items[e].from;
+    flow->n_sources = edges->n;
+    return true;
+}
+
+/* Jumps to i from i itself or behind it, that is round a loop: the smallest distance is the innermost loop. */
+static uint32_t innermost_back_edge(const struct flow *flow, uint32_t i)
+{
+    uint32_t nearest = INSN_NONE;
+    for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++) {
+        uint32_t from = flow->sources[s];
+        if (from >= i && from < nearest && flow->insns[from].kind != INSN_JMP_INDIRECT)
+            nearest = from;
+    }
+    return nearest;
+}
+
+static uint32_t nearest_jump(const struct flow *flow, uint32_t i)
+{
+    uint32_t nearest = INSN_NONE, nearest_distance = INSN_NONE;
+    for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++) {
+        uint32_t from = flow->sources[s];
+        uint32_t distance = from < i ? i - from : from - i;
+        if (distance < nearest_distance) {
+            nearest = from;
+            nearest_distance = distance;
+        }
+    }
+    return nearest;
+}
+
+static uint32_t choose_pred(const struct flow *flow, uint32_t i)
+{
+    uint32_t pred = innermost_back_edge(flow, i);
+    if (pred != INSN_NONE)
+        return pred;
+    if (i && flow_falls_through(flow, i - 1))
+        return i - 1;
+    pred = nearest_jump(flow, i);
+    return pred == INSN_NONE && i ? flow->last_indirect : pred;
+}
+
+bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
+                const uint8_t *bytes, uint32_t start, uint32_t end)
+{
+    struct edges edges = {0};
+    flow->start = start;
+    flow->end = end;
+    bool ok = decode_all(flow, decoder, bytes) && add_direct_jumps(flow, &edges) &&
+              add_table_jumps(flow, image, &edges) && sort_edges(flow, &edges);
+    free(edges.items);
+    for (uint32_t i = 0; ok && i < flow->n_insns; i++)
+        flow->insns[i].pred = choose_pred(flow, i);
+    return ok;
+}
+
+void flow_fini(struct flow *flow)
+{
+    free(flow->insns);
+    free(flow->first_source);
+    free(flow->sources);
+    *flow = (struct flow){0};
+}
+
+unsigned flow_preds(const struct flow *flow, uint32_t i, uint32_t preds[FLOW_PREDS_MAX])
+{
+    unsigned n = 0;
+    uint32_t back_edge = innermost_back_edge(flow, i);
+    bool is_loop_head = back_edge != INSN_NONE;
+    if (is_loop_head)
+        preds[n++] = back_edge;
+    else if (i && flow_falls_through(flow, i - 1))
+        preds[n++] = i - 1;
+    for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1] && n < FLOW_PREDS_MAX; s++) {
+        uint32_t from = flow->sources[s];
+        if (from != back_edge && (from >= i) == is_loop_head)
+            preds[n++] = from;
+    }
+    if (!n && flow->last_indirect != INSN_NONE && i)
+        preds[n++] = flow->last_indirect;
+    return n;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of fnbounds/recipe-make.h: every rule on assembled code with a known answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "recipe-lib.h"
+
+enum { AX, CX, DX, BX, SP, BP, SI, DI, R8, R9, R10, R11, NO = RECIPE_NO_REG };
+#define READ RECIPE_OP_READ
+#define WRITE RECIPE_OP_WRITE
+#define NEGATIVE RECIPE_SCALE_NEGATIVE
+
+/* recipe_at(snippet, label): the recipe of pc snippet_label. */
+#define recipe_at(name, label)                                                                                         \
+    ({                                                                                                                 \
+        extern const char name[], name##_end[], name##_##label[];                                                      \
+        recipe_lib_at(name, name##_end, name##_##label);                                                               \
+    })
+
+static void expect_operand(const struct recipe_operand *operand, unsigned base, unsigned index, unsigned scale,
+                           int disp, unsigned flags)
+{
+    assert_int_equal(operand->base, base);
+    assert_int_equal(operand->scale, scale);
+    if (scale)
+        assert_int_equal(operand->index, index);
+    assert_int_equal(operand->disp, disp);
+    assert_int_equal(operand->flags, flags);
+}
+
+static void expect(struct recipe recipe, unsigned class, unsigned base, unsigned index, unsigned scale, int disp,
+                   unsigned flags)
+{
+    assert_int_equal(recipe.class, class);
+    assert_int_equal(recipe.n_operands, 1);
+    expect_operand(&recipe.operands[0], base, index, scale, disp, flags);
+}
+
+static void expect_none(struct recipe recipe, unsigned class)
+{
+    assert_int_equal(recipe.class, class);
+    assert_int_equal(recipe.n_operands, 0);
+}
+
+static void test_direct(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_direct, load), RECIPE_MEMORY, DI, SI, 8, 16, READ);
+    expect(recipe_at(rc_direct, store), RECIPE_MEMORY, DX, NO, 0, -4, WRITE);
+    expect(recipe_at(rc_direct, rmw), RECIPE_MEMORY, CX, NO, 0, 0, READ | WRITE);
+    expect(recipe_at(rc_direct, addr32), RECIPE_MEMORY, DI, NO, 0, 0, READ | RECIPE_OP_ADDR32);
+    expect(recipe_at(rc_direct, tls), RECIPE_MEMORY, NO, NO, 0, 0x28, READ | RECIPE_OP_FS);
+    expect(recipe_at(rc_direct, fused), RECIPE_MEMORY, BX, NO, 0, 24, READ);
+    /* A nop is no wait; the join of two ways that end in a load each is marked. */
+    expect(recipe_at(rc_direct, nop), RECIPE_MEMORY, SI, NO, 0, 0, READ | RECIPE_OP_INEXACT);
+    assert_int_equal(recipe_at(rc_direct, load).operands[0].size_bytes, 8);
+    assert_int_equal(recipe_at(rc_direct, store).operands[0].size_bytes, 4);
+}
+
+static void test_direct_rip(void **state)
+{
+    extern const char rc_direct[], rc_direct_rip[];
+    (void)state;
+    expect(recipe_at(rc_direct, rip), RECIPE_MEMORY, RECIPE_RIP, NO, 0, (int)(rc_direct - rc_direct_rip), READ);
+}
+
+static void test_no_access(void **state)
+{
+    (void)state;
+    expect_none(recipe_at(rc_direct, lea), RECIPE_COMPUTE);
+    expect_none(recipe_at(rc_direct, prefetch), RECIPE_COMPUTE);
+    expect_none(recipe_at(rc_syscall, constant), RECIPE_COMPUTE);
+    expect_none(recipe_at(rc_syscall, after), RECIPE_SYSCALL);
+}
+
+static void test_undo(void **state)
+{
+    (void)state;
+    expect_none(recipe_at(rc_undo, add), RECIPE_COMPUTE);
+    expect_none(recipe_at(rc_undo, lost), RECIPE_LOST);
+    expect(recipe_at(rc_undo, copy), RECIPE_MEMORY, R9, NO, 0, 8, READ);
+    expect(recipe_at(rc_undo, chain), RECIPE_DEPENDENT, R10, NO, 0, -11, READ);
+    expect(recipe_at(rc_undo, lea), RECIPE_DEPENDENT, CX, NO, 0, 32, READ);
+    expect(recipe_at(rc_undo, stride), RECIPE_DEPENDENT, R11, R8, 1 | NEGATIVE, 8, READ);
+    expect(recipe_at(rc_undo, index), RECIPE_DEPENDENT, BX, DI, 4, -4, READ);
+}
+
+static void test_stack(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_stack, push), RECIPE_MEMORY, SP, NO, 0, 0, WRITE | RECIPE_OP_STACK);
+    expect(recipe_at(rc_stack, pop), RECIPE_MEMORY, SP, NO, 0, -8, READ | RECIPE_OP_STACK);
+    expect(recipe_at(rc_stack, call), RECIPE_MEMORY, SP, NO, 0, -8, READ | RECIPE_OP_STACK);
+    expect(recipe_at(rc_stack, push_memory), RECIPE_MEMORY, DI, NO, 0, 8, READ);
+    expect(recipe_at(rc_stack, leave), RECIPE_MEMORY, SP, NO, 0, -8, READ | RECIPE_OP_STACK);
+    expect(recipe_at(rc_syscall, entry), RECIPE_MEMORY, SP, NO, 0, 0, WRITE | RECIPE_OP_STACK | RECIPE_OP_INEXACT);
+}
+
+static void test_string(void **state)
+{
+    extern const char rc_string[], rc_string_end[];
+    (void)state;
+    struct recipe at = recipe_lib_at(rc_string, rc_string_end, rc_string);
+    assert_int_equal(at.class, RECIPE_MEMORY);
+    assert_int_equal(at.n_operands, 2);
+    expect_operand(&at.operands[0], DI, NO, 0, 0, WRITE);
+    expect_operand(&at.operands[1], SI, NO, 0, 0, READ);
+    struct recipe after = recipe_at(rc_string, after_stos);
+    assert_int_equal(after.n_operands, 1);
+    expect_operand(&after.operands[0], DI, NO, 0, -1, WRITE);
+    struct recipe single = recipe_at(rc_string, single);
+    assert_int_equal(single.n_operands, 2);
+    expect_operand(&single.operands[0], DI, NO, 0, -1, WRITE);
+    expect_operand(&single.operands[1], SI, NO, 0, -1, READ);
+}
+
+static void test_chase(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_chase, next), RECIPE_MEMORY, DI, NO, 0, 8, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_tree, right), RECIPE_MEMORY, DI, NO, 0, 24, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_tree, left), RECIPE_MEMORY, DI, NO, 0, 16, READ | RECIPE_OP_INEXACT);
+    expect_none(recipe_at(rc_other_object, after), RECIPE_LOST);
+    expect(recipe_at(rc_other_object, index), RECIPE_MEMORY, DI, NO, 0, 0, READ | RECIPE_OP_INEXACT);
+}
+
+static void test_loop(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_loop, head), RECIPE_MEMORY, DX, NO, 0, 0, READ);
+    expect_none(recipe_at(rc_loop, compute), RECIPE_COMPUTE);
+    expect(recipe_at(rc_depend, add), RECIPE_DEPENDENT, DI, AX, 8, -8, READ);
+}
+
+static void test_gather(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_gather, dps), RECIPE_MEMORY, AX, RECIPE_VEC + 1, 4, 4, READ | RECIPE_OP_INDEX32);
+    expect(recipe_at(rc_gather, qpd), RECIPE_MEMORY, AX, RECIPE_VEC + 3, 8, 0, READ);
+}
+
+static void test_switch(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_switch, case), RECIPE_DEPENDENT, DX, DI, 4, 0, READ);
+}
+
+static void test_frame(void **state)
+{
+    (void)state;
+    struct recipe pointer = recipe_at(rc_frame, pointer);
+    expect(pointer, RECIPE_MEMORY, BP | RECIPE_BASE_DEREF, NO, 0, -8, READ);
+    assert_int_equal(pointer.operands[0].offset, 4);
+    struct recipe element = recipe_at(rc_frame, element);
+    expect(element, RECIPE_MEMORY, BP | RECIPE_BASE_DEREF, CX, 1, -24, READ);
+    assert_int_equal(element.operands[0].offset, 0);
+}
+
+static void test_garbage(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_garbage, after), RECIPE_MEMORY, DI, NO, 0, 0, READ);
+    expect_none(recipe_at(rc_garbage, dead), RECIPE_LOST);
+    extern const char rc_garbage[], rc_garbage_end[];
+    assert_int_equal(recipe_lib_at(rc_garbage, rc_garbage_end, rc_garbage + 1).class, 255);
+}
+
+static void test_store_limits(void **state)
+{
+    extern const char rc_direct[], rc_direct_end[];
+    (void)state;
+    _Alignas(64) static char memory[4096];
+    struct recipe_store *store = (struct recipe_store *)memory;
+    struct recipe_lib_table table;
+    struct recipe_maker *maker;
+    struct error err;
+    assert_int_equal(recipe_store_init(memory, sizeof memory, 3), ERR_RANGE);
+    assert_int_equal(recipe_store_init(memory, sizeof memory, 256), ERR_RANGE);
+    assert_int_equal(recipe_store_init(memory, sizeof memory, 2), 0);
+    recipe_lib_table(&table, rc_direct, rc_direct_end);
+    assert_int_equal(recipe_maker_open(&table.header, "/proc/self/exe", &maker, &err), 0);
+    assert_int_equal(recipe_maker_func(maker, store, 1, &err), ERR_RANGE);
+    assert_int_equal(recipe_maker_func(maker, store, 0, &err), 0);
+    uint64_t used = store->next_offset;
+    assert_int_equal(recipe_maker_func(maker, store, 0, &err), 0);
+    assert_int_equal(store->next_offset, used);
+    table.header.id = 78;
+    assert_int_equal(recipe_maker_func(maker, store, 0, &err), ERR_RANGE);
+    assert_non_null(strstr(err.text, "full"));
+    table.func.end = table.func.start + 0x10000000;
+    table.header.id = 79;
+    assert_int_equal(recipe_maker_func(maker, store, 0, &err), ERR_NOT_FOUND);
+    recipe_maker_close(maker);
+}
+
+static void test_open_refuses(void **state)
+{
+    (void)state;
+    struct recipe_lib_table table;
+    struct recipe_maker *maker = NULL;
+    struct error err;
+    recipe_lib_table(&table, test_open_refuses, test_open_refuses);
+    assert_int_equal(recipe_maker_open(&table.header, "/nonexistent", &maker, &err), ERR_IO);
+    assert_null(maker);
+    assert_int_equal(recipe_maker_open(&table.header, "/proc/self/cmdline", &maker, &err), ERR_IO);
+    assert_int_equal(recipe_maker_open(&table.header, "/etc/passwd", &maker, &err), ERR_FORMAT);
+    assert_int_equal(recipe_maker_open(&table.header, RECIPE_VDSO, &maker, &err), 0);
+    recipe_maker_close(maker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_direct),       cmocka_unit_test(test_direct_rip), cmocka_unit_test(test_no_access),
+        cmocka_unit_test(test_undo),         cmocka_unit_test(test_stack),      cmocka_unit_test(test_string),
+        cmocka_unit_test(test_chase),        cmocka_unit_test(test_loop),       cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),      cmocka_unit_test(test_garbage),
+        cmocka_unit_test(test_store_limits), cmocka_unit_test(test_open_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
