@@ -25,6 +25,7 @@ struct objmap_block {
 struct objmap_stats {
     uint64_t n_live, n_retired_pending, n_retired_pending_max, bytes_memory;
     uint64_t n_refused; /* blocks that could not be recorded for lack of memory */
+    uint64_t n_replaced; /* blocks dropped because a new one took their range: their release was missed */
 };
 
 /* Prepares the map. granule_shift: 16 (64 KiB), or 14 when blocks below 1 KiB are recorded. Returns false when the
@@ -32,7 +33,8 @@ struct objmap_stats {
 bool objmap_init_hook(unsigned granule_shift);
 
 /* Records [start, start + n_bytes). A block that already holds part of the range is removed first (its release was
- * missed) and counted.  ctx: hook   err: false when there is no memory for it */
+ * missed) and counted. Nothing is recorded for 0 bytes.
+ * ctx: hook   err: false when there is no memory for it, or the range leaves the user half of the address space */
 bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes);
 
 /* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. False positives
@@ -44,8 +46,8 @@ bool objmap_maybe_start_sig(uintptr_t start);
 bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed);
 
 /* Removes [start, end) from all blocks that overlap it: blocks inside disappear, others are shortened or split in two
- * (same variable). n_removed_bytes, when not NULL, gets the bytes removed by variable through the callback-free form:
- * for every overlapped block gone(block, bytes_removed, ctx) is called under the shard's lock.  ctx: hook */
+ * (same variable). For every overlapped block gone(block, bytes_removed, ctx) is called, under a lock of the map: it
+ * must not call the map. gone may be NULL.  ctx: hook */
 void objmap_cut_hook(uintptr_t start, uintptr_t end,
                      void (*gone)(const struct objmap_block *block, uint64_t bytes_removed, void *ctx), void *ctx);
 
@@ -59,7 +61,8 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
 
 #define OBJMAP_READERS 65536 /* epoch slots; thread ids beyond share a counted slow path: lookups fail */
 
-/* Calls visit for every live block in address order; takes each shard's lock in turn.  ctx: hook */
+/* Calls visit for every live block in address order; takes each shard's lock in turn: visit must not call the map.
+ * ctx: hook */
 void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx), void *ctx);
 
 /* Takes all locks before fork, releases them in the parent and in the child (where no other thread exists).

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The writing side of the object map: insert, remove, cut, flag, visit, fork. A block enters the page map first and its
+ * splay tree last, and leaves in the opposite order: who takes it out of the tree owns it, and nobody can own a block
+ * that is not complete. Runs inside the program's malloc. */
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/objmap-internal.h"
+
+static struct {
+    _Atomic uint32_t n_threads; /* threads that were given a cache */
+    pid_t fork_pid;             /* who called fork */
+} hooks;
+
+/* The thread's cache + 1, 0 before its first operation. */
+static _Thread_local uint32_t own_cache __attribute__((tls_model("initial-exec")));
+
+/* What an operation holds. */
+struct operation {
+    struct objmap_state *map;
+    struct objmap_cache *cache;
+    struct objmap_cursor cursor;
+};
+
+static bool begin(struct operation *operation)
+{
+    struct objmap_state *map = objmap_state_sig();
+    if (!atomic_load_explicit(&map->ready, memory_order_acquire))
+        return false;
+    if (own_cache == 0)
+        own_cache = atomic_fetch_add(&hooks.n_threads, 1) % OBJMAP_CACHES + 1;
+    *operation = (struct operation){.map = map, .cache = &map->caches[own_cache - 1]};
+    objmap_lock_hook(&operation->cache->lock);
+    return true;
+}
+
+static void finish(struct operation *operation)
+{
+    objmap_cursor_release_hook(&operation->cursor);
+    objmap_unlock_hook(&operation->cache->lock);
+}
+
+/* Counters of a cache are written under its lock only, and read by anybody. */
+static void count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+static void count_live(struct objmap_cache *cache, int64_t change)
+{
+    int64_t n_live = atomic_load_explicit(&cache->n_live, memory_order_relaxed);
+    atomic_store_explicit(&cache->n_live, n_live + change, memory_order_relaxed);
+}
+
+static struct objmap_record **tree_of(const struct objmap_state *map, struct objmap_shard *shard, uintptr_t start)
+{
+    return &shard->trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
+}
+
+/* A saturated count stays: its real value is no longer known. */
+static void filter_add(const struct objmap_state *map, uintptr_t start, int change)
+{
+    _Atomic uint8_t *counter = objmap_filter_at(map, start);
+    uint8_t value = atomic_load_explicit(counter, memory_order_relaxed);
+    if (value != UINT8_MAX)
+        atomic_store_explicit(counter, (uint8_t)(value + change), memory_order_relaxed);
+}
+
+/* Maps everything of fixed size; untouched pages cost nothing. */
+static bool map_tables(struct objmap_state *map)
+{
+    size_t node_bytes = sizeof(struct objmap_entry) << map->node_bits;
+    map->top = objmap_pages_hook(node_bytes);
+    map->shards = objmap_pages_hook(OBJMAP_SHARDS * sizeof *map->shards);
+    map->filter = objmap_pages_hook((size_t)OBJMAP_SHARDS << OBJMAP_FILTER_BITS);
+    map->caches = objmap_pages_hook(OBJMAP_CACHES * sizeof *map->caches);
+    map->readers = objmap_pages_hook(OBJMAP_READERS * sizeof *map->readers);
+    uint64_t bytes = node_bytes + OBJMAP_SHARDS * sizeof *map->shards + ((size_t)OBJMAP_SHARDS << OBJMAP_FILTER_BITS) +
+                     OBJMAP_CACHES * sizeof *map->caches + OBJMAP_READERS * sizeof *map->readers;
+    atomic_fetch_add_explicit(&map->bytes_memory, bytes, memory_order_relaxed);
+    return map->top && map->shards && map->filter && map->caches && map->readers;
+}
+
+bool objmap_init_hook(unsigned granule_shift)
+{
+    struct objmap_state *map = objmap_state_sig();
+    if (atomic_load_explicit(&map->ready, memory_order_acquire))
+        return true;
+    if (granule_shift != 14 && granule_shift != 16)
+        return false;
+    map->granule_shift = granule_shift;
+    map->domain_shift = granule_shift + OBJMAP_DOMAIN_BITS;
+    map->node_bits = (OBJMAP_ADDRESS_BITS - granule_shift - OBJMAP_LEAF_BITS) / 2;
+    atomic_store(&map->epoch, 1);
+    if (!map_tables(map))
+        return false;
+    atomic_store_explicit(&map->ready, true, memory_order_release);
+    return true;
+}
+
+static struct objmap_edit edit_of(struct operation *operation, struct objmap_record *record)
+{
+    return (struct objmap_edit){.cache = operation->cache, .cursor = &operation->cursor, .record = record};
+}
+
+/* Takes the record that starts at start out of its tree and the filter: the caller owns it then. */
+static struct objmap_record *take_out(struct operation *operation, uintptr_t start)
+{
+    struct objmap_shard *shard = objmap_cursor_hold_hook(&operation->cursor, start);
+    struct objmap_record *record = objmap_splay_remove_hook(tree_of(operation->map, shard, start), start);
+    if (record) {
+        filter_add(operation->map, start, -1);
+        count_live(operation->cache, -1);
+    }
+    return record;
+}
+
+/* Removes an owned record from the page map and retires it. */
+static void unlink_record(struct operation *operation, struct objmap_record *record)
+{
+    struct objmap_edit edit = edit_of(operation, record);
+    objmap_pagemap_remove_hook(&edit);
+    objmap_retire_hook(operation->cache, record, OBJMAP_CLASS_RECORD);
+}
+
+/* Last step of an insertion: from here on others may own the record. */
+static void put_in(struct operation *operation, struct objmap_record *record)
+{
+    uintptr_t start = record->block.start;
+    struct objmap_shard *shard = objmap_cursor_hold_hook(&operation->cursor, start);
+    struct objmap_record *old = objmap_splay_insert_hook(tree_of(operation->map, shard, start), record);
+    if (old) {
+        count(&operation->cache->n_replaced);
+        unlink_record(operation, old);
+        return;
+    }
+    filter_add(operation->map, start, 1);
+    count_live(operation->cache, 1);
+}
+
+static bool visit_overlap(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end)
+{
+    (void)base;
+    (void)end;
+    if (record->block.start >= visitor->end || record->block.end <= visitor->start)
+        return false;
+    visitor->found_start = record->block.start;
+    visitor->found_end = record->block.end;
+    return true;
+}
+
+/* Takes the next block that overlaps [*start, end) out of its tree; NULL when there is none left. *start moves beyond
+ * blocks that somebody else is adding or removing at this moment. */
+static struct objmap_record *take_overlap(struct operation *operation, uintptr_t *start, uintptr_t end)
+{
+    while (*start < end) {
+        struct objmap_visitor visitor = {.visit = visit_overlap, .start = *start, .end = end};
+        if (!objmap_pagemap_visit_hook(&operation->cursor, &visitor, *start, end))
+            return NULL;
+        struct objmap_record *record = take_out(operation, visitor.found_start);
+        if (record && record->block.end > *start)
+            return record;
+        if (record)
+            put_in(operation, record);
+        *start = visitor.found_end;
+    }
+    return NULL;
+}
+
+/* Removes what a missed release left behind in the range of a new block. */
+static void clear_range(struct operation *operation, uintptr_t start, uintptr_t end)
+{
+    struct objmap_record *record;
+    while ((record = take_overlap(operation, &start, end))) {
+        count(&operation->cache->n_replaced);
+        unlink_record(operation, record);
+    }
+}
+
+/* Enters a record that nobody else knows yet. On failure it is given back. */
+static bool enter_record(struct operation *operation, struct objmap_edit *edit)
+{
+    enum objmap_result result = objmap_pagemap_add_hook(edit);
+    if (result == OBJMAP_CONFLICT) {
+        objmap_pagemap_remove_hook(edit);
+        clear_range(operation, edit->record->block.start, edit->record->block.end);
+        edit->force = true;
+        result = objmap_pagemap_add_hook(edit);
+    }
+    if (result == OBJMAP_OK) {
+        put_in(operation, edit->record);
+        return true;
+    }
+    objmap_pagemap_remove_hook(edit);
+    objmap_retire_hook(operation->cache, edit->record, OBJMAP_CLASS_RECORD);
+    count(&operation->cache->n_refused);
+    return false;
+}
+
+/* False while too many retirements wait for a reader, after having given it some time to leave. */
+static bool may_grow(struct operation *operation)
+{
+    for (unsigned n_tries = 0; n_tries < 64; n_tries++) {
+        if (atomic_load_explicit(&operation->map->n_pending, memory_order_relaxed) < OBJMAP_PENDING_LIMIT)
+            return true;
+        objmap_reclaim_hook(operation->cache);
+        syscall(SYS_sched_yield);
+    }
+    return false;
+}
+
+static struct objmap_record *new_record(struct operation *operation, uintptr_t start, uintptr_t end)
+{
+    struct objmap_record *record = objmap_take_hook(operation->cache, OBJMAP_CLASS_RECORD);
+    if (!record) {
+        count(&operation->cache->n_refused);
+        return NULL;
+    }
+    record->block.start = start;
+    record->block.end = end;
+    atomic_store_explicit(&record->block.flags, 0, memory_order_relaxed);
+    return record;
+}
+
+bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes)
+{
+    const uintptr_t limit = (uintptr_t)1 << OBJMAP_ADDRESS_BITS;
+    struct operation operation;
+    if (n_bytes == 0)
+        return true;
+    if (!begin(&operation))
+        return false;
+    bool done = false;
+    struct objmap_record *record = NULL;
+    if (start >= limit || n_bytes > limit - start || !may_grow(&operation))
+        count(&operation.cache->n_refused);
+    else
+        record = new_record(&operation, start, start + n_bytes);
+    if (record) {
+        record->block.var = var;
+        record->block.thread = thread;
+        record->block.weight_bytes = weight_bytes;
+        struct objmap_edit edit = edit_of(&operation, record);
+        done = enter_record(&operation, &edit);
+    }
+    finish(&operation);
+    return done;
+}
+
+static void copy_block(struct objmap_block *to, const struct objmap_block *from)
+{
+    to->start = from->start;
+    to->end = from->end;
+    to->var = from->var;
+    to->thread = from->thread;
+    to->weight_bytes = from->weight_bytes;
+    atomic_store_explicit(&to->flags, atomic_load_explicit(&from->flags, memory_order_relaxed), memory_order_relaxed);
+}
+
+bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
+{
+    struct operation operation;
+    if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
+        return false;
+    struct objmap_record *record = take_out(&operation, start);
+    if (record) {
+        if (removed)
+            copy_block(removed, &record->block);
+        unlink_record(&operation, record);
+    }
+    finish(&operation);
+    return record != NULL;
+}
+
+/* Enters what remains of an owned block, [start, end). In slots from keep_below on it takes the block's place. */
+static void enter_rest(struct operation *operation, const struct objmap_record *whole, uintptr_t start,
+                       uintptr_t end, uintptr_t keep_below)
+{
+    if (start >= end)
+        return;
+    struct objmap_record *rest = new_record(operation, start, end);
+    if (!rest)
+        return;
+    double share = (double)(end - start) / (double)(whole->block.end - whole->block.start);
+    copy_block(&rest->block, &whole->block);
+    rest->block.start = start;
+    rest->block.end = end;
+    rest->block.weight_bytes = (uint64_t)((double)whole->block.weight_bytes * share);
+    struct objmap_edit edit = edit_of(operation, rest);
+    edit.force = true;
+    edit.replaces = whole;
+    edit.keep_below = keep_below;
+    enter_record(operation, &edit);
+}
+
+/* Cuts [start, end) out of an owned block. The rests are found by readers before the block disappears. */
+static uint64_t cut_record(struct operation *operation, struct objmap_record *record, uintptr_t start,
+                           uintptr_t end)
+{
+    const struct objmap_block *block = &record->block;
+    uintptr_t low = block->start > start ? block->start : start;
+    uintptr_t high = block->end < end ? block->end : end;
+    enter_rest(operation, record, high, block->end, low > block->start ? low : 0);
+    enter_rest(operation, record, block->start, low, 0);
+    return high - low;
+}
+
+void objmap_cut_hook(uintptr_t start, uintptr_t end,
+                     void (*gone)(const struct objmap_block *block, uint64_t bytes_removed, void *ctx), void *ctx)
+{
+    const uintptr_t limit = (uintptr_t)1 << OBJMAP_ADDRESS_BITS;
+    struct operation operation;
+    if (start >= end || start >= limit || !begin(&operation))
+        return;
+    struct objmap_record *record;
+    uintptr_t from = start, to = end < limit ? end : limit;
+    while ((record = take_overlap(&operation, &from, to))) {
+        uint64_t n_bytes = cut_record(&operation, record, start, to);
+        if (gone)
+            gone(&record->block, n_bytes, ctx);
+        from = record->block.end > from ? record->block.end : from;
+        unlink_record(&operation, record);
+    }
+    finish(&operation);
+}
+
+bool objmap_flag_hook(uintptr_t start, bool resizing)
+{
+    struct operation operation;
+    if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
+        return false;
+    struct objmap_shard *shard = objmap_cursor_hold_hook(&operation.cursor, start);
+    struct objmap_record *record = objmap_splay_find_hook(tree_of(operation.map, shard, start), start);
+    if (record && resizing)
+        atomic_fetch_or(&record->block.flags, OBJMAP_RESIZING);
+    else if (record)
+        atomic_fetch_and(&record->block.flags, ~OBJMAP_RESIZING);
+    finish(&operation);
+    return record != NULL;
+}
+
+/* Each block once: in the slot or region in which it starts. */
+static bool visit_start(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end)
+{
+    if (record->block.start >= base && record->block.start < end)
+        visitor->call(&record->block, visitor->ctx);
+    return false;
+}
+
+void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx), void *ctx)
+{
+    struct operation operation;
+    if (!begin(&operation))
+        return;
+    struct objmap_visitor visitor = {.visit = visit_start, .call = visit, .ctx = ctx};
+    objmap_pagemap_visit_hook(&operation.cursor, &visitor, 0, (uintptr_t)1 << OBJMAP_ADDRESS_BITS);
+    finish(&operation);
+}
+
+void objmap_fork_prepare_hook(void)
+{
+    struct objmap_state *map = objmap_state_sig();
+    if (!atomic_load_explicit(&map->ready, memory_order_acquire))
+        return;
+    for (unsigned i = 0; i < OBJMAP_CACHES; i++)
+        objmap_lock_hook(&map->caches[i].lock);
+    hooks.fork_pid = (pid_t)syscall(SYS_getpid);
+}
+
+void objmap_fork_done_hook(void)
+{
+    struct objmap_state *map = objmap_state_sig();
+    if (!atomic_load_explicit(&map->ready, memory_order_acquire))
+        return;
+    /* Threads that were in a lookup do not exist in the child: their slots would keep memory for ever. */
+    if ((pid_t)syscall(SYS_getpid) != hooks.fork_pid)
+        objmap_forget_readers_hook();
+    for (unsigned i = 0; i < OBJMAP_CACHES; i++)
+        objmap_unlock_hook(&map->caches[i].lock);
+}
