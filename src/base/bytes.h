@@ -25,7 +25,7 @@ static inline void bytes_put_be(void *p, uint64_t value, unsigned n_bytes)
         b[i] = (unsigned char)value;
 }
 
-/* The IEEE 754 double whose bit pattern is bits, and back. */
+/* The IEEE 754 double whose bit pattern is bits. */
 static inline double bytes_double_of(uint64_t bits)
 {
     double value;
@@ -33,6 +33,7 @@ static inline double bytes_double_of(uint64_t bits)
     return value;
 }
 
+/* The bit pattern of an IEEE 754 double. */
 static inline uint64_t bytes_bits_of(double value)
 {
     uint64_t bits;

@@ -83,6 +83,7 @@ enum hit_class {
 #define HIT_EVENT_FREE 254  /* count: blocks freed, weight: their bytes */
 #define HIT_FLAG_INEXACT 1  /* right block, address within it uncertain (proxy) */
 
+/* Key of a variable: kind in bits 56-63, a (24 bits) above b; the functions below take it apart.  ctx: any */
 static inline uint64_t var_key(enum var_kind kind, uint32_t a, uint32_t b)
 {
     return (uint64_t)kind << 56 | (uint64_t)(a & 0xffffffu) << 32 | b;
@@ -294,6 +295,7 @@ static inline void *arena_at(const void *base, uint32_t ref)
     return (char *)(uintptr_t)base + (uint64_t)ref * ARENA_UNIT;
 }
 
+/* Reference of a record that lies inside the arena mapped at base; inverse of arena_at.  ctx: any */
 static inline uint32_t arena_ref(const void *base, const void *record)
 {
     return (uint32_t)((uint64_t)((const char *)record - (const char *)base) / ARENA_UNIT);

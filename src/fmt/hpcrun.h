@@ -95,10 +95,11 @@ int hpcrun_read(const char *path, struct hpcrun_profile *profile, struct error *
 int hpcrun_read_memory(const void *bytes, size_t len_bytes, const char *name, struct hpcrun_profile *profile,
                        struct error *err);
 
+struct buf;
+
 /* Writes a dense profile (02.00, 02.10, 03.00, 03.10 by profile->version) to an open stream or, _file, to a new file
  * that must not exist (written under the final name only when complete).
  * err: ERR_IO, ERR_RANGE (a count or id that the format cannot hold), ERR_UNSUPPORTED (04.00) */
-struct buf;
 int hpcrun_write(const struct hpcrun_profile *profile, struct buf *out, struct error *err);
 int hpcrun_write_file(const struct hpcrun_profile *profile, const char *path, struct error *err);
 

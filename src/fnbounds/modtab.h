@@ -89,8 +89,9 @@ struct modtab_header {
     char path[1024]; /* of the file it was made from */
 };
 
-/* Continues an FNV-1a hash over n bytes; start with MODTAB_HASH_START.  ctx: any */
 #define MODTAB_HASH_START 0xcbf29ce484222325u
+
+/* Continues an FNV-1a hash over n bytes; start with MODTAB_HASH_START.  ctx: any */
 static inline uint64_t modtab_hash(uint64_t hash, const void *bytes, uint64_t n)
 {
     const unsigned char *b = (const unsigned char *)bytes;
@@ -125,6 +126,7 @@ static inline uint64_t modtab_id_of_file(const char *path, uint64_t size_bytes, 
     return id ? id : 1;
 }
 
+/* The arrays and strings of a mapped table, borrowed from it.  ctx: any */
 static inline const struct modtab_func *modtab_funcs(const struct modtab_header *t)
 {
     return (const struct modtab_func *)((const char *)t + t->funcs_offset);

@@ -33,6 +33,7 @@ struct flow {
 bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
                 const uint8_t *bytes, uint32_t start, uint32_t end);
 
+/* Frees what flow_build made, also after it failed. */
 void flow_fini(struct flow *flow);
 
 /* Index of the instruction at pc (relative to base_vaddr), INSN_NONE when pc is no boundary of this function. */

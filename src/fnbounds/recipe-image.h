@@ -19,6 +19,7 @@ struct recipe_image {
 /* Maps path, or finds the own vdso for "[vdso]".  err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED not x86-64 */
 int recipe_image_open(struct recipe_image *image, const char *path, struct error *err);
 
+/* Unmaps what recipe_image_open mapped. */
 void recipe_image_close(struct recipe_image *image);
 
 /* The file's bytes at ELF virtual address vaddr, NULL when not all n_bytes of them are in one segment of the file.

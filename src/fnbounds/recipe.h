@@ -88,6 +88,7 @@ struct recipe_store {
     _Atomic uint64_t next_offset; /* first free byte */
 };
 
+/* Hash of the function at offset func of a module, for the slots of a store.  ctx: any */
 static inline uint64_t recipe_hash(uint64_t module_id, uint32_t func)
 {
     return (module_id ^ (uint64_t)func * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u >> 20;

@@ -250,8 +250,7 @@ enum objmap_result objmap_slot_add_hook(const struct objmap_edit *edit, _Atomic 
 /* Removes all entries of edit->record from the slot; does nothing when there are none; cannot fail. */
 void objmap_slot_remove_hook(const struct objmap_edit *edit, _Atomic uintptr_t *slot, uintptr_t base, unsigned shift);
 
-/* Calls visit for the records of the slot in address order until it returns true; returns what it returned. base is
- * that of the (4 KiB) slot that holds the entry. */
+/* What to do with the records of a slot, with the bounds that the search of overlaps needs. */
 struct objmap_visitor {
     bool (*visit)(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end);
     uintptr_t start, end;        /* for the search of overlaps */
@@ -259,6 +258,9 @@ struct objmap_visitor {
     void (*call)(const struct objmap_block *block, void *ctx); /* for objmap_visit_hook */
     void *ctx;
 };
+
+/* Calls visit for the records of the slot in address order until it returns true; returns what it returned. base is
+ * that of the (4 KiB) slot that holds the entry. */
 bool objmap_slot_visit_hook(struct objmap_visitor *visitor, const _Atomic uintptr_t *slot, uintptr_t base,
                             unsigned shift);
 

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the objects refer to. A *-sig.o runs in signal handlers: it may call other *-sig.o and the few names of
+SIGNAL_SAFE. A *-hook.o runs inside malloc: no allocation, no stdio. No object has a writable global."""
+import re
+import subprocess
+
+import tree
+
+# Memory and string leaves, raw system calls and POSIX async-signal-safe wrappers of them; _dl_find_object is
+# documented as such by glibc. errno must be saved and restored, so its address is needed.
+SIGNAL_SAFE = set("""
+    memcpy memmove memset memcmp strlen __errno_location __stack_chk_fail _GLOBAL_OFFSET_TABLE_
+    syscall clock_gettime sched_getcpu getpid gettid _dl_find_object
+    """.split())
+# Fortified and checked spellings of the same leaves.
+SIGNAL_SAFE |= {f"__{name}_chk" for name in ("memcpy", "memmove", "memset")}
+
+NEVER_IN_HOOKS = re.compile(r"""^(
+    malloc|calloc|realloc|reallocarray|free|posix_memalign|aligned_alloc|memalign|strn?dup|v?asprintf|getline|
+    (v?[fsd]?n?|v?sn)printf|(__\w*printf_chk)|puts|fputs|fputc|putc|putchar|perror|f?open_memstream|
+    fopen|fdopen|fclose|fread|fwrite|fflush|opendir|readdir|popen|qsort|setenv|putenv|
+    stdout|stderr|stdin|syslog|_Zn[wa]\w+|_Zd[la]\w+)$""", re.X)
+
+
+def nm(path, *options):
+    lines = subprocess.run(["nm", "-P", *options, str(path)], capture_output=True, text=True, check=True).stdout
+    return [line.split()[:2] for line in lines.splitlines()]
+
+
+def short(path):
+    return path.relative_to(tree.BUILD)
+
+
+def check_signal_objects():
+    objects = tree.objects("*-sig.o")
+    defined = {name for path in objects for name, _ in nm(path, "--defined-only", "--extern-only")}
+    for path in objects:
+        for name, _ in nm(path, "--undefined-only"):
+            if name not in SIGNAL_SAFE and name not in defined:
+                yield f"{short(path)} refers to {name}, which is not known to be safe in a signal handler"
+    for name in defined:
+        if not name.endswith("_sig"):
+            yield f"entry point {name} of a -sig file does not end in _sig"
+
+
+def check_hook_objects():
+    for path in tree.objects("*-hook.o"):
+        for name, _ in nm(path, "--undefined-only"):
+            if NEVER_IN_HOOKS.match(name):
+                yield f"{short(path)} refers to {name}, which must not be used inside malloc"
+
+
+def writable_globals(path):
+    """Names of objects with external linkage in writable or thread-local memory (tables of constants that only need
+    relocation are .data.rel.ro and not meant)."""
+    sections, found = {}, []
+    text = subprocess.run(["readelf", "-SsW", str(path)], capture_output=True, text=True, check=True).stdout
+    for line in text.splitlines():
+        section = re.match(r"\s*\[\s*(\d+)\]\s+(\S+)", line)
+        if section:
+            sections[section.group(1)] = section.group(2)
+        symbol = line.split()
+        if len(symbol) == 8 and symbol[3] in ("OBJECT", "TLS") and symbol[4] != "LOCAL" and symbol[6] != "UND":
+            name = sections.get(symbol[6], symbol[6])
+            if re.match(r"\.(data|bss|tdata|tbss)(?!\.rel\.ro)|COM", name):
+                found.append(symbol[7])
+    return found
+
+
+def main():
+    paths = tree.objects("*.o")
+    if not paths:
+        tree.skip(f"no objects below {tree.BUILD}")
+    offenders = list(check_signal_objects()) + list(check_hook_objects())
+    for path in paths:
+        offenders += [f"{short(path)} has the global variable {name}" for name in writable_globals(path)]
+    for kind in ("sig", "hook"):
+        if not tree.objects(f"*-{kind}.o"):
+            print(f"SKIP (part): this build has no *-{kind}.o")
+    tree.finish(sorted(offenders), len(paths))
+
+
+main()
