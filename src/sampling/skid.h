@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Skid self-test: does an interrupted program counter point right behind the instruction that stalled? Software
+ * addresses are only as good as this rule, so it is measured on every kind of machine with loops whose stalling
+ * instruction is known, once per processor, microcode, kernel and hypervisor. Ordinary code (the launcher). */
+#ifndef LOCUS_SAMPLING_SKID_H
+#define LOCUS_SAMPLING_SKID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define SKID_KERNELS 4
+#define SKID_KEY_BYTES 128
+
+/* What decides whether an earlier measurement still holds. */
+struct skid_key {
+    char cpu[SKID_KEY_BYTES];       /* model name, family, model, stepping */
+    char microcode[SKID_KEY_BYTES]; /* revision, or "unknown" */
+    char kernel[SKID_KEY_BYTES];    /* uname release */
+    char hypervisor[SKID_KEY_BYTES]; /* vendor signature, or "none" */
+};
+
+/* Samples of one loop by where the program counter was. */
+struct skid_kernel {
+    uint32_t n_at;        /* at the stalling instruction itself */
+    uint32_t n_next;      /* at the instruction after it */
+    uint32_t n_elsewhere; /* at any other instruction of the loop */
+};
+
+enum skid_rule {
+    SKID_UNKNOWN = 0, /* too few samples, or no self-test for this architecture */
+    SKID_HOLDS = 1,   /* >= 90 % of the samples in the loops with loads point right behind the load */
+    SKID_FAILS = 2
+};
+
+struct skid_result {
+    struct skid_key key;
+    char trigger[32]; /* "task-clock", or "cpu-timer" where perf is refused */
+    struct skid_kernel kernels[SKID_KERNELS];
+    uint32_t rule; /* enum skid_rule */
+    bool is_from_cache;
+};
+
+/* Short name ("k1") and one line of description of a kernel, 0 <= i < SKID_KERNELS; static storage. */
+const char *skid_kernel_name(unsigned i);
+const char *skid_kernel_text(unsigned i);
+
+/* Reads the key of this machine; never fails, unknown parts say so. */
+void skid_key_read(struct skid_key *key);
+
+/* Runs the loops in a child process (about 0.2 s of CPU time; no trace is left in the calling process) and judges them.
+ * err: ERR_UNSUPPORTED not x86-64, or neither perf nor CPU-time timers work; ERR_IO fork or memory refused */
+int skid_measure(struct skid_result *result, struct error *err);
+
+/* Like skid_measure(), but takes the result from cache_dir (NULL: no cache) when it has one for this machine. One
+ * process per node measures, the others wait for it; where the directory cannot be written nothing is kept. */
+int skid_get(const char *cache_dir, struct skid_result *result, struct error *err);
+
+/* The result as one JSON object in text [n_bytes], percentages with one digit, ended by NUL; returns its length, or -1
+ * when it does not fit. */
+int skid_to_json(const struct skid_result *result, char *text, size_t n_bytes);
+
+#endif
