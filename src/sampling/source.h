@@ -13,7 +13,9 @@
 #define SOURCE_EVENTS_MAX 16
 
 /* One event of the plan, ready to be copied into struct arena_event by the launcher (the fields mean the same; sampling
- * does not include fmt). source: value of enum source_id of fmt/arena.h; flags: EVENT_*. */
+ * does not include fmt). source: value of enum source_id of fmt/arena.h; flags: EVENT_*.
+ * Rings: attr.write_backward set means a ring mapped read-only (the kernel overwrites; the newest record starts at
+ * data_head); not set (EVENT_RING_ONLY) means a ring mapped writable that the reader drains. */
 struct source_event {
     char metric[64];
     char description[192];
@@ -38,6 +40,7 @@ struct source_plan {
 struct source_threshold {
     bool is_given;
     bool is_frequency; /* value in samples per second, else in events (ns for clocks) */
+    bool is_standard; /* from -c, not written at the event */
     uint64_t value;
 };
 
@@ -49,7 +52,7 @@ struct source_probe {
 };
 
 struct sample_source {
-    const char *name;        /* "EADDR": matched without regard to case */
+    const char *name;        /* "EADDR": matched without regard to case; "": asked for what no other source knows */
     const char *summary;     /* one line for -L and the man page */
     int datacentric_rank;    /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
     void (*probe)(struct source_probe *out);
@@ -66,8 +69,13 @@ const struct sample_source *const *source_table(void);
 int source_plan_events(const char *const *events, unsigned n_events, const char *count, struct source_plan *plan,
                        struct error *err);
 
-/* Parses "NAME@threshold" into name (n_name bytes) and *threshold.  err: ERR_USAGE, ERR_RANGE */
+/* Parses "NAME@threshold" into name (n_name bytes) and *threshold; the form FAULTS@ring stays part of the name.
+ * err: ERR_USAGE, ERR_RANGE */
 int source_parse_event(const char *text, char *name, unsigned n_name, struct source_threshold *threshold,
                        struct error *err);
+
+/* Parses a threshold alone ("100000", "f500") that belongs to event (for messages).  err: ERR_USAGE, ERR_RANGE */
+int source_parse_threshold(const char *event, const char *text, struct source_threshold *threshold,
+                           struct error *err);
 
 #endif

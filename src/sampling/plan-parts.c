@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shared pieces of the sources; see plan-parts.h. Ordinary code of the launcher. */
+#include "sampling/plan-parts.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: below, the handler takes all of the time */
+#define PERIOD_MAX_NS UINT64_C(1000000000000)
+#define NS_PER_S UINT64_C(1000000000)
+
+struct source_event *source_plan_add(struct source_plan *plan, enum source_number source, const char *name,
+                                     const char *metric, struct error *err)
+{
+    if (plan->n_events == SOURCE_EVENTS_MAX) {
+        (void)error_set(err, ERR_RANGE, "More than %d events cannot be sampled in one run.", SOURCE_EVENTS_MAX);
+        return NULL;
+    }
+    struct source_event *event = &plan->events[plan->n_events++];
+    *event = (struct source_event){.source = source, .scale = 1};
+    (void)snprintf(event->name, sizeof event->name, "%s", name);
+    (void)snprintf(event->metric, sizeof event->metric, "%s", metric);
+    return event;
+}
+
+void source_plan_warn(struct source_plan *plan, const char *format, ...)
+{
+    size_t len = strlen(plan->warning);
+    va_list arguments;
+    if (len > 0 && len < sizeof plan->warning - 1)
+        plan->warning[len++] = ' ';
+    va_start(arguments, format);
+    (void)vsnprintf(plan->warning + len, sizeof plan->warning - len, format, arguments);
+    va_end(arguments);
+}
+
+void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config)
+{
+    *attr = (struct perf_event_attr){
+        .size = sizeof *attr,
+        .type = type,
+        .config = config,
+        .sample_type = PERF_SAMPLE_IP,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .wakeup_events = 1,
+    };
+}
+
+int source_period_ns(const char *event, const struct source_threshold *threshold, unsigned default_hz,
+                     uint64_t *period_ns, struct error *err)
+{
+    uint64_t period = NS_PER_S / default_hz;
+    if (threshold->is_given)
+        period = threshold->is_frequency ? NS_PER_S / threshold->value : threshold->value;
+    if (period < PERIOD_MIN_NS || period > PERIOD_MAX_NS)
+        return error_set(err, ERR_RANGE,
+                         "%s: a period of %" PRIu64 " ns is impossible: this clock takes %" PRIu64 " ns (100 kHz) to %"
+                         PRIu64 " s; write for example %s@f1000 for 1000 samples a second.",
+                         event, period, PERIOD_MIN_NS, PERIOD_MAX_NS / NS_PER_S, event);
+    *period_ns = period;
+    return 0;
+}
+
+unsigned source_tick_hz(void)
+{
+    struct timespec tick;
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_nsec <= 0)
+        return 250;
+    return (unsigned)(1000000000L / tick.tv_nsec);
+}

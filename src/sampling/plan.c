@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the user's -e options to a plan; "datacentric" is resolved here: the best address source that works on this
+ * machine, page faults, and the sizes of variables. Ordinary code of the launcher. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "sampling/plan-parts.h"
+
+#define DATACENTRIC "datacentric"
+#define DEVICES "/sys/bus/event_source/devices"
+
+/* FAULTS@ring is a name with a form, not a period. */
+static bool is_named(const struct sample_source *source, const char *event)
+{
+    size_t len = strcspn(event, "@");
+    return source->name[0] && strlen(source->name) == len && !strncasecmp(source->name, event, len);
+}
+
+static const struct sample_source *find_source(const char *event)
+{
+    const struct sample_source *catch_all = NULL;
+    for (const struct sample_source *const *source = source_table(); *source; source++) {
+        if (is_named(*source, event))
+            return *source;
+        if (!(*source)->name[0])
+            catch_all = *source;
+    }
+    return catch_all;
+}
+
+static const struct sample_source *best_address_source(struct source_probe *why)
+{
+    const struct sample_source *best = NULL;
+    for (const struct sample_source *const *source = source_table(); *source; source++) {
+        struct source_probe probe;
+        if ((*source)->datacentric_rank <= 0 || (best && best->datacentric_rank >= (*source)->datacentric_rank))
+            continue;
+        (*source)->probe(&probe);
+        if (probe.works)
+            best = *source;
+        *why = probe;
+    }
+    return best;
+}
+
+/* Why the addresses do not come from the hardware. */
+static const char *no_hardware(void)
+{
+    if (access(DEVICES "/cpu/events/mem-loads", F_OK) == 0)
+        return "this version does not use the CPU's mem-loads event";
+    if (access(DEVICES "/ibs_op", F_OK) == 0)
+        return "this version does not use the CPU's instruction-based sampling";
+    if (access(DEVICES "/arm_spe_0", F_OK) == 0)
+        return "this version does not use the CPU's statistical profiling extension";
+    return "this machine offers no hardware address sampling";
+}
+
+static void say_choice(struct source_plan *plan, const struct source_event *address, const char *faults)
+{
+    if (!address) {
+        (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %s", faults);
+        return;
+    }
+    uint64_t period_ns = address->flags & SOURCE_TIMER ? address->timer_interval_ns : address->attr.sample_period;
+    (void)snprintf(plan->choice, sizeof plan->choice,
+                   DATACENTRIC ": %s, %" PRIu64 " samples per CPU second, addresses worked out in software (%s); %s",
+                   address->name, period_ns ? UINT64_C(1000000000) / period_ns : 0, no_hardware(), faults);
+}
+
+static int plan_faults(struct source_plan *plan, char *text, size_t n)
+{
+    const struct source_threshold none = {0};
+    struct error refused;
+    int status = find_source("FAULTS")->plan("FAULTS", &none, plan, &refused);
+    (void)snprintf(text, n, "%.500s", status == 0 ? "FAULTS for first touches" : refused.text);
+    return status;
+}
+
+static int plan_datacentric(const struct source_threshold *threshold, struct source_plan *plan, struct error *err)
+{
+    char faults[512];
+    struct source_probe why = {0};
+    const struct source_event *address = NULL;
+    const struct sample_source *source = best_address_source(&why);
+    if (source) {
+        uint32_t at = plan->n_events;
+        int status = source->plan(source->name, threshold, plan, err);
+        if (status != 0)
+            return status;
+        address = &plan->events[at];
+    }
+    int status = plan_faults(plan, faults, sizeof faults);
+    if (!source && status != 0)
+        return error_set(err, ERR_UNSUPPORTED, "No source of data addresses works here: %s. %s", why.reason, faults);
+    plan->wants_datacentric = true;
+    say_choice(plan, address, faults);
+    return 0;
+}
+
+static int plan_one(const char *text, const struct source_threshold *standard, struct source_plan *plan,
+                    struct error *err)
+{
+    char name[sizeof plan->events[0].name];
+    struct source_threshold threshold;
+    int status = source_parse_event(text, name, sizeof name, &threshold, err);
+    if (status != 0)
+        return status;
+    if (!threshold.is_given && standard)
+        threshold = *standard;
+    if (!strcasecmp(name, DATACENTRIC))
+        return plan_datacentric(&threshold, plan, err);
+    uint32_t from = plan->n_events;
+    const struct sample_source *source = find_source(name);
+    status = source->plan(name, &threshold, plan, err);
+    for (uint32_t i = from; status == 0 && i < plan->n_events; i++)
+        plan->wants_datacentric |= (plan->events[i].flags & SOURCE_ADDRESS) != 0;
+    return status;
+}
+
+static int refuse_twins(const struct source_plan *plan, struct error *err)
+{
+    for (uint32_t i = 0; i < plan->n_events; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (!strcasecmp(plan->events[i].metric, plan->events[j].metric))
+                return error_set(err, ERR_USAGE, "%s is asked for twice.", plan->events[i].name);
+    return 0;
+}
+
+int source_plan_events(const char *const *events, unsigned n_events, const char *count, struct source_plan *plan,
+                       struct error *err)
+{
+    static const char *const nothing_named[] = {DATACENTRIC};
+    struct source_threshold standard = {0};
+    *plan = (struct source_plan){0};
+    int status = count ? source_parse_threshold("-c", count, &standard, err) : 0;
+    standard.is_standard = true;
+    if (n_events == 0) {
+        events = nothing_named;
+        n_events = 1;
+    }
+    for (unsigned i = 0; status == 0 && i < n_events; i++)
+        status = plan_one(events[i], count ? &standard : NULL, plan, err);
+    return status == 0 ? refuse_twins(plan, err) : status;
+}

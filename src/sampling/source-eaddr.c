@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* EADDR: data addresses in software. A task-clock event in user mode only (so no system call is ever interrupted);
+ * the handler works the address out of the stalled instruction. Where perf is refused, a thread CPU-time timer gives
+ * the samples, fewer of them, each weighted by the CPU time since the last. Ordinary code of the launcher. */
+#include <stdio.h>
+
+#include "sampling/clock.h"
+
+#define DEFAULT_HZ 1000
+
+static void probe(struct source_probe *out)
+{
+#ifdef __x86_64__
+    source_clock_probe(out);
+#else
+    *out = (struct source_probe){.reason = "software addresses are worked out of x86-64 instructions only",
+                                 .fix = "none on this architecture; FAULTS and CPUTIME work"};
+#endif
+}
+
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
+                struct error *err)
+{
+#ifdef __x86_64__
+    static const struct source_clock clock = {
+        .source = SOURCE_NUMBER_EADDR,
+        .flags = SOURCE_ADDRESS,
+        .metric = "EADDR (usec)",
+        .description = "CPU time stalled at instructions, by the data address they used (worked out in software)",
+        .default_hz = DEFAULT_HZ,
+    };
+    return source_clock_plan(&clock, event, threshold, out, err);
+#else
+    (void)threshold;
+    (void)out;
+    return error_set(err, ERR_UNSUPPORTED, "%s: software addresses are worked out of x86-64 instructions only.",
+                     event);
+#endif
+}
+
+const struct sample_source source_eaddr = {
+    .name = "EADDR",
+    .summary = "CPU time by data address, worked out in software from the stalled instruction (no PMU needed)",
+    .datacentric_rank = 10,
+    .probe = probe,
+    .plan = plan,
+};

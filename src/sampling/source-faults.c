@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* FAULTS: page faults with their data address, that is first touches. Three forms: FAULTS, at a limited rate, with
+ * call path; FAULTS@n, every n-th, with call path; FAULTS@ring, every fault, address and pc only, by far the cheapest.
+ * The kernel delivers the address in a ring of one page. Ordinary code of the launcher. */
+#include "sampling/plan-parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_HZ 300
+#define FREQUENCY_MAX_HZ 100000
+
+static void attr_init(struct perf_event_attr *attr)
+{
+    source_attr_init(attr, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
+    attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
+                        PERF_SAMPLE_PERIOD;
+    attr->sample_period = 1;
+    attr->write_backward = 1;
+}
+
+static void probe(struct source_probe *out)
+{
+    struct perf_event_attr attr;
+    attr_init(&attr);
+    source_probe_perf(&attr, true, out);
+}
+
+static int set_rate(const char *event, const struct source_threshold *threshold, struct source_event *row,
+                    struct source_plan *plan, struct error *err)
+{
+    uint64_t hz = threshold->is_given && threshold->is_frequency ? threshold->value : DEFAULT_HZ;
+    if (threshold->is_given && !threshold->is_frequency) {
+        row->attr.sample_period = threshold->value;
+        row->scale = (double)threshold->value;
+        if (threshold->value == 1)
+            source_plan_warn(plan, "%s: every page fault is sampled, which costs about 3.4 us each.", event);
+        return 0;
+    }
+    if (hz > FREQUENCY_MAX_HZ)
+        return error_set(err, ERR_RANGE, "%s: more than %d samples a second are impossible; FAULTS@ring records "
+                                         "every fault.",
+                         event, FREQUENCY_MAX_HZ);
+    row->attr.freq = 1;
+    row->attr.sample_freq = hz;
+    row->flags |= SOURCE_WEIGHTED;
+    return 0;
+}
+
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
+                struct error *err)
+{
+    struct source_probe probed;
+    bool is_ring = !strcasecmp(event, "FAULTS@ring");
+    probe(&probed);
+    if (!probed.works)
+        return error_set(err, ERR_UNSUPPORTED, "FAULTS cannot be sampled here: %s; %s.", probed.reason, probed.fix);
+    struct source_event *row = source_plan_add(out, SOURCE_NUMBER_FAULTS, event, "FAULTS", err);
+    if (!row)
+        return ERR_RANGE;
+    (void)snprintf(row->description, sizeof row->description, "Page faults in user mode (first touches), by address");
+    row->flags = SOURCE_RING | SOURCE_ADDRESS;
+    attr_init(&row->attr);
+    if (!is_ring)
+        return set_rate(event, threshold, row, out, err);
+    row->flags |= SOURCE_RING_ONLY | SOURCE_INTEGER;
+    row->attr.write_backward = 0;
+    return 0;
+}
+
+const struct sample_source source_faults = {
+    .name = "FAULTS",
+    .summary = "Page faults with data address and call path (FAULTS@1 every one, FAULTS@ring without call path)",
+    .probe = probe,
+    .plan = plan,
+};

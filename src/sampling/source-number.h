@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Numbers of sources and flags of events as they go into struct source_event. They equal SOURCE_x and EVENT_x of
+ * fmt/arena.h, which this folder must not include; the launcher asserts it where it copies the plan. */
+#ifndef LOCUS_SAMPLING_SOURCE_NUMBER_H
+#define LOCUS_SAMPLING_SOURCE_NUMBER_H
+
+enum source_number {
+    SOURCE_NUMBER_EADDR = 1,
+    SOURCE_NUMBER_FAULTS,
+    SOURCE_NUMBER_CPUTIME,
+    SOURCE_NUMBER_REALTIME,
+    SOURCE_NUMBER_MEMLEAK,
+    SOURCE_NUMBER_PERF
+};
+
+#define SOURCE_WEIGHTED 1u  /* the value comes from weights, not from counts */
+#define SOURCE_TIMER 2u     /* POSIX timer instead of perf */
+#define SOURCE_RING 4u      /* needs a mapped ring */
+#define SOURCE_ADDRESS 8u   /* yields data addresses */
+#define SOURCE_INTEGER 16u  /* integer in the profile */
+#define SOURCE_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC */
+#define SOURCE_RING_ONLY 64u /* no signal */
+
+#endif

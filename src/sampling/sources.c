@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of sample sources: one row per source-x.c. Ordinary code of the launcher. */
+#include <stddef.h>
+
+#include "sampling/plan-parts.h"
+
+extern const struct sample_source source_eaddr, source_faults, source_cputime, source_realtime, source_memleak,
+    source_perf;
+
+const struct sample_source *const *source_table(void)
+{
+    static const struct sample_source *const table[] = {
+        &source_eaddr, &source_faults, &source_cputime, &source_realtime, &source_memleak, &source_perf, NULL,
+    };
+    return table;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Event names, thresholds, plans, and the exact perf_event_attr of each software source. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampling/near-name.h"
+#include "sampling/clock.h"
+#include "sampling/plan-parts.h"
+
+static void check_event(const char *text, const char *name, int is_given, int is_frequency, uint64_t value)
+{
+    char found[64];
+    struct source_threshold threshold;
+    struct error err;
+    assert_int_equal(source_parse_event(text, found, sizeof found, &threshold, &err), 0);
+    assert_string_equal(found, name);
+    assert_int_equal(threshold.is_given, is_given);
+    assert_int_equal(threshold.is_frequency, is_frequency);
+    assert_int_equal(threshold.value, value);
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    check_event("EADDR", "EADDR", 0, 0, 0);
+    check_event("EADDR@1000000", "EADDR", 1, 0, 1000000);
+    check_event("eaddr@f500", "eaddr", 1, 1, 500);
+    check_event("FAULTS@ring", "FAULTS@ring", 0, 0, 0);
+    check_event("cpu-clock:f99", "cpu-clock", 1, 1, 99);
+    check_event("perf::page-faults", "perf::page-faults", 0, 0, 0);
+    check_event("skl::EVENT:UMASK:u", "skl::EVENT:UMASK:u", 0, 0, 0);
+    check_event("perf::page-faults@7", "perf::page-faults", 1, 0, 7);
+}
+
+static void test_bad_events(void **state)
+{
+    static const struct {
+        const char *text;
+        int code;
+    } cases[] = {
+        {"", ERR_USAGE},          {"@5", ERR_USAGE},
+        {"EADDR@", ERR_USAGE},    {"EADDR@f", ERR_USAGE},
+        {"EADDR@5x", ERR_USAGE},  {"EADDR@-5", ERR_USAGE},
+        {"EADDR@0", ERR_RANGE},   {"EADDR@f0", ERR_RANGE},
+        {"EADDR@99999999999999999999999", ERR_RANGE},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char name[64];
+        struct source_threshold threshold;
+        struct error err = {0};
+        assert_int_equal(source_parse_event(cases[i].text, name, sizeof name, &threshold, &err), cases[i].code);
+        assert_string_not_equal(err.text, "");
+    }
+}
+
+static void dump_attr(const struct source_event *event, char *text, size_t n)
+{
+    const struct perf_event_attr *a = &event->attr;
+    (void)snprintf(text, n,
+                   "%s source=%u flags=%u scale=%g size=%s type=%u config=%llu period=%llu freq=%u sample_type=%#llx "
+                   "disabled=%u inherit=%u xuser=%u xkernel=%u xhv=%u wakeup=%u backward=%u precise=%u read=%llu",
+                   event->metric, event->source, event->flags, event->scale,
+                   a->size == sizeof *a ? "whole" : "wrong", a->type,
+                   (unsigned long long)a->config, (unsigned long long)a->sample_period, (unsigned)a->freq,
+                   (unsigned long long)a->sample_type, (unsigned)a->disabled, (unsigned)a->inherit,
+                   (unsigned)a->exclude_user, (unsigned)a->exclude_kernel, (unsigned)a->exclude_hv, a->wakeup_events,
+                   (unsigned)a->write_backward, (unsigned)a->precise_ip, (unsigned long long)a->read_format);
+}
+
+/* Skips when this machine refuses perf: there is no perf plan to look at then. */
+static void need_perf(void)
+{
+    struct source_probe probe;
+    struct perf_event_attr attr;
+    source_clock_attr(1000000, &attr);
+    source_probe_perf(&attr, true, &probe);
+    if (probe.works)
+        return;
+    printf("SKIP: %s\n", probe.reason);
+    skip();
+}
+
+static void check_attr(const char *event, const char *expected)
+{
+    char text[1024];
+    struct source_plan plan;
+    struct error err = {0};
+    int status = source_plan_events(&event, 1, NULL, &plan, &err);
+    assert_string_equal(err.text, "");
+    assert_int_equal(status, 0);
+    assert_int_equal(plan.n_events, 1);
+    dump_attr(&plan.events[0], text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+#define COMMON "disabled=1 inherit=0 xuser=0 xkernel=1 xhv=1 wakeup=1"
+
+static void test_attrs(void **state)
+{
+    (void)state;
+    need_perf();
+#ifdef __x86_64__
+    check_attr("EADDR", "EADDR (usec) source=1 flags=8 scale=1000 size=whole type=1 config=1 period=1000000 freq=0 "
+                        "sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
+    check_attr("EADDR@f500", "EADDR (usec) source=1 flags=8 scale=2000 size=whole type=1 config=1 period=2000000 "
+                             "freq=0 sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
+#endif
+    check_attr("cputime@100000", "CPUTIME (usec) source=3 flags=0 scale=100 size=whole type=1 config=1 period=100000 "
+                                 "freq=0 sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
+    check_attr("FAULTS", "FAULTS source=2 flags=13 scale=1 size=whole type=1 config=2 period=300 freq=1 "
+                         "sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
+    check_attr("FAULTS@1", "FAULTS source=2 flags=12 scale=1 size=whole type=1 config=2 period=1 freq=0 "
+                           "sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
+    check_attr("FAULTS@ring", "FAULTS source=2 flags=92 scale=1 size=whole type=1 config=2 period=1 freq=0 "
+                              "sample_type=0x18f " COMMON " backward=0 precise=0 read=0");
+    check_attr("minor-faults@16", "minor-faults source=6 flags=0 scale=16 size=whole type=1 config=5 period=16 freq=0 "
+                                  "sample_type=0x1 " COMMON " backward=0 precise=0 read=0");
+    check_attr("perf::PAGE-FAULTS", "perf::PAGE-FAULTS source=6 flags=5 scale=1 size=whole type=1 config=2 period=300 "
+                                    "freq=1 sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
+}
+
+static int plan_of(const char *const *events, unsigned n, const char *count, struct source_plan *plan,
+                   struct error *err)
+{
+    memset(err, 0, sizeof *err);
+    return source_plan_events(events, n, count, plan, err);
+}
+
+static void test_datacentric_is_the_default(void **state)
+{
+    struct source_plan plan;
+    struct error err;
+    (void)state;
+    need_perf();
+#ifdef __x86_64__
+    assert_int_equal(plan_of(NULL, 0, NULL, &plan, &err), 0);
+    assert_int_equal(plan.n_events, 2);
+    assert_string_equal(plan.events[0].metric, "EADDR (usec)");
+    assert_string_equal(plan.events[1].metric, "FAULTS");
+    assert_true(plan.wants_datacentric);
+    assert_non_null(strstr(plan.choice, "EADDR"));
+    assert_null(strchr(plan.choice, '\n'));
+    assert_string_equal(plan.warning, "");
+    assert_int_equal(plan_of(NULL, 0, "f200", &plan, &err), 0);
+    assert_int_equal(plan.events[0].attr.sample_period, 5000000);
+    assert_int_equal(plan.events[1].attr.sample_freq, 300);
+#endif
+}
+
+static void test_several_events(void **state)
+{
+    static const char *const events[] = {"CPUTIME", "MEMLEAK", "REALTIME@f50"};
+    static const char *const twins[] = {"CPUTIME", "cputime@f10"};
+    struct source_plan plan;
+    struct error err;
+    (void)state;
+    need_perf();
+    assert_int_equal(plan_of(events, 3, "f250", &plan, &err), 0);
+    assert_int_equal(plan.n_events, 3);
+    assert_int_equal(plan.events[0].attr.sample_period, 4000000);
+    assert_true(plan.wants_memleak);
+    assert_false(plan.wants_datacentric);
+    assert_int_equal(plan.events[2].timer_interval_ns, 20000000);
+    assert_int_equal(plan.events[2].flags, SOURCE_TIMER | SOURCE_WALLCLOCK);
+    assert_non_null(strstr(plan.warning, "EINTR"));
+    assert_int_equal(plan_of(twins, 2, NULL, &plan, &err), ERR_USAGE);
+    assert_non_null(strstr(err.text, "twice"));
+}
+
+static void check_refused(const char *event, const char *count, int code, const char *part)
+{
+    struct source_plan plan;
+    struct error err;
+    assert_int_equal(plan_of(&event, 1, count, &plan, &err), code);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' does not contain '%s'", err.text, part);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    check_refused("EADR", NULL, ERR_USAGE, "EADDR");
+    check_refused("contextswitches", NULL, ERR_USAGE, "context-switches");
+    check_refused("zzzzzzzzzzzz", NULL, ERR_USAGE, "There is no event 'zzzzzzzzzzzz'");
+    check_refused("CPUTIME@500", NULL, ERR_RANGE, "a period of 500 ns is impossible");
+    check_refused("CPUTIME@f1000000", NULL, ERR_RANGE, "impossible");
+    check_refused("CPUTIME", "500", ERR_RANGE, "impossible");
+    check_refused("CPUTIME", "fx", ERR_USAGE, "-c");
+    check_refused("MEMLEAK@5", NULL, ERR_RANGE, "takes no period");
+}
+
+static void test_near_names(void **state)
+{
+    char text[256];
+    (void)state;
+    assert_int_equal(near_name_distance("kitten", "sitting", 5), 3);
+    assert_int_equal(near_name_distance("", "abc", 5), 3);
+    assert_int_equal(near_name_distance("ABC", "abc", 5), 0);
+    assert_int_equal(near_name_distance("abcdef", "uvwxyz", 2), 3);
+    near_name_list("FAULT", text, sizeof text);
+    assert_non_null(strstr(text, "FAULTS"));
+    near_name_list("x", text, sizeof text);
+    assert_null(strstr(text, "datacentric"));
+}
+
+static void test_probes_tell_why_not(void **state)
+{
+    struct perf_event_attr attr;
+    struct source_probe probe;
+    (void)state;
+    source_attr_init(&attr, 0x7ffffff0, 0);
+    source_probe_perf(&attr, false, &probe);
+    assert_false(probe.works);
+    assert_non_null(strstr(probe.reason, "perf_event_open: E"));
+    assert_non_null(strstr(probe.reason, "perf_event_paranoid"));
+    assert_string_not_equal(probe.fix, "");
+    for (const struct sample_source *const *source = source_table(); *source; source++) {
+        (*source)->probe(&probe);
+        assert_string_not_equal(probe.reason, "");
+        assert_string_not_equal((*source)->summary, "");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_attrs),
+        cmocka_unit_test(test_datacentric_is_the_default),
+        cmocka_unit_test(test_several_events),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_near_names),
+        cmocka_unit_test(test_probes_tell_why_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
