@@ -35,7 +35,9 @@ struct alloc_sink {
     void (*release)(enum alloc_kind kind, void *p);
     /* realloc of p is about to be tried: flag the record as uncertain but keep it; then exactly one of
      * resize_done(old, new, n) (success; new may equal old) or resize_failed(old) follows. Returns false when p was
-     * not recorded. */
+     * not recorded, and then neither follows. resize_done ends the old record and, when n is not below the threshold,
+     * records the new block with weight 1; below it, alloc follows when the new block was sampled. mremap of a whole
+     * recorded mapping is reported in the same way. */
     bool (*resize_begin)(void *p);
     void (*resize_done)(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site);
     void (*resize_failed)(void *old_p);
@@ -60,7 +62,8 @@ void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint6
 void alloc_wrap_init(void);
 
 /* Who owns malloc, free, operator new and operator delete in this process when it is not this library: fills
- * owner[4][256] with the path of the other object, or an empty string where the calls do come here.  ctx: ordinary */
+ * owner[4][256] with the path of the other object ("the executable" for that one), or an empty string where the calls
+ * do come here.  ctx: ordinary */
 void alloc_wrap_owners(char owner[4][256]);
 
 /* The real functions, for our own ordinary code in the program.  ctx: hook */

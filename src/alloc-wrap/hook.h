@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the wrapper files share: the state of the calling thread, the brackets around a real call (who is told what
+ * before and after it), and the caller's frame. Internal to this folder. Everything here runs inside the program's
+ * allocation calls. */
+#ifndef LOCUS_ALLOC_WRAP_HOOK_H
+#define LOCUS_ALLOC_WRAP_HOOK_H
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "alloc-wrap/sampling.h"
+
+#define ALLOC_EXPORT __attribute__((visibility("default")))
+#ifdef __clang__
+#define ALLOC_NOINLINE __attribute__((noinline))
+#else
+#define ALLOC_NOINLINE __attribute__((noinline, noclone))
+#endif
+#define ALLOC_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* The slow halves of the wrappers take their caller's frame for the program's: the wrapper must have left the stack. */
+#ifdef __clang__
+#define ALLOC_TAIL __attribute__((musttail))
+#else
+#define ALLOC_TAIL
+#endif
+
+/* What the thread's innermost wrapper is doing while the real function runs. */
+enum alloc_nest { ALLOC_NEST_NONE = 0, ALLOC_NEST_ALLOC, ALLOC_NEST_RESIZE, ALLOC_NEST_FREE };
+
+/* State of one thread, in initial-exec TLS (cut from every thread's stack: keep it small). */
+struct alloc_thread {
+    uint32_t n_guard;         /* alloc_wrap_guard_enter calls not yet left */
+    uint8_t in_hook;          /* the sink is working */
+    uint8_t nest;             /* enum alloc_nest */
+    uint8_t resolving;        /* the real functions are being looked up */
+    struct sampling sampling; /* below the threshold */
+};
+_Static_assert(sizeof(struct alloc_thread) <= 64, "the share of this folder in the TLS budget");
+
+/* One bracketed call of a real function. */
+struct alloc_call {
+    const struct alloc_sink *sink;
+    struct alloc_thread *thread;
+    double weight;  /* blocks the result stands for; 0: it is not reported */
+    bool recorded;  /* the block given to realloc is a recorded one */
+    bool announced; /* inside(true) was called */
+};
+
+/* Frame of the function that called the enclosing function. Needs no frame pointers elsewhere: asking for the own
+ * frame address gives this function one. */
+static inline __attribute__((always_inline)) struct alloc_site alloc_site_here(void)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    struct alloc_site site = {.pc = (uintptr_t)__builtin_return_address(0), .fp = frame[0]};
+#ifdef __x86_64__
+    site.sp = (uintptr_t)(frame + 2);
+#else
+    site.sp = (uintptr_t)__builtin_dwarf_cfa();
+#endif
+    return site;
+}
+
+/* State of the calling thread.  ctx: hook */
+struct alloc_thread *alloc_thread_hook(void);
+
+/* The connected sink or NULL; finds the real functions first when that was not done.  ctx: hook */
+const struct alloc_sink *alloc_sink_hook(void);
+
+/* Smallest block that is reported in any case, bytes.  ctx: hook */
+uint64_t alloc_min_bytes_hook(void);
+
+/* Before a real allocation of n_bytes. False: call it plainly and report nothing. True: call it, then
+ * alloc_call_end_hook. errno is kept.  ctx: hook */
+bool alloc_call_begin_hook(struct alloc_call *call, size_t n_bytes);
+
+/* After it: reports p (NULL: it failed).  ctx: hook */
+void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const struct alloc_site *site);
+
+/* Before a real free of p. False: call it plainly (the record, if there was one, is gone already). True: call it, then
+ * alloc_release_end_hook.  ctx: hook */
+bool alloc_release_begin_hook(struct alloc_call *call, void *p);
+void alloc_release_end_hook(struct alloc_call *call);
+
+/* Before a real realloc of p (not NULL) to n_bytes (not 0). False: call it plainly. True: call it, then
+ * alloc_resize_end_hook with the result.  ctx: hook */
+bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes);
+void alloc_resize_end_hook(struct alloc_call *call, void *old_p, void *new_p, size_t n_bytes,
+                           const struct alloc_site *site);
+
+/* Leaves the bracket of a call that an exception or a cancelled thread unwinds; the block was not made.  ctx: hook */
+void alloc_call_unwound_hook(void);
+
+/* Brackets work of the sink: errno is kept over it and allocations made meanwhile (by a signal handler of the program)
+ * are forwarded.  ctx: hook */
+int alloc_work_enter_hook(struct alloc_thread *thread);
+void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno);
+
+/* Filter that stands in for the sink's while there is none.  ctx: hook */
+bool alloc_never_recorded_hook(const void *p);
+
+/* Hands the current limit and filter to the fast paths: after the real functions became known and after a sink was
+ * connected.  ctx: hook */
+void alloc_fast_refresh_hook(void);
+
+/* Each wrapper file keeps what its fast path needs; these refresh it. limit_bytes: calls below it are forwarded at
+ * once; maybe_recorded: the sink's filter.  ctx: hook */
+void wrap_malloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p));
+void wrap_realloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p));
+void wrap_new_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p));
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions behind the wrappers: what the program would have called without us. Found with RTLD_NEXT, so that a
+ * program's own allocator stays its own. */
+#ifndef LOCUS_ALLOC_WRAP_REAL_H
+#define LOCUS_ALLOC_WRAP_REAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "alloc-wrap/operators.h"
+
+/* All forms are called as functions of three integer registers; a form with fewer parameters ignores the rest. */
+typedef void *operator_function(uintptr_t first, uintptr_t second, uintptr_t third);
+
+/* Entries are never NULL but for those marked (optional) and the operators. */
+struct alloc_real {
+    void *(*malloc)(size_t n_bytes);
+    void (*free)(void *p);
+    void *(*calloc)(size_t n, size_t size_bytes);
+    void *(*realloc)(void *p, size_t n_bytes);
+    void *(*reallocarray)(void *p, size_t n, size_t size_bytes); /* (optional) */
+    void *(*memalign)(size_t alignment, size_t n_bytes);
+    void *(*aligned_alloc)(size_t alignment, size_t n_bytes);
+    int (*posix_memalign)(void **p, size_t alignment, size_t n_bytes);
+    void *(*valloc)(size_t n_bytes);
+    void *(*pvalloc)(size_t n_bytes);
+    size_t (*malloc_usable_size)(void *p); /* (optional) */
+    void *(*mmap)(void *address, size_t len_bytes, int prot, int flags, int fd, off_t offset);
+    int (*munmap)(void *address, size_t len_bytes);
+    void *(*mremap)(void *old_address, size_t old_bytes, size_t new_bytes, int flags, ...); /* (optional) */
+    void *(*shmat)(int id, const void *address, int flags);                                  /* (optional) */
+    int (*shmdt)(const void *address);                                                       /* (optional) */
+    int (*brk)(void *address);                                                               /* (optional) */
+    void *(*sbrk)(intptr_t increment_bytes);                                                 /* (optional) */
+    operator_function *operators[OPERATOR_FORMS]; /* NULL: only the caller's module knows it */
+    uintptr_t allocator_start, allocator_end;     /* the allocator's own module, when it is not libc; else empty */
+};
+
+/* The table; entries are stand-ins of the bootstrap until alloc_wrap_init has run.  ctx: hook */
+const struct alloc_real *alloc_real_hook(void);
+
+/* True after alloc_wrap_init.  ctx: hook */
+bool alloc_real_known_hook(void);
+
+/* The operator that a caller at return address pc gets: the next one after us, or, in a program whose global scope has
+ * none (C++ only in modules opened with RTLD_LOCAL), that of the caller's module. Never NULL.  ctx: hook */
+operator_function *alloc_operator_hook(enum operator_form form, uintptr_t pc);
+
+/* The operator in the scope of the module that contains pc, NULL when there is none.  ctx: hook; locks of the loader,
+ * once per module and form */
+operator_function *alloc_local_operator_hook(enum operator_form form, uintptr_t pc);
+
+/* Mangled name of a form; static storage.  ctx: any */
+const char *operator_name_hook(enum operator_form form);
+
+#endif

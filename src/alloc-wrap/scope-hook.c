@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The connection to the sink, the thread's state, and the brackets around real calls: see hook.h. Apart from the
+ * wrappers, which only know the signatures they forward. Runs inside the program's allocation calls. */
+#include "alloc-wrap/hook.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "alloc-wrap/real.h"
+
+#define EARLY_MIN_BYTES 1024 /* blocks that count as missed while the threshold is not known yet */
+
+static struct {
+    const struct alloc_sink *_Atomic sink;
+    uint64_t min_bytes, sample_bytes;
+    atomic_bool configured; /* alloc_wrap_connect was called */
+    _Atomic uint64_t n_early;
+} scope;
+
+static __thread struct alloc_thread scope_thread __attribute__((tls_model("initial-exec")));
+
+struct alloc_thread *alloc_thread_hook(void)
+{
+    return &scope_thread;
+}
+
+const struct alloc_sink *alloc_sink_hook(void)
+{
+    if (ALLOC_UNLIKELY(!alloc_real_known_hook()))
+        alloc_wrap_init();
+    return atomic_load_explicit(&scope.sink, memory_order_acquire);
+}
+
+uint64_t alloc_min_bytes_hook(void)
+{
+    return scope.min_bytes;
+}
+
+bool alloc_never_recorded_hook(const void *p)
+{
+    (void)p;
+    return false;
+}
+
+void alloc_fast_refresh_hook(void)
+{
+    const struct alloc_sink *sink = atomic_load(&scope.sink);
+    size_t limit = sink ? scope.min_bytes : SIZE_MAX;
+    if (!alloc_real_known_hook() || !atomic_load(&scope.configured) || (sink && scope.sample_bytes))
+        limit = 0;
+    bool (*filter)(const void *) = sink ? sink->maybe_recorded : alloc_never_recorded_hook;
+    if (!alloc_real_known_hook())
+        return;
+    wrap_malloc_set_hook(limit, filter);
+    wrap_realloc_set_hook(limit, filter);
+    wrap_new_set_hook(limit, filter);
+}
+
+void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint64_t sample_bytes)
+{
+    alloc_wrap_init();
+    scope.min_bytes = min_bytes;
+    scope.sample_bytes = sample_bytes;
+    atomic_store_explicit(&scope.sink, sink, memory_order_release);
+    atomic_store(&scope.configured, true);
+    if (sink)
+        for (uint64_t n = atomic_exchange(&scope.n_early, 0); n; n--)
+            sink->skipped(ALLOC_SKIP_EARLY);
+    alloc_fast_refresh_hook();
+}
+
+void alloc_wrap_guard_enter(void)
+{
+    scope_thread.n_guard++;
+}
+
+void alloc_wrap_guard_leave(void)
+{
+    scope_thread.n_guard--;
+}
+
+int alloc_work_enter_hook(struct alloc_thread *thread)
+{
+    int saved_errno = errno;
+    thread->in_hook = 1;
+    atomic_signal_fence(memory_order_seq_cst);
+    return saved_errno;
+}
+
+void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    thread->in_hook = 0;
+    errno = saved_errno;
+}
+
+static void count_early(size_t n_bytes)
+{
+    if (n_bytes >= EARLY_MIN_BYTES && !atomic_load_explicit(&scope.configured, memory_order_relaxed))
+        atomic_fetch_add_explicit(&scope.n_early, 1, memory_order_relaxed);
+}
+
+/* Number of blocks that a new block of n_bytes stands for, 0 when it is too small and not sampled. */
+static double block_weight(struct alloc_thread *thread, size_t n_bytes)
+{
+    if (n_bytes >= scope.min_bytes)
+        return 1;
+    if (!scope.sample_bytes)
+        return 0;
+    return sampling_weight_hook(&thread->sampling, (double)scope.sample_bytes, n_bytes);
+}
+
+/* Tells the sink that the thread enters the allocator; ready says whether the sink may record a new block. */
+static void announce(struct alloc_call *call, bool ask_ready)
+{
+    int saved_errno = alloc_work_enter_hook(call->thread);
+    if (ask_ready && call->weight > 0 && !call->sink->ready())
+        call->weight = 0;
+    call->announced = call->weight > 0 || call->recorded;
+    if (call->announced)
+        call->sink->inside(true);
+    alloc_work_leave_hook(call->thread, saved_errno);
+}
+
+bool alloc_call_begin_hook(struct alloc_call *call, size_t n_bytes)
+{
+    *call = (struct alloc_call){.sink = alloc_sink_hook(), .thread = &scope_thread};
+    struct alloc_thread *thread = call->thread;
+    if (!call->sink) {
+        count_early(n_bytes);
+        return false;
+    }
+    if (thread->in_hook && !thread->n_guard && n_bytes >= scope.min_bytes)
+        call->sink->skipped(ALLOC_SKIP_REENTERED);
+    if (thread->n_guard || thread->in_hook || thread->nest)
+        return false;
+    call->weight = block_weight(thread, n_bytes);
+    if (call->weight > 0)
+        announce(call, true);
+    /* With sampling on, a real operator new may call malloc: the bytes must pass the sampler once. */
+    if (!call->announced && !scope.sample_bytes)
+        return false;
+    thread->nest = ALLOC_NEST_ALLOC;
+    return true;
+}
+
+void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    if (call->announced) {
+        int saved_errno = alloc_work_enter_hook(call->thread);
+        if (p && call->weight > 0)
+            call->sink->alloc(ALLOC_HEAP, p, n_bytes, call->weight, site);
+        call->sink->inside(false);
+        alloc_work_leave_hook(call->thread, saved_errno);
+    }
+    call->thread->nest = ALLOC_NEST_NONE;
+}
+
+void alloc_call_unwound_hook(void)
+{
+    const struct alloc_sink *sink = alloc_sink_hook();
+    if (sink) {
+        int saved_errno = alloc_work_enter_hook(&scope_thread);
+        sink->inside(false);
+        alloc_work_leave_hook(&scope_thread, saved_errno);
+    }
+    scope_thread.nest = ALLOC_NEST_NONE;
+}
+
+/* True when the sink may be told about p now. A block freed by a signal handler while the sink works on this thread
+ * cannot be: the sink's locks may be held. */
+static bool may_touch(struct alloc_call *call, void *p)
+{
+    *call = (struct alloc_call){.sink = alloc_sink_hook(), .thread = &scope_thread};
+    if (!call->sink || !p || !call->sink->maybe_recorded(p))
+        return false;
+    if (call->thread->in_hook) {
+        call->sink->skipped(ALLOC_SKIP_REENTERED);
+        return false;
+    }
+    return true;
+}
+
+bool alloc_release_begin_hook(struct alloc_call *call, void *p)
+{
+    if (!may_touch(call, p) || call->thread->nest >= ALLOC_NEST_RESIZE)
+        return false;
+    int saved_errno = alloc_work_enter_hook(call->thread);
+    call->sink->release(ALLOC_HEAP, p);
+    /* Inside a real operator new a new_handler may free its reserve: released, but the bracket is the outer one's. */
+    call->announced = call->thread->nest == ALLOC_NEST_NONE;
+    if (call->announced)
+        call->sink->inside(true);
+    alloc_work_leave_hook(call->thread, saved_errno);
+    if (call->announced)
+        call->thread->nest = ALLOC_NEST_FREE;
+    return call->announced;
+}
+
+void alloc_release_end_hook(struct alloc_call *call)
+{
+    int saved_errno = alloc_work_enter_hook(call->thread);
+    call->sink->inside(false);
+    alloc_work_leave_hook(call->thread, saved_errno);
+    call->thread->nest = ALLOC_NEST_NONE;
+}
+
+bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes)
+{
+    bool touch = may_touch(call, p);
+    if (!touch)
+        return alloc_call_begin_hook(call, n_bytes);
+    if (call->thread->nest)
+        return false;
+    call->weight = call->thread->n_guard ? 0 : block_weight(call->thread, n_bytes);
+    int saved_errno = alloc_work_enter_hook(call->thread);
+    call->recorded = call->sink->resize_begin(p);
+    alloc_work_leave_hook(call->thread, saved_errno);
+    announce(call, true);
+    call->thread->nest = ALLOC_NEST_RESIZE;
+    return true;
+}
+
+void alloc_resize_end_hook(struct alloc_call *call, void *old_p, void *new_p, size_t n_bytes,
+                           const struct alloc_site *site)
+{
+    int saved_errno = alloc_work_enter_hook(call->thread);
+    bool fresh = new_p && call->weight > 0 && (!call->recorded || n_bytes < scope.min_bytes);
+    if (call->recorded && new_p)
+        call->sink->resize_done(old_p, new_p, n_bytes, site);
+    if (call->recorded && !new_p)
+        call->sink->resize_failed(old_p);
+    if (fresh)
+        call->sink->alloc(ALLOC_HEAP, new_p, n_bytes, call->weight, site);
+    if (call->announced)
+        call->sink->inside(false);
+    alloc_work_leave_hook(call->thread, saved_errno);
+    call->thread->nest = ALLOC_NEST_NONE;
+}

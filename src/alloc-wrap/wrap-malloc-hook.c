@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* malloc, calloc, the aligned forms and free. Below the threshold a call is one comparison and a jump to the real
+ * function; the slow halves are entered by a jump as well, so that their caller's frame is the program's. */
+#include "alloc-wrap/tail.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "alloc-wrap/boot.h"
+#include "alloc-wrap/hook.h"
+#include "alloc-wrap/real.h"
+
+ALLOC_EXPORT void cfree(void *p);
+
+static bool always_recorded(const void *p)
+{
+    (void)p;
+    return true;
+}
+
+/* limit_bytes is 0 and the filter lets everything through until the real functions are known. */
+static struct {
+    size_t limit_bytes;
+    bool (*maybe_recorded)(const void *p);
+    uintptr_t boot_start;
+    void *(*malloc)(size_t n_bytes);
+    void *(*calloc)(size_t n, size_t size_bytes);
+    void (*free)(void *p);
+} fast = {.maybe_recorded = always_recorded};
+
+void wrap_malloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p))
+{
+    const struct alloc_real *real = alloc_real_hook();
+    fast.boot_start = boot_arena_start_hook();
+    fast.malloc = real->malloc;
+    fast.calloc = real->calloc;
+    fast.free = real->free;
+    __atomic_store_n(&fast.maybe_recorded, maybe_recorded, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast.limit_bytes, limit_bytes, __ATOMIC_RELEASE);
+}
+
+static inline __attribute__((always_inline)) bool is_small(size_t n_bytes)
+{
+    return __builtin_expect(n_bytes < __atomic_load_n(&fast.limit_bytes, __ATOMIC_ACQUIRE), 1);
+}
+
+static ALLOC_NOINLINE void *malloc_slow(size_t n_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    if (!alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->malloc(n_bytes);
+    void *p = alloc_real_hook()->malloc(n_bytes);
+    alloc_call_end_hook(&call, p, n_bytes, &site);
+    return p;
+}
+
+ALLOC_EXPORT void *malloc(size_t n_bytes)
+{
+    if (is_small(n_bytes))
+        ALLOC_TAIL return fast.malloc(n_bytes);
+    ALLOC_TAIL return malloc_slow(n_bytes);
+}
+
+static ALLOC_NOINLINE void *calloc_slow(size_t n, size_t size_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    size_t n_bytes;
+    if (__builtin_mul_overflow(n, size_bytes, &n_bytes) || !alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->calloc(n, size_bytes);
+    void *p = alloc_real_hook()->calloc(n, size_bytes);
+    alloc_call_end_hook(&call, p, n_bytes, &site);
+    return p;
+}
+
+ALLOC_EXPORT void *calloc(size_t n, size_t size_bytes)
+{
+    size_t n_bytes;
+    if (!__builtin_mul_overflow(n, size_bytes, &n_bytes) && is_small(n_bytes))
+        ALLOC_TAIL return fast.calloc(n, size_bytes);
+    ALLOC_TAIL return calloc_slow(n, size_bytes);
+}
+
+static ALLOC_NOINLINE void free_slow(void *p)
+{
+    struct alloc_call call;
+    if (boot_owns_hook(p))
+        return;
+    if (!alloc_release_begin_hook(&call, p)) {
+        alloc_real_hook()->free(p);
+        return;
+    }
+    alloc_real_hook()->free(p);
+    alloc_release_end_hook(&call);
+}
+
+static inline __attribute__((always_inline)) bool is_ordinary(const void *p)
+{
+    return !__atomic_load_n(&fast.maybe_recorded, __ATOMIC_ACQUIRE)(p) &&
+           (uintptr_t)p - fast.boot_start >= BOOT_ARENA_BYTES;
+}
+
+ALLOC_EXPORT void free(void *p)
+{
+    if (__builtin_expect(is_ordinary(p), 1))
+        ALLOC_TAIL return fast.free(p);
+    ALLOC_TAIL return free_slow(p);
+}
+
+/* Old programs only; the C library has not had it since 2017. */
+ALLOC_EXPORT void cfree(void *p)
+{
+    if (__builtin_expect(is_ordinary(p), 1))
+        ALLOC_TAIL return fast.free(p);
+    ALLOC_TAIL return free_slow(p);
+}
+
+ALLOC_EXPORT void *memalign(size_t alignment, size_t n_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    if (!alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->memalign(alignment, n_bytes);
+    void *p = alloc_real_hook()->memalign(alignment, n_bytes);
+    alloc_call_end_hook(&call, p, n_bytes, &site);
+    return p;
+}
+
+ALLOC_EXPORT void *aligned_alloc(size_t alignment, size_t n_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    if (!alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->aligned_alloc(alignment, n_bytes);
+    void *p = alloc_real_hook()->aligned_alloc(alignment, n_bytes);
+    alloc_call_end_hook(&call, p, n_bytes, &site);
+    return p;
+}
+
+ALLOC_EXPORT int posix_memalign(void **p, size_t alignment, size_t n_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    if (!alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->posix_memalign(p, alignment, n_bytes);
+    int status = alloc_real_hook()->posix_memalign(p, alignment, n_bytes);
+    alloc_call_end_hook(&call, status == 0 ? *p : NULL, n_bytes, &site);
+    return status;
+}
+
+ALLOC_EXPORT void *valloc(size_t n_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    if (!alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->valloc(n_bytes);
+    void *p = alloc_real_hook()->valloc(n_bytes);
+    alloc_call_end_hook(&call, p, n_bytes, &site);
+    return p;
+}
+
+ALLOC_EXPORT void *pvalloc(size_t n_bytes)
+{
+    const struct alloc_site site = alloc_site_here();
+    struct alloc_call call;
+    if (!alloc_call_begin_hook(&call, n_bytes))
+        return alloc_real_hook()->pvalloc(n_bytes);
+    void *p = alloc_real_hook()->pvalloc(n_bytes);
+    alloc_call_end_hook(&call, p, n_bytes, &site);
+    return p;
+}
+
+/* Forwarded unchanged, but for the blocks of the bootstrap, which the real allocator does not know. */
+ALLOC_EXPORT size_t malloc_usable_size(void *p)
+{
+    if (boot_owns_hook(p))
+        return boot_size_hook(p);
+    (void)alloc_sink_hook();
+    return alloc_real_hook()->malloc_usable_size ? alloc_real_hook()->malloc_usable_size(p) : 0;
+}

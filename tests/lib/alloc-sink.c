@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A recording sink under the allocation wrappers, without a profiler: preloaded, it lets the wrappers be tested alone
+ * on real programs. Keeps every live block in a table, checks the order of the events, and appends one line of counts
+ * per process to $ALLOC_SINK_OUT. $ALLOC_SINK_MIN and $ALLOC_SINK_SAMPLE are the threshold and the sampling distance.
+ * Runs inside the program's malloc. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+
+#define SLOTS (1u << 20)
+
+/* One live block; address 0: free slot. */
+struct sink_block {
+    uintptr_t start;
+    size_t n_bytes;
+    uintptr_t site_pc;
+    unsigned kind;
+};
+
+static struct {
+    struct sink_block blocks[SLOTS];
+    _Atomic uint16_t filter[SLOTS]; /* blocks per hash */
+    atomic_flag lock;
+    unsigned n_blocks;
+    _Atomic uint64_t n_alloc[5], n_release, n_resize, n_resize_failed, n_unmapped, n_skipped[ALLOC_SKIPS];
+    _Atomic uint64_t n_overwritten; /* a block came where one was live: its release was missed */
+    _Atomic uint64_t n_unknown;     /* release or end of resizing without a block */
+    _Atomic uint64_t n_full;
+    _Atomic int64_t n_inside; /* entered and not left */
+    uint64_t min_bytes;
+    int pid;
+    char out[256];
+} sink_state = {.lock = ATOMIC_FLAG_INIT};
+
+static unsigned hash_address(uintptr_t p)
+{
+    return (unsigned)((p >> 4) * 0x9e3779b97f4a7c15ull >> 44);
+}
+
+static void lock_table(void)
+{
+    while (atomic_flag_test_and_set_explicit(&sink_state.lock, memory_order_acquire))
+        __builtin_ia32_pause();
+}
+
+static void unlock_table(void)
+{
+    atomic_flag_clear_explicit(&sink_state.lock, memory_order_release);
+}
+
+static struct sink_block *find_slot(uintptr_t p)
+{
+    unsigned slot = hash_address(p);
+    while (sink_state.blocks[slot].start && sink_state.blocks[slot].start != p)
+        slot = (slot + 1) % SLOTS;
+    return &sink_state.blocks[slot];
+}
+
+/* Closes the gap that a removed block leaves in its probe sequence. */
+static void remove_slot(struct sink_block *block)
+{
+    unsigned hole = (unsigned)(block - sink_state.blocks);
+    atomic_fetch_sub(&sink_state.filter[hash_address(block->start)], 1);
+    sink_state.n_blocks--;
+    for (unsigned next = (hole + 1) % SLOTS; sink_state.blocks[next].start; next = (next + 1) % SLOTS) {
+        unsigned home = hash_address(sink_state.blocks[next].start);
+        if ((next - home) % SLOTS >= (next - hole) % SLOTS) {
+            sink_state.blocks[hole] = sink_state.blocks[next];
+            hole = next;
+        }
+    }
+    sink_state.blocks[hole].start = 0;
+}
+
+static void insert_block(unsigned kind, uintptr_t p, size_t n_bytes, uintptr_t site_pc)
+{
+    lock_table();
+    struct sink_block *block = find_slot(p);
+    if (block->start) {
+        atomic_fetch_add(&sink_state.n_overwritten, 1);
+    } else if (sink_state.n_blocks > SLOTS / 2) {
+        atomic_fetch_add(&sink_state.n_full, 1);
+        unlock_table();
+        return;
+    } else {
+        atomic_fetch_add(&sink_state.filter[hash_address(p)], 1);
+        sink_state.n_blocks++;
+    }
+    *block = (struct sink_block){.start = p, .n_bytes = n_bytes, .site_pc = site_pc, .kind = kind};
+    unlock_table();
+}
+
+static bool remove_block(uintptr_t p)
+{
+    lock_table();
+    struct sink_block *block = find_slot(p);
+    bool found = block->start != 0;
+    if (found)
+        remove_slot(block);
+    unlock_table();
+    return found;
+}
+
+/* The child of a raw clone shares our memory and must not use the table. */
+static bool sink_ready(void)
+{
+    return (int)syscall(SYS_getpid) == sink_state.pid;
+}
+
+static void sink_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
+{
+    atomic_fetch_add(&sink_state.n_alloc[kind], 1);
+    (void)weight;
+    insert_block(kind, (uintptr_t)p, n_bytes, site->pc);
+}
+
+static bool sink_maybe_recorded(const void *p)
+{
+    return atomic_load_explicit(&sink_state.filter[hash_address((uintptr_t)p)], memory_order_relaxed) != 0;
+}
+
+static void sink_release(enum alloc_kind kind, void *p)
+{
+    (void)kind;
+    if (remove_block((uintptr_t)p))
+        atomic_fetch_add(&sink_state.n_release, 1);
+}
+
+static bool sink_resize_begin(void *p)
+{
+    lock_table();
+    bool found = find_slot((uintptr_t)p)->start != 0;
+    unlock_table();
+    return found;
+}
+
+static void sink_resize_done(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site)
+{
+    atomic_fetch_add(&sink_state.n_resize, 1);
+    if (!remove_block((uintptr_t)old_p))
+        atomic_fetch_add(&sink_state.n_unknown, 1);
+    if (n_bytes >= sink_state.min_bytes)
+        insert_block(ALLOC_HEAP, (uintptr_t)new_p, n_bytes, site->pc);
+}
+
+static void sink_resize_failed(void *old_p)
+{
+    atomic_fetch_add(&sink_state.n_resize_failed, 1);
+    if (!sink_resize_begin(old_p))
+        atomic_fetch_add(&sink_state.n_unknown, 1);
+}
+
+static void sink_unmapped(void *p, size_t n_bytes)
+{
+    (void)n_bytes;
+    atomic_fetch_add(&sink_state.n_unmapped, 1);
+    (void)remove_block((uintptr_t)p);
+}
+
+static void sink_inside(bool entering)
+{
+    atomic_fetch_add(&sink_state.n_inside, entering ? 1 : -1);
+}
+
+static void sink_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
+{
+    (void)fd;
+    sink_alloc(ALLOC_FILE, p, n_bytes, 1, site);
+}
+
+static void sink_skipped(enum alloc_skip reason)
+{
+    atomic_fetch_add(&sink_state.n_skipped[reason], 1);
+}
+
+static uint64_t number_of(const char *name, uint64_t fallback)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : fallback;
+}
+
+__attribute__((constructor)) static void sink_start(void)
+{
+    static const struct alloc_sink sink = {
+        .ready = sink_ready,
+        .alloc = sink_alloc,
+        .maybe_recorded = sink_maybe_recorded,
+        .release = sink_release,
+        .resize_begin = sink_resize_begin,
+        .resize_done = sink_resize_done,
+        .resize_failed = sink_resize_failed,
+        .unmapped = sink_unmapped,
+        .inside = sink_inside,
+        .mapped_file = sink_mapped_file,
+        .skipped = sink_skipped,
+    };
+    const char *out = getenv("ALLOC_SINK_OUT");
+    if (out)
+        (void)snprintf(sink_state.out, sizeof sink_state.out, "%s", out);
+    sink_state.pid = (int)syscall(SYS_getpid);
+    sink_state.min_bytes = number_of("ALLOC_SINK_MIN", 1024);
+    alloc_wrap_connect(&sink, sink_state.min_bytes, number_of("ALLOC_SINK_SAMPLE", 0));
+}
+
+static const char *short_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!*path)
+        return "ours";
+    return slash ? slash + 1 : path;
+}
+
+/* A fork child that ends without exec also writes its line; its counts include the parent's until then. */
+__attribute__((destructor)) static void sink_stop(void)
+{
+    char owner[4][256], line[1600];
+    if (!sink_state.out[0])
+        return;
+    alloc_wrap_guard_enter();
+    alloc_wrap_owners(owner);
+    int len = snprintf(
+        line, sizeof line,
+        "exe=%s heap=%lu mmap=%lu file=%lu shm=%lu brk=%lu released=%lu resized=%lu resize_failed=%lu unmapped=%lu "
+        "live=%u overwritten=%lu unknown=%lu full=%lu inside=%ld nested=%lu early=%lu reentered=%lu malloc=%s free=%s "
+        "new=%s delete=%s\n",
+        program_invocation_short_name, sink_state.n_alloc[0], sink_state.n_alloc[1], sink_state.n_alloc[2],
+        sink_state.n_alloc[3], sink_state.n_alloc[4], sink_state.n_release, sink_state.n_resize,
+        sink_state.n_resize_failed, sink_state.n_unmapped, sink_state.n_blocks, sink_state.n_overwritten,
+        sink_state.n_unknown, sink_state.n_full, sink_state.n_inside, sink_state.n_skipped[ALLOC_SKIP_NESTED],
+        sink_state.n_skipped[ALLOC_SKIP_EARLY], sink_state.n_skipped[ALLOC_SKIP_REENTERED], short_name(owner[0]),
+        short_name(owner[1]), short_name(owner[2]), short_name(owner[3]));
+    int fd = open(sink_state.out, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+        (void)!write(fd, line, (size_t)len);
+        (void)close(fd);
+    }
+    alloc_wrap_guard_leave();
+}
