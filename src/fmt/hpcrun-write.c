@@ -25,7 +25,20 @@ static int check_metric(const struct hpcrun_metric *metric, struct error *err)
                      metric->name ? metric->name : "");
 }
 
-static int check_epoch(const struct hpcrun_profile *epoch, struct error *err)
+/* Fields that this version has no place for must not disappear silently. */
+static int check_nodes(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, struct error *err)
+{
+    if (epoch->n_ids || epoch->n_id_kinds)
+        return error_set(err, ERR_RANGE, "profiles of version %s have no id tuple", layout->version);
+    for (size_t i = 0; i < epoch->n_nodes; i++)
+        if (epoch->nodes[i].unwound || (epoch->nodes[i].type && !layout->has_type))
+            return error_set(err, ERR_RANGE, "profiles of version %s have no %s: node %d cannot be written",
+                             layout->version, epoch->nodes[i].unwound ? "unwinding flag" : "node types",
+                             epoch->nodes[i].id);
+    return 0;
+}
+
+static int check_epoch(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, struct error *err)
 {
     if (epoch->epoch_flags & HPCRUN_EPOCH_FLAG_LOGICAL)
         return error_set(err, ERR_UNSUPPORTED, "profiles with logical (LUSH) unwinding are not supported");
@@ -38,7 +51,7 @@ static int check_epoch(const struct hpcrun_profile *epoch, struct error *err)
     for (size_t i = 0; i < epoch->n_metrics; i++)
         if (check_metric(&epoch->metrics[i], err))
             return ERR_RANGE;
-    return 0;
+    return check_nodes(epoch, layout, err);
 }
 
 static void put_pairs(const struct hpcrun_pair *pairs, size_t n_pairs, struct buf *out)
@@ -118,7 +131,7 @@ int hpcrun_write(const struct hpcrun_profile *profile, struct buf *out, struct e
     if (profile->short_metrics && !layout->may_be_old)
         return error_set(err, ERR_RANGE, "short metric entries exist only in version 02.00");
     for (const struct hpcrun_profile *epoch = profile; epoch; epoch = epoch->next) {
-        int code = check_epoch(epoch, err);
+        int code = check_epoch(epoch, layout, err);
         if (code)
             return code;
     }

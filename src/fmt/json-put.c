@@ -79,6 +79,15 @@ void json_put_word(struct buf *out, uint64_t value)
     buf_printf(out, value > MAX_EXACT_WORD ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
 }
 
+void json_double_text(double value, char *text, size_t size_bytes)
+{
+    for (int n_digits = 6; n_digits <= 17; n_digits++) {
+        (void)snprintf(text, size_bytes, "%.*g", n_digits, value);
+        if (bytes_bits_of(strtod(text, NULL)) == bytes_bits_of(value))
+            break;
+    }
+}
+
 void json_put_double(struct buf *out, double value)
 {
     if (!isfinite(value)) {
@@ -86,11 +95,7 @@ void json_put_double(struct buf *out, double value)
         return;
     }
     char text[40];
-    for (int n_digits = 6; n_digits <= 17; n_digits++) {
-        (void)snprintf(text, sizeof text, "%.*g", n_digits, value);
-        if (bytes_bits_of(strtod(text, NULL)) == bytes_bits_of(value))
-            break;
-    }
+    json_double_text(value, text, sizeof text);
     buf_printf(out, strpbrk(text, ".e") ? "%s" : "%s.0", text);
 }
 

@@ -17,6 +17,9 @@ void json_put_word(struct buf *out, uint64_t value);
 /* A double, in the fewest digits that give it back; infinities and NaN as a string "0x<16 hex digits>" of its bits. */
 void json_put_double(struct buf *out, double value);
 
+/* The fewest digits (six or more) that give value back, as "%g" writes them, without what JSON asks for. */
+void json_double_text(double value, char *text, size_t size_bytes);
+
 /* "key": followed by the value; first says whether a comma comes before. */
 void json_put_key(struct buf *out, const char *key, int first);
 void json_put_text_at(struct buf *out, const char *key, const char *text);

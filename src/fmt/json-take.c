@@ -81,16 +81,20 @@ int32_t json_take_int32_at(struct json_take *take, const json_t *object, const c
     return 0;
 }
 
-double json_take_double_at(struct json_take *take, const json_t *object, const char *key)
+double json_take_double(struct json_take *take, const json_t *value, const char *what)
 {
-    const json_t *value = json_object_get(object, key);
     uint64_t bits = 0;
     if (json_is_number(value))
         return json_number_value(value);
     if (json_is_string(value) && parse_word(json_string_value(value), &bits))
         return bytes_double_of(bits);
-    json_take_fail(take, ERR_FORMAT, key, "a number, or its bits as \"0x...\", is expected");
+    json_take_fail(take, ERR_FORMAT, what, "a number, or its bits as \"0x...\", is expected");
     return 0;
+}
+
+double json_take_double_at(struct json_take *take, const json_t *object, const char *key)
+{
+    return json_take_double(take, json_object_get(object, key), key);
 }
 
 static int hex_digit(char digit)
@@ -164,9 +168,15 @@ void json_take_words_at(struct json_take *take, const json_t *object, const char
         values[i] = json_take_word(take, json_array_get(array, i), UINT64_MAX, key);
 }
 
+void json_take_end(struct json_take *take, const json_t *object, size_t n_keys)
+{
+    if (json_object_size(object) != n_keys)
+        json_take_fail(take, ERR_FORMAT, "an object", "it has a key that is not known here");
+}
+
 void *json_take_alloc(struct json_take *take, size_t n_items, size_t item_bytes)
 {
-    if (take->code || !n_items)
+    if (take->code || !n_items || !item_bytes)
         return NULL;
     void *items = calloc(n_items, item_bytes);
     if (!items)

@@ -35,6 +35,7 @@ uint64_t json_take_word_at(struct json_take *take, const json_t *object, const c
 int32_t json_take_int32_at(struct json_take *take, const json_t *object, const char *key);
 
 /* A number, or "0x<bits>" as json-put.h writes what JSON cannot. */
+double json_take_double(struct json_take *take, const json_t *value, const char *what);
 double json_take_double_at(struct json_take *take, const json_t *object, const char *key);
 
 /* A malloc'ed string; NULL for null or after a failure. _needed refuses null. */
@@ -49,7 +50,10 @@ const json_t *json_take_array_at(struct json_take *take, const json_t *object, c
 void json_take_words_at(struct json_take *take, const json_t *object, const char *key, uint64_t *values,
                         size_t n_values);
 
-/* Zeroed memory for n_items; NULL when n_items is 0 or after a failure (out of memory is one). */
+/* Fails when the object has other than the n_keys keys that were taken from it. */
+void json_take_end(struct json_take *take, const json_t *object, size_t n_keys);
+
+/* Zeroed memory for n_items; NULL when there are none, or after a failure (out of memory is one). */
 void *json_take_alloc(struct json_take *take, size_t n_items, size_t item_bytes);
 
 #endif

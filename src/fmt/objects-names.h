@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Words of the side file: its format mark and the names of the kinds of variables (enum var_kind of fmt/arena.h). */
+/* What the side file's reader and writer share with each other and with the table of file kinds: the format mark, the
+ * names of the kinds of variables (enum var_kind of fmt/arena.h), and reading from a JSON tree. */
 #ifndef LOCUS_FMT_OBJECTS_NAMES_H
 #define LOCUS_FMT_OBJECTS_NAMES_H
 
 #include <stdint.h>
+
+#include "fmt/json-take.h"
+#include "fmt/objects.h"
 
 #define OBJECTS_FORMAT "locus-objects"
 #define OBJECTS_VERSION 1
@@ -13,5 +17,8 @@ const char *objects_kind_name(uint32_t kind);
 
 /* The kind of a name; -1 when there is none. */
 int objects_kind_of(const char *name);
+
+/* Reads the side file from its JSON; *file must be empty and is left empty on failure. Returns take->code. */
+int objects_take_json(struct json_take *take, const json_t *root, struct objects_file *file);
 
 #endif

@@ -26,7 +26,8 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || strcmp(format, OBJECTS_FORMAT) != 0)
         json_take_fail(take, ERR_FORMAT, "format", "this is no side file: \"" OBJECTS_FORMAT "\" is expected");
-    json_take_word_at(take, root, "version", OBJECTS_VERSION);
+    if (json_take_word_at(take, root, "version", UINT64_MAX) != OBJECTS_VERSION)
+        json_take_fail(take, ERR_UNSUPPORTED, "version", "this version of the side file is not known here");
     file->state = json_take_text_at(take, root, "state");
     file->host = json_take_text_at(take, root, "host");
     file->exe = json_take_text_at(take, root, "exe");
@@ -166,6 +167,17 @@ static void take_variables(struct json_take *take, const json_t *root, struct ob
     take->where = NULL;
 }
 
+int objects_take_json(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    take_head(take, root, file);
+    take_placeholders(take, root, file);
+    take_events(take, root, file);
+    take_variables(take, root, file);
+    if (take->code)
+        objects_fini(file);
+    return take->code;
+}
+
 int objects_read_memory(const char *bytes, size_t len_bytes, const char *name, struct objects_file *file,
                         struct error *err)
 {
@@ -173,13 +185,8 @@ int objects_read_memory(const char *bytes, size_t len_bytes, const char *name, s
     json_t *root = json_take_parse(&take, bytes, len_bytes);
     if (!root)
         return take.code;
-    take_head(&take, root, file);
-    take_placeholders(&take, root, file);
-    take_events(&take, root, file);
-    take_variables(&take, root, file);
+    objects_take_json(&take, root, file);
     json_decref(root);
-    if (take.code)
-        objects_fini(file);
     return take.code;
 }
 

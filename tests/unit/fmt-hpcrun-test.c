@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/vec.h"
+#include "fmt/file.h"
 #include "fmt/hpcrun.h"
 
 /* A profile with two metrics, two modules and a data-centric node. */
@@ -138,6 +139,40 @@ static void test_changed_bytes(void **state)
     hpcrun_fini(&profile);
 }
 
+/* A golden file, since sparse profiles are only read: cut anywhere it is refused, and no changed byte may crash. */
+static void test_sparse(void **state)
+{
+    (void)state;
+    char path[4096];
+    const char *source = getenv("LOCUS_SRCDIR");
+    (void)snprintf(path, sizeof path, "%s/tests/golden/profile-04.00/input.hpcrun", source ? source : ".");
+    struct buf bytes = {0};
+    struct error err = {0};
+    struct hpcrun_profile profile = {0};
+    assert_int_equal(file_read(path, &bytes, &err), 0);
+    assert_int_equal(hpcrun_read_memory(bytes.data, bytes.len_bytes, "s", &profile, &err), 0);
+    assert_true(profile.n_nodes == 6 && profile.n_metrics == 4 && profile.n_ids == 4 && profile.n_id_kinds == 8);
+    assert_true(profile.nodes[2].id == 19 && profile.values[2 * 4 + 1] == bytes_bits_of(2.5));
+    assert_true(profile.values[3 * 4 + 2] == 77 && profile.values[5 * 4 + 2] == 0);
+    hpcrun_fini(&profile);
+    for (size_t len = 0; len < bytes.len_bytes; len++) {
+        char *prefix = malloc(len + !len);
+        assert_non_null(prefix);
+        memcpy(prefix, bytes.data, len);
+        assert_int_equal(hpcrun_read_memory(prefix, len, "s", &profile, &err), ERR_FORMAT);
+        free(prefix);
+    }
+    size_t n_refused = 0;
+    for (size_t i = 0; i < bytes.len_bytes; i++) {
+        bytes.data[i] = (char)~bytes.data[i];
+        n_refused += hpcrun_read_memory(bytes.data, bytes.len_bytes, "s", &profile, &err) != 0;
+        hpcrun_fini(&profile);
+        bytes.data[i] = (char)~bytes.data[i];
+    }
+    assert_true(n_refused > 300);
+    buf_fini(&bytes);
+}
+
 static void test_epochs(void **state)
 {
     (void)state;
@@ -214,7 +249,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_truncations), cmocka_unit_test(test_changed_bytes),
-        cmocka_unit_test(test_epochs),     cmocka_unit_test(test_refusals),    cmocka_unit_test(test_write_file),
+        cmocka_unit_test(test_sparse),     cmocka_unit_test(test_epochs),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_write_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
