@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The meta tests can fail: a small tree that breaks every rule once, and the sentence each test must say about it."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+LICENCE = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
+WHAT = "/* What for. */\n"
+FILES = {
+    "src/base/up.c": LICENCE + WHAT + '#include "fmt/x.h"\n#include "../fmt/x.h"\n',
+    "src/base/many.c": LICENCE + WHAT + "".join(f'#include "base/h{i}.h"\n' for i in range(7)),
+    "src/base/last-sig.c": LICENCE + WHAT + '#include "base/x.h"\n',
+    "src/base/x.h": LICENCE + WHAT + "#ifndef LOCUS_X_H\n#define LOCUS_X_H\n#endif\n",
+    "src/odd/x.c": LICENCE + WHAT,
+    "src/base/long.c": LICENCE + WHAT + "void f(void)\n{\n" + "    g();\n" * 101 + "}\n" + "\n" * 700,
+    "src/base/wide.c": LICENCE + WHAT + "/* " + "x" * 120 + " */\n\tint tab;\n",
+    "src/base/bare.c": WHAT,
+    "src/base/silent.c": LICENCE + "int x;\n",
+    "src/base/Camel_case.c": LICENCE + WHAT,
+    "src/base/undocumented.h": LICENCE + WHAT + "#ifndef LOCUS_A_H\n#define LOCUS_A_H\n\nint f(void);\n#endif\n",
+    "src/base/dead.c": LICENCE + WHAT + "#if 0\n#endif\ntypedef struct a a;\nvoid f(void)\n{\n"
+                       "    /* x = f(1); */\n    exit(1);\n}\n",
+    "src/base/note.c": LICENCE + WHAT + "/* TO" "DO */\n",
+    "src/export/export-a.c": LICENCE + WHAT + "const struct exporter export_a = {0};\n",
+    "src/export/exporters.c": LICENCE + WHAT + "export_a\n",
+    "src/export/other.c": LICENCE + WHAT + "export_a\n",
+    "src/base/obj-sig.c": "int printf(const char *, ...);\nint shared;\nint entry(void) { return printf(\"\"); }\n",
+    "src/base/obj-hook.c": "void *malloc(unsigned long);\nvoid *obj_hook(void) { return malloc(1); }\n",
+    "src/base/deep-sig.c": LICENCE + WHAT + "void g_sig(char *);\nvoid f_sig(void);\nvoid f_sig(void)\n"
+                           "{\n    char big[5000];\n    g_sig(big);\n}\n"
+                           "int r_sig(int n, int (*p)(int));\nint r_sig(int n, int (*p)(int))\n"
+                           "{\n    return n ? p(r_sig(n - 1, p)) : 2;\n}\n",
+}
+MUST_SAY = {
+    "layering.py": ["up.c includes fmt/x.h", "write the path from src/", "has 7 own includes",
+                    "last-sig.c: the last include", "folder src/odd is not"],
+    "sizes.py": ["long.c has", "f has 101 lines", "columns, at most 120", "holds a tab"],
+    "style.py": ["bare.c has no SPDX", "silent.c does not say", "Camel_case.c: names", "f has no docstring",
+                 "switched off", "typedef of a struct", "code in a comment", "ends the process", "note.c:3"],
+    "one-row.py": ["export_a occurs in"],
+    "symbols.py": ["refers to printf", "refers to malloc", "global variable shared", "entry point entry of"],
+    "stack.py": ["f_sig needs 5", "recursion: r_sig > r_sig", "r_sig calls through a pointer"],
+}
+
+
+def main():
+    if not shutil.which("gcc"):
+        tree.skip("gcc is not installed")
+    offenders = []
+    with tempfile.TemporaryDirectory() as top:
+        for name, text in FILES.items():
+            path = pathlib.Path(top) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        for name in ("obj-sig", "obj-hook"):
+            subprocess.run(["gcc", "-c", f"src/base/{name}.c", "-o", f"src/base/{name}.o"], cwd=top, check=True)
+        environment = dict(os.environ, LOCUS_SRCDIR=top, LOCUS_BUILDDIR=top)
+        for test, sentences in MUST_SAY.items():
+            done = subprocess.run([sys.executable, str(pathlib.Path(__file__).parent / test)], env=environment,
+                                  capture_output=True, text=True, check=False)
+            if done.returncode != 1:
+                offenders.append(f"{test} ends with {done.returncode} on a tree full of faults: {done.stderr}")
+            offenders += [f"{test} does not find: {s}" for s in sentences if s not in done.stdout]
+    tree.finish(offenders, sum(map(len, MUST_SAY.values())))
+
+
+main()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stack use of what runs in a signal handler: the deepest chain of calls through the *-sig.c files stays within
+4 KiB, because the smallest thread stack (16 KiB) also has to hold the signal frame of a wide-vector machine."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import tree
+
+MAX_BYTES = 4096
+# Leaves of the C library and the kernel's vdso, generously.
+FOREIGN_BYTES = 256
+# Calls through pointers: what each function that makes them may reach.
+INDIRECT = {}
+
+
+def compiler():
+    """gcc by any name; clang has no -fcallgraph-info."""
+    for words in (os.environ.get("CC", "gcc").split(), ["gcc"]):
+        if words and shutil.which(words[0]):
+            version = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False).stdout
+            if "Free Software Foundation" in version:
+                return words
+    return tree.skip("stack use is measured with gcc, which is not installed")
+
+
+def call_graph(path, scratch):
+    """(bytes of each function, [(caller, callee)]) as the compiler reports them for one source."""
+    out = pathlib.Path(scratch) / (path.name + ".o")
+    command = [*compiler(), "-std=gnu17", "-D_GNU_SOURCE", "-O2", "-fPIC", "-fcallgraph-info=su", f"-I{tree.ROOT}/src",
+               f"-I{tree.BUILD}", "-c", str(tree.ROOT / path), "-o", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"FAIL: {path} does not compile alone:\n{done.stderr}")
+    text = out.with_suffix(".ci").read_text(encoding="utf-8")
+    sizes, unbounded = {}, []
+    for title, label in re.findall(r'node: \{ title: "([^"]+)" label: "([^"]*)"', text):
+        size = re.search(r"\\n(\d+) bytes \(([\w,]+)\)", label)
+        if size:
+            sizes[title] = int(size.group(1))
+            if size.group(2) == "dynamic":
+                unbounded.append(title)
+    edges = re.findall(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', text)
+    return sizes, edges, unbounded
+
+
+def deepest(function, calls, sizes, path, memo, offenders):
+    """(bytes, chain) below and including function."""
+    if function in path:
+        offenders.add("recursion: " + " > ".join([*path[path.index(function):], function]))
+        return 0, []
+    if function not in sizes:
+        return FOREIGN_BYTES, [function]
+    if function not in memo:
+        best = (0, [])
+        for callee in calls.get(function, ()):
+            best = max(best, deepest(callee, calls, sizes, [*path, function], memo, offenders), key=lambda b: b[0])
+        memo[function] = (best[0] + sizes[function], [function, *best[1]])
+    return memo[function]
+
+
+def short(function):
+    return function.split(":")[-1]
+
+
+def main():
+    sources = [p for p in tree.sources(".c") if p.name.endswith("-sig.c")]
+    if not sources:
+        tree.skip("this tree has no *-sig.c")
+    sizes, calls, offenders = {}, {}, set()
+    with tempfile.TemporaryDirectory() as scratch:
+        for source in sources:
+            own_sizes, edges, unbounded = call_graph(source, scratch)
+            sizes.update(own_sizes)
+            offenders |= {f"{short(f)} has a stack frame of unknown size" for f in unbounded}
+            for caller, callee in edges:
+                if callee != "__indirect_call":
+                    calls.setdefault(caller, []).append(callee)
+                elif short(caller) in INDIRECT:
+                    calls.setdefault(caller, []).extend(INDIRECT[short(caller)])
+                else:
+                    offenders.add(f"{short(caller)} calls through a pointer that INDIRECT does not explain")
+    memo = {}
+    found = sorted((deepest(f, calls, sizes, [], memo, offenders) for f in sizes), key=lambda b: -b[0])
+    print(f"deepest: {found[0][0]} bytes: " + " > ".join(f"{short(f)} {sizes.get(f, '')}" for f in found[0][1]))
+    if found[0][0] > MAX_BYTES:
+        offenders.add(f"{short(found[0][1][0])} needs {found[0][0]} bytes of stack, at most {MAX_BYTES}")
+    tree.finish(sorted(offenders), len(sizes))
+
+
+main()
