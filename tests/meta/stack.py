@@ -44,6 +44,7 @@ def call_graph(path, scratch):
             if size.group(2) == "dynamic":
                 unbounded.append(title)
     edges = re.findall(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"', text)
+    edges = [(caller, re.sub(r"^.*:(\w+)\.localalias$", r"\1", callee)) for caller, callee in edges]
     return sizes, edges, unbounded
 
 
