@@ -13,13 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fmt/names.h"
+
 #define MARK_PREFIX ".writing-"
 #define STEP_MS 20
-
-static unsigned host_id(void)
-{
-    return (unsigned)gethostid();
-}
 
 static void mark_write(const struct pending_mark *mark)
 {
@@ -31,7 +28,7 @@ static void mark_write(const struct pending_mark *mark)
 
 int pending_mark_open(struct pending_mark *mark, const char *dir, pid_t program, struct error *err)
 {
-    (void)snprintf(mark->path, sizeof mark->path, "%s/" MARK_PREFIX "%08x-%ld", dir, host_id(), (long)getpid());
+    (void)snprintf(mark->path, sizeof mark->path, "%s/" MARK_PREFIX "%08x-%ld", dir, names_host_id(), (long)getpid());
     mark->fd = open(mark->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (mark->fd < 0)
         return error_set(err, ERR_IO, "The marker %s cannot be created: %s.", mark->path, strerror(errno));
@@ -61,7 +58,7 @@ void pending_mark_close(struct pending_mark *mark)
 }
 
 /* A marker made on another host cannot be asked for its lock or its program: only its word counts. */
-static enum pending_state mark_state(int dir_fd, const char *name)
+static enum pending_state mark_state(int dir_fd, const char *name, uint32_t own_host)
 {
     char text[64] = "", word[16] = "";
     long program = 0;
@@ -74,7 +71,7 @@ static enum pending_state mark_state(int dir_fd, const char *name)
     (void)close(fd);
     (void)sscanf(name, MARK_PREFIX "%x", &host);
     (void)sscanf(text, "%15s %ld", word, &program);
-    bool is_here = host == host_id();
+    bool is_here = host == own_host;
     if (is_here && is_stale)
         return PENDING_NONE;
     if (!strcmp(word, "writing"))
@@ -84,7 +81,7 @@ static enum pending_state mark_state(int dir_fd, const char *name)
     return PENDING_RUNNING;
 }
 
-static enum pending_state dir_state(const char *path)
+static enum pending_state dir_state(const char *path, uint32_t own_host)
 {
     enum pending_state worst = PENDING_NONE;
     DIR *dir = opendir(path);
@@ -93,7 +90,7 @@ static enum pending_state dir_state(const char *path)
     for (struct dirent *entry; (entry = readdir(dir));) {
         if (strncmp(entry->d_name, MARK_PREFIX, sizeof MARK_PREFIX - 1) != 0)
             continue;
-        enum pending_state state = mark_state(dirfd(dir), entry->d_name);
+        enum pending_state state = mark_state(dirfd(dir), entry->d_name, own_host);
         if (state > worst)
             worst = state;
     }
@@ -103,8 +100,9 @@ static enum pending_state dir_state(const char *path)
 
 enum pending_state pending_wait(const char *dir, int timeout_ms)
 {
+    uint32_t own_host = names_host_id();
     for (int waited_ms = 0;; waited_ms += STEP_MS) {
-        enum pending_state state = dir_state(dir);
+        enum pending_state state = dir_state(dir, own_host);
         if (state != PENDING_WRITING || waited_ms >= timeout_ms)
             return state;
         const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};

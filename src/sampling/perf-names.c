@@ -66,3 +66,36 @@ bool perf_name_encode(const char *name, struct perf_event_attr *attr)
     attr->precise_ip = precision & 3;
     return true;
 }
+
+static bool is_counter(const pfm_pmu_info_t *unit)
+{
+    return unit->is_present && unit->pmu != PFM_PMU_PERF_EVENT && unit->pmu != PFM_PMU_PERF_EVENT_RAW;
+}
+
+static unsigned visit_unit(pfm_pmu_t pmu, void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
+{
+    unsigned n = 0;
+    pfm_pmu_info_t unit = {.size = sizeof unit};
+    if (pfm_get_pmu_info(pmu, &unit) != PFM_SUCCESS || !is_counter(&unit))
+        return 0;
+    for (int i = unit.first_event; i != -1; i = pfm_get_event_next(i)) {
+        char name[256];
+        pfm_event_info_t event = {.size = sizeof event};
+        if (pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS)
+            continue;
+        (void)snprintf(name, sizeof name, "%s::%s", unit.name, event.name);
+        visit(name, event.desc ? event.desc : "", ctx);
+        n++;
+    }
+    return n;
+}
+
+unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
+{
+    unsigned n = 0;
+    if (pfm_initialize() != PFM_SUCCESS)
+        return 0;
+    for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++)
+        n += visit_unit((pfm_pmu_t)pmu, visit, ctx);
+    return n;
+}

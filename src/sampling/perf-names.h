@@ -27,4 +27,8 @@ const struct perf_name *perf_name_find(const char *name);
  * and exclusion fields of *attr. False when libpfm4 does not know it. */
 bool perf_name_encode(const char *name, struct perf_event_attr *attr);
 
+/* Calls visit(name, summary, ctx) for every event that libpfm4 knows for the counters of this machine, besides the
+ * kernel's software events; returns their number. Strings are valid during the call only. */
+unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
+
 #endif

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "companion-serve.h"
+#include "companion-recipes.h"
 #include "companion-work.h"
 
 #define PARALLEL_MAX 4 /* module jobs at a time; measurements are never queued */
@@ -50,6 +50,8 @@ static bool job_start(const struct companion *c, struct companion_job *job)
         (void)sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)close(c->listen_fd);
+        if (c->recipes_fd >= 0)
+            (void)close(c->recipes_fd);
         _exit(run_job(c, job));
     }
     return true;
@@ -166,12 +168,14 @@ static void remove_ended(struct companion *c)
 void companion_job_reap(struct companion *c)
 {
     int status;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (struct companion_job *job = c->jobs; job; job = job->next)
-            if (job->pid == pid && !job->has_ended) {
-                finish(c, job, status);
-                break;
-            }
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+        companion_recipes_reaped(c, pid, status);
+        struct companion_job *job = c->jobs;
+        while (job && (job->pid != pid || job->has_ended))
+            job = job->next;
+        if (job)
+            finish(c, job, status);
+    }
     remove_ended(c);
     start_waiting(c);
 }

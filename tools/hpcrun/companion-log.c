@@ -34,7 +34,7 @@ void companion_log(const struct companion *c, const char *format, ...)
     struct tm date;
     time_t now = time(NULL);
     va_list arguments;
-    (void)snprintf(path, sizeof path, "%s/companion-%08x-%ld.txt", c->setup->dir, (unsigned)gethostid(),
+    (void)snprintf(path, sizeof path, "%s/companion-%08x-%ld.txt", c->setup->dir, c->host_id,
                    (long)getsid(0));
     size_t len = strftime(line, sizeof line, "%Y-%m-%d %H:%M:%S ", gmtime_r(&now, &date));
     va_start(arguments, format);
@@ -51,7 +51,7 @@ void companion_index(const struct companion *c, const struct companion_process *
 {
     char path[ARENA_PATH_MAX + 64], line[2 * ARENA_PATH_MAX];
     const struct arena_header *arena = process->arena;
-    (void)snprintf(path, sizeof path, "%s/index-%08x", c->setup->dir, (unsigned)gethostid());
+    (void)snprintf(path, sizeof path, "%s/index-%08x", c->setup->dir, c->host_id);
     int len = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s\n", process->pid,
                        arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code),
                        atomic_load(&arena->n_threads), (unsigned long long)atomic_load(&arena->n_blocks_recorded),

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "fnbounds/recipe.h"
+#include "fnbounds/recipe-make.h"
 
 #define STORE_BYTES ((uint64_t)256 << 20)
 #define STORE_BYTES_MIN ((uint64_t)4 << 20)
@@ -76,11 +76,6 @@ bool companion_store_open(struct companion *c)
         companion_log(c, "The recipe store cannot be created: %s.", strerror(errno));
         return false;
     }
-    struct recipe_store *head = store->base;
-    head->size_bytes = store->size_bytes;
-    head->n_slots = store->size_bytes >= ((uint64_t)64 << 20) ? STORE_SLOTS : STORE_SLOTS / 16;
-    head->slots_offset = (sizeof *head + 63) & ~(uint64_t)63;
-    atomic_store(&head->next_offset, head->slots_offset + head->n_slots * sizeof(struct recipe_slot));
-    memcpy(head->magic, RECIPE_MAGIC, sizeof head->magic);
-    return true;
+    uint32_t n_slots = store->size_bytes >= ((uint64_t)64 << 20) ? STORE_SLOTS : STORE_SLOTS / 16;
+    return recipe_store_init(store->base, store->size_bytes, n_slots) == 0;
 }

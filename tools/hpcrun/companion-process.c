@@ -147,8 +147,8 @@ void companion_process_requests(struct companion *c, struct companion_process *p
             continue;
         struct arena_request copy = {.kind = request->kind, .module = request->module, .func = request->func};
         atomic_store_explicit(&request->state, 3, memory_order_relaxed);
-        companion_serve_request(c, process, &copy);
-        atomic_store_explicit(&request->state, 0, memory_order_release);
+        bool is_done = companion_serve_request(c, process, &copy);
+        atomic_store_explicit(&request->state, is_done ? 0 : 2, memory_order_release);
     }
 }
 

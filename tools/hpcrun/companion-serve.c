@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "companion-recipes.h"
+#include "fnbounds/modtab.h"
+
 /* The record behind ref when it lies whole inside the arena's data, else NULL. */
 static const void *checked_record(const struct companion_process *process, uint32_t ref, size_t n_bytes)
 {
@@ -14,27 +17,28 @@ static const void *checked_record(const struct companion_process *process, uint3
     return (const char *)process->arena + offset;
 }
 
-/* Path of the module, copied; false when the arena does not hold one. */
-static bool module_path(const struct companion_process *process, uint32_t ref, char path[ARENA_PATH_MAX])
+/* The module behind ref with its path copied; NULL when the arena does not hold one. */
+static const struct arena_module *module_at(const struct companion_process *process, uint32_t ref,
+                                            char path[ARENA_PATH_MAX])
 {
     const struct arena_module *module = checked_record(process, ref, sizeof *module);
-    if (!module)
-        return false;
-    const struct arena_string *string = checked_record(process, module->path, sizeof *string);
+    const struct arena_string *string = module ? checked_record(process, module->path, sizeof *string) : NULL;
     if (!string || string->len_bytes >= ARENA_PATH_MAX ||
         !checked_record(process, module->path, sizeof *string + string->len_bytes))
-        return false;
+        return NULL;
     memcpy(path, string->text, string->len_bytes);
     path[string->len_bytes] = '\0';
-    return path[0] == '/';
+    return path[0] == '/' || !strcmp(path, MODTAB_VDSO) ? module : NULL;
 }
 
-void companion_serve_request(struct companion *c, const struct companion_process *process,
+bool companion_serve_request(struct companion *c, const struct companion_process *process,
                              const struct arena_request *request)
 {
     char path[ARENA_PATH_MAX];
-    if (!module_path(process, request->module, path))
-        return;
-    if (request->kind == REQUEST_MODULE)
+    const struct arena_module *module = module_at(process, request->module, path);
+    if (module && request->kind == REQUEST_MODULE)
         (void)companion_job_add(c, JOB_MODULE, NULL, path);
+    else if (module && request->kind == REQUEST_RECIPE && module->table_id)
+        return companion_recipes_ask(c, module->table_id, request->func, path);
+    return true;
 }

@@ -5,8 +5,9 @@
 
 #include "companion-state.h"
 
-/* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. */
-void companion_serve_request(struct companion *c, const struct companion_process *process,
+/* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. Returns false
+ * when it must stay posted for a later look. */
+bool companion_serve_request(struct companion *c, const struct companion_process *process,
                              const struct arena_request *request);
 
 #endif

@@ -71,7 +71,10 @@ struct companion {
     struct companion_connection *connections;
     struct companion_job *jobs;
     struct pending_mark mark;
-    struct recipe_maker *recipe_maker;
+    pid_t recipes_pid; /* the maker of recipes, 0 = none */
+    int recipes_fd;    /* pipe to it, -1 = none */
+    unsigned n_recipe_restarts;
+    uint32_t host_id;
     int64_t busy_ms; /* when something last happened */
     int tick_ms;     /* distance of the next look at the arenas */
     bool must_checkpoint; /* asked to by SIGTERM */

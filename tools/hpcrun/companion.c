@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "companion-loop.h"
+#include "companion-recipes.h"
+#include "fmt/names.h"
 
 int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
 {
@@ -124,6 +126,15 @@ static void setup_signals(struct companion *c)
     c->signal_fd = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* What the program will need, under way before it asks. */
+static void companion_prepare(struct companion *c)
+{
+    if (c->setup->exe[0] && c->setup->tables[0])
+        (void)companion_job_add(c, JOB_PREPARE, NULL, c->setup->exe);
+    if (c->setup->writes_topology)
+        (void)companion_job_add(c, JOB_TOPOLOGY, NULL, NULL);
+}
+
 int companion_run(const struct companion_setup *setup, int listen_fd)
 {
     struct companion c = {
@@ -131,6 +142,7 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
         .listen_fd = listen_fd,
         .launched_pidfd = setup->launched_pidfd,
         .done_fd = setup->done_fd,
+        .host_id = names_host_id(),
         .busy_ms = companion_now_ms(),
     };
     raise_limit(RLIMIT_FSIZE);
@@ -140,7 +152,11 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     (void)pending_mark_open(&c.mark, setup->dir, setup->launched_pid, NULL);
     if (!companion_store_open(&c))
         return 1;
+    companion_recipes_start(&c);
+    companion_prepare(&c);
     companion_loop(&c);
+    if (c.recipes_fd >= 0)
+        (void)close(c.recipes_fd);
     pending_mark_close(&c.mark);
     return 0;
 }

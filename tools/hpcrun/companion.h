@@ -20,6 +20,9 @@ struct companion_setup {
     char dir[ARENA_PATH_MAX];    /* measurement directory, absolute */
     char tables[ARENA_PATH_MAX]; /* directory of the module-table cache, absolute; empty: none */
     char exe[ARENA_PATH_MAX];    /* executable whose tables are prepared at the start; empty: none */
+    char loader[ARENA_PATH_MAX]; /* its dynamic loader, which tells the libraries it needs; empty: none */
+    char library[ARENA_PATH_MAX]; /* libhpcrun.so, prepared too; empty: none */
+    unsigned n_jobs;             /* modules prepared at the same time, 0 = default */
     char plan[1024];             /* the launcher's line: which source and why */
     char skid_json[2048];        /* figures of the skid self-test, empty when none */
     struct arena_event events[ARENA_EVENTS_MAX];

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fmt/names.h"
+
 void topology_file_name(char *name, size_t n_name)
 {
-    (void)snprintf(name, n_name, "topology-%08x.xml", (unsigned)gethostid());
+    (void)snprintf(name, n_name, "topology-%08x.xml", names_host_id());
 }
 
 static int export_xml(hwloc_topology_t topology, const char *dir, const char *path, struct error *err)

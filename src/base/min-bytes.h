@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DATACENTRIC_MIN_BYTES: from which size on a block or variable is recorded. Here because launcher, hpcstruct and
+ * hpcfnbounds must agree. Ordinary code (reads the environment). */
+#ifndef LOCUS_BASE_MIN_BYTES_H
+#define LOCUS_BASE_MIN_BYTES_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#define MIN_BYTES_DEFAULT 1024
+
+/* The smallest recorded size in bytes: DATACENTRIC_MIN_BYTES, or the default when it is not set or no number > 0. */
+static inline uint64_t min_bytes_of_environment(void)
+{
+    const char *text = getenv("DATACENTRIC_MIN_BYTES");
+    char *end = NULL;
+    unsigned long long value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    return end && !*end && value > 0 ? value : MIN_BYTES_DEFAULT;
+}
+
+#endif

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What hpcrun says, and how it ends, when it is given something wrong. Where the program can run, it runs.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+hpcrun=$builddir/hpcrun
+cd "$scratch"
+
+# refused STATUS PATTERN ARGUMENT...: one message on stderr, nothing on stdout, nothing left behind.
+refused() {
+    local status=$1 pattern=$2
+    shift 2
+    expect_status "$status" "$hpcrun" "$@"
+    expect_text "$scratch/err" "$pattern"
+    [ "$(wc -l <"$scratch/err")" = 1 ] || fail "more than one line for: $*"
+    [ ! -s "$scratch/out" ] || fail "output for: $*"
+    [ -z "$(find . -name 'hpctoolkit-*')" ] || fail "a measurement directory is left by: $*"
+}
+
+# Words that cannot be understood: status 2, nothing is run.
+touch "$scratch/marker"
+refused 2 'There is no command' -e CPUTIME
+refused 2 '--nonsense' --nonsense true
+refused 2 "no event 'EADR'.*EADDR" -e EADR rm "$scratch/marker"
+refused 2 'period of 5 ns is impossible' -e CPUTIME@5 rm "$scratch/marker"
+refused 2 'period of 0 is impossible' -e FAULTS@0 rm "$scratch/marker"
+refused 2 'neither a period' -e CPUTIME@fast rm "$scratch/marker"
+refused 2 'asked for twice' -e CPUTIME -e cputime@f10 rm "$scratch/marker"
+refused 2 "'x' is no size" -ms x rm "$scratch/marker"
+refused 2 'no fraction' -f 2 rm "$scratch/marker"
+refused 2 'NAME=VALUE' -ck nonsense rm "$scratch/marker"
+[ -e "$scratch/marker" ] || fail "a program ran although the options were wrong"
+
+# Commands that cannot be run: as a shell would.
+touch not-executable
+refused 127 'no such command' no-such-command-here
+refused 127 'No such file' ./no-such-file
+refused 126 'is not executable' ./not-executable
+refused 126 'is a directory' "$scratch"
+
+# Programs that cannot be measured run all the same; with --strict they do not.
+# stands_aside PATTERN ARGUMENT...
+stands_aside() {
+    local pattern=$1
+    shift
+    expect_status 7 "$hpcrun" "$@"
+    expect_text "$scratch/err" "$pattern"
+    expect_text "$scratch/err" 'runs without being measured'
+    expect_status 1 "$hpcrun" --strict "$@"
+    expect_text "$scratch/err" "$pattern"
+}
+
+echo 'int main(void) { return 7; }' >seven.c
+if $CC -static seven.c -o seven-static 2>/dev/null; then
+    stands_aside 'statically linked.*hpclink' ./seven-static
+else
+    skip_part "no static libc"
+fi
+if $CC -m32 seven.c -o seven-32 2>/dev/null; then
+    stands_aside '32-bit program' ./seven-32
+else
+    # Enough of a header to be recognised; the kernel refuses to run it.
+    printf '\177ELF\001\001\001%090d' 0 >seven-32
+    chmod +x seven-32
+    expect_status 126 "$hpcrun" ./seven-32
+    expect_text "$scratch/err" '32-bit program'
+fi
+$CC seven.c -o seven
+if [ -e "$builddir/.libs/libhpcrun.so" ]; then
+    echo text >file
+    stands_aside 'file' -o file ./seven
+    stands_aside 'file/dir' -o file/dir ./seven
+    if [ "$(id -u)" = 0 ]; then
+        chown 1 seven && chmod u+s seven
+        stands_aside 'raised privileges' ./seven
+    fi
+fi
+finish

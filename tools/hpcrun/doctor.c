@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Examining the machine; see doctor.h. */
+#include "doctor.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "fnbounds/modtab-cache.h"
+#include "prepare.h"
+#include "sampling/perf-names.h"
+#include "sampling/skid.h"
+
+static void print_result(FILE *out, const char *name, bool works, const char *reason, const char *fix)
+{
+    (void)fprintf(out, "%-12s %s: %s\n", name, works ? "works" : "does not work", reason);
+    if (fix && fix[0])
+        (void)fprintf(out, "%-12s fix: %s\n", "", fix);
+}
+
+static bool print_sources(FILE *out)
+{
+    bool has_addresses = false;
+    for (const struct sample_source *const *row = source_table(); *row; row++) {
+        struct source_probe probe;
+        (*row)->probe(&probe);
+        print_result(out, (*row)->name[0] ? (*row)->name : "PMU", probe.works, probe.reason, probe.fix);
+        has_addresses |= probe.works && (*row)->datacentric_rank > 0;
+    }
+    return has_addresses;
+}
+
+static void print_hardware(FILE *out)
+{
+    static const struct {
+        const char *path, *name;
+    } units[] = {{"/sys/bus/event_source/devices/cpu/events/mem-loads", "mem-loads"},
+                 {"/sys/bus/event_source/devices/ibs_op", "ibs_op"},
+                 {"/sys/bus/event_source/devices/arm_spe_0", "arm_spe"}};
+    bool has_any = false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (access(units[i].path, F_OK) != 0)
+            continue;
+        has_any = true;
+        print_result(out, units[i].name, false, "hardware address sampling, which this version does not use yet", "");
+    }
+    if (!has_any)
+        print_result(out, "hardware", false, "no address sampling (mem-loads, ibs_op, arm_spe) on this machine",
+                     "none in a virtual machine without PMU; addresses are worked out in software (EADDR)");
+}
+
+static void print_kernel(FILE *out, unsigned i, const struct skid_kernel *kernel)
+{
+    unsigned n = kernel->n_at + kernel->n_next + kernel->n_elsewhere;
+    if (n)
+        (void)fprintf(out, "%-12s   %s: %.1f %% right behind the stalled instruction, %.1f %% at it, of %u samples "
+                           "(%s)\n",
+                      "", skid_kernel_name(i), 100.0 * kernel->n_next / n, 100.0 * kernel->n_at / n, n,
+                      skid_kernel_text(i));
+}
+
+static void print_skid(FILE *out, const char *cache)
+{
+    static const char *const verdicts[] = {
+        [SKID_UNKNOWN] = "too few samples to judge",
+        [SKID_HOLDS] = "interrupted programs stop right behind the stalled instruction",
+        [SKID_FAILS] = "interrupted programs do not stop right behind the stalled instruction, so software addresses "
+                       "are left out",
+    };
+    struct skid_result result;
+    struct error err;
+    if (skid_get(cache, &result, &err) != 0) {
+        print_result(out, "skid", false, err.text, "");
+        return;
+    }
+    print_result(out, "skid", result.rule == SKID_HOLDS, verdicts[result.rule <= SKID_FAILS ? result.rule : 0], "");
+    (void)fprintf(out, "%-12s   %s, microcode %s, kernel %s, hypervisor %s%s\n", "", result.key.cpu,
+                  result.key.microcode, result.key.kernel, result.key.hypervisor,
+                  result.is_from_cache ? " (measured earlier)" : "");
+    for (unsigned i = 0; i < SKID_KERNELS; i++)
+        print_kernel(out, i, &result.kernels[i]);
+}
+
+static void print_installation(FILE *out, const char *cache, const struct error *cache_error)
+{
+    char library[PROGRAM_PATH_MAX], socket[COMPANION_NAME_MAX];
+    struct error err;
+    int status = prepare_library(library, sizeof library, &err);
+    print_result(out, "library", status == 0, status == 0 ? library : err.text, "");
+    print_result(out, "cache", cache[0] != '\0', cache[0] ? cache : cache_error->text, "");
+    int fd = companion_listen(socket, &err);
+    int memory = memfd_create("locus-doctor", MFD_CLOEXEC);
+    print_result(out, "companion", fd >= 0 && memory >= 0,
+                 fd < 0 ? err.text : memory < 0 ? "memfd_create is refused" : "sockets and memory files", "");
+    if (fd >= 0)
+        (void)close(fd);
+    if (memory >= 0)
+        (void)close(memory);
+}
+
+int doctor_print(FILE *out)
+{
+    char cache[PROGRAM_PATH_MAX] = "";
+    struct error cache_error = {0};
+    struct utsname name;
+    if (modtab_default_cache_dir(cache, sizeof cache, &cache_error) != 0)
+        cache[0] = '\0';
+    if (uname(&name) == 0)
+        (void)fprintf(out, "%s, Linux %s\n", name.machine, name.release);
+    bool has_addresses = print_sources(out);
+    print_hardware(out);
+    print_skid(out, cache[0] ? cache : NULL);
+    print_installation(out, cache, &cache_error);
+    return has_addresses ? 0 : 1;
+}
+
+static void list_one(const char *name, const char *summary, void *ctx)
+{
+    (void)fprintf(ctx, "  %-34s %s\n", name, summary);
+}
+
+void doctor_list_events(FILE *out)
+{
+    (void)fprintf(out, "Sources:\n");
+    list_one("datacentric", "The best source of data addresses here, FAULTS, and sizes (the default)", out);
+    for (const struct sample_source *const *row = source_table(); *row; row++)
+        if ((*row)->name[0])
+            list_one((*row)->name, (*row)->summary, out);
+    (void)fprintf(out, "\nSoftware events of the kernel:\n");
+    for (const struct perf_name *row = perf_name_table(); row->name; row++)
+        list_one(row->name, row->summary, out);
+    (void)fprintf(out, "\nOther events of this machine:\n");
+    if (perf_name_visit(list_one, out) == 0)
+        (void)fprintf(out, "  none: no hardware counters were found\n");
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Setting the program's environment; see environment.h. The runtime takes its plan from the companion: the HPCRUN_*
+ * variables are for scripts, for nested hpcruns and for what knows HPCToolkit's. */
+#include "environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "fmt/companion.h"
+
+static void set(const char *name, const char *value)
+{
+    if (value && value[0])
+        (void)setenv(name, value, 1);
+}
+
+static void set_number(const char *name, uint64_t value)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    if (value)
+        set(name, text);
+}
+
+static void set_list(const char *name, const char *const *items, unsigned n)
+{
+    struct buf list = {0};
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(&list, "%s%s", i ? " " : "", items[i]);
+    set(name, list.data);
+    buf_fini(&list);
+}
+
+static void set_preload(const struct prepared *prepared)
+{
+    struct buf list = {0};
+    const char *before = getenv("LD_PRELOAD");
+    if (prepared->program.sanitizer[0])
+        buf_printf(&list, "%s:", prepared->program.sanitizer);
+    buf_printf(&list, "%s", prepared->library);
+    if (before && before[0])
+        buf_printf(&list, ":%s", before);
+    set("LD_PRELOAD", list.data);
+    buf_fini(&list);
+}
+
+void environment_set(const struct hpcrun_options *options, const struct prepared *prepared)
+{
+    set_preload(prepared);
+    set(COMPANION_ENV, prepared->socket);
+    set("HPCRUN_OUT_PATH", prepared->setup.dir);
+    set_list("HPCRUN_EVENT_LIST", options->events, options->n_events);
+    set("HPCRUN_PERF_COUNT", options->count);
+    set("HPCRUN_TRACE", options->trace ? "1" : NULL);
+    set("HPCRUN_DELAY_SAMPLING", options->delay ? "1" : NULL);
+    set("HPCRUN_PROCESS_FRACTION", options->fraction);
+    set("HPCRUN_MERGE_THREADS", options->merge_threads);
+    set("HPCRUN_RETAIN_RECURSION", options->retain_recursion ? "1" : NULL);
+    set_number("HPCRUN_MEMSIZE", options->memsize_bytes);
+    set_number("HPCRUN_LOW_MEMSIZE", options->low_memsize_bytes);
+    set("HPCRUN_MEMLEAK_PROB", options->memleak_prob);
+    set("HPCRUN_FNBOUNDS_CMD", options->fnbounds);
+    set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
+    set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);
+    set_list("HPCRUN_DEBUG_FLAGS", options->debug_flags, options->n_debug_flags);
+    set("HPCRUN_WAIT", options->waits_for_debugger ? "1" : NULL);
+}

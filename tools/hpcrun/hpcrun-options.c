@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcrun's option table and what each row does; see hpcrun-options.h. */
+#include "hpcrun-options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+
+enum {
+    OPT_EVENT = 1,
+    OPT_COUNT,
+    OPT_TRACE,
+    OPT_OUTPUT,
+    OPT_DELAY,
+    OPT_FRACTION,
+    OPT_MERGE,
+    OPT_RECURSION,
+    OPT_MEMSIZE,
+    OPT_LOW_MEMSIZE,
+    OPT_MEMLEAK_PROB,
+    OPT_FNBOUNDS,
+    OPT_JOBS,
+    OPT_KNOB,
+    OPT_DEBUG,
+    OPT_DEBUG_FLAG,
+    OPT_LIST,
+    OPT_DOCTOR,
+    OPT_REPORT,
+    OPT_STRICT
+};
+
+static const struct option_row rows[] = {
+    {OPT_EVENT, "-e --event", "EVENT[@PERIOD|@fHZ]",
+     "Sample this event; may be given several times. PERIOD is in events, for clocks in nanoseconds; fHZ is a rate in "
+     "samples per second. The default, datacentric, takes the best source of data addresses that works on this "
+     "machine, page faults, and the sizes of variables."},
+    {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
+    {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
+    {OPT_OUTPUT, "-o --output", "DIR",
+     "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]."},
+    {OPT_DOCTOR, "--doctor", NULL,
+     "Say for each source whether it works on this machine, exactly why not, and what would help."},
+    {OPT_REPORT, "--report", NULL, "When the program has ended, combine the measurements and print the variables."},
+    {OPT_LIST, "-L -l --list-events", NULL, "List the events of this machine."},
+    {OPT_STRICT, "--strict", NULL,
+     "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
+     "unmeasured, after a message."},
+    {OPT_DELAY, "-ds --delay-sampling", NULL, "Do not sample before the program calls hpctoolkit_sampling_start()."},
+    {OPT_FRACTION, "-f -fp --process-fraction", "FRACTION",
+     "Measure only this fraction of the processes, for example 0.1 or 1/10; the others run as they are."},
+    {OPT_MEMSIZE, "-ms --memsize", "BYTES",
+     "Address space for the records of one process (suffixes k, m, g; default 1g; memory is only used as it fills)."},
+    {OPT_LOW_MEMSIZE, "-lm --low-memsize", "BYTES", "Memory kept ready ahead of what is in use (default 1m)."},
+    {OPT_MEMLEAK_PROB, "-mp --memleak-prob", "P",
+     "Record only a sample of the allocations, those of DATACENTRIC_MIN_BYTES with probability P, larger ones more "
+     "often; reports are scaled accordingly."},
+    {OPT_MERGE, "-m --merge-threads", "0|1", "Sets HPCRUN_MERGE_THREADS, for scripts that use it."},
+    {OPT_RECURSION, "-r --retain-recursion", NULL, "Recursive calls are always kept; accepted for older scripts."},
+    {OPT_FNBOUNDS, "-fnb --fnbounds", "PATH",
+     "Sets HPCRUN_FNBOUNDS_CMD, for scripts that use it; tables of functions are made by hpcrun itself."},
+    {OPT_JOBS, "-js --jobs-symtab", "N", "Processes that prepare tables of libraries at the same time (default 4)."},
+    {OPT_KNOB, "-ck --control-knob", "NAME=VALUE",
+     "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: record blocks below "
+     "DATACENTRIC_MIN_BYTES too, one for every N bytes on average. Others are handed to the program in "
+     "HPCRUN_CONTROL_KNOBS."},
+    {OPT_DEBUG, "-d --debug", NULL, "Sets HPCRUN_WAIT=1: the program waits at its start for a debugger."},
+    {OPT_DEBUG_FLAG, "-dd --dynamic-debug", "FLAG", "Adds FLAG to HPCRUN_DEBUG_FLAGS."},
+    OPTION_ROWS_STANDARD,
+    {0, NULL, NULL, NULL},
+};
+
+static const struct option_spec spec = {
+    .tool = "hpcrun",
+    .summary = "measure which data and which code cost a program its time",
+    .synopsis = "[options] [--] COMMAND [ARG...]\n--doctor\n-L",
+    .description =
+        "Runs COMMAND and samples it: where its time goes, by call path and, with the default event, by the variable "
+        "that was touched. The program keeps its process id, its standard streams, its exit status and its signals; "
+        "under Slurm and as process 1 of a container hpcrun stays as its parent and passes them on.\n\n"
+        "Measurements go into a directory, one set of files per thread, also when the program is killed. "
+        "hpcprof(1) combines them, hpcquery(1) prints reports; --report does both.",
+    .rows = rows,
+    .examples = "  hpcrun ./app                       data-centric measurement of ./app\n"
+                "  hpcrun -e CPUTIME@f500 -t ./app    500 samples per CPU second, with a trace\n"
+                "  hpcrun --report ./app              measure, combine, print the variables\n"
+                "  srun hpcrun -o DIR ./app           all ranks into one directory",
+    .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
+                   "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
+                   "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
+                   "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
+                   "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
+    .exit_status = "That of COMMAND; when it was killed by a signal, hpcrun has been replaced by it or dies of the "
+                   "same signal. 127 when COMMAND does not exist, 126 when it cannot be executed, 2 for wrong "
+                   "options or events, 1 for other failures of hpcrun itself.",
+    .see_also = "hpcprof(1), hpcquery(1)",
+    .stop_at_operand = 1,
+};
+
+const struct option_spec *hpcrun_option_spec(void)
+{
+    return &spec;
+}
+
+static int append(const char **items, unsigned *n, const char *value, struct error *err)
+{
+    if (*n == HPCRUN_EVENTS_MAX)
+        return error_set(err, ERR_USAGE, "More than %d of one option cannot be given.", HPCRUN_EVENTS_MAX);
+    items[(*n)++] = value;
+    return 0;
+}
+
+static int parse_bytes(const char *text, uint64_t *bytes, struct error *err)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    static const char suffixes[] = "kKmMgG";
+    const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+    unsigned shift = 0;
+    if (*end)
+        shift = suffix ? 10 * (unsigned)((suffix - suffixes) / 2 + 1) : 99;
+    if (end == text || text[0] == '-' || errno || shift == 99 || (*end && end[1]) || value == 0 ||
+        value > UINT64_MAX >> 40)
+        return error_set(err, ERR_USAGE, "'%s' is no size: a number of bytes, k, m or g may follow.", text);
+    *bytes = (uint64_t)value << shift;
+    return 0;
+}
+
+static int parse_part(const char *option, const char *text, double *part, struct error *err)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end != text && *end == '/') {
+        const char *below = end + 1;
+        double divisor = strtod(below, &end);
+        value = end != below && divisor > 0 ? value / divisor : -1;
+    }
+    if (end == text || *end || !(value > 0) || value > 1)
+        return error_set(err, ERR_USAGE, "%s: '%s' is no fraction between 0 and 1, such as 0.1 or 1/10.", option,
+                         text);
+    *part = value;
+    return 0;
+}
+
+static int parse_knob(const char *text, struct hpcrun_options *options, struct error *err)
+{
+    uint64_t value = 0;
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        return error_set(err, ERR_USAGE, "-ck: '%s' is not of the form NAME=VALUE.", text);
+    int status = 0;
+    if (!strncmp(text, "CHECKPOINT_SECONDS=", 19)) {
+        status = parse_bytes(equals + 1, &value, err);
+        options->checkpoint_s = (uint32_t)value;
+    } else if (!strncmp(text, "SAMPLE_BYTES=", 13)) {
+        status = parse_bytes(equals + 1, &options->sample_bytes, err);
+    }
+    return status ? status : append(options->knobs, &options->n_knobs, text, err);
+}
+
+static int check_number(const char *option, const char *value, const char *allowed, struct error *err)
+{
+    if (value[0] && strspn(value, allowed) == strlen(value))
+        return 0;
+    return error_set(err, ERR_USAGE, "%s: '%s' is not one of its values.", option, value);
+}
+
+static void set_flag(int id, struct hpcrun_options *options)
+{
+    options->trace |= id == OPT_TRACE;
+    options->delay |= id == OPT_DELAY;
+    options->retain_recursion |= id == OPT_RECURSION;
+    options->waits_for_debugger |= id == OPT_DEBUG;
+    options->lists |= id == OPT_LIST;
+    options->doctor |= id == OPT_DOCTOR;
+    options->report |= id == OPT_REPORT;
+    options->strict |= id == OPT_STRICT;
+}
+
+static int take(int id, const char *value, struct hpcrun_options *options, struct error *err)
+{
+    double part;
+    switch (id) {
+    case OPT_EVENT:
+        return append(options->events, &options->n_events, value, err);
+    case OPT_COUNT:
+        options->count = value;
+        return 0;
+    case OPT_OUTPUT:
+        options->output = value;
+        return 0;
+    case OPT_FRACTION:
+        options->fraction = value;
+        return parse_part("-f", value, &options->part, err);
+    case OPT_MERGE:
+        options->merge_threads = value;
+        return check_number("-m", value, "01", err);
+    case OPT_MEMSIZE:
+        return parse_bytes(value, &options->memsize_bytes, err);
+    case OPT_LOW_MEMSIZE:
+        return parse_bytes(value, &options->low_memsize_bytes, err);
+    case OPT_MEMLEAK_PROB:
+        options->memleak_prob = value;
+        return parse_part("-mp", value, &part, err);
+    case OPT_FNBOUNDS:
+        options->fnbounds = value;
+        return 0;
+    case OPT_JOBS:
+        options->jobs_symtab = value;
+        return check_number("-js", value, "0123456789", err);
+    case OPT_KNOB:
+        return parse_knob(value, options, err);
+    case OPT_DEBUG_FLAG:
+        return append(options->debug_flags, &options->n_debug_flags, value, err);
+    default:
+        set_flag(id, options);
+        return 0;
+    }
+}
+
+int hpcrun_options_parse(int argc, char **argv, struct hpcrun_options *options, struct error *err)
+{
+    struct option_scan scan = {0};
+    *options = (struct hpcrun_options){.part = 1};
+    for (int id; (id = options_next(&spec, &scan, argc, argv, err)) != OPTIONS_END;) {
+        if (id == OPTIONS_BAD)
+            return ERR_USAGE;
+        if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
+            return 1;
+        int status = take(id, scan.value, options, err);
+        if (status != 0)
+            return status;
+    }
+    options->command = argv + scan.index;
+    return 0;
+}

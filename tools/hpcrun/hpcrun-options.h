@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcrun's command line. Ordinary code of the launcher. */
+#ifndef LOCUS_HPCRUN_OPTIONS_H
+#define LOCUS_HPCRUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/options.h"
+
+#define HPCRUN_EVENTS_MAX 32
+
+/* The command line as given; strings are borrowed from argv. All zero is the default. */
+struct hpcrun_options {
+    const char *events[HPCRUN_EVENTS_MAX];
+    unsigned n_events;
+    const char *count, *output;
+    const char *fraction, *memleak_prob;
+    const char *merge_threads, *fnbounds, *jobs_symtab;
+    const char *knobs[HPCRUN_EVENTS_MAX];
+    unsigned n_knobs;
+    const char *debug_flags[HPCRUN_EVENTS_MAX];
+    unsigned n_debug_flags;
+    uint64_t memsize_bytes, low_memsize_bytes;
+    uint64_t sample_bytes;  /* -ck SAMPLE_BYTES */
+    uint32_t checkpoint_s;  /* -ck CHECKPOINT_SECONDS */
+    double part;            /* -f, 1 when not given */
+    bool trace, delay, retain_recursion, waits_for_debugger;
+    bool lists, doctor, report, strict;
+    char **command; /* ends with NULL; command[0] NULL when there is none */
+};
+
+/* The option table, for help and man page. */
+const struct option_spec *hpcrun_option_spec(void);
+
+/* Parses argv. Returns 0, 1 when a standard option (help, version) was answered, or a negative code.
+ * err: ERR_USAGE */
+int hpcrun_options_parse(int argc, char **argv, struct hpcrun_options *options, struct error *err);
+
+#endif

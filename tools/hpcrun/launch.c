@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The order of a launch; see launch.h. Whatever prevents measuring does not prevent the program from running: one
+ * message, then it runs as it is, unless --strict. */
+#include "launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "environment.h"
+#include "keeper.h"
+#include "prepare.h"
+#include "program.h"
+#include "report.h"
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+static int execute(const struct program *program, char **command)
+{
+    (void)execv(program->path, command);
+    if (errno == ENOEXEC && !program->binary[0]) {
+        /* No ELF file, so a script without a first line: as a shell would. */
+        size_t n = 0;
+        while (command[n])
+            n++;
+        char **arguments = calloc(n + 2, sizeof *arguments);
+        if (arguments) {
+            static char shell[] = "/bin/sh";
+            arguments[0] = shell;
+            memcpy(arguments + 1, command, (n + 1) * sizeof *arguments);
+            arguments[1] = (char *)(uintptr_t)program->path;
+            (void)execv(shell, arguments);
+            free(arguments);
+        }
+    }
+    int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    (void)fprintf(stderr, "hpcrun: %s cannot be executed: %s.\n", program->path, strerror(errno));
+    return status;
+}
+
+static int step_aside(const struct hpcrun_options *options, const struct program *program, const char *why)
+{
+    (void)fprintf(stderr, "hpcrun: %s\n", why);
+    if (options->strict)
+        return EXIT_FAILED;
+    (void)fprintf(stderr, "hpcrun: %s runs without being measured.\n", options->command[0]);
+    return execute(program, options->command);
+}
+
+static void say_plan(const struct source_plan *plan)
+{
+    if (plan->choice[0])
+        (void)fprintf(stderr, "hpcrun: %s\n", plan->choice);
+    if (plan->warning[0])
+        (void)fprintf(stderr, "hpcrun: warning: %s\n", plan->warning);
+}
+
+/* hpcrun is replaced by the program: same process, same parent, same everything. */
+static int run_replaced(const struct hpcrun_options *options, struct prepared *prepared)
+{
+    struct error err;
+    prepared->setup.launched_pid = getpid();
+    prepared->setup.launched_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    prepared->setup.done_fd = -1;
+    if (prepared->setup.launched_pidfd < 0)
+        return step_aside(options, &prepared->program, "pidfd_open is refused, so the program cannot be watched.");
+    if (companion_start(&prepared->setup, prepared->listen_fd, &err) < 0)
+        return step_aside(options, &prepared->program, err.text);
+    (void)close(prepared->setup.launched_pidfd);
+    environment_set(options, prepared);
+    return execute(&prepared->program, options->command);
+}
+
+/* A Slurm step ends with its last task, a container with its process 1: then somebody must wait for the companion. */
+static bool must_stay(const struct hpcrun_options *options)
+{
+    return options->report || getpid() == 1 || getenv("SLURM_JOB_ID") || getenv("SLURM_STEP_ID");
+}
+
+static int run_kept(const struct hpcrun_options *options, struct prepared *prepared)
+{
+    struct error err;
+    struct keeper keeper;
+    if (keeper_fork(&keeper, &err) != 0)
+        return step_aside(options, &prepared->program, err.text);
+    if (keeper.is_child) {
+        if (keeper_wait_for_start(&keeper))
+            environment_set(options, prepared);
+        return execute(&prepared->program, options->command);
+    }
+    prepared->setup.launched_pid = keeper.child;
+    prepared->setup.launched_pidfd = keeper.child_pidfd;
+    prepared->setup.done_fd = keeper.done_write_fd;
+    bool is_measured = companion_start(&prepared->setup, prepared->listen_fd, &err) > 0;
+    if (!is_measured)
+        (void)fprintf(stderr, "hpcrun: %s\nhpcrun: %s runs without being measured.\n", err.text,
+                      options->command[0]);
+    int status = keeper_run(&keeper, is_measured);
+    if (options->report && is_measured)
+        report_print(prepared->setup.dir);
+    keeper_end_like(status);
+    return keeper_exit_status(status);
+}
+
+/* -f: the same share on every host, decided by the process id. */
+static bool is_chosen(const struct hpcrun_options *options)
+{
+    uint64_t hash = (uint64_t)getpid() * UINT64_C(0x9e3779b97f4a7c15);
+    return options->part >= 1 || (double)(hash >> 11) * 0x1p-53 < options->part;
+}
+
+int launch_run(const struct hpcrun_options *options)
+{
+    struct error err;
+    static struct prepared prepared; /* large; the companion's copy is the fork's */
+    if (program_find(options->command[0], &prepared.program, &err) != 0) {
+        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
+        return prepared.program.exit_status;
+    }
+    int checked = program_check(&prepared.program, &err);
+    if (!is_chosen(options))
+        return execute(&prepared.program, options->command);
+    struct error plan_err;
+    int status = prepare_plan(options, &prepared, &plan_err);
+    if (status == ERR_USAGE || status == ERR_RANGE) {
+        (void)fprintf(stderr, "hpcrun: %s\n", plan_err.text);
+        return EXIT_USAGE;
+    }
+    if (checked != 0)
+        return step_aside(options, &prepared.program, err.text);
+    if (status == 0)
+        status = prepare_rest(options, &prepared, &plan_err);
+    if (status != 0)
+        return step_aside(options, &prepared.program, plan_err.text);
+    say_plan(&prepared.plan);
+    return must_stay(options) ? run_kept(options, &prepared) : run_replaced(options, &prepared);
+}

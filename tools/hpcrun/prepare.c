@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Preparing a launch; see prepare.h. */
+#include "prepare.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fmt/names.h"
+#include "fnbounds/modtab-cache.h"
+#include "plan-copy.h"
+#include "sampling/skid.h"
+
+#define EVENT_LIST_MAX 4096
+
+/* Splits HPCRUN_EVENT_LIST at blanks into items [max]; list is changed. */
+static unsigned split_list(char *list, const char **items, unsigned max)
+{
+    unsigned n = 0;
+    char *rest = list;
+    for (char *item; n < max && (item = strtok_r(rest, " \t", &rest));)
+        items[n++] = item;
+    return n;
+}
+
+int prepare_plan(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
+{
+    const char *events[HPCRUN_EVENTS_MAX];
+    char list[EVENT_LIST_MAX] = "";
+    unsigned n = options->n_events;
+    const char *environment = getenv("HPCRUN_EVENT_LIST");
+    const char *count = options->count ? options->count : getenv("HPCRUN_PERF_COUNT");
+    memcpy(events, options->events, sizeof events);
+    if (n == 0 && environment) {
+        (void)snprintf(list, sizeof list, "%s", environment);
+        n = split_list(list, events, HPCRUN_EVENTS_MAX);
+    }
+    return source_plan_events(events, n, count && count[0] ? count : NULL, &prepared->plan, err);
+}
+
+void prepare_own_directory(char *path, size_t n)
+{
+    ssize_t len = readlink("/proc/self/exe", path, n - 1);
+    path[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[1] = '\0';
+}
+
+int prepare_library(char *path, size_t n, struct error *err)
+{
+    static const char *const places[] = {".libs/libhpcrun.so", "../lib/locus/libhpcrun.so",
+                                         "../lib64/locus/libhpcrun.so"};
+    char own[PATH_MAX];
+    prepare_own_directory(own, sizeof own);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        (void)snprintf(path, n, "%s%s", own, places[i]);
+        if (access(path, R_OK) == 0)
+            return 0;
+    }
+    (void)snprintf(path, n, "%s", LOCUS_LIBRARY);
+    if (access(path, R_OK) == 0)
+        return 0;
+    return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete.",
+                     own, places[1], LOCUS_LIBRARY);
+}
+
+static int make_directory(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
+{
+    const char *wanted = options->output ? options->output : getenv("HPCRUN_OUT_PATH");
+    char *name = names_directory(wanted, options->command[0], names_job_id()), *real = NULL;
+    if (!name)
+        return error_set(err, ERR_MEMORY, "Out of memory.");
+    int status = names_directory_make(name, &real, err);
+    free(name);
+    if (status != 0)
+        return status;
+    (void)snprintf(prepared->setup.dir, sizeof prepared->setup.dir, "%s", real);
+    free(real);
+    return 0;
+}
+
+static bool wants_skid(const struct source_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_events; i++)
+        if (plan->events[i].source == SOURCE_EADDR)
+            return true;
+    return false;
+}
+
+/* Where the rule does not hold, the runtime leaves addresses out instead of guessing. */
+static void judge_skid(struct prepared *prepared)
+{
+    struct skid_result result;
+    struct error err;
+    size_t n = sizeof prepared->plan.warning, len = strlen(prepared->plan.warning);
+    if (!wants_skid(&prepared->plan))
+        return;
+    const char *tables = prepared->setup.tables[0] ? prepared->setup.tables : NULL;
+    if (skid_get(tables, &result, &err) != 0) {
+        (void)snprintf(prepared->plan.warning + len, n - len, "%sThe skid of this machine is not known: %s",
+                       len ? " " : "", err.text);
+        return;
+    }
+    prepared->setup.trust_skid = result.rule == SKID_HOLDS;
+    (void)skid_to_json(&result, prepared->setup.skid_json, sizeof prepared->setup.skid_json);
+    if (result.rule == SKID_FAILS)
+        (void)snprintf(prepared->plan.warning + len, n - len,
+                       "%sOn this machine interrupted programs do not stop behind the stalled instruction: no software "
+                       "addresses (hpcrun --doctor shows the figures).",
+                       len ? " " : "");
+}
+
+int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
+{
+    struct companion_setup *setup = &prepared->setup;
+    int status = prepare_library(prepared->library, sizeof prepared->library, err);
+    if (status == 0)
+        status = make_directory(options, prepared, err);
+    if (status != 0)
+        return status;
+    if (modtab_default_cache_dir(setup->tables, sizeof setup->tables, err) != 0)
+        return ERR_IO;
+    judge_skid(prepared);
+    plan_copy(&prepared->plan, options, setup);
+    (void)snprintf(setup->exe, sizeof setup->exe, "%s", prepared->program.binary);
+    (void)snprintf(setup->loader, sizeof setup->loader, "%s", prepared->program.loader);
+    (void)snprintf(setup->library, sizeof setup->library, "%s", prepared->library);
+    prepared->listen_fd = companion_listen(prepared->socket, err);
+    return prepared->listen_fd < 0 ? prepared->listen_fd : 0;
+}
