@@ -29,6 +29,7 @@ struct rule {
     int64_t value;
 };
 
+/* A register without rule keeps its value: libdw calls some of the callee-saved ones undefined. */
 static struct rule register_rule(Dwarf_Frame *frame, int reg)
 {
     Dwarf_Op mem[3], *ops;
@@ -36,7 +37,7 @@ static struct rule register_rule(Dwarf_Frame *frame, int reg)
     if (dwarf_frame_register(frame, reg, mem, &ops, &n) != 0)
         return (struct rule){RULE_LOST, 0};
     if (n == 0)
-        return (struct rule){ops ? RULE_LOST : RULE_SAME, 0};
+        return (struct rule){RULE_SAME, 0};
     if (n == 1 && ops[0].atom == DW_OP_call_frame_cfa)
         return (struct rule){RULE_CFA, 0};
     if (n == 1 && ops[0].atom == DW_OP_regx)
@@ -145,11 +146,29 @@ static bool is_outermost(Dwarf_Frame *frame)
     return dwarf_frame_register(frame, REG_RA, mem, &ops, &n) == 0 && n == 0 && ops != NULL;
 }
 
+/* longjmp: the caller's stack pointer is in a register, and the CFA only a name for the jmp_buf. */
+static bool is_stack_switch(Dwarf_Frame *frame, struct modtab_row *row)
+{
+    struct rule rsp = register_rule(frame, REG_RSP), ra = register_rule(frame, REG_RA),
+                rbp = register_rule(frame, REG_RBP);
+    bool has_rbp = rbp.kind == RULE_IN_REG && rbp.value < 16;
+    if (rsp.kind != RULE_IN_REG || rsp.value >= 16 || ra.kind != RULE_IN_REG || ra.value >= 16)
+        return false;
+    *row = (struct modtab_row){.kind = MODTAB_CFA_REG,
+                               .reg = (uint8_t)rsp.value,
+                               .rbp_offset = (int16_t)(has_rbp ? rbp.value : 0),
+                               .flags = MODTAB_RA_REG | MODTAB_RBX_LOST | (has_rbp ? MODTAB_RBP_REG : MODTAB_RBP_LOST),
+                               .extra = (int8_t)ra.value};
+    return true;
+}
+
 static struct modtab_row row_of(Dwarf_Frame *frame, bool is_signal)
 {
     struct modtab_row row = {.kind = MODTAB_BAD}, plain = {0};
     if (is_outermost(frame))
         return (struct modtab_row){.kind = MODTAB_END};
+    if (is_stack_switch(frame, &row))
+        return row;
     set_cfa(&row, frame);
     if (is_signal && is_sigreturn(&row))
         return (struct modtab_row){.kind = MODTAB_SIGNAL};

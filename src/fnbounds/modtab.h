@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define MODTAB_MAGIC "LOCUSLM1"
-#define MODTAB_VERSION 1
+#define MODTAB_VERSION 2
 #define MODTAB_VDSO "[vdso]" /* stands for a path: the vdso of the calling process */
 
 /* Function or other range of code, sorted by start, not overlapping: symbols, .eh_frame, PLT, .init/.fini. */
@@ -53,6 +53,7 @@ enum modtab_row_kind {
 #define MODTAB_RA_REG 16u   /* return address is in DWARF register extra (leaf frame only) */
 #define MODTAB_RBP_EXPR 32u /* saved at *(rbp + rbp_offset) (realigned stacks: DW_CFA_expression breg6) */
 #define MODTAB_RBX_EXPR 64u /* rbx saved at *(rbp + rbx_offset) */
+#define MODTAB_RBP_REG 128u /* rbp is in DWARF register rbp_offset (leaf frame only) */
 
 enum modtab_sym_kind {
     MODTAB_SYM_OBJECT = 0, /* STT_OBJECT or STT_COMMON */

@@ -45,6 +45,23 @@ struct unwind_frame {
     uint32_t flags; /* UNWIND_FRAME_INTERRUPTED when pc is not a return address */
 };
 #define UNWIND_FRAME_INTERRUPTED 1u
+#define UNWIND_FRAME_SIGNAL 2u /* the trampoline of a signal handler; its cfa is the interrupted stack pointer */
+/* The other bits say what the frames from here outwards rest on; they belong to the unwinder. */
+#define UNWIND_FRAME_NEEDS_RBP 4u   /* the value of rbp in this frame */
+#define UNWIND_FRAME_NEEDS_RBX 8u
+#define UNWIND_FRAME_NEEDS_LIVE 16u /* other registers: never taken over */
+#define UNWIND_FRAME_LOADS_RBP 32u  /* the stack slot from which the caller's rbp came */
+#define UNWIND_FRAME_LOADS_RBX 64u
+#define UNWIND_FRAME_LOADS_CFA 128u
+#define UNWIND_FRAME_ENDS_IN_ZERO 256u /* outermost because its return address is 0 */
+
+/* Registers of one frame and where its caller's were read, for the check whether a path still holds. The slots are
+ * relative to the frame's cfa. */
+struct unwind_regs {
+    uint64_t rbp, rbx;
+    int32_t rbp_slot, rbx_slot, cfa_slot;
+    int32_t cfa_extra; /* cfa = *(cfa + cfa_slot) + cfa_extra */
+};
 
 enum unwind_stop {
     UNWIND_COMPLETE = 0,  /* outermost frame reached: main thread's _start or a thread's clone */
@@ -70,13 +87,18 @@ struct unwind_path {
     uint32_t n_reused;     /* out: how many outermost frames were taken over from the previous path, node kept */
     uint32_t stop;         /* enum unwind_stop */
     uint32_t generation;   /* load-map generation of the frames; changed: nothing is reused */
-    struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* innermost first */
+    uint32_t first_plain;  /* frames inside of this one came before a signal frame: walked anew each time */
+    uintptr_t start_sp;    /* stack pointer of frames[0] */
+    struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* innermost first; beyond n_frames: space for the next walk */
+    struct unwind_regs regs[UNWIND_FRAMES_MAX];    /* the unwinder's, parallel to frames */
 };
 
-/* Per-process cache pc -> row, direct-mapped; static storage inside unwind-sig.c; invalidated by generation. */
+/* Per-process cache pc -> row, direct-mapped; static storage inside unwind-cache-sig.c; invalidated by generation:
+ * the caller must give a new one whenever a module comes, goes or gets its table. */
 
 /* Walks from *start and updates *path. generation: current load-map generation. The outermost n_reused frames keep
- * their node. Returns the stop reason (also in path->stop).
+ * their node, those of the others are 0. The frame at the start is always there; a caller that does not validate is
+ * not. Returns the stop reason (also in path->stop).
  * ctx: signal handler and hooks; uses <= 1 KiB of stack */
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path);

@@ -14,7 +14,9 @@ MAX_BYTES = 4096
 # Leaves of the C library and the kernel's vdso, generously.
 FOREIGN_BYTES = 256
 # Calls through pointers: what each function that makes them may reach.
-INDIRECT = {}
+INDIRECT = {
+    "unwind_find_rule_sig": ["loadmap_find_code_sig"],
+}
 
 
 def compiler():

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The names of the stop reasons. Ordinary code: reports and tests. */
+#include "runtime/unwind.h"
+
+const char *unwind_stop_name(enum unwind_stop stop)
+{
+    static const char *const names[UNWIND_STOPS] = {
+        [UNWIND_COMPLETE] = "complete",
+        [UNWIND_NO_MODULE] = "in no module",
+        [UNWIND_NO_TABLE] = "module without table",
+        [UNWIND_GAP] = "no rule for the code",
+        [UNWIND_BAD_ROW] = "rule not representable",
+        [UNWIND_BAD_STACK] = "outside of the stack",
+        [UNWIND_BAD_CALLER] = "caller is no call",
+        [UNWIND_TOO_DEEP] = "too deep",
+        [UNWIND_LOST_REGISTER] = "register lost",
+    };
+    return (unsigned)stop < UNWIND_STOPS && names[stop] ? names[stop] : "unknown";
+}
