@@ -4,22 +4,32 @@
 #ifndef LOCUS_BASE_BYTES_H
 #define LOCUS_BASE_BYTES_H
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
 /* Reads an unsigned big-endian integer of n_bytes (1-8) at p. */
 static inline uint64_t bytes_get_be(const void *p, unsigned n_bytes)
 {
+    uint64_t word = 0;
+    if (n_bytes == 8) { /* one load where the size is a constant */
+        memcpy(&word, p, 8);
+        return be64toh(word);
+    }
     const unsigned char *b = p;
-    uint64_t value = 0;
     for (unsigned i = 0; i < n_bytes; i++)
-        value = value << 8 | b[i];
-    return value;
+        word = word << 8 | b[i];
+    return word;
 }
 
 /* Writes the low n_bytes (1-8) of value at p, big-endian. */
 static inline void bytes_put_be(void *p, uint64_t value, unsigned n_bytes)
 {
+    uint64_t word = htobe64(value);
+    if (n_bytes == 8) {
+        memcpy(p, &word, 8);
+        return;
+    }
     unsigned char *b = p;
     for (unsigned i = n_bytes; i-- > 0; value >>= 8)
         b[i] = (unsigned char)value;

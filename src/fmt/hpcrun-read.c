@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "fmt/file.h"
 #include "fmt/hpcrun-parts.h"
 
@@ -37,35 +38,41 @@ static int get_epoch_header(struct wire_in *in, struct hpcrun_profile *epoch)
     return get_epoch_pairs(in, epoch);
 }
 
-static void get_node(struct wire_in *in, const struct hpcrun_layout *layout, struct hpcrun_node *node)
+/* Decodes one node at bytes, without its values; returns where those begin. The caller has checked the size. */
+static const unsigned char *decode_node(const unsigned char *bytes, bool has_type, struct hpcrun_node *node)
 {
-    if (layout->has_type)
-        node->type = (uint32_t)wire_get(in, 4, "the call tree");
-    node->id = (int32_t)wire_get(in, 4, "the call tree");
-    node->parent = (int32_t)wire_get(in, 4, "the call tree");
-    node->module = (uint16_t)wire_get(in, 2, "the call tree");
-    node->ip = wire_get(in, 8, "the call tree");
+    if (has_type) {
+        node->type = (uint32_t)bytes_get_be(bytes, 4);
+        bytes += 4;
+    }
+    node->id = (int32_t)bytes_get_be(bytes, 4);
+    node->parent = (int32_t)bytes_get_be(bytes + 4, 4);
+    node->module = (uint16_t)bytes_get_be(bytes + 8, 2);
+    node->ip = bytes_get_be(bytes + 10, 8);
+    return bytes + 18;
 }
 
 /* The count has been checked against the bytes left, so the tables are no larger than a small multiple of the file. */
 static int get_nodes(struct wire_in *in, const struct hpcrun_layout *layout, struct hpcrun_profile *epoch)
 {
     uint64_t n_nodes = wire_get(in, 8, "the call tree");
-    size_t n_metrics = epoch->n_metrics;
-    if (!wire_has_items(in, n_nodes, hpcrun_node_bytes(layout) + 8 * n_metrics, "the call tree") || !n_nodes)
+    size_t n_metrics = epoch->n_metrics, node_bytes = hpcrun_node_bytes(layout) + 8 * n_metrics;
+    if (!wire_has_items(in, n_nodes, node_bytes, "the call tree") || !n_nodes)
         return in->code;
     epoch->nodes = calloc(n_nodes, sizeof *epoch->nodes);
-    epoch->values = n_metrics ? calloc(n_nodes * n_metrics, sizeof *epoch->values) : NULL;
+    epoch->values = n_metrics ? malloc(n_nodes * n_metrics * sizeof *epoch->values) : NULL;
     if (!epoch->nodes || (n_metrics && !epoch->values))
         return wire_fail(in, ERR_MEMORY, "out of memory in the call tree");
     epoch->n_nodes = epoch->cap_nodes = n_nodes;
     epoch->cap_values = n_nodes * n_metrics;
+    const unsigned char *bytes = in->bytes + in->offset;
     uint64_t *value = epoch->values;
     for (size_t i = 0; i < n_nodes; i++) {
-        get_node(in, layout, &epoch->nodes[i]);
-        for (size_t k = 0; k < n_metrics; k++)
-            *value++ = wire_get(in, 8, "the call tree");
+        bytes = decode_node(bytes, layout->has_type, &epoch->nodes[i]);
+        for (size_t k = 0; k < n_metrics; k++, bytes += 8)
+            *value++ = bytes_get_be(bytes, 8);
     }
+    in->offset += n_nodes * node_bytes;
     return in->code;
 }
 
@@ -128,9 +135,12 @@ static int get_either(struct wire_in *in, const struct hpcrun_layout *layout, st
     struct wire_in new_in = *in, old_in = *in;
     new_in.err = &new_err;
     old_in.err = &old_err;
-    if (try_dense(&new_in, layout, profile, 0) == 0 || try_dense(&old_in, layout, profile, 1) == 0)
+    if (try_dense(&new_in, layout, profile, 0) == 0)
         return 0;
-    const struct error *likelier = second_is_likelier(&new_in, &old_in) ? &old_err : &new_err;
+    if (new_in.code != ERR_MEMORY && try_dense(&old_in, layout, profile, 1) == 0)
+        return 0;
+    bool take_old = old_in.code == ERR_MEMORY || (new_in.code != ERR_MEMORY && second_is_likelier(&new_in, &old_in));
+    const struct error *likelier = take_old ? &old_err : &new_err;
     in->code = error_set(in->err, likelier->code, "%s", likelier->text);
     return in->code;
 }

@@ -89,20 +89,31 @@ static void put_modules(const struct hpcrun_profile *epoch, struct buf *out)
     }
 }
 
+/* Encodes one node at bytes, without its values; returns where those begin. */
+static char *encode_node(const struct hpcrun_node *node, bool has_type, char *bytes)
+{
+    if (has_type) {
+        bytes_put_be(bytes, node->type, 4);
+        bytes += 4;
+    }
+    bytes_put_be(bytes, (uint32_t)node->id, 4);
+    bytes_put_be(bytes + 4, (uint32_t)node->parent, 4);
+    bytes_put_be(bytes + 8, node->module, 2);
+    bytes_put_be(bytes + 10, node->ip, 8);
+    return bytes + 18;
+}
+
 static void put_nodes(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, struct buf *out)
 {
     const uint64_t *value = epoch->values;
     wire_put(out, epoch->n_nodes, 8);
     for (size_t i = 0; i < epoch->n_nodes; i++) {
-        const struct hpcrun_node *node = &epoch->nodes[i];
-        if (layout->has_type)
-            wire_put(out, node->type, 4);
-        wire_put(out, (uint32_t)node->id, 4);
-        wire_put(out, (uint32_t)node->parent, 4);
-        wire_put(out, node->module, 2);
-        wire_put(out, node->ip, 8);
-        for (size_t k = 0; k < epoch->n_metrics; k++)
-            wire_put(out, *value++, 8);
+        char *bytes = wire_put_room(out, hpcrun_node_bytes(layout) + 8 * epoch->n_metrics);
+        if (!bytes)
+            return;
+        bytes = encode_node(&epoch->nodes[i], layout->has_type, bytes);
+        for (size_t k = 0; k < epoch->n_metrics; k++, bytes += 8)
+            bytes_put_be(bytes, *value++, 8);
     }
 }
 

@@ -27,6 +27,10 @@ json_t *json_take_parse(struct json_take *take, const char *bytes, size_t len_by
 {
     json_error_t failure;
     json_t *root = json_loadb(bytes, len_bytes, JSON_REJECT_DUPLICATES, &failure);
+    if (!root && (json_error_code(&failure) == json_error_out_of_memory || !failure.text[0])) {
+        json_take_fail(take, ERR_MEMORY, "the file", "out of memory");
+        return NULL;
+    }
     if (!root) {
         take->code = error_set(take->err, ERR_FORMAT, "%.400s: offset %d (line %d, column %d): not valid JSON: %s",
                                take->name, failure.position, failure.line, failure.column, failure.text);
@@ -106,21 +110,23 @@ static int hex_digit(char digit)
     return digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-/* The bytes that hex names, malloc'ed; NULL when it is not pairs of hex digits other than 00. */
+static bool is_hex(const char *hex)
+{
+    for (; *hex; hex += 2) {
+        int high = hex_digit(hex[0]), low = high < 0 ? -1 : hex_digit(hex[1]);
+        if (low < 0 || high + low == 0)
+            return false;
+    }
+    return true;
+}
+
+/* The bytes that pairs of hex digits name, malloc'ed. */
 static char *bytes_of_hex(const char *hex)
 {
     size_t n_bytes = strlen(hex) / 2;
     char *bytes = calloc(n_bytes + 1, 1);
-    bool valid = bytes && hex[2 * n_bytes] == '\0';
-    for (size_t i = 0; valid && i < n_bytes; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-        valid = high >= 0 && low >= 0 && high + low > 0;
-        bytes[i] = (char)(high * 16 + low);
-    }
-    if (!valid) {
-        free(bytes);
-        return NULL;
-    }
+    for (size_t i = 0; bytes && i < n_bytes; i++)
+        bytes[i] = (char)(hex_digit(hex[2 * i]) * 16 + hex_digit(hex[2 * i + 1]));
     return bytes;
 }
 
@@ -129,9 +135,13 @@ char *json_take_text(struct json_take *take, const json_t *value, const char *wh
     if (take->code || json_is_null(value))
         return NULL;
     const char *hex = json_string_value(json_object_get(value, "bytes"));
-    char *text = hex ? bytes_of_hex(hex) : json_is_string(value) ? strdup(json_string_value(value)) : NULL;
-    if (!text)
+    if (hex ? !is_hex(hex) : !json_is_string(value)) {
         json_take_fail(take, ERR_FORMAT, what, "a string or {\"bytes\": \"<hex>\"} is expected");
+        return NULL;
+    }
+    char *text = hex ? bytes_of_hex(hex) : strdup(json_string_value(value));
+    if (!text)
+        json_take_fail(take, ERR_MEMORY, what, "out of memory");
     return text;
 }
 

@@ -107,3 +107,15 @@ void wire_put_text(struct buf *out, const char *text)
     wire_put(out, len_bytes, 4);
     buf_append(out, text, len_bytes);
 }
+
+char *wire_put_room(struct buf *out, size_t n_bytes)
+{
+    if (out->failed || !vec_reserve(&out->data, &out->capacity, out->len_bytes + n_bytes + 1, 1)) {
+        out->failed = true;
+        return NULL;
+    }
+    char *room = out->data + out->len_bytes;
+    out->len_bytes += n_bytes;
+    out->data[out->len_bytes] = '\0';
+    return room;
+}

@@ -47,4 +47,7 @@ bool wire_accept(struct wire_in *in, const char *text);
 void wire_put(struct buf *out, uint64_t value, unsigned n_bytes);
 void wire_put_text(struct buf *out, const char *text);
 
+/* Appends n_bytes for the caller to fill at once; NULL when out of memory (out->failed is then set). */
+char *wire_put_room(struct buf *out, size_t n_bytes);
+
 #endif
