@@ -273,8 +273,8 @@ bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
 }
 
 /* Enters what remains of an owned block, [start, end). In slots from keep_below on it takes the block's place. */
-static void enter_rest(struct operation *operation, const struct objmap_record *whole, uintptr_t start,
-                       uintptr_t end, uintptr_t keep_below)
+static void enter_rest(struct operation *operation, const struct objmap_record *whole, uintptr_t start, uintptr_t end,
+                       uintptr_t keep_below)
 {
     if (start >= end)
         return;
@@ -294,8 +294,7 @@ static void enter_rest(struct operation *operation, const struct objmap_record *
 }
 
 /* Cuts [start, end) out of an owned block. The rests are found by readers before the block disappears. */
-static uint64_t cut_record(struct operation *operation, struct objmap_record *record, uintptr_t start,
-                           uintptr_t end)
+static uint64_t cut_record(struct operation *operation, struct objmap_record *record, uintptr_t start, uintptr_t end)
 {
     const struct objmap_block *block = &record->block;
     uintptr_t low = block->start > start ? block->start : start;

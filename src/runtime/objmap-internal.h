@@ -21,13 +21,13 @@
 
 #define OBJMAP_ADDRESS_BITS 47
 #define OBJMAP_LEAF_BITS 9
-#define OBJMAP_SUB_SHIFT 12      /* slots of a split granule */
-#define OBJMAP_SPLIT_ABOVE 8     /* records in a granule */
-#define OBJMAP_SHARDS 4096       /* locks; a shard serves the domains (4 granules) that hash to it */
-#define OBJMAP_DOMAIN_BITS 2     /* granules of a domain */
-#define OBJMAP_TREE_BITS 6       /* splay trees of a domain: some records each, so that few are touched */
-#define OBJMAP_FILTER_BITS 9     /* start counters of a shard */
-#define OBJMAP_CACHES 256        /* memory caches, one per thread as long as they last */
+#define OBJMAP_SUB_SHIFT 12  /* slots of a split granule */
+#define OBJMAP_SPLIT_ABOVE 8 /* records in a granule */
+#define OBJMAP_SHARDS 4096   /* locks; a shard serves the domains (4 granules) that hash to it */
+#define OBJMAP_DOMAIN_BITS 2 /* granules of a domain */
+#define OBJMAP_TREE_BITS 6   /* splay trees of a domain: some records each, so that few are touched */
+#define OBJMAP_FILTER_BITS 9 /* start counters of a shard */
+#define OBJMAP_CACHES 256    /* memory caches, one per thread as long as they last */
 #define OBJMAP_READER_GROUPS (OBJMAP_READERS / 64)
 #define OBJMAP_PENDING_LIMIT 65536 /* retirements that may wait before new blocks are refused */
 
@@ -237,7 +237,7 @@ struct objmap_edit {
     struct objmap_cache *cache;
     struct objmap_cursor *cursor;
     struct objmap_record *record;
-    bool force;                      /* do not look for overlaps */
+    bool force;                           /* do not look for overlaps */
     const struct objmap_record *replaces; /* its entries are overwritten in slots that begin at or after ... */
     uintptr_t keep_below;                 /* ... this address */
 };
@@ -253,7 +253,7 @@ void objmap_slot_remove_hook(const struct objmap_edit *edit, _Atomic uintptr_t *
 /* What to do with the records of a slot, with the bounds that the search of overlaps needs. */
 struct objmap_visitor {
     bool (*visit)(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end);
-    uintptr_t start, end;        /* for the search of overlaps */
+    uintptr_t start, end; /* for the search of overlaps */
     uintptr_t found_start, found_end;
     void (*call)(const struct objmap_block *block, void *ctx); /* for objmap_visit_hook */
     void *ctx;

@@ -79,8 +79,7 @@ static bool child_is_used(const struct objmap_state *map, struct level level, ui
     struct level below = level_below(map, level, child);
     for (size_t i = 0; i < (size_t)1 << map->node_bits; i++) {
         const struct objmap_entry *entry = &below.node->entries[i];
-        if (atomic_load_explicit(&entry->whole, memory_order_relaxed) ||
-            child_is_used(map, below, child_load(entry)))
+        if (atomic_load_explicit(&entry->whole, memory_order_relaxed) || child_is_used(map, below, child_load(entry)))
             return true;
     }
     return false;
@@ -216,8 +215,7 @@ static bool whole_visit(struct objmap_state *map, struct objmap_visitor *visitor
     if (!atomic_load_explicit(&entry->whole, memory_order_relaxed))
         return false;
     objmap_lock_hook(&map->huge);
-    struct objmap_record *record =
-        (struct objmap_record *)atomic_load_explicit(&entry->whole, memory_order_acquire);
+    struct objmap_record *record = (struct objmap_record *)atomic_load_explicit(&entry->whole, memory_order_acquire);
     bool stop = record && visitor->visit(visitor, record, base, end);
     objmap_unlock_hook(&map->huge);
     return stop;
@@ -235,9 +233,8 @@ static bool level_visit(struct objmap_state *map, struct objmap_cursor *cursor, 
             return true;
         if (!child)
             continue;
-        if (is_above_leaves(map, level)
-                ? leaf_visit(map, cursor, visitor, (const struct objmap_leaf *)child, low, end)
-                : level_visit(map, cursor, visitor, level_below(map, level, child), low, end))
+        if (is_above_leaves(map, level) ? leaf_visit(map, cursor, visitor, (const struct objmap_leaf *)child, low, end)
+                                        : level_visit(map, cursor, visitor, level_below(map, level, child), low, end))
             return true;
     }
     return false;

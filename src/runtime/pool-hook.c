@@ -58,8 +58,8 @@ void *objmap_pages_hook(size_t len_bytes)
 {
     int saved_errno = errno;
     /* The raw call: the process's mmap is wrapped and would report this range as the program's. */
-    long address = syscall(SYS_mmap, NULL, len_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    long address =
+        syscall(SYS_mmap, NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
     errno = saved_errno;
     return address == -1 ? NULL : (void *)address;
 }
@@ -93,7 +93,7 @@ unsigned objmap_class_of(size_t len_bytes)
 {
     unsigned class = 0;
     while (class < OBJMAP_CLASSES && class_bytes[class] < len_bytes)
-        class++;
+        class ++;
     return class;
 }
 

@@ -159,7 +159,7 @@ static enum objmap_result pair_add(const struct objmap_edit *edit, _Atomic uintp
                                    struct objmap_record *present, uintptr_t base)
 {
     const struct objmap_block *old = &present->block, *new = &edit->record->block;
-    if (!edit->force && old->start < new->end && new->start < old->end)
+    if (!edit->force && old->start < new->end &&new->start < old->end)
         return OBJMAP_CONFLICT;
     struct objmap_list *list = list_new(edit->cache, 2);
     if (!list)
@@ -194,8 +194,8 @@ static enum objmap_result split_add(const struct objmap_edit *edit, struct objma
     unsigned first, last;
     sub_range(edit->record, base, shift, &first, &last);
     for (unsigned i = first; i <= last; i++) {
-        enum objmap_result result = objmap_slot_add_hook(
-            edit, &split->slots[i], base + ((uintptr_t)i << OBJMAP_SUB_SHIFT), OBJMAP_SUB_SHIFT);
+        enum objmap_result result =
+            objmap_slot_add_hook(edit, &split->slots[i], base + ((uintptr_t)i << OBJMAP_SUB_SHIFT), OBJMAP_SUB_SHIFT);
         if (result != OBJMAP_OK)
             return result;
     }

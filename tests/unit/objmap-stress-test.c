@@ -18,9 +18,9 @@
 #include "runtime/objmap-internal.h"
 
 #define THREADS 4
-#define SLOTS 512        /* blocks of a thread that come and go */
+#define SLOTS 512 /* blocks of a thread that come and go */
 #define SLOT_BYTES 4096
-#define STAYING 64       /* blocks that stay, between those of all threads */
+#define STAYING 64 /* blocks that stay, between those of all threads */
 #define LOOKUPS 64
 #define HEAP 0x560000000000u
 #define CUT_BYTES (40ull << 20)

@@ -372,7 +372,7 @@ static void run_stuck_reader(void)
 
 static void in_child(void **state)
 {
-    void (*run)(void) = *(void (**)(void))*state;
+    void (*run)(void) = *(void (**)(void)) * state;
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -386,10 +386,12 @@ static void in_child(void **state)
 
 int main(void)
 {
-    static void (*const runs[])(void) = {run_model_16, run_model_14, run_limits, run_flag, run_huge,
-                                         run_memory_default, run_memory_small, run_memory_mixed, run_stuck_reader};
-    static const char *const names[] = {"model, 64 KiB", "model, 16 KiB", "limits", "flags", "huge",
-                                        "memory", "memory, small blocks", "memory, mixed blocks", "stuck reader"};
+    static void (*const runs[])(void) = {run_model_16,     run_model_14,     run_limits,
+                                         run_flag,         run_huge,         run_memory_default,
+                                         run_memory_small, run_memory_mixed, run_stuck_reader};
+    static const char *const names[] = {
+        "model, 64 KiB",        "model, 16 KiB",        "limits",      "flags", "huge", "memory",
+        "memory, small blocks", "memory, mixed blocks", "stuck reader"};
     struct CMUnitTest tests[sizeof runs / sizeof runs[0]];
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
         tests[i] = (struct CMUnitTest){names[i], in_child, NULL, NULL, (void *)&runs[i]};

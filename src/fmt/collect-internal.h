@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Inside of the collector (collect.h): the checked view of an arena, the tree under construction, and what is known of
+ * the process and of the thread that is being written. Nobody outside collect*.c includes it. */
+#ifndef LOCUS_FMT_COLLECT_INTERNAL_H
+#define LOCUS_FMT_COLLECT_INTERNAL_H
+
+#include "base/vec.h"
+#include "fmt/arena.h"
+#include "fmt/collect.h"
+#include "fmt/hpcrun.h"
+#include "fmt/objects.h"
+
+/* --- collect-view.c: the arena, checked --- */
+
+struct view_chunk {
+    uint32_t index; /* position in the arena */
+    uint32_t thread;
+    uint32_t used_bytes; /* as published when the view was made: later records do not exist for us */
+    uint16_t kind;
+};
+
+struct view_module {
+    uint32_t ref;
+    uint32_t id;
+    const char *path; /* in the arena */
+    uint64_t bias, table_id;
+};
+
+struct view {
+    const char *base;
+    const struct arena_header *header;
+    uint64_t data_offset;
+    uint32_t n_events;
+    struct view_chunk *chunks; /* [n_chunks] by position */
+    struct view_chunk *sorted; /* [n_chunks] by thread, kind, position */
+    uint32_t n_chunks;
+    struct view_module *modules; /* [n_modules] by ref */
+    size_t n_modules;
+};
+
+/* Makes a view of a mapped arena.  err: ERR_FORMAT, ERR_MEMORY */
+int view_open(struct view *view, const void *arena, size_t size_bytes, struct error *err);
+void view_close(struct view *view);
+
+/* The record that ref names when it lies wholly in the published part of a chunk of that kind, else NULL. */
+const void *view_record(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes);
+
+/* A string record's text when it is whole, else NULL. */
+const char *view_string(const struct view *view, uint32_t ref);
+
+/* The module of a reference, or of an id; NULL when there is none. */
+const struct view_module *view_module_at(const struct view *view, uint32_t ref);
+const struct view_module *view_module_with_id(const struct view *view, uint32_t id);
+
+/* Walks the records of one thread and kind (thread 0: of all threads). Start with all zero but the first three. */
+struct view_walk {
+    enum arena_kind kind;
+    uint32_t thread;
+    uint32_t record_bytes;
+    uint32_t chunk, offset; /* position */
+    uint32_t ref;           /* of the record that was returned */
+};
+
+/* The next record, complete as published; NULL at the end. */
+const void *view_next(const struct view *view, struct view_walk *walk);
+
+/* Copy of the hit at ref, which must be older than newer (0: no condition); false at the end of the list. */
+bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct arena_hit *hit);
+
+/* --- collect-tree.c: the profile's tree --- */
+
+#define TREE_NONE UINT32_MAX
+#define TREE_ROOT 0u
+#define TREE_PARTIAL 1u
+
+struct tree_node {
+    uint32_t parent;
+    uint16_t module;
+    uint16_t type; /* enum hpcrun_node_type */
+    uint64_t ip;
+    uint32_t variable; /* index + 1 of the variable that it declares */
+    bool has_child, is_retained;
+};
+
+struct tree {
+    struct tree_node *nodes; /* [n_nodes], parents before children */
+    size_t n_nodes, cap_nodes;
+    uint64_t *values; /* [n_nodes][n_metrics] sums in the events' raw units */
+    size_t cap_values, n_metrics;
+    uint32_t *slots; /* [n_slots] hash of (parent, module, ip): index + 1, 0 empty */
+    size_t n_slots;
+    bool failed; /* out of memory: the tree is not complete */
+};
+
+/* Begins a tree with its root and the root of partial paths. */
+void tree_init(struct tree *tree, size_t n_metrics);
+void tree_fini(struct tree *tree);
+
+/* The child with this key, added when new; type is OR-ed to its type. TREE_NONE when out of memory or parent is it. */
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_t ip, uint32_t type);
+
+/* Adds value to a metric of the node; does nothing for TREE_NONE or metric < 0. */
+void tree_add(struct tree *tree, uint32_t node, int metric, uint64_t value);
+
+/* --- collect-process.c: what all threads share --- */
+
+enum column_kind { COLUMN_SIZE, COLUMN_COUNT, COLUMN_WEIGHT, COLUMN_ALLOCATED, COLUMN_FREED, COLUMN_LEAKED };
+
+/* A metric of the profiles. */
+struct column {
+    enum column_kind kind;
+    uint32_t event;
+    char name[64], description[192]; /* copies: the arena may hold anything */
+    enum hpcrun_value_format format;
+    uint64_t period; /* readers multiply by it */
+    double scale;    /* value written = raw sum * scale */
+    bool is_frequency;
+    uint64_t n_samples;
+};
+
+struct process {
+    const struct view *view;
+    const struct collect_context *context;
+    struct names_file name;
+    struct column columns[ARENA_EVENTS_MAX + 4];
+    size_t n_columns;
+    int column_of_event[ARENA_EVENTS_MAX];                          /* -1: nothing of it was recorded */
+    int size_column, allocated_column, freed_column, leaked_column; /* -1: none */
+    bool is_data_centric;                                           /* some event yields addresses */
+    int first_address_event;                                        /* -1: none */
+    uint64_t n_samples, n_blocks;
+    uint32_t *threads; /* [n_threads] references of arena_thread */
+    size_t n_threads;
+    uint32_t *mmap_nodes; /* [n_mmap_nodes] sorted: allocation nodes that stand for mappings */
+    size_t n_mmap_nodes;
+    uint64_t *sized; /* [n_sized] keys of the static variables whose size an earlier thread's file states */
+    size_t n_sized, cap_sized;
+    int32_t next_id; /* of the next profile node */
+    size_t n_files;
+};
+
+/* One pass over all hits and threads: what was recorded, and which columns follow.  err: ERR_MEMORY */
+int process_init(struct process *process, const struct view *view, const struct collect_context *context,
+                 struct error *err);
+void process_fini(struct process *process);
+
+/* --- collect-paths.c and collect-variables.c: one thread --- */
+
+struct path_frame {
+    uint32_t ref; /* node */
+    uint32_t module;
+    uint64_t ip;
+};
+
+struct path {
+    struct path_frame *frames; /* [n] innermost first, without the root and the root of partial paths */
+    size_t n, capacity;
+    bool is_partial;
+};
+
+/* What a variable key stands for in this thread's tree. */
+struct declaration {
+    uint64_t key;
+    uint32_t base;     /* node below which access paths go */
+    uint32_t variable; /* index, TREE_NONE when there is none */
+};
+
+struct variable {
+    struct objects_variable row; /* row.node: index in the tree until the file is written */
+    size_t cap_cpus, cap_offsets;
+};
+
+struct thread {
+    struct process *process;
+    const struct arena_thread *record;
+    uint32_t ref;
+    struct tree tree;
+    struct strtab modules;            /* paths of the load map; the id is index + 1 */
+    struct path path, declared;       /* scratch */
+    uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
+    struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
+    size_t n_declarations, n_slots;
+    struct variable *variables; /* [n_variables] */
+    size_t n_variables, cap_variables;
+    uint64_t trace_min_ns, trace_max_ns;
+};
+
+/* Fills thread->path (or another) with the call path of a node; false when the reference names no node. */
+bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct path *path);
+
+/* Enters the path below a node; last_type is OR-ed to the type of its last node, which is returned. */
+uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t base, uint32_t last_type);
+
+/* Load-map id of a path, 0 for NULL; and the id and address in the module of a run-time address. */
+uint16_t thread_module_id(struct thread *thread, const char *path);
+void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip);
+
+/* The node of a placeholder below parent. */
+uint32_t thread_placeholder(struct thread *thread, uint32_t parent, unsigned placeholder, uint32_t type);
+
+/* Name of a placeholder function. */
+const char *placeholder_name(unsigned placeholder);
+
+/* The declaration of the variable that a hit names. class matters for VAR_NONE only. Borrowed until the next call; NULL
+ * when out of memory. */
+const struct declaration *thread_declare(struct thread *thread, uint64_t var, enum hit_class class);
+
+/* Sums the hits of one sample-tree node, the records of places, and the allocations of one allocation-tree node. */
+void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node);
+void thread_take_places(struct thread *thread);
+void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node);
+
+/* --- collect-write.c, collect-objects.c, collect-log.c --- */
+
+/* Builds and writes the files of one thread.  err: ERR_IO, ERR_MEMORY, ERR_RANGE */
+int thread_write(struct process *process, uint32_t thread_ref, struct error *err);
+
+/* The profile's id of a tree node (positive, whether it is a leaf or not). */
+int32_t thread_node_id(const struct thread *thread, uint32_t node);
+
+/* Writes the side file.  err: ERR_IO, ERR_MEMORY */
+int thread_write_objects(const struct thread *thread, const char *path, struct error *err);
+
+/* Writes the process's log over the claimed one.  err: ERR_IO, ERR_MEMORY */
+int process_write_log(struct process *process, struct error *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The log of a process: the runtime's messages, who owns the allocator, what was not recorded, and the counters over
+ * all threads. Ordinary code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmt/collect-internal.h"
+#include "fmt/file.h"
+#include "fmt/log.h"
+
+static uint64_t load(const _Atomic uint64_t *value)
+{
+    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
+}
+
+static void write_messages(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    uint32_t len_bytes = __atomic_load_n((const uint32_t *)&header->log_len_bytes, __ATOMIC_ACQUIRE);
+    const char *line = header->log, *end = line + (len_bytes < sizeof header->log ? len_bytes : sizeof header->log);
+    while (line < end) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *line_end = newline ? newline : end;
+        char text[1024];
+        (void)snprintf(text, sizeof text, "%.*s", (int)(line_end - line), line);
+        if (*text)
+            log_write_message(out, process->name.pid, -1, text);
+        line = line_end + 1;
+    }
+}
+
+static void write_allocator(const struct process *process, struct buf *out)
+{
+    static const char *const functions[4] = {"malloc", "free", "operator new", "operator delete"};
+    const struct arena_header *header = process->view->header;
+    char text[512];
+    for (int i = 0; i < 4; i++) {
+        if (!header->allocator_owner[i][0])
+            continue;
+        (void)snprintf(text, sizeof text, "%s belongs to %.255s: blocks it hands out are not seen.", functions[i],
+                       header->allocator_owner[i]);
+        log_write_message(out, process->name.pid, -1, text);
+    }
+    uint64_t n_unrecorded = 0;
+    for (int i = 0; i < 8; i++)
+        n_unrecorded += load(&header->n_alloc_unrecorded[i]);
+    (void)snprintf(text, sizeof text, "blocks: %llu recorded (%llu bytes), %llu passed by unrecorded",
+                   (unsigned long long)load(&header->n_blocks_recorded),
+                   (unsigned long long)load(&header->bytes_recorded), (unsigned long long)n_unrecorded);
+    log_write_message(out, process->name.pid, -1, text);
+}
+
+static bool add_thread(const struct process *process, const struct arena_thread *record, struct log_summary *summary)
+{
+    for (uint32_t i = 0; i < process->view->n_events; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%.63s", process->view->header->events[i].name);
+        struct log_event *event = log_event_named(summary, name);
+        if (!event)
+            return false;
+        event->taken += load(&record->taken[i]);
+        event->overflows += load(&record->overflows[i]);
+        for (int fate = 0; fate < FATE_MAX; fate++)
+            event->fates[fate] += load(&record->fates[i][fate]);
+    }
+    summary->frames += load(&record->n_frames);
+    summary->unwind_frames += load(&record->n_frames);
+    /* Stop 0 is the outermost frame: all others ended early. */
+    for (size_t i = 0; i < sizeof record->unwind_stops / sizeof record->unwind_stops[0]; i++) {
+        summary->unwind_samples += load(&record->unwind_stops[i]);
+        summary->unwind_errant += i ? load(&record->unwind_stops[i]) : 0;
+    }
+    return true;
+}
+
+static bool write_counters(const struct process *process, struct buf *out)
+{
+    struct log_summary summary = {.n_logs = 1, .n_complete = 1};
+    bool is_complete = true;
+    for (size_t i = 0; i < process->n_threads && is_complete; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        is_complete = !record || add_thread(process, record, &summary);
+    }
+    log_count_events(&summary);
+    log_write_summary(&summary, out);
+    log_fini(&summary);
+    return is_complete;
+}
+
+int process_write_log(struct process *process, struct error *err)
+{
+    struct buf text = {0};
+    struct names_file name = process->name;
+    name.thread = 0;
+    (void)snprintf(name.suffix, sizeof name.suffix, "log");
+    char *path = names_path(process->context->dir, &name);
+    int code = 0;
+    write_messages(process, &text);
+    write_allocator(process, &text);
+    if (!path || !write_counters(process, &text) || text.failed)
+        code = error_set(err, ERR_MEMORY, "Out of memory for the log of a process.");
+    if (!code)
+        code = file_replace(path, text.data, text.len_bytes, err);
+    if (!code)
+        process->n_files++;
+    buf_fini(&text);
+    free(path);
+    return code;
+}

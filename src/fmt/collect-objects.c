@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The side file of one thread, from its record in the arena and the variables of its tree. Ordinary code. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fmt/collect-internal.h"
+
+/* Everything that the rows point to; the arena's own strings may lack their ends. */
+struct side {
+    struct objects_file file;
+    struct objects_event events[ARENA_EVENTS_MAX];
+    char metrics[ARENA_EVENTS_MAX][64], names[ARENA_EVENTS_MAX][64];
+    char exe[ARENA_PATH_MAX];
+};
+
+static uint64_t load(const _Atomic uint64_t *value)
+{
+    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
+}
+
+static void fill_event(struct side *side, const struct thread *thread, uint32_t i)
+{
+    const struct arena_event *from = &thread->process->view->header->events[i];
+    struct objects_event *event = &side->events[i];
+    (void)snprintf(side->metrics[i], sizeof side->metrics[i], "%.63s", from->metric);
+    (void)snprintf(side->names[i], sizeof side->names[i], "%.63s", from->name);
+    *event = (struct objects_event){.metric = side->metrics[i],
+                                    .name = side->names[i],
+                                    .scale = from->scale,
+                                    .taken = load(&thread->record->taken[i]),
+                                    .overflows = load(&thread->record->overflows[i])};
+    for (int fate = 0; fate < FATE_MAX; fate++)
+        event->fates[fate] = load(&thread->record->fates[i][fate]);
+}
+
+static void fill_thread(struct side *side, const struct thread *thread)
+{
+    const struct arena_header *header = thread->process->view->header;
+    const struct arena_thread *record = thread->record;
+    (void)snprintf(side->exe, sizeof side->exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
+    side->file.exe = side->exe;
+    side->file.pid = thread->process->name.pid;
+    side->file.tid = record->tid;
+    side->file.thread_id = record->id;
+    side->file.rank = thread->process->name.rank;
+    side->file.start_ns = record->start_ns;
+    side->file.end_ns = record->end_ns ? record->end_ns : load(&header->end_ns);
+    side->file.cpu_time_ns = load(&record->cpu_time_ns);
+    side->file.n_frames = load(&record->n_frames);
+    for (size_t i = 0; i < sizeof side->file.unwind_stops / sizeof side->file.unwind_stops[0]; i++)
+        side->file.unwind_stops[i] = load(&record->unwind_stops[i]);
+    side->file.events = side->events;
+    side->file.n_events = thread->process->view->n_events;
+    for (uint32_t i = 0; i < thread->process->view->n_events; i++)
+        fill_event(side, thread, i);
+}
+
+/* The file only reads the context's texts. */
+static char *borrowed(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+static void fill_context(struct side *side, const struct collect_context *context)
+{
+    side->file.host = borrowed(context->host);
+    side->file.plan = borrowed(context->plan);
+    side->file.skid = borrowed(context->skid_json);
+    side->file.state = borrowed(context->state);
+    side->file.topology = borrowed(context->topology);
+}
+
+static bool fill_variables(struct side *side, const struct thread *thread)
+{
+    side->file.variables = calloc(thread->n_variables + 1, sizeof *side->file.variables);
+    if (!side->file.variables)
+        return false;
+    for (size_t i = 0; i < thread->n_variables; i++) {
+        side->file.variables[i] = thread->variables[i].row;
+        side->file.variables[i].node = (uint32_t)thread_node_id(thread, thread->variables[i].row.node);
+    }
+    side->file.n_variables = thread->n_variables;
+    return true;
+}
+
+static bool fill_placeholders(struct side *side, const struct thread *thread)
+{
+    const struct arena_header *header = thread->process->view->header;
+    const struct view_module *module = view_module_at(thread->process->view, header->libhpcrun_module);
+    side->file.placeholders = calloc(PLACEHOLDER_MAX, sizeof *side->file.placeholders);
+    if (!side->file.placeholders)
+        return false;
+    for (unsigned i = 0; module && i < PLACEHOLDER_MAX; i++) {
+        if (!header->placeholders[i])
+            continue;
+        side->file.placeholders[side->file.n_placeholders].ip = header->placeholders[i] - module->bias + 1;
+        side->file.placeholders[side->file.n_placeholders++].name = borrowed(placeholder_name(i));
+    }
+    return true;
+}
+
+int thread_write_objects(const struct thread *thread, const char *path, struct error *err)
+{
+    struct side *side = calloc(1, sizeof *side);
+    int code = ERR_MEMORY;
+    if (side) {
+        fill_thread(side, thread);
+        fill_context(side, thread->process->context);
+        if (fill_variables(side, thread) && fill_placeholders(side, thread))
+            code = objects_write(&side->file, path, err);
+        else
+            code = error_set(err, ERR_MEMORY, "Out of memory for the side file of a thread.");
+        free(side->file.variables);
+        free(side->file.placeholders);
+    }
+    free(side);
+    return code;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From nodes of the arena to paths of a profile's tree: call paths, load-map ids, placeholders. Ordinary code. */
+#include <string.h>
+
+#include "fmt/collect-internal.h"
+
+#define PATH_FRAMES_MAX 16384 /* deeper than any unwinder goes */
+
+/* In the order of enum placeholder. */
+static const char *const placeholder_names[PLACEHOLDER_MAX] = {
+    [PLACEHOLDER_ROOT] = "DATACENTRIC",
+    [PLACEHOLDER_DYNAMIC] = "DATACENTRIC_Dynamic",
+    [PLACEHOLDER_STATIC] = "DATACENTRIC_Static",
+    [PLACEHOLDER_UNKNOWN] = "DATACENTRIC_Unknown",
+    [PLACEHOLDER_ACCESS] = "DATACENTRIC_MemoryAccess",
+    [PLACEHOLDER_STACK] = "DATACENTRIC_Stack",
+    [PLACEHOLDER_TLS] = "DATACENTRIC_ThreadLocal",
+    [PLACEHOLDER_FILE] = "DATACENTRIC_FileMapping",
+    [PLACEHOLDER_REASON + UNKNOWN_NO_BLOCK] = "DATACENTRIC_Unknown_NoBlock",
+    [PLACEHOLDER_REASON + UNKNOWN_FREED] = "DATACENTRIC_Unknown_Freed",
+    [PLACEHOLDER_REASON + UNKNOWN_SMALL_BLOCK] = "DATACENTRIC_Unknown_SmallBlock",
+    [PLACEHOLDER_REASON + UNKNOWN_OWN] = "DATACENTRIC_Unknown_Profiler",
+    [PLACEHOLDER_REASON + UNKNOWN_KERNEL] = "DATACENTRIC_Unknown_Kernel",
+    [PLACEHOLDER_REASON + UNKNOWN_NULL] = "DATACENTRIC_Unknown_Null",
+    [PLACEHOLDER_REASON + UNKNOWN_VDSO] = "DATACENTRIC_Unknown_Vdso",
+    [PLACEHOLDER_NO_COMPUTE] = "DATACENTRIC_No_Compute",
+    [PLACEHOLDER_NO_LOST] = "DATACENTRIC_No_AddressLost",
+    [PLACEHOLDER_NO_SYSCALL] = "DATACENTRIC_No_SystemCall",
+};
+
+const char *placeholder_name(unsigned placeholder)
+{
+    return placeholder < PLACEHOLDER_MAX ? placeholder_names[placeholder] : NULL;
+}
+
+bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct path *path)
+{
+    struct arena_node node;
+    path->n = 0;
+    path->is_partial = false;
+    for (bool is_first = true;; is_first = false) {
+        const void *record = view_record(view, ref, kind, sizeof node);
+        if (!record) {
+            /* The way up is broken: what was found is still a path, but not a whole one. */
+            path->is_partial = true;
+            return !is_first;
+        }
+        memcpy(&node, record, sizeof node);
+        if (node.flags & NODE_ROOT)
+            return true;
+        if (node.flags & NODE_PARTIAL) {
+            path->is_partial = true;
+        } else {
+            if (!vec_reserve(&path->frames, &path->capacity, path->n + 1, sizeof *path->frames))
+                return false;
+            path->frames[path->n++] = (struct path_frame){ref, node.module, node.ip};
+        }
+        /* A parent is older than its child: this ends, whatever the memory holds. */
+        if (node.parent >= ref || path->n >= PATH_FRAMES_MAX)
+            node.parent = 0;
+        ref = node.parent;
+    }
+}
+
+uint16_t thread_module_id(struct thread *thread, const char *path)
+{
+    if (!path)
+        return 0;
+    int64_t index = strtab_intern(&thread->modules, path);
+    if (index < 0 || index >= UINT16_MAX - 1) {
+        thread->tree.failed = true;
+        return 0;
+    }
+    return (uint16_t)(index + 1);
+}
+
+void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip)
+{
+    const struct view_module *found = view_module_at(thread->process->view, module_ref);
+    *module = found ? thread_module_id(thread, found->path) : 0;
+    *ip = found ? address - found->bias : address;
+}
+
+uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t base, uint32_t last_type)
+{
+    uint32_t node = base;
+    for (size_t i = path->n; i-- > 0;) {
+        uint16_t module;
+        uint64_t ip;
+        thread_place(thread, path->frames[i].module, path->frames[i].ip, &module, &ip);
+        node = tree_child(&thread->tree, node, module, ip, i == 0 ? last_type : 0);
+    }
+    return node;
+}
+
+uint32_t thread_placeholder(struct thread *thread, uint32_t parent, unsigned placeholder, uint32_t type)
+{
+    const struct arena_header *header = thread->process->view->header;
+    uint64_t address = header->placeholders[placeholder], ip;
+    uint16_t module;
+    /* Without an address (the process died before it wrote them) a number that no code has keeps them apart. */
+    thread_place(thread, address ? header->libhpcrun_module : 0, address ? address : 16 + placeholder, &module, &ip);
+    return tree_child(&thread->tree, parent, module, ip + 1, type);
+}

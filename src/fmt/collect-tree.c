@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tree of a profile while it is built: children found by hash, values as raw sums. Ordinary code. */
+#include <stdlib.h>
+
+#include "fmt/collect-internal.h"
+
+static size_t slot_of(const struct tree *tree, uint32_t parent, uint16_t module, uint64_t ip)
+{
+    uint64_t hash = (ip ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ hash >> 29 ^ parent) * 0xbf58476d1ce4e5b9u;
+    return (size_t)(hash >> 20) & (tree->n_slots - 1);
+}
+
+static void put_slot(struct tree *tree, uint32_t index)
+{
+    const struct tree_node *node = &tree->nodes[index];
+    size_t slot = slot_of(tree, node->parent, node->module, node->ip);
+    while (tree->slots[slot])
+        slot = (slot + 1) & (tree->n_slots - 1);
+    tree->slots[slot] = index + 1;
+}
+
+static bool grow_slots(struct tree *tree)
+{
+    if (tree->n_nodes * 2 < tree->n_slots)
+        return true;
+    size_t n_slots = tree->n_slots ? tree->n_slots * 2 : 1024;
+    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    free(tree->slots);
+    tree->slots = slots;
+    tree->n_slots = n_slots;
+    for (uint32_t i = 1; i < tree->n_nodes; i++)
+        put_slot(tree, i);
+    return true;
+}
+
+static uint32_t add_node(struct tree *tree, const struct tree_node *node)
+{
+    size_t n_values = (tree->n_nodes + 1) * (tree->n_metrics + 1);
+    if (tree->n_nodes >= INT32_MAX || !grow_slots(tree) ||
+        !vec_reserve(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1, sizeof *tree->nodes) ||
+        !vec_reserve(&tree->values, &tree->cap_values, n_values, sizeof *tree->values)) {
+        tree->failed = true;
+        return TREE_NONE;
+    }
+    tree->nodes[tree->n_nodes] = *node;
+    return (uint32_t)tree->n_nodes++;
+}
+
+void tree_init(struct tree *tree, size_t n_metrics)
+{
+    *tree = (struct tree){.n_metrics = n_metrics};
+    (void)add_node(tree, &(struct tree_node){0});
+    (void)tree_child(tree, TREE_ROOT, 0, 1, 0);
+}
+
+void tree_fini(struct tree *tree)
+{
+    free(tree->nodes);
+    free(tree->values);
+    free(tree->slots);
+    *tree = (struct tree){0};
+}
+
+uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_t ip, uint32_t type)
+{
+    if (parent >= tree->n_nodes)
+        return TREE_NONE;
+    for (size_t slot = slot_of(tree, parent, module, ip); tree->slots[slot]; slot = (slot + 1) & (tree->n_slots - 1)) {
+        struct tree_node *node = &tree->nodes[tree->slots[slot] - 1];
+        if (node->parent == parent && node->module == module && node->ip == ip) {
+            node->type |= (uint16_t)type;
+            return tree->slots[slot] - 1;
+        }
+    }
+    struct tree_node node = {.parent = parent, .module = module, .type = (uint16_t)type, .ip = ip};
+    uint32_t index = add_node(tree, &node);
+    if (index != TREE_NONE) {
+        put_slot(tree, index);
+        tree->nodes[parent].has_child = true;
+    }
+    return index;
+}
+
+void tree_add(struct tree *tree, uint32_t node, int metric, uint64_t value)
+{
+    if (node < tree->n_nodes && metric >= 0)
+        tree->values[node * tree->n_metrics + (size_t)metric] += value;
+}

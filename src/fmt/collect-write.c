@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The files of one thread: its tree as a profile, its trace, its side file. Ordinary code. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmt/collect-internal.h"
+#include "fmt/file.h"
+#include "fmt/trace.h"
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "Out of memory for the profile of a thread.");
+}
+
+/* Path of a file of the thread, malloc'ed. */
+static char *file_path(const struct thread *thread, const char *suffix)
+{
+    struct names_file name = thread->process->name;
+    name.thread = thread->record->id;
+    (void)snprintf(name.suffix, sizeof name.suffix, "%s", suffix);
+    return names_path(thread->process->context->dir, &name);
+}
+
+/* The tree's node of a traced sample; nodes are often traced several times in a row. */
+static uint32_t traced_node(struct thread *thread, uint32_t ref, uint32_t *last_ref, uint32_t last_node)
+{
+    if (ref == *last_ref)
+        return last_node;
+    *last_ref = ref;
+    if (!path_of(thread->process->view, ref, ARENA_NODES, &thread->path))
+        return TREE_NONE;
+    uint32_t parent = thread->path.is_partial ? TREE_PARTIAL : TREE_ROOT;
+    return path_insert(thread, &thread->path, parent, HPCRUN_NODE_LEAF);
+}
+
+/* Trace records with the indexes of their nodes, which are marked to keep their ids. */
+static bool build_trace(struct thread *thread, struct trace_file *trace)
+{
+    struct view_walk walk = {.kind = ARENA_TRACE, .thread = thread->ref, .record_bytes = sizeof(struct arena_trace)};
+    const struct arena_trace *record;
+    uint32_t last_ref = 0, node = TREE_NONE;
+    while ((record = view_next(thread->process->view, &walk))) {
+        node = record->node && record->t_ns ? traced_node(thread, record->node, &last_ref, node) : TREE_NONE;
+        if (node == TREE_NONE) {
+            last_ref = 0;
+            continue;
+        }
+        if (!vec_reserve(&trace->records, &trace->cap_records, trace->n_records + 1, sizeof *trace->records))
+            return false;
+        trace->records[trace->n_records++] =
+            (struct trace_record){.time = record->t_ns, .node = node, .metric = TRACE_NO_METRIC};
+        thread->tree.nodes[node].is_retained = true;
+        if (!thread->trace_min_ns || record->t_ns < thread->trace_min_ns)
+            thread->trace_min_ns = record->t_ns;
+        if (record->t_ns > thread->trace_max_ns)
+            thread->trace_max_ns = record->t_ns;
+    }
+    return true;
+}
+
+static void build_tree(struct thread *thread)
+{
+    const struct view *view = thread->process->view;
+    struct arena_node node;
+    const void *record;
+    struct view_walk samples = {.kind = ARENA_NODES, .thread = thread->ref, .record_bytes = sizeof node};
+    while ((record = view_next(view, &samples))) {
+        memcpy(&node, record, sizeof node);
+        thread_take_node(thread, samples.ref, &node);
+    }
+    struct view_walk allocations = {.kind = ARENA_ALLOC_NODES, .thread = thread->ref, .record_bytes = sizeof node};
+    while ((record = view_next(view, &allocations))) {
+        memcpy(&node, record, sizeof node);
+        thread_take_allocations(thread, allocations.ref, &node);
+    }
+    thread_take_places(thread);
+}
+
+static bool add_number(struct hpcrun_profile *profile, const char *name, const char *format, uint64_t value)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, *format == 'x' ? "%" PRIx64 : "%" PRIu64, value);
+    return hpcrun_add_pair(profile, name, text) >= 0;
+}
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+static bool add_pairs(const struct thread *thread, struct hpcrun_profile *profile)
+{
+    const struct process *process = thread->process;
+    const struct collect_context *context = process->context;
+    char exe[ARENA_PATH_MAX];
+    (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, process->view->header->exe);
+    return hpcrun_add_pair(profile, "program-name", process->name.exe) >= 0 &&
+           hpcrun_add_pair(profile, "program-path", exe) >= 0 &&
+           hpcrun_add_pair(profile, "env-path", or_empty(context->env_path)) >= 0 &&
+           hpcrun_add_pair(profile, "job-id", or_empty(context->job_id)) >= 0 &&
+           add_number(profile, "mpi-rank", "d", process->name.rank) &&
+           add_number(profile, "thread-id", "d", thread->record->id) &&
+           add_number(profile, "host-id", "x", process->name.host_id) &&
+           add_number(profile, "process-id", "d", process->name.pid) &&
+           add_number(profile, "trace-min-time", "d", thread->trace_min_ns) &&
+           add_number(profile, "trace-max-time", "d", thread->trace_max_ns) &&
+           hpcrun_add_epoch_pair(profile, "TODO:epoch-name", "TODO:epoch-value") >= 0;
+}
+
+static bool add_columns(const struct process *process, struct hpcrun_profile *profile)
+{
+    for (size_t i = 0; i < process->n_columns; i++) {
+        const struct column *column = &process->columns[i];
+        bool is_shown = column->kind != COLUMN_SIZE;
+        int64_t index = hpcrun_add_metric(profile, column->name, column->description, column->format, column->period,
+                                          is_shown, is_shown);
+        if (index < 0)
+            return false;
+        profile->metrics[index].is_frequency = column->is_frequency;
+        profile->metrics[index].mean_period = (double)column->period;
+        profile->metrics[index].n_samples = column->n_samples;
+    }
+    return true;
+}
+
+/* Ids are even; odd ones are kept by readers, negative ones have no children. */
+int32_t thread_node_id(const struct thread *thread, uint32_t node)
+{
+    return (thread->process->next_id + 2 * (int32_t)node) | (thread->tree.nodes[node].is_retained ? 1 : 0);
+}
+
+static uint64_t value_word(const struct column *column, uint64_t raw)
+{
+    if (column->format == HPCRUN_VALUE_INT)
+        return column->scale == 1 ? raw : (uint64_t)((double)raw * column->scale + 0.5);
+    double value = (double)raw * column->scale;
+    uint64_t word;
+    memcpy(&word, &value, sizeof word);
+    return word;
+}
+
+static bool add_nodes(const struct thread *thread, struct hpcrun_profile *profile)
+{
+    const struct tree *tree = &thread->tree;
+    const struct process *process = thread->process;
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        const struct tree_node *from = &tree->nodes[i];
+        int32_t id = thread_node_id(thread, i);
+        struct hpcrun_node node = {.id = from->has_child ? id : -id,
+                                   .parent = i == TREE_ROOT ? 0 : thread_node_id(thread, from->parent),
+                                   .type = from->type,
+                                   .module = from->module,
+                                   .ip = from->ip};
+        int64_t index = hpcrun_add_node(profile, &node);
+        if (index < 0)
+            return false;
+        for (size_t m = 0; m < process->n_columns; m++)
+            profile->values[(size_t)index * profile->n_metrics + m] =
+                value_word(&process->columns[m], tree->values[i * tree->n_metrics + m]);
+    }
+    return true;
+}
+
+static bool add_modules(const struct thread *thread, struct hpcrun_profile *profile)
+{
+    for (size_t i = 0; i < thread->modules.n_strings; i++)
+        if (hpcrun_add_module(profile, (uint16_t)(i + 1), thread->modules.strings[i], 0) < 0)
+            return false;
+    return true;
+}
+
+static int write_profile(const struct thread *thread, const char *path, struct error *err)
+{
+    struct hpcrun_profile profile = {.version = "03.10", .granularity = 1};
+    struct buf bytes = {0};
+    int code = 0;
+    if (!add_pairs(thread, &profile) || !add_columns(thread->process, &profile) || !add_modules(thread, &profile) ||
+        !add_nodes(thread, &profile))
+        code = out_of_memory(err);
+    if (!code)
+        code = hpcrun_write(&profile, &bytes, err);
+    if (!code)
+        code = file_replace(path, bytes.data, bytes.len_bytes, err);
+    buf_fini(&bytes);
+    hpcrun_fini(&profile);
+    return code;
+}
+
+static int write_trace(const struct thread *thread, struct trace_file *trace, const char *path, struct error *err)
+{
+    struct buf bytes = {0};
+    memcpy(trace->version, "01.01", 6);
+    for (size_t i = 0; i < trace->n_records; i++)
+        trace->records[i].node = (uint32_t)thread_node_id(thread, trace->records[i].node);
+    int code = trace_write(trace, &bytes, err);
+    if (!code)
+        code = file_replace(path, bytes.data, bytes.len_bytes, err);
+    buf_fini(&bytes);
+    return code;
+}
+
+static void thread_fini(struct thread *thread)
+{
+    tree_fini(&thread->tree);
+    strtab_fini(&thread->modules);
+    free(thread->path.frames);
+    free(thread->declared.frames);
+    free(thread->declarations);
+    for (size_t i = 0; i < thread->n_variables; i++) {
+        free(thread->variables[i].row.name);
+        free(thread->variables[i].row.cpus);
+        free(thread->variables[i].row.stack_offsets);
+    }
+    free(thread->variables);
+}
+
+static bool build(struct thread *thread, struct trace_file *trace)
+{
+    tree_init(&thread->tree, thread->process->n_columns);
+    build_tree(thread);
+    return (!thread->process->view->header->trace || build_trace(thread, trace)) && !thread->tree.failed;
+}
+
+static int write_file(struct thread *thread, const char *suffix, struct trace_file *trace, struct error *err)
+{
+    char *path = file_path(thread, suffix);
+    int code;
+    if (!path)
+        return out_of_memory(err);
+    if (strcmp(suffix, "objects") == 0)
+        code = thread_write_objects(thread, path, err);
+    else if (strcmp(suffix, "hpctrace") == 0)
+        code = write_trace(thread, trace, path, err);
+    else
+        code = write_profile(thread, path, err);
+    if (!code)
+        thread->process->n_files++;
+    free(path);
+    return code;
+}
+
+/* The profile comes last: who finds it finds what belongs to it. */
+static int write_files(struct thread *thread, struct trace_file *trace, struct error *err)
+{
+    int64_t last_id = thread->process->next_id + 2 * (int64_t)thread->tree.n_nodes;
+    if (last_id > INT32_MAX)
+        return error_set(err, ERR_RANGE, "A process has more call-path nodes than a profile can number.");
+    int code = write_file(thread, "objects", trace, err);
+    if (!code && trace->n_records)
+        code = write_file(thread, "hpctrace", trace, err);
+    if (!code)
+        code = write_file(thread, "hpcrun", trace, err);
+    thread->process->next_id = (int32_t)last_id;
+    return code;
+}
+
+int thread_write(struct process *process, uint32_t thread_ref, struct error *err)
+{
+    struct trace_file trace = {0};
+    struct thread thread = {.process = process, .ref = thread_ref, .data_root = TREE_NONE};
+    thread.record = view_record(process->view, thread_ref, ARENA_THREADS, sizeof *thread.record);
+    if (!thread.record)
+        return 0;
+    int code = build(&thread, &trace) ? write_files(&thread, &trace, err) : out_of_memory(err);
+    trace_fini(&trace);
+    thread_fini(&thread);
+    return code;
+}

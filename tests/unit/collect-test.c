@@ -1,0 +1,747 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The collector against arenas made by hand: what must be in the files is known, record by record. Then the same arenas
+ * with damage at random places: anything may come out, but nothing may crash, hang or leave half a file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fmt/arena.h"
+#include "fmt/collect.h"
+#include "fmt/hpcrun.h"
+#include "fmt/log.h"
+#include "fmt/objects.h"
+#include "fmt/trace.h"
+
+#define CHUNKS 64
+#define APP_BIAS 0x555500000000u
+#define LIB_BIAS 0x7fff00000000u
+
+enum { EADDR, FAULTS, CPUTIME, LEAK };
+
+struct maker {
+    char *base;
+    size_t size_bytes;
+    struct arena_header *header;
+    struct arena_chunk *table;
+    uint32_t app, lib; /* modules */
+    char dir[64];
+    struct names_file name;
+    struct collect_result result;
+};
+
+/* Space for one record in the last chunk of the thread and kind, published at once. */
+static void *make_record(struct maker *maker, uint32_t thread, enum arena_kind kind, size_t len_bytes, uint32_t *ref)
+{
+    uint32_t n_bytes = (uint32_t)(len_bytes + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT,
+             i = atomic_load(&maker->header->n_chunks);
+    while (i > 0 && (maker->table[i - 1].thread != thread || maker->table[i - 1].kind != kind))
+        i--;
+    if (i == 0 || maker->table[i - 1].used_bytes + n_bytes > ARENA_CHUNK_BYTES) {
+        i = atomic_fetch_add(&maker->header->n_chunks, 1) + 1;
+        assert_true(i <= CHUNKS);
+        maker->table[i - 1].thread = thread;
+        maker->table[i - 1].kind = (uint16_t)kind;
+    }
+    char *record = maker->base + maker->header->chunk_data_offset + (size_t)(i - 1) * ARENA_CHUNK_BYTES +
+                   maker->table[i - 1].used_bytes;
+    atomic_fetch_add(&maker->table[i - 1].used_bytes, n_bytes);
+    *ref = arena_ref(maker->base, record);
+    return record;
+}
+
+static uint32_t make_string(struct maker *maker, const char *text)
+{
+    uint32_t ref;
+    struct arena_string *string = make_record(maker, 0, ARENA_STRINGS, sizeof *string + strlen(text) + 1, &ref);
+    string->len_bytes = (uint32_t)strlen(text);
+    memcpy(string->text, text, strlen(text) + 1);
+    return ref;
+}
+
+static uint32_t make_module(struct maker *maker, uint32_t id, const char *path, uint64_t bias)
+{
+    uint32_t ref;
+    struct arena_module *module = make_record(maker, 0, ARENA_MODULES, sizeof *module, &ref);
+    *module = (struct arena_module){.id = id, .path = make_string(maker, path), .bias = bias, .table_id = id * 100};
+    return ref;
+}
+
+static uint32_t make_node(struct maker *maker, uint32_t thread, enum arena_kind kind, uint32_t parent, uint64_t ip,
+                          uint32_t module)
+{
+    uint32_t ref;
+    struct arena_node *node = make_record(maker, thread, kind, sizeof *node, &ref);
+    *node = (struct arena_node){.ip = ip, .parent = parent, .module = module};
+    if (parent)
+        ((struct arena_node *)arena_at(maker->base, parent))->child = ref;
+    return ref;
+}
+
+static struct arena_hit *make_hit(struct maker *maker, uint32_t thread, uint32_t node, unsigned event,
+                                  enum hit_class class, uint64_t var, uint64_t count, uint64_t weight)
+{
+    uint32_t ref;
+    struct arena_node *owner = arena_at(maker->base, node);
+    struct arena_hit *hit = make_record(maker, thread, ARENA_HITS, sizeof *hit, &ref);
+    hit->next = owner->hits;
+    hit->event = (uint8_t)event;
+    hit->class = (uint8_t) class;
+    hit->var = var;
+    atomic_store(&hit->count, count);
+    atomic_store(&hit->weight, weight);
+    owner->hits = ref;
+    return hit;
+}
+
+static struct arena_thread *make_thread(struct maker *maker, uint32_t id, uint32_t *ref)
+{
+    struct arena_thread *thread = make_record(maker, 0, ARENA_THREADS, sizeof *thread, ref);
+    thread->id = id;
+    thread->tid = 100 + id;
+    thread->start_ns = 1000;
+    thread->root = make_node(maker, *ref, ARENA_NODES, 0, 0, 0);
+    ((struct arena_node *)arena_at(maker->base, thread->root))->flags = NODE_ROOT;
+    thread->partial = make_node(maker, *ref, ARENA_NODES, thread->root, 1, 0);
+    ((struct arena_node *)arena_at(maker->base, thread->partial))->flags = NODE_PARTIAL;
+    thread->alloc_root = make_node(maker, *ref, ARENA_ALLOC_NODES, 0, 0, 0);
+    ((struct arena_node *)arena_at(maker->base, thread->alloc_root))->flags = NODE_ROOT;
+    return thread;
+}
+
+static void make_place(struct maker *maker, uint32_t thread, uint64_t var, unsigned event, unsigned cpu, uint64_t count)
+{
+    uint32_t ref;
+    struct arena_place *place = make_record(maker, thread, ARENA_PLACES, sizeof *place, &ref);
+    place->var = var;
+    place->event = (uint8_t)event;
+    place->cpu = (uint16_t)cpu;
+    atomic_store(&place->count, count);
+}
+
+static void make_trace(struct maker *maker, uint32_t thread, uint32_t node, uint64_t t_ns)
+{
+    uint32_t ref;
+    struct arena_trace *trace = make_record(maker, thread, ARENA_TRACE, sizeof *trace, &ref);
+    *trace = (struct arena_trace){.t_ns = t_ns, .node = node};
+}
+
+static void make_event(struct maker *maker, const char *metric, const char *name, uint32_t source, uint32_t flags,
+                       double scale)
+{
+    struct arena_event *event = &maker->header->events[maker->header->n_events++];
+    (void)snprintf(event->metric, sizeof event->metric, "%s", metric);
+    (void)snprintf(event->name, sizeof event->name, "%s", name);
+    event->source = source;
+    event->flags = flags;
+    event->scale = scale;
+}
+
+static void make_arena(struct maker *maker)
+{
+    size_t header_bytes = (sizeof *maker->header + 4095) & ~(size_t)4095;
+    *maker = (struct maker){.size_bytes = header_bytes + 4096 + (size_t)CHUNKS * ARENA_CHUNK_BYTES};
+    maker->base = mmap(NULL, maker->size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(maker->base != MAP_FAILED);
+    maker->header = (void *)maker->base;
+    maker->table = (void *)(maker->base + header_bytes);
+    memcpy(maker->header->magic, ARENA_MAGIC, 8);
+    maker->header->version = ARENA_VERSION;
+    maker->header->header_bytes = sizeof *maker->header;
+    maker->header->size_bytes = maker->size_bytes;
+    maker->header->chunk_table_offset = header_bytes;
+    maker->header->chunk_data_offset = header_bytes + 4096;
+    maker->header->chunk_limit = CHUNKS;
+    maker->header->pid = 4711;
+    (void)snprintf(maker->header->exe, sizeof maker->header->exe, "/bin/app");
+    (void)snprintf(maker->header->argv0, sizeof maker->header->argv0, "app");
+    make_event(maker, "EADDR (usec)", "EADDR", SOURCE_EADDR, EVENT_ADDRESS, 1000);
+    make_event(maker, "FAULTS", "FAULTS", SOURCE_FAULTS, EVENT_ADDRESS | EVENT_INTEGER, 1);
+    make_event(maker, "CPUTIME (usec)", "CPUTIME", SOURCE_CPUTIME, EVENT_WEIGHTED, 0.001);
+    maker->app = make_module(maker, 1, "/bin/app", APP_BIAS);
+    maker->lib = make_module(maker, 2, "/lib/libhpcrun.so", LIB_BIAS);
+    (void)make_module(maker, 3, "/lib/libunused.so", 0x7ffe00000000u);
+    maker->header->libhpcrun_module = maker->lib;
+    for (unsigned i = 0; i < PLACEHOLDER_MAX; i++)
+        maker->header->placeholders[i] = LIB_BIAS + 0x1000 + 16 * i;
+    (void)snprintf(maker->dir, sizeof maker->dir, "/tmp/collect-test-XXXXXX");
+    assert_non_null(mkdtemp(maker->dir));
+}
+
+static void remove_directory(const char *directory)
+{
+    char path[512];
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        (void)snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
+        (void)unlink(path);
+    }
+    (void)closedir(dir);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+static void free_arena(struct maker *maker)
+{
+    remove_directory(maker->dir);
+    (void)munmap(maker->base, maker->size_bytes);
+}
+
+static const char *find_symbol(void *ctx, uint64_t table_id, uint32_t index, bool tls, uint64_t *vaddr, uint64_t *size)
+{
+    (void)ctx;
+    if (table_id != 100 || index > 5)
+        return NULL;
+    *vaddr = tls ? 0x40 : 0x9000 + 0x100 * index;
+    *size = 80;
+    return tls ? "counter" : "grid";
+}
+
+static bool find_function(void *ctx, uint64_t table_id, uint64_t vaddr, uint64_t *start)
+{
+    (void)ctx;
+    *start = vaddr & ~(uint64_t)0xff;
+    return table_id == 100;
+}
+
+static struct collect_context context_of(const struct maker *maker)
+{
+    return (struct collect_context){.dir = maker->dir,
+                                    .host_id = 0xabc,
+                                    .host = "node7",
+                                    .env_path = "/bin",
+                                    .plan = "EADDR: no PMU here",
+                                    .skid_json = "{\"after\":0.99}",
+                                    .topology = "node7.xml",
+                                    .state = "complete",
+                                    .symbol = find_symbol,
+                                    .function = find_function};
+}
+
+static void collect(struct maker *maker, const struct collect_context *context)
+{
+    struct error error = {0};
+    int code = collect_write(maker->base, maker->size_bytes, context, &maker->result, &error);
+    if (code)
+        print_message("%s\n", error.text);
+    assert_int_equal(code, 0);
+    maker->name = maker->result.name;
+}
+
+static char *path_of_file(const struct maker *maker, unsigned thread, const char *suffix)
+{
+    struct names_file name = maker->name;
+    name.thread = thread;
+    (void)snprintf(name.suffix, sizeof name.suffix, "%s", suffix);
+    return names_path(maker->dir, &name);
+}
+
+static struct hpcrun_profile read_profile(const struct maker *maker, unsigned thread)
+{
+    struct hpcrun_profile profile = {0};
+    struct error error = {0};
+    char *path = path_of_file(maker, thread, "hpcrun");
+    assert_int_equal(hpcrun_read(path, &profile, &error), 0);
+    free(path);
+    return profile;
+}
+
+static struct objects_file read_objects(const struct maker *maker, unsigned thread)
+{
+    struct objects_file file = {0};
+    struct error error = {0};
+    char *path = path_of_file(maker, thread, "objects");
+    assert_int_equal(objects_read(path, &file, &error), 0);
+    free(path);
+    return file;
+}
+
+static int find_metric(const struct hpcrun_profile *profile, const char *name)
+{
+    for (size_t i = 0; i < profile->n_metrics; i++)
+        if (strcmp(profile->metrics[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* Index of the child of a node (by index) with the module's path and address; fails when there is none. */
+static size_t child(const struct hpcrun_profile *profile, size_t parent, const char *module, uint64_t ip)
+{
+    for (size_t i = 0; i < profile->n_nodes; i++) {
+        const struct hpcrun_node *node = &profile->nodes[i];
+        const char *path = node->module ? profile->modules[node->module - 1].path : "";
+        if (node->parent && node->parent == profile->nodes[parent].id && node->ip == ip && strcmp(path, module) == 0)
+            return i;
+    }
+    fail_msg("node %zu has no child %s 0x%llx", parent, module, (unsigned long long)ip);
+    return 0;
+}
+
+static size_t placeholder(const struct hpcrun_profile *profile, size_t parent, unsigned index)
+{
+    return child(profile, parent, "/lib/libhpcrun.so", 0x1001 + 16 * index);
+}
+
+static double value(const struct hpcrun_profile *profile, size_t node, const char *metric)
+{
+    int m = find_metric(profile, metric);
+    assert_true(m >= 0);
+    uint64_t word = profile->values[node * profile->n_metrics + (size_t)m];
+    double real;
+    memcpy(&real, &word, sizeof real);
+    if (profile->metrics[m].flags[2] == HPCRUN_VALUE_INT)
+        real = (double)word;
+    return real * (double)profile->metrics[m].period;
+}
+
+/* Sums of a metric over the data-centric tree and over everything else; parents precede their children. */
+static void totals(const struct hpcrun_profile *profile, const char *metric, double *data, double *code)
+{
+    bool *in_data = calloc(profile->n_nodes, sizeof *in_data);
+    *data = *code = 0;
+    for (size_t i = 0; i < profile->n_nodes; i++) {
+        for (size_t j = 0; j < i && profile->nodes[i].parent; j++)
+            if (profile->nodes[j].id == profile->nodes[i].parent)
+                in_data[i] = in_data[j];
+        in_data[i] |= (profile->nodes[i].type & HPCRUN_NODE_ROOT) != 0;
+        *(in_data[i] ? data : code) += value(profile, i, metric);
+    }
+    free(in_data);
+}
+
+/* main -> work -> leaf, sampled; main -> make, an allocation path. */
+struct paths {
+    struct arena_thread *thread;
+    uint32_t ref, main, work, leaf, alloc;
+};
+
+static struct paths make_paths(struct maker *maker, uint32_t id)
+{
+    struct paths p;
+    p.thread = make_thread(maker, id, &p.ref);
+    p.main = make_node(maker, p.ref, ARENA_NODES, p.thread->root, APP_BIAS + 0x1105, maker->app);
+    p.work = make_node(maker, p.ref, ARENA_NODES, p.main, APP_BIAS + 0x1205, maker->app);
+    p.leaf = make_node(maker, p.ref, ARENA_NODES, p.work, APP_BIAS + 0x1310, maker->app);
+    uint32_t top = make_node(maker, p.ref, ARENA_ALLOC_NODES, p.thread->alloc_root, APP_BIAS + 0x1105, maker->app);
+    p.alloc = make_node(maker, p.ref, ARENA_ALLOC_NODES, top, APP_BIAS + 0x1420, maker->app);
+    return p;
+}
+
+static void take(struct paths *p, unsigned event, uint64_t n)
+{
+    atomic_fetch_add(&p->thread->taken[event], n);
+    atomic_fetch_add(&p->thread->fates[event][FATE_NAMED], n);
+}
+
+static void make_full(struct maker *maker, struct paths p[2])
+{
+    make_arena(maker);
+    maker->header->trace = 1;
+    p[0] = make_paths(maker, 0);
+    p[1] = make_paths(maker, 1);
+    uint64_t heap = var_key(VAR_HEAP, 0, p[0].alloc), grid = var_key(VAR_STATIC, 1, 2);
+    (void)make_hit(maker, p[0].ref, p[0].alloc, HIT_EVENT_FREE, 0, 0, 3, 6000);
+    (void)make_hit(maker, p[0].ref, p[0].alloc, HIT_EVENT_ALLOC, 0, 0, 4, 8192);
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t r = p[i].ref, leaf = p[i].leaf;
+        make_hit(maker, r, leaf, EADDR, HIT_MEMORY, heap, 10, 0)->flags = i ? HIT_FLAG_INEXACT : 0;
+        (void)make_hit(maker, r, leaf, EADDR, HIT_DEPENDENT, grid, 5, 0);
+        (void)make_hit(maker, r, leaf, EADDR, HIT_COMPUTE, 0, 3, 0);
+        (void)make_hit(maker, r, p[i].work, EADDR, HIT_LOST, 0, 2, 0);
+        (void)make_hit(maker, r, p[i].work, EADDR, HIT_SYSCALL, 0, 1, 0);
+        (void)make_hit(maker, r, leaf, FAULTS, HIT_KERNEL_ADDR, heap, 7, 0);
+        (void)make_hit(maker, r, leaf, FAULTS, HIT_KERNEL_ADDR, var_key(VAR_UNKNOWN, 0, UNKNOWN_NULL), 2, 0);
+        (void)make_hit(maker, r, leaf, CPUTIME, HIT_PLAIN, 0, 4, 2000000);
+        (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_STACK, 4, p[i].work), 2, 0);
+        (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_STACK, 9, p[i].work), 1, 0);
+        (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_STACK_OTHER, 0, p[1 - i].ref), 1, 0);
+        (void)make_hit(maker, r, leaf, EADDR, HIT_MEMORY, var_key(VAR_TLS, 1, 0), 1, 0);
+        uint32_t lost = make_node(maker, r, ARENA_NODES, p[i].thread->partial, 0xdead0000, 0);
+        (void)make_hit(maker, r, lost, EADDR, HIT_MEMORY, grid, 1, 0);
+        make_place(maker, r, heap, EADDR, 3, 8);
+        make_place(maker, r, heap, EADDR, 5, 2);
+        make_place(maker, r, heap, FAULTS, 3, 7);
+        make_trace(maker, r, leaf, 5000);
+        make_trace(maker, r, p[i].work, 6000);
+        make_trace(maker, r, leaf, 7000);
+        take(&p[i], EADDR, 27);
+        take(&p[i], FAULTS, 9);
+        take(&p[i], CPUTIME, 4);
+    }
+    uint32_t name = make_string(maker, "/data/input");
+    (void)make_hit(maker, p[0].ref, p[0].leaf, EADDR, HIT_MEMORY, var_key(VAR_FILE, 0, name), 1, 0);
+}
+
+static void test_ordinary_tree(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    make_full(&maker, p);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    assert_false(maker.result.was_empty);
+    assert_int_equal(maker.result.n_samples, 80);
+    assert_int_equal(maker.result.n_files, 7);
+    struct hpcrun_profile profile = read_profile(&maker, 0);
+    assert_string_equal(profile.version, "03.10");
+    assert_string_equal(hpcrun_pair_value(&profile, "program-path"), "/bin/app");
+    assert_string_equal(hpcrun_pair_value(&profile, "host-id"), "abc");
+    assert_string_equal(hpcrun_pair_value(&profile, "trace-min-time"), "5000");
+    assert_string_equal(hpcrun_pair_value(&profile, "trace-max-time"), "7000");
+    assert_int_equal(profile.n_metrics, 4);
+    assert_string_equal(profile.metrics[0].name, "Size (byte)");
+    assert_int_equal(profile.metrics[0].flags[6], 0);
+    assert_int_equal(profile.metrics[1].period, 1000);
+    assert_int_equal(profile.nodes[0].parent, 0);
+    size_t main = child(&profile, 0, "/bin/app", 0x1105), work = child(&profile, main, "/bin/app", 0x1205);
+    size_t leaf = child(&profile, work, "/bin/app", 0x1310), alloc = child(&profile, main, "/bin/app", 0x1420);
+    size_t partial = child(&profile, 0, "", 1), lost = child(&profile, partial, "", 0xdead0000);
+    assert_int_equal(profile.nodes[leaf].type, HPCRUN_NODE_LEAF);
+    assert_int_equal(profile.nodes[alloc].type, HPCRUN_NODE_LEAF | HPCRUN_NODE_ALLOCATION);
+    assert_true(value(&profile, leaf, "EADDR (usec)") == 24000);
+    assert_true(value(&profile, leaf, "FAULTS") == 9);
+    assert_true(value(&profile, leaf, "CPUTIME (usec)") == 2000);
+    assert_true(value(&profile, work, "EADDR (usec)") == 3000);
+    assert_true(value(&profile, lost, "EADDR (usec)") == 1000);
+    assert_true(value(&profile, alloc, "Size (byte)") == 8192);
+    for (size_t i = 0; i < profile.n_modules; i++)
+        assert_string_not_equal(profile.modules[i].path, "/lib/libunused.so");
+    hpcrun_fini(&profile);
+    free_arena(&maker);
+}
+
+static void test_data_tree(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    make_full(&maker, p);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    for (unsigned thread = 0; thread < 2; thread++) {
+        double data, code;
+        struct hpcrun_profile profile = read_profile(&maker, thread);
+        size_t root = placeholder(&profile, 0, PLACEHOLDER_ROOT);
+        size_t dynamic = placeholder(&profile, root, PLACEHOLDER_DYNAMIC);
+        size_t heap = child(&profile, child(&profile, dynamic, "/bin/app", 0x1105), "/bin/app", 0x1420);
+        size_t access = placeholder(&profile, heap, PLACEHOLDER_ACCESS);
+        size_t main = child(&profile, access, "/bin/app", 0x1105);
+        size_t leaf = child(&profile, child(&profile, main, "/bin/app", 0x1205), "/bin/app", 0x1310);
+        size_t grid = child(&profile, placeholder(&profile, root, PLACEHOLDER_STATIC), "/bin/app", 0x9201);
+        size_t tls = child(&profile, placeholder(&profile, root, PLACEHOLDER_TLS), "/bin/app", 0x41);
+        size_t stack = child(&profile, placeholder(&profile, root, PLACEHOLDER_STACK), "/bin/app", 0x1201);
+        size_t unknown = placeholder(&profile, root, PLACEHOLDER_UNKNOWN);
+        (void)placeholder(&profile, unknown, PLACEHOLDER_NO_COMPUTE);
+        (void)placeholder(&profile, unknown, PLACEHOLDER_NO_LOST);
+        (void)placeholder(&profile, unknown, PLACEHOLDER_NO_SYSCALL);
+        (void)placeholder(&profile, unknown, PLACEHOLDER_REASON + UNKNOWN_NULL);
+        assert_int_equal(profile.nodes[root].type, HPCRUN_NODE_ROOT);
+        assert_int_equal(profile.nodes[dynamic].type, 0);
+        assert_int_equal(profile.nodes[heap].type, HPCRUN_NODE_ALLOCATION);
+        assert_int_equal(profile.nodes[access].type, HPCRUN_NODE_MEMACCESS);
+        assert_int_equal(profile.nodes[leaf].type, HPCRUN_NODE_MEMACCESS);
+        assert_int_equal(profile.nodes[grid].type, HPCRUN_NODE_GLOBAL_VARIABLE);
+        assert_int_equal(profile.nodes[tls].type, HPCRUN_NODE_GLOBAL_VARIABLE);
+        assert_int_equal(profile.nodes[stack].type, 0);
+        assert_int_equal(profile.nodes[unknown].type, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
+        assert_true(value(&profile, leaf, "EADDR (usec)") == 10000);
+        assert_true(value(&profile, leaf, "FAULTS") == 7);
+        assert_true(value(&profile, leaf, "CPUTIME (usec)") == 0);
+        /* Sizes stand where the blocks were allocated, and statics' once, so that sums over threads are right. */
+        assert_true(value(&profile, heap, "Size (byte)") == (thread ? 0 : 8192));
+        assert_true(value(&profile, grid, "Size (byte)") == (thread ? 0 : 80));
+        totals(&profile, "EADDR (usec)", &data, &code);
+        assert_true(data == code && code == 27000 + (thread ? 0 : 1000));
+        totals(&profile, "FAULTS", &data, &code);
+        assert_true(data == code && code == 9);
+        totals(&profile, "CPUTIME (usec)", &data, &code);
+        assert_true(data == 0 && code == 2000);
+        hpcrun_fini(&profile);
+    }
+    free_arena(&maker);
+}
+
+static const struct objects_variable *variable_of(const struct objects_file *file, unsigned kind, const char *name)
+{
+    for (size_t i = 0; i < file->n_variables; i++) {
+        const struct objects_variable *row = &file->variables[i];
+        if (row->kind == kind && (!name || (row->name && strcmp(row->name, name) == 0)))
+            return row;
+    }
+    fail_msg("no variable of kind %u named %s", kind, name ? name : "");
+    return NULL;
+}
+
+static void test_side_file(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    make_full(&maker, p);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    struct objects_file file = read_objects(&maker, 0), second = read_objects(&maker, 1);
+    struct hpcrun_profile profile = read_profile(&maker, 0);
+    const struct objects_variable *heap = variable_of(&file, VAR_HEAP, NULL);
+    size_t dynamic = placeholder(&profile, placeholder(&profile, 0, PLACEHOLDER_ROOT), PLACEHOLDER_DYNAMIC);
+    size_t node = child(&profile, child(&profile, dynamic, "/bin/app", 0x1105), "/bin/app", 0x1420);
+    assert_int_equal(heap->node, profile.nodes[node].id);
+    assert_int_equal(heap->n_blocks, 4);
+    assert_int_equal(heap->bytes, 8192);
+    assert_int_equal(heap->n_blocks_freed, 3);
+    assert_int_equal(heap->bytes_freed, 6000);
+    assert_int_equal(heap->classes[HIT_MEMORY], 10);
+    assert_int_equal(heap->n_inexact, 0);
+    assert_int_equal(variable_of(&second, VAR_HEAP, NULL)->n_inexact, 10);
+    assert_int_equal(variable_of(&second, VAR_HEAP, NULL)->n_blocks, 0);
+    assert_int_equal(heap->n_cpus, 3);
+    assert_int_equal(heap->cpus[1].cpu, 5);
+    assert_int_equal(heap->cpus[1].count, 2);
+    assert_int_equal(variable_of(&file, VAR_STATIC, "grid")->bytes, 80);
+    assert_int_equal(variable_of(&file, VAR_STATIC, "grid")->classes[HIT_DEPENDENT], 5);
+    assert_int_equal(variable_of(&file, VAR_STACK, NULL)->n_stack_offsets, 2);
+    (void)variable_of(&file, VAR_TLS, "counter");
+    (void)variable_of(&file, VAR_FILE, "/data/input");
+    (void)variable_of(&file, VAR_STACK_OTHER, "stack of thread 1");
+    assert_int_equal(file.n_events, 3);
+    assert_int_equal(file.events[EADDR].taken, 27);
+    assert_int_equal(file.n_placeholders, PLACEHOLDER_MAX);
+    assert_int_equal(file.placeholders[0].ip, 0x1001);
+    assert_string_equal(file.placeholders[0].name, "DATACENTRIC");
+    assert_string_equal(file.host, "node7");
+    hpcrun_fini(&profile);
+    objects_fini(&file);
+    objects_fini(&second);
+    free_arena(&maker);
+}
+
+/* Traced nodes keep their (odd) ids, and ids are unique in the process. */
+static void test_trace_and_ids(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    make_full(&maker, p);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    int32_t last_id = 11;
+    for (unsigned thread = 0; thread < 2; thread++) {
+        struct trace_file trace = {0};
+        struct error error = {0};
+        struct hpcrun_profile profile = read_profile(&maker, thread);
+        char *path = path_of_file(&maker, thread, "hpctrace");
+        assert_int_equal(trace_read(path, &trace, &error), 0);
+        size_t main = child(&profile, 0, "/bin/app", 0x1105), work = child(&profile, main, "/bin/app", 0x1205);
+        size_t leaf = child(&profile, work, "/bin/app", 0x1310);
+        assert_int_equal(trace.n_records, 3);
+        assert_int_equal(trace.records[0].time, 5000);
+        assert_int_equal(trace.records[0].node, -profile.nodes[leaf].id);
+        assert_int_equal(trace.records[1].node, profile.nodes[work].id);
+        for (size_t i = 0; i < profile.n_nodes; i++) {
+            int32_t id = abs(profile.nodes[i].id);
+            assert_true(id > last_id && (id & 1) == (i == leaf || i == work));
+            last_id = id;
+        }
+        trace_fini(&trace);
+        hpcrun_fini(&profile);
+        free(path);
+    }
+    free_arena(&maker);
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    struct log_summary summary = {0};
+    struct error error = {0};
+    make_full(&maker, p);
+    (void)snprintf(maker.header->log, sizeof maker.header->log, "first line\nsecond line\n");
+    atomic_store(&maker.header->log_len_bytes, 23);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    char *path = path_of_file(&maker, 0, "log");
+    assert_int_equal(log_read(path, &summary, &error), 0);
+    assert_int_equal(summary.n_complete, 1);
+    assert_int_equal(summary.samples, 80);
+    assert_int_equal(summary.recorded, 80);
+    assert_int_equal(summary.n_events, 3);
+    assert_non_null(strstr(summary.messages[1], "second line"));
+    log_fini(&summary);
+    free(path);
+    free_arena(&maker);
+}
+
+static void test_leaks(void **state)
+{
+    (void)state;
+    struct maker maker;
+    make_arena(&maker);
+    maker.header->n_events = 0;
+    make_event(&maker, "Bytes Allocated", "MEMLEAK", SOURCE_MEMLEAK, EVENT_WEIGHTED | EVENT_INTEGER, 1);
+    struct paths p = make_paths(&maker, 0);
+    (void)make_hit(&maker, p.ref, p.alloc, HIT_EVENT_FREE, 0, 0, 1, 1000);
+    (void)make_hit(&maker, p.ref, p.alloc, HIT_EVENT_ALLOC, 0, 0, 3, 3000);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    struct hpcrun_profile profile = read_profile(&maker, 0);
+    assert_int_equal(profile.n_metrics, 3);
+    size_t alloc = child(&profile, child(&profile, 0, "/bin/app", 0x1105), "/bin/app", 0x1420);
+    assert_true(value(&profile, alloc, "Bytes Allocated") == 3000);
+    assert_true(value(&profile, alloc, "Bytes Freed") == 1000);
+    assert_true(value(&profile, alloc, "Bytes Leaked") == 2000);
+    for (size_t i = 0; i < profile.n_nodes; i++)
+        assert_false(profile.nodes[i].type & HPCRUN_NODE_ROOT);
+    hpcrun_fini(&profile);
+    free_arena(&maker);
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct error error = {0};
+    make_arena(&maker);
+    (void)make_paths(&maker, 0);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    assert_true(maker.result.was_empty);
+    assert_int_equal(maker.result.n_files, 0);
+    maker.header->magic[0] = 'x';
+    assert_int_equal(collect_write(maker.base, maker.size_bytes, &context, &maker.result, &error), ERR_FORMAT);
+    assert_int_equal(collect_write(maker.base, 100, &context, &maker.result, &error), ERR_FORMAT);
+    free_arena(&maker);
+}
+
+static size_t count_files(const char *directory)
+{
+    size_t n = 0;
+    DIR *dir = opendir(directory);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir)))
+        n += entry->d_name[0] != '.';
+    (void)closedir(dir);
+    return n;
+}
+
+/* A process that is written again and again, and learns its rank on the way, has one set of files. */
+static void test_checkpoints(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    struct error error = {0};
+    struct names_file name;
+    make_full(&maker, p);
+    struct collect_context context = context_of(&maker);
+    assert_int_equal(collect_claim(maker.base, maker.size_bytes, &context, &name, &error), 0);
+    context.claimed = &name;
+    collect(&maker, &context);
+    assert_int_equal(count_files(maker.dir), 7);
+    (void)make_hit(&maker, p[0].ref, p[0].leaf, EADDR, HIT_COMPUTE, 0, 100, 0);
+    atomic_store(&maker.header->rank, 3);
+    collect(&maker, &context);
+    assert_int_equal(maker.name.rank, 3);
+    assert_int_equal(maker.name.generation, name.generation);
+    assert_int_equal(count_files(maker.dir), 7);
+    struct hpcrun_profile profile = read_profile(&maker, 0);
+    assert_string_equal(hpcrun_pair_value(&profile, "mpi-rank"), "3");
+    double data, code;
+    totals(&profile, "EADDR (usec)", &data, &code);
+    assert_true(data == code && code == 128000);
+    hpcrun_fini(&profile);
+    free_arena(&maker);
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
+}
+
+/* Overwrites words of the records, of the chunk table or of the header with values that look like references. */
+static void damage(struct maker *maker, uint64_t *random)
+{
+    uint32_t n_chunks = atomic_load(&maker->header->n_chunks);
+    uint64_t n_words = next_random(random) % 40 + 1;
+    for (uint64_t i = 0; i < n_words; i++) {
+        uint64_t start = maker->header->chunk_data_offset, length = (uint64_t)n_chunks * ARENA_CHUNK_BYTES;
+        uint64_t where = next_random(random) % 8;
+        if (where == 0) {
+            start = maker->header->chunk_table_offset;
+            length = n_chunks * sizeof(struct arena_chunk);
+        } else if (where == 1) {
+            start = 64;
+            length = sizeof(struct arena_header) - 64;
+        } else {
+            uint64_t chunk = next_random(random) % n_chunks;
+            start += chunk * ARENA_CHUNK_BYTES;
+            length = maker->table[chunk].used_bytes < 64 || maker->table[chunk].used_bytes > ARENA_CHUNK_BYTES
+                         ? 64
+                         : maker->table[chunk].used_bytes;
+        }
+        uint32_t value = (uint32_t)next_random(random);
+        if (value % 4)
+            value =
+                (uint32_t)((maker->header->chunk_data_offset + value % ((uint64_t)n_chunks * ARENA_CHUNK_BYTES)) / 8);
+        memcpy(maker->base + start + next_random(random) % (length / 4) * 4, &value, sizeof value);
+    }
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    struct maker maker;
+    struct paths p[2];
+    uint64_t random = 88172645463325252u;
+    size_t n_written = 0;
+    make_full(&maker, p);
+    char *whole = malloc(maker.size_bytes);
+    assert_non_null(whole);
+    size_t used = (size_t)maker.header->chunk_data_offset + atomic_load(&maker.header->n_chunks) * ARENA_CHUNK_BYTES;
+    memcpy(whole, maker.base, used);
+    const char *rounds = getenv("LOCUS_DAMAGE_ROUNDS");
+    for (int i = 0; i < (rounds ? atoi(rounds) : 300); i++) {
+        struct error error = {0};
+        struct collect_context context = context_of(&maker);
+        memcpy(maker.base, whole, used);
+        damage(&maker, &random);
+        int code = collect_write(maker.base, maker.size_bytes, &context, &maker.result, &error);
+        assert_true(code == 0 || error.text[0]);
+        n_written += code == 0 && !maker.result.was_empty;
+        for (unsigned thread = 0; thread < 2 && code == 0 && !maker.result.was_empty; thread++) {
+            struct hpcrun_profile profile = {0};
+            maker.name = maker.result.name;
+            char *path = path_of_file(&maker, thread, "hpcrun");
+            if (access(path, R_OK) == 0)
+                assert_int_equal(hpcrun_read(path, &profile, &error), 0);
+            hpcrun_fini(&profile);
+            free(path);
+        }
+        remove_directory(maker.dir);
+        assert_non_null(mkdtemp(strcpy(maker.dir, "/tmp/collect-test-XXXXXX")));
+    }
+    assert_true(n_written > 0);
+    free(whole);
+    free_arena(&maker);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ordinary_tree), cmocka_unit_test(test_data_tree),   cmocka_unit_test(test_side_file),
+        cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_log),         cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
