@@ -8,7 +8,8 @@ import sys
 
 ROOT = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).resolve().parents[2]))
 BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", ROOT / "build"))
-TOP = ("src", "tools", "tests", "doc", "m4", ".ci")
+GENERATED = ("Makefile.in", "config.h.in", "aclocal.m4", "configure")
+TOP = ("src", "tools", "tests", "doc", ".ci")
 
 
 def files():
@@ -19,7 +20,7 @@ def files():
         names = listed.stdout.splitlines()
     else:
         names = [str(p.relative_to(ROOT)) for top in TOP for p in (ROOT / top).rglob("*")]
-        names += [p.name for p in ROOT.iterdir()]
+        names += [p.name for p in ROOT.iterdir() if p.name not in GENERATED]
     return sorted(pathlib.PurePosixPath(n) for n in names if (ROOT / n).is_file())
 
 
