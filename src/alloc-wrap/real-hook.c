@@ -60,17 +60,34 @@ static struct {
         },
 };
 
-#define REAL_ROW(function) {#function, offsetof(struct alloc_real, function)}
+#define REAL_ROW(function)                                                                                             \
+    {                                                                                                                  \
+#function, offsetof(struct alloc_real, function)                                                               \
+    }
 
 /* free first: what the look-ups of the others release must not be lost. */
 static const struct real_row {
     const char *name;
     size_t offset;
 } real_rows[] = {
-    REAL_ROW(free), REAL_ROW(malloc), REAL_ROW(calloc), REAL_ROW(realloc), REAL_ROW(reallocarray), REAL_ROW(memalign),
-    REAL_ROW(posix_memalign), REAL_ROW(valloc), REAL_ROW(pvalloc), REAL_ROW(malloc_usable_size),
-    REAL_ROW(aligned_alloc), REAL_ROW(mmap), REAL_ROW(munmap), REAL_ROW(mremap), REAL_ROW(shmat), REAL_ROW(shmdt),
-    REAL_ROW(brk), REAL_ROW(sbrk),
+    REAL_ROW(free),
+    REAL_ROW(malloc),
+    REAL_ROW(calloc),
+    REAL_ROW(realloc),
+    REAL_ROW(reallocarray),
+    REAL_ROW(memalign),
+    REAL_ROW(posix_memalign),
+    REAL_ROW(valloc),
+    REAL_ROW(pvalloc),
+    REAL_ROW(malloc_usable_size),
+    REAL_ROW(aligned_alloc),
+    REAL_ROW(mmap),
+    REAL_ROW(munmap),
+    REAL_ROW(mremap),
+    REAL_ROW(shmat),
+    REAL_ROW(shmdt),
+    REAL_ROW(brk),
+    REAL_ROW(sbrk),
 };
 
 #define NAME_ROW(form, name) [form] = #name,

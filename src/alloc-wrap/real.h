@@ -30,10 +30,10 @@ struct alloc_real {
     void *(*mmap)(void *address, size_t len_bytes, int prot, int flags, int fd, off_t offset);
     int (*munmap)(void *address, size_t len_bytes);
     void *(*mremap)(void *old_address, size_t old_bytes, size_t new_bytes, int flags, ...); /* (optional) */
-    void *(*shmat)(int id, const void *address, int flags);                                  /* (optional) */
-    int (*shmdt)(const void *address);                                                       /* (optional) */
-    int (*brk)(void *address);                                                               /* (optional) */
-    void *(*sbrk)(intptr_t increment_bytes);                                                 /* (optional) */
+    void *(*shmat)(int id, const void *address, int flags);                                 /* (optional) */
+    int (*shmdt)(const void *address);                                                      /* (optional) */
+    int (*brk)(void *address);                                                              /* (optional) */
+    void *(*sbrk)(intptr_t increment_bytes);                                                /* (optional) */
     operator_function *operators[OPERATOR_FORMS]; /* NULL: only the caller's module knows it */
     uintptr_t allocator_start, allocator_end;     /* the allocator's own module, when it is not libc; else empty */
 };

@@ -5,11 +5,11 @@
  * Runs inside the program's malloc. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "alloc-wrap/alloc-wrap.h"
@@ -35,7 +35,7 @@ static struct {
     _Atomic uint64_t n_full;
     _Atomic int64_t n_inside; /* entered and not left */
     uint64_t min_bytes;
-    int pid;
+    bool is_child;
     char out[256];
 } sink_state = {.lock = ATOMIC_FLAG_INIT};
 
@@ -108,10 +108,15 @@ static bool remove_block(uintptr_t p)
     return found;
 }
 
-/* The child of a raw clone shares our memory and must not use the table. */
+/* A child of fork keeps the copied table, but records nothing new. */
 static bool sink_ready(void)
 {
-    return (int)syscall(SYS_getpid) == sink_state.pid;
+    return !sink_state.is_child;
+}
+
+static void sink_in_child(void)
+{
+    sink_state.is_child = true;
 }
 
 static void sink_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
@@ -204,9 +209,21 @@ __attribute__((constructor)) static void sink_start(void)
     const char *out = getenv("ALLOC_SINK_OUT");
     if (out)
         (void)snprintf(sink_state.out, sizeof sink_state.out, "%s", out);
-    sink_state.pid = (int)syscall(SYS_getpid);
+    (void)pthread_atfork(NULL, NULL, sink_in_child);
     sink_state.min_bytes = number_of("ALLOC_SINK_MIN", 1024);
     alloc_wrap_connect(&sink, sink_state.min_bytes, number_of("ALLOC_SINK_SAMPLE", 0));
+}
+
+/* For test programs, which find it with dlsym: blocks reported, blocks released, live blocks, inside() entered and not
+ * left. */
+__attribute__((visibility("default"))) void alloc_sink_counts(uint64_t counts[4]);
+
+void alloc_sink_counts(uint64_t counts[4])
+{
+    counts[0] = sink_state.n_alloc[ALLOC_HEAP];
+    counts[1] = sink_state.n_release;
+    counts[2] = sink_state.n_blocks;
+    counts[3] = (uint64_t)sink_state.n_inside;
 }
 
 static const char *short_name(const char *path)

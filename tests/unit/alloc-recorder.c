@@ -17,8 +17,8 @@ static struct {
 static struct recorder_event *add_event(enum recorder_what what)
 {
     static struct recorder_event overflow;
-    struct recorder_event *event = state.recorder.n_events < 256 ? &state.recorder.events[state.recorder.n_events]
-                                                                  : &overflow;
+    struct recorder_event *event =
+        state.recorder.n_events < 256 ? &state.recorder.events[state.recorder.n_events] : &overflow;
     state.recorder.n_events++;
     event->what = what;
     errno = E2BIG;
