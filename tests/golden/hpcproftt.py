@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hpcproftt on the golden files: the dump is the expected one, binary - JSON - binary gives the same bytes, every changed
-value of the JSON arrives in the binary, and bad input is refused with file, offset and reason."""
+"""hpcproftt on the golden files: the dump is the expected one, binary - JSON - binary gives the same bytes, every
+changed value of the JSON arrives in the binary, and bad input is refused with file, offset and reason."""
 import copy
 import filecmp
 import json
@@ -60,7 +60,8 @@ def check_case(case, scratch):
     dump = tool(path)
     title = b"=" * 77 + b"\n" + str(path).encode() + b"\n" + b"=" * 77 + b"\n"
     expect(dump.returncode == 0 and dump.stderr == b"", f"{case.name}: the dump fails: {dump.stderr}")
-    expect(dump.stdout == title + (case / "expected.txt").read_bytes(), f"{case.name}: the dump is not the expected one")
+    expected = title + (case / "expected.txt").read_bytes()
+    expect(dump.stdout == expected, f"{case.name}: the dump is not the expected one")
     as_json = tool("--json", path)
     expect(as_json.returncode == 0, f"{case.name}: --json fails: {as_json.stderr}")
     json.loads(as_json.stdout)
@@ -147,13 +148,16 @@ def check_bad_input(scratch):
     refused("program", b"\x7fELF" + bytes(64), "program", scratch)
     refused("bad.log", b"SUMMARY: samples: none\n", "no number", scratch)
     refused("cut.objects", b'{"format": "locus-objects", "ver', "not valid JSON", scratch)
-    refused("cut.json", b"{", "offset 1 (line 1, column 1): not valid JSON", scratch, "--from-json", "-o", scratch / "x")
-    refused("none.json", b"{}", "format:", scratch, "--from-json", "-o", scratch / "x")
+    back = ("--from-json", "-o", scratch / "x")
+    refused("cut.json", b"{", "offset 1 (line 1, column 1): not valid JSON", scratch, *back)
+    refused("none.json", b"{}", "format:", scratch, *back)
+    full = subprocess.run(f"'{TOOL}' '{GOLDEN}/log/input.log' >/dev/full", shell=True, capture_output=True, check=False)
+    expect(full.returncode == 1 and b"cannot write" in full.stderr, f"a full device is not noticed: {full.stderr}")
     for name, words in (("missing", "cannot open: No such file"), ("", "not a regular file")):
         result = tool(scratch / name)
         expect(result.returncode == 1 and words in result.stderr.decode(), f"'{name}' is not refused: {result.stderr}")
     mixed = tool(scratch / "missing", GOLDEN / "trace-01.00" / "input.hpctrace")
-    expect(mixed.returncode == 1 and b"num-records: 2" in mixed.stdout, "a bad file keeps the good ones from being printed")
+    expect(mixed.returncode == 1 and b"num-records: 2" in mixed.stdout, "a bad file keeps a good one from being printed")
     existing = scratch / "there"
     existing.write_text("mine")
     result = tool("-o", existing, GOLDEN / "log" / "input.log")

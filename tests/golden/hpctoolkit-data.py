@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hpcproftt on files that HPCToolkit itself wrote. They are other projects' and not part of this tree: they are looked for
-in $LOCUS_SHARED_DATA, else in ../shared/data beside the source tree; without them this test is skipped."""
+"""hpcproftt on files that HPCToolkit itself wrote. They are other projects' and not part of this tree: they are looked
+for in $LOCUS_SHARED_DATA, else in ../shared/data beside the source tree; without them this test is skipped."""
 import json
 import os
 import pathlib

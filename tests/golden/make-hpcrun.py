@@ -47,14 +47,14 @@ class Metric:
             bytes([self.shown, self.percent]) + bytes(8)
 
     def binary(self, short):
-        tail = b"" if short else be(self.frequency, 2) + be(self.multiplexed, 2) + real(self.mean) + be(self.n_samples, 8)
+        tail = be(self.frequency, 2) + be(self.multiplexed, 2) + real(self.mean) + be(self.n_samples, 8)
         return string(self.name) + string(self.description) + self.flags() + be(self.period, 8) + \
-            string(self.formula) + string(self.format) + tail
+            string(self.formula) + string(self.format) + (b"" if short else tail)
 
     def text(self, short):
         line = f"  [(nm: {self.name}) (desc: {self.description}) ((ty: 1) (val-ty: 0) (val-fmt: {self.value_format}) " \
-               f"(partner: {self.partner}) (show: {self.shown}) (showPercent: {self.percent})) (period: {self.period}) " \
-               f"(formula: {self.formula}) (format: {self.format})"
+               f"(partner: {self.partner}) (show: {self.shown}) (showPercent: {self.percent})) " \
+               f"(period: {self.period}) (formula: {self.formula}) (format: {self.format})"
         if self.move:
             line += f" (move-to-proc: {self.move})"
         if not short:
@@ -266,7 +266,8 @@ def data_centric_tree(typed=True):
     ident, none = 0x7f112233, (0, 0.0, 0)
     nodes = [Node(12, 0, 0, 0, none), Node(-14, 12, 0, 1, none), Node(28, 12, 1, 0x401230, none),
              Node(30, 28, 1, 0x401250, (0, 12.5, 0), 1), Node(-31, 30, 3, 0x83010, (8192, 0.0, 0), 3),
-             Node(-33, 28, 4, 0x77, (0, 0.1, 0xffffffffffffffff), 1), Node(-36, 28, 5, 0xfffffffffffffffe, (0, -0.0, 1), 1),
+             Node(-33, 28, 4, 0x77, (0, 0.1, 0xffffffffffffffff), 1),
+             Node(-36, 28, 5, 0xfffffffffffffffe, (0, -0.0, 1), 1),
              Node(16, 12, 2, 0x1001, none, 16), Node(18, 16, 2, 0x2001, none), Node(20, 18, 1, 0x401200, none),
              Node(22, 20, 3, 0x83000, (8192, 0.0, 0), 2), Node(24, 22, 2, 0x3001, none, 32),
              Node(-26, 24, 1, 0x401300, (0, 100.5, 0x55aa), 32), Node(34, 16, 2, 0x4001, none),
@@ -303,7 +304,8 @@ def cases():
     yield "profile-04.00", sparse(Epoch(metrics, MODULES, nodes), kinds, ids)
     yield "trace-01.00", trace("01.00", 0, [(1594000000123456, 29, 0), (1594000000124456, 41, 0)])
     yield "trace-01.01", trace("01.01", 0, [(1594000000123456789, 31, 0), ((1 << 64) - 1, 0xffffffff, 0)])
-    yield "trace-01.01-datacentric", trace("01.01", 1, [(1594000000123456789, 31, 4), (1594000000123456799, 33, 0x7fffffff)])
+    records = [(1594000000123456789, 31, 4), (1594000000123456799, 33, 0x7fffffff)]
+    yield "trace-01.01-datacentric", trace("01.01", 1, records)
     yield "trace-01.01-empty", trace("01.01", 2, [])
     yield "metric-db", metric_db([(0.0, 1.5), (1e-300, -2.0), (1 / 3, 123456789012345.0)])
     yield "log", log()
