@@ -157,7 +157,7 @@ def check_bad_input(scratch):
         result = tool(scratch / name)
         expect(result.returncode == 1 and words in result.stderr.decode(), f"'{name}' is not refused: {result.stderr}")
     mixed = tool(scratch / "missing", GOLDEN / "trace-01.00" / "input.hpctrace")
-    expect(mixed.returncode == 1 and b"num-records: 2" in mixed.stdout, "a bad file keeps a good one from being printed")
+    expect(mixed.returncode == 1 and b"num-records: 2" in mixed.stdout, "a bad file keeps a good one from printing")
     existing = scratch / "there"
     existing.write_text("mine")
     result = tool("-o", existing, GOLDEN / "log" / "input.log")
