@@ -7,12 +7,13 @@
 
 #include "base/sigsafe.h"
 
-/* A walk in progress: the old path is frames[0, n_old), the new frames are written behind it at base. */
+/* A walk in progress: the old path is store[old_base .. + n_old), the new frames are store[base .. + n_new). */
 struct walk {
     struct unwind_cursor at;
     struct unwind_path *path;
-    uint32_t base, n_new;
-    uint32_t n_old, old; /* old: index of the first old frame that may still be met */
+    uint32_t base, n_new, n_room;
+    uint32_t old_base, n_old, old; /* old: index of the first old frame that may still be met */
+    uintptr_t old_sp;              /* its stack pointer, the highest address when there is none */
     uint32_t first_plain;
     bool is_met;
     enum unwind_stop stop;
@@ -72,12 +73,10 @@ __attribute__((no_sanitize("address", "undefined"))) static inline uint64_t word
     return *(const unwind_word *)address;
 }
 
-/* Whether the words beyond the return address on which old frame i rests still hold. The caller's registers are in
- * regs[i + 1]. */
-static bool loads_hold(const struct walk *w, uint32_t i)
+/* Whether the words beyond the return address on which an old frame rests still hold. The caller's registers are in
+ * regs[1]. */
+static bool loads_hold(const struct walk *w, const struct unwind_frame *frame, const struct unwind_regs *regs)
 {
-    const struct unwind_frame *frame = &w->path->frames[i];
-    const struct unwind_regs *regs = &w->path->regs[i];
     uint64_t value;
     if (frame->flags & UNWIND_FRAME_LOADS_CFA &&
         (!unwind_read(&w->at, frame->cfa + (uintptr_t)(intptr_t)regs->cfa_slot, &value) ||
@@ -92,29 +91,48 @@ static bool loads_hold(const struct walk *w, uint32_t i)
     return true;
 }
 
+#define LOADS (UNWIND_FRAME_LOADS_RBP | UNWIND_FRAME_LOADS_RBX | UNWIND_FRAME_LOADS_CFA)
+
+/* Whether the outermost old frame is still the end, as far as that is read from the stack. */
+static bool end_holds(const struct walk *w, const struct unwind_frame *last, const struct unwind_regs *regs)
+{
+    uint64_t value;
+    return !(last->flags & UNWIND_FRAME_ENDS_IN_ZERO) ||
+           (unwind_read(&w->at, last->cfa - 8, &value) && value == 0 && loads_hold(w, last, regs));
+}
+
+/* Difference between the return addresses of four frames and the old path; the callers' loads count as one. */
+static inline uint64_t four_differ(const struct unwind_frame *f)
+{
+    uint64_t differ = (word_at(f[0].cfa - 8) ^ f[1].pc) | (word_at(f[1].cfa - 8) ^ f[2].pc) |
+                      (word_at(f[2].cfa - 8) ^ f[3].pc) | (word_at(f[3].cfa - 8) ^ f[4].pc);
+    return differ | ((f[0].flags | f[1].flags | f[2].flags | f[3].flags) & LOADS);
+}
+
 /* Whether the old path holds from frame first outwards. If not, *resume is the first frame that can still be met: the
  * one beyond the word that has changed. */
 static bool old_holds(const struct walk *w, uint32_t first, uint32_t *resume)
 {
-    const uint32_t loads = UNWIND_FRAME_LOADS_RBP | UNWIND_FRAME_LOADS_RBX | UNWIND_FRAME_LOADS_CFA;
-    const struct unwind_frame *frames = w->path->frames;
+    const struct unwind_frame *frames = w->path->store + w->old_base;
+    const struct unwind_regs *regs = w->path->regs + w->old_base;
     uint32_t last = w->n_old - 1;
     *resume = w->n_old;
-    if (frames[last].flags & UNWIND_FRAME_ENDS_IN_ZERO &&
-        (frames[last].cfa - 8 - w->at.floor > w->at.ceiling - w->at.floor || word_at(frames[last].cfa - 8) != 0 ||
-         (frames[last].flags & loads && !loads_hold(w, last))))
+    if (!end_holds(w, &frames[last], &regs[last]) ||
+        (first < last && (frames[first].cfa - 8 < w->at.floor || frames[last - 1].cfa - 8 > w->at.ceiling)))
         return false;
-    if (first < last && (frames[first].cfa - 8 < w->at.floor || frames[last - 1].cfa - 8 > w->at.ceiling))
-        return false;
-    for (uint32_t i = first; i < last; i++)
-        if (word_at(frames[i].cfa - 8) != frames[i + 1].pc || (frames[i].flags & loads && !loads_hold(w, i))) {
+    for (uint32_t i = first; i < last; i++) {
+        while (i + 4 <= last && !four_differ(&frames[i]))
+            i += 4;
+        if (i < last && (word_at(frames[i].cfa - 8) != frames[i + 1].pc ||
+                         (frames[i].flags & LOADS && !loads_hold(w, &frames[i], &regs[i])))) {
             *resume = i + 2;
             return false;
         }
+    }
     return true;
 }
 
-/* Whether the frame at the cursor is old frame i, in the same state as far as its callers rest on it. */
+/* Whether the frame at the cursor is this old frame, in the same state as far as its callers rest on it. */
 static bool is_same_frame(const struct unwind_cursor *c, const struct unwind_frame *frame,
                           const struct unwind_regs *regs)
 {
@@ -124,35 +142,64 @@ static bool is_same_frame(const struct unwind_cursor *c, const struct unwind_fra
            (!(frame->flags & UNWIND_FRAME_NEEDS_RBX) || (c->has_rbx && c->rbx == regs->rbx));
 }
 
-/* Looks for the frame at the cursor in the old path; true when the rest of it can be taken over from w->old. */
-static inline bool meets_old(struct walk *w)
+/* Goes on to old frame i, or to none. */
+static inline void set_old(struct walk *w, uint32_t i)
 {
-    struct unwind_path *path = w->path;
-    while (w->old < w->n_old && (w->old ? path->frames[w->old - 1].cfa : path->start_sp) < w->at.sp)
-        w->old++;
-    if (w->old >= w->n_old || (w->old ? path->frames[w->old - 1].cfa : path->start_sp) != w->at.sp ||
-        w->base + 2 * w->n_new > UNWIND_FRAMES_MAX ||
-        !is_same_frame(&w->at, &path->frames[w->old], &path->regs[w->old]))
-        return false;
+    w->old = i;
+    w->old_sp = i >= w->n_old ? UINTPTR_MAX : i ? w->path->store[w->old_base + i - 1].cfa : w->path->start_sp;
+}
+
+/* Whether the old frames from w->old on can be joined to the new ones: before them, or else behind the new ones. */
+static inline bool can_join(const struct walk *w)
+{
+    return w->old_base + w->old >= w->n_new || w->base + w->n_new + w->n_old - w->old <= UNWIND_FRAMES_MAX;
+}
+
+/* Looks for the frame at the cursor in the old path; true when the rest of it can be taken over from w->old. */
+static bool meets_old(struct walk *w)
+{
+    const struct unwind_path *path = w->path;
     uint32_t resume;
+    while (w->old_sp < w->at.sp)
+        set_old(w, w->old + 1);
+    uint32_t i = w->old_base + w->old;
+    if (w->old_sp != w->at.sp || !can_join(w) || !is_same_frame(&w->at, &path->store[i], &path->regs[i]))
+        return false;
     if (old_holds(w, w->old, &resume))
         return true;
-    w->old = resume;
+    set_old(w, resume);
     return false;
 }
 
-/* Makes room for one more new frame; false when the path is too deep. Gives up the old path when it stands in the
- * way. */
+static void move(struct unwind_path *path, uint32_t to, uint32_t from, uint32_t n)
+{
+    if (to == from || n == 0)
+        return;
+    memmove(path->store + to, path->store + from, n * sizeof *path->store);
+    memmove(path->regs + to, path->regs + from, n * sizeof *path->regs);
+}
+
+/* The larger part of the store beside the old path is for the new one. */
+static void find_room(struct walk *w)
+{
+    uint32_t behind = UNWIND_FRAMES_MAX - w->old_base - w->n_old;
+    w->base = behind >= w->old_base ? w->old_base + w->n_old : 0;
+    w->n_room = behind >= w->old_base ? behind : w->old_base;
+    set_old(w, w->path->first_plain);
+}
+
+/* Makes room for one more new frame, giving up the old path when it stands in the way; false when the path is too
+ * deep. */
 static bool make_room(struct walk *w)
 {
-    struct unwind_path *path = w->path;
-    if (w->base + w->n_new < UNWIND_FRAMES_MAX)
+    if (w->n_new < w->n_room)
         return true;
-    if (w->base == 0)
+    if (w->n_new == UNWIND_FRAMES_MAX)
         return false;
-    memmove(path->frames, path->frames + w->base, w->n_new * sizeof *path->frames);
-    memmove(path->regs, path->regs + w->base, w->n_new * sizeof *path->regs);
-    w->base = w->n_old = w->old = 0;
+    move(w->path, 0, w->base, w->n_new);
+    w->base = w->n_old = 0;
+    w->n_room = UNWIND_FRAMES_MAX;
+    set_old(w, 0);
     return true;
 }
 
@@ -169,45 +216,47 @@ static inline bool is_caller(struct walk *w, const struct unwind_rule *rule)
     return false;
 }
 
+/* Adds the frame at the cursor and goes on to its caller; false at the end. */
+static inline bool add_frame(struct walk *w)
+{
+    struct unwind_rule rule;
+    unwind_rule_of(&w->at, w->at.is_interrupted ? w->at.pc : w->at.pc - 1, &rule);
+    if (!is_caller(w, &rule))
+        return false;
+    struct unwind_frame *frame = &w->path->store[w->base + w->n_new];
+    struct unwind_regs *regs = &w->path->regs[w->base + w->n_new++];
+    *frame = (struct unwind_frame){
+        .pc = w->at.pc, .module = rule.module, .flags = w->at.is_interrupted ? UNWIND_FRAME_INTERRUPTED : 0};
+    if (!step(w, &rule, frame, regs))
+        return false;
+    if (frame->flags & UNWIND_FRAME_SIGNAL) {
+        w->first_plain = w->n_new;
+        set_old(w, w->path->first_plain);
+    }
+    if (w->at.pc != 0)
+        return true;
+    frame->flags |= UNWIND_FRAME_ENDS_IN_ZERO;
+    w->stop = UNWIND_COMPLETE;
+    return false;
+}
+
 /* Walks until the end or until the old path is met. */
 static void walk_new(struct walk *w)
 {
-    struct unwind_rule rule;
-    struct unwind_path *path = w->path;
-    for (;;) {
-        if (meets_old(w)) {
+    do {
+        if (w->old_sp <= w->at.sp && meets_old(w)) {
             w->is_met = true;
             return;
         }
         w->stop = UNWIND_TOO_DEEP;
-        if (!make_room(w))
-            return;
-        unwind_rule_of(&w->at, w->at.is_interrupted ? w->at.pc : w->at.pc - 1, &rule);
-        if (!is_caller(w, &rule))
-            return;
-        struct unwind_frame *frame = &path->frames[w->base + w->n_new];
-        *frame = (struct unwind_frame){
-            .pc = w->at.pc, .module = rule.module, .flags = w->at.is_interrupted ? UNWIND_FRAME_INTERRUPTED : 0};
-        struct unwind_regs *regs = &path->regs[w->base + w->n_new++];
-        if (!step(w, &rule, frame, regs))
-            return;
-        if (frame->flags & UNWIND_FRAME_SIGNAL) {
-            w->first_plain = w->n_new;
-            w->old = path->first_plain;
-        }
-        if (w->at.pc == 0) {
-            frame->flags |= UNWIND_FRAME_ENDS_IN_ZERO;
-            w->stop = UNWIND_COMPLETE;
-            return;
-        }
-    }
+    } while (make_room(w) && add_frame(w));
 }
 
 /* Says of each new frame what its callers rest on, from the outermost inwards. */
 static void settle_needs(struct walk *w)
 {
-    struct unwind_frame *frames = w->path->frames + w->base;
-    uint32_t outer = w->is_met ? w->path->frames[w->old].flags : 0;
+    struct unwind_frame *frames = w->path->store + w->base;
+    uint32_t outer = w->is_met ? w->path->store[w->old_base + w->old].flags : 0;
     for (uint32_t i = w->n_new; i-- > 0;) {
         uint32_t flags = frames[i].flags;
         if (!(flags & UNWIND_FRAME_LOADS_RBP))
@@ -222,29 +271,21 @@ static void settle_needs(struct walk *w)
     }
 }
 
-static void move(struct unwind_path *path, uint32_t to, uint32_t from, uint32_t n)
-{
-    if (to == from || n == 0)
-        return;
-    memmove(path->frames + to, path->frames + from, n * sizeof *path->frames);
-    memmove(path->regs + to, path->regs + from, n * sizeof *path->regs);
-}
-
-/* Puts the new frames before what is taken over of the old path. Where they are more than those that they replace, they
- * step aside first; meets_old has seen to it that there is room. */
+/* Brings the new frames and what is taken over of the old path together; what is taken over mostly stays in place. */
 static void join(struct walk *w)
 {
-    uint32_t n_reused = w->is_met ? w->n_old - w->old : 0;
-    if (n_reused && w->n_new > w->old) {
-        move(w->path, w->base + w->n_new - w->old, w->base, w->n_new);
-        w->base += w->n_new - w->old;
+    uint32_t n_reused = w->is_met ? w->n_old - w->old : 0, first = w->base;
+    if (w->is_met) {
+        uint32_t rest = w->old_base + w->old;
+        if (rest >= w->n_new)
+            move(w->path, first = rest - w->n_new, w->base, w->n_new);
+        else
+            move(w->path, w->base + w->n_new, rest, n_reused);
+        w->stop = UNWIND_COMPLETE;
     }
-    move(w->path, w->n_new, w->old, n_reused);
-    move(w->path, 0, w->base, w->n_new);
+    w->path->frames = w->path->store + first;
     w->path->n_frames = w->n_new + n_reused;
     w->path->n_reused = n_reused;
-    if (w->is_met)
-        w->stop = UNWIND_COMPLETE;
 }
 
 /* The path of a thread whose stack is not known: one frame. */
@@ -254,30 +295,43 @@ static void walk_start_only(struct walk *w)
     unwind_rule_of(&w->at, w->at.is_interrupted ? w->at.pc : w->at.pc - 1, &rule);
     w->base = 0;
     w->n_new = 1;
-    w->path->frames[0] = (struct unwind_frame){
+    w->path->store[0] = (struct unwind_frame){
         .pc = w->at.pc, .module = rule.module, .flags = w->at.is_interrupted ? UNWIND_FRAME_INTERRUPTED : 0};
+}
+
+/* Each member by itself: clearing the whole first would cost as much as twenty frames of an unchanged path. */
+static inline void begin(struct walk *w, const struct unwind_start *start, uint32_t generation)
+{
+    struct unwind_path *path = w->path;
+    bool has_memory = path->n_frames && path->stop == UNWIND_COMPLETE && path->generation == generation;
+    w->at.pc = start->pc;
+    w->at.sp = start->gpr[UNWIND_RSP];
+    w->at.rbp = start->gpr[UNWIND_RBP];
+    w->at.rbx = start->gpr[UNWIND_RBX];
+    w->at.has_rbp = start->known >> UNWIND_RBP & 1;
+    w->at.has_rbx = start->known >> UNWIND_RBX & 1;
+    w->at.is_interrupted = start->is_interrupted;
+    w->at.live = UNWIND_LIVE_START;
+    w->at.start = start;
+    w->at.context = w->at.fp_valid = 0;
+    w->at.slots = unwind_slots_sig();
+    w->at.generation = generation;
+    w->n_new = w->first_plain = 0;
+    w->old_base = has_memory ? (uint32_t)(path->frames - path->store) : 0;
+    w->n_old = has_memory ? path->n_frames : 0;
+    w->is_met = false;
+    w->stop = UNWIND_BAD_STACK;
+    find_room(w);
 }
 
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path)
 {
-    struct walk w = {.path = path, .stop = UNWIND_BAD_STACK};
-    w.at = (struct unwind_cursor){.pc = start->pc,
-                                  .sp = start->gpr[UNWIND_RSP],
-                                  .rbp = start->gpr[UNWIND_RBP],
-                                  .rbx = start->gpr[UNWIND_RBX],
-                                  .has_rbp = start->known >> UNWIND_RBP & 1,
-                                  .has_rbx = start->known >> UNWIND_RBX & 1,
-                                  .is_interrupted = start->is_interrupted,
-                                  .live = UNWIND_LIVE_START,
-                                  .start = start,
-                                  .bounds = bounds,
-                                  .slots = unwind_slots_sig(),
-                                  .find = find,
-                                  .generation = generation};
-    bool has_memory = path->stop == UNWIND_COMPLETE && path->generation == generation;
-    w.n_old = w.base = has_memory ? path->n_frames : 0;
-    w.old = path->first_plain;
+    struct walk w;
+    w.path = path;
+    w.at.bounds = bounds;
+    w.at.find = find;
+    begin(&w, start, generation);
     if (unwind_enter_stack_sig(&w.at))
         walk_new(&w);
     else

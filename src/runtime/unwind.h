@@ -89,8 +89,9 @@ struct unwind_path {
     uint32_t generation;   /* load-map generation of the frames; changed: nothing is reused */
     uint32_t first_plain;  /* frames inside of this one came before a signal frame: walked anew each time */
     uintptr_t start_sp;    /* stack pointer of frames[0] */
-    struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* innermost first; beyond n_frames: space for the next walk */
-    struct unwind_regs regs[UNWIND_FRAMES_MAX];    /* the unwinder's, parallel to frames */
+    struct unwind_frame *frames; /* [n_frames] innermost first; points into store, every walk sets it */
+    struct unwind_frame store[UNWIND_FRAMES_MAX]; /* the path and, beside it, room for the next one */
+    struct unwind_regs regs[UNWIND_FRAMES_MAX];   /* the unwinder's, parallel to store */
 };
 
 /* Per-process cache pc -> row, direct-mapped; static storage inside unwind-cache-sig.c; invalidated by generation:
