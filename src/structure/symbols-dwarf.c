@@ -234,3 +234,16 @@ size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symb
     set_position(symbols, &unit->die, address, &frames[n - 1]);
     return range || frames[0].file ? n : 0;
 }
+
+int symbols_returns_pointer(struct symbols *symbols, uint64_t offset)
+{
+    Dwarf_Die die, type;
+    Dwarf_Attribute attribute;
+    if (!symbols->dwarf || offset == 0 || !dwarf_offdie(symbols->dwarf, offset, &die))
+        return -1;
+    if (!dwarf_attr_integrate(&die, DW_AT_type, &attribute))
+        return 0;
+    if (!dwarf_formref_die(&attribute, &type) || dwarf_peel_type(&type, &type) != 0)
+        return -1;
+    return dwarf_tag(&type) == DW_TAG_pointer_type;
+}

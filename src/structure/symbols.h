@@ -46,6 +46,9 @@ bool symbols_has_debug(const struct symbols *symbols);
  * there. Returns their number, 0 when the module has no code at vaddr. */
 size_t symbols_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
 
+/* Whether the function at this DIE offset (struct symbols_frame) returns a pointer: 1 yes, 0 no, -1 not known. */
+int symbols_returns_pointer(struct symbols *symbols, uint64_t die);
+
 /* The variable that contains vaddr or, _tls, the offset in the module's TLS segment. Among aliases: global, then the
  * longest, then the first by name. Returns false when there is none. */
 bool symbols_data_at(struct symbols *symbols, uint64_t vaddr, struct symbols_data *data);

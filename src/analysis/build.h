@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the merged tree of addresses to the source-level tree and its variables. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_BUILD_H
+#define LOCUS_ANALYSIS_BUILD_H
+
+#include "analysis/rawtree.h"
+#include "analysis/scopes.h"
+#include "structure/source-text.h"
+
+/* What side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
+struct side_row {
+    uint32_t node; /* merged tree */
+    uint32_t kind; /* enum var_kind of fmt/arena.h */
+    uint32_t name; /* string id, 0 = none */
+    uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
+    struct side_place {
+        uint32_t metric, numa_node;
+        uint64_t count;
+    } *places; /* [n_places] owned */
+    size_t n_places, cap_places;
+};
+
+struct side_rows {
+    struct side_row *rows; /* [n] */
+    size_t n, capacity;
+};
+
+struct build {
+    struct model *model;
+    struct raw_tree *tree;
+    struct symbolizer *symbolizer;
+    struct source_text *source;
+    struct side_rows *sides;
+    struct scope_builder builder;
+    struct strtab keys; /* of variables; index = variable */
+    uint8_t *elided;    /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
+};
+
+/* Makes scopes and variables, moves the threads' cells from raw nodes to scopes, and sums up. sides are sorted here.
+ * err: ERR_MEMORY */
+int build_model(struct build *build, struct error *err);
+
+/* variables.c: the row of a variable node (role ROLE_VARIABLE or ROLE_REASON) and its scope below parent. Sets
+ * node->variable. Returns the scope. */
+uint32_t variables_add(struct build *build, uint32_t node, uint32_t parent);
+
+/* variables.c: row for what has no variable of its own below <unknown attribute>. */
+uint32_t variables_add_unknown(struct build *build, uint32_t parent);
+
+/* variables.c: adds the side rows to the variables. */
+void variables_apply_sides(struct build *build);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Wrappers by rule: code of the language's runtime libraries and of namespace std; functions that return a pointer and
+ * are called like an allocator; functions whose source hands the new block to their caller (return, or an
+ * out-parameter). */
+#include "analysis/heap-name.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "structure/alloc-name.h"
+#include "structure/assign-name.h"
+
+#define FUNCTION_LINES_MAX 400
+
+/* What a path walk carries along. */
+struct search {
+    struct symbolizer *symbolizer;
+    struct source_text *source;
+    const struct path_frame *path;
+    size_t n;
+};
+
+static const char *text_of(const struct search *search, uint32_t id)
+{
+    return symbolizer_text(search->symbolizer, id);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool in_runtime_library(const struct search *search, const struct path_frame *frame)
+{
+    static const char *const prefixes[] = {"libstdc++.", "libc++.",     "libc++abi.", "libgfortran.",
+                                           "libhpcrun",  "libc.so",     "libc-2.",    "ld-linux",
+                                           "libquadmath.", "libgcc_s.", "libpthread"};
+    const char *base = base_name(symbolizer_path(search->symbolizer, frame->module));
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(base, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool in_standard_namespace(const char *qualified)
+{
+    static const char *const prefixes[] = {"std::", "__gnu_cxx::", "operator new", "void*operator new"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(qualified, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+/* "new" as a word of its own: new_array, array_new, NewArray, but not renew or newton. */
+static bool has_word_new(const char *name)
+{
+    for (const char *p = name; (p = strcasestr(p, "new")); p += 3) {
+        bool starts = p == name || p[-1] == '_' || (isupper((unsigned char)p[0]) && islower((unsigned char)p[-1]));
+        bool ends = p[3] == 0 || p[3] == '_' || isupper((unsigned char)p[3]) || isdigit((unsigned char)p[3]);
+        if (starts && ends)
+            return true;
+    }
+    return false;
+}
+
+static bool named_like_allocator(const char *name)
+{
+    return strcasestr(name, "alloc") || strcasestr(name, "memalign") || strcasestr(name, "strdup") ||
+           strcasestr(name, "strndup") || strcasestr(name, "mmap") || has_word_new(name);
+}
+
+/* The unqualified name of the function that frame i calls on this path; NULL for the innermost. */
+static const char *callee_of(const struct search *search, size_t i, char *buffer, size_t size)
+{
+    return i == 0 ? NULL : assign_name_function(text_of(search, search->path[i - 1].code.function), buffer, size);
+}
+
+static enum assign_kind read_statement(const struct search *search, size_t i, struct buf *statement, char *name,
+                                       size_t size)
+{
+    const struct code_frame *code = &search->path[i].code;
+    char buffer[256];
+    size_t offset = 0;
+    *name = 0;
+    if (!source_text_statement(search->source, text_of(search, code->file), code->line, code->column, statement,
+                               &offset))
+        return ASSIGN_NONE;
+    return assign_name_find(statement->data, callee_of(search, i, buffer, sizeof buffer), offset, name, size);
+}
+
+/* True when the function goes on to return the variable it assigned at line. */
+static bool returned_later(const struct search *search, const struct code_frame *code, const char *variable)
+{
+    const char *file = text_of(search, code->file);
+    for (uint32_t line = code->line; line < code->line + FUNCTION_LINES_MAX; line++) {
+        const char *text = source_text_line(search->source, file, line);
+        if (!text || text[0] == '}')
+            return false;
+        const char *at = strstr(text, "return");
+        if (at && assign_name_returns(at, variable))
+            return true;
+    }
+    return false;
+}
+
+static bool is_plain_name(const char *name)
+{
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_')
+            return false;
+    return true;
+}
+
+/* True when the source shows that frame i hands the block to its caller. */
+static bool hands_over(const struct search *search, size_t i)
+{
+    char name[160];
+    struct buf statement = {0};
+    enum assign_kind kind = read_statement(search, i, &statement, name, sizeof name);
+    buf_fini(&statement);
+    if (kind == ASSIGN_RETURN)
+        return true;
+    return kind == ASSIGN_NAME && is_plain_name(name) && returned_later(search, &search->path[i].code, name);
+}
+
+static bool is_wrapper(const struct search *search, size_t i)
+{
+    const struct path_frame *frame = &search->path[i];
+    char qualified[256];
+    if (in_runtime_library(search, frame))
+        return true;
+    if (!frame->code.named)
+        return false;
+    const char *name = assign_name_function(text_of(search, frame->code.function), qualified, sizeof qualified);
+    if (in_standard_namespace(qualified))
+        return true;
+    if (strcmp(name, "main") == 0 || strcmp(name, "MAIN__") == 0)
+        return false;
+    struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
+    int pointer = symbols ? symbols_returns_pointer(symbols, frame->code.die) : -1;
+    if (pointer != 0 && named_like_allocator(name))
+        return true;
+    return pointer == 1 && hands_over(search, i);
+}
+
+/* Index of the innermost frame from first on that is outside wrappers; first itself when all are wrappers. */
+static size_t find_site(const struct search *search, size_t first)
+{
+    for (size_t i = first; i < search->n; i++)
+        if (!is_wrapper(search, i))
+            return i;
+    return first;
+}
+
+/* For "*out = malloc(n)": the caller passed "&x", so its name is x. Returns the frame that knows, or site. */
+static size_t follow_out_parameter(const struct search *search, size_t site, char *name, size_t size)
+{
+    if (name[0] != '*' || !is_plain_name(name + 1) || site + 1 >= search->n)
+        return site;
+    const struct code_frame *code = &search->path[site + 1].code;
+    struct buf statement = {0};
+    size_t offset = 0;
+    size_t found = site;
+    if (source_text_statement(search->source, text_of(search, code->file), code->line, code->column, &statement,
+                              &offset)) {
+        const char *ampersand = strpbrk(statement.data, "&");
+        size_t len = ampersand ? strcspn(ampersand + 1, ",); ") : 0;
+        if (len > 0 && len < size) {
+            memcpy(name, ampersand + 1, len);
+            name[len] = 0;
+            found = site + 1;
+        }
+    }
+    buf_fini(&statement);
+    return found;
+}
+
+/* First frame of the next outer function that was really called, or n: inlined frames share one call. */
+static size_t next_call(const struct search *search, size_t i)
+{
+    while (i < search->n && search->path[i].inlined)
+        i++;
+    return i + 1;
+}
+
+/* What the call in the site's machine code yields: a container or posix_memalign fill an object given by address. */
+static enum alloc_name_value call_value(const struct search *search, size_t site)
+{
+    size_t first = site;
+    char qualified[256];
+    while (first > 0 && search->path[first - 1].inlined)
+        first--;
+    if (first == 0) {
+        const struct code_frame *code = &search->path[site].code;
+        const char *text = source_text_line(search->source, text_of(search, code->file), code->line);
+        return text && strstr(text, "posix_memalign") ? ALLOC_NAME_FIRST_ARGUMENT : ALLOC_NAME_RETURN_VALUE;
+    }
+    (void)assign_name_function(text_of(search, search->path[first - 1].code.function), qualified, sizeof qualified);
+    bool method = strncmp(qualified, "std::", 5) == 0 && strncmp(qualified, "std::allocat", 12) != 0;
+    return method ? ALLOC_NAME_FIRST_ARGUMENT : ALLOC_NAME_RETURN_VALUE;
+}
+
+/* The site's variable by machine code and debug information; RETURNED also when only a caller can know. */
+static enum alloc_name_result name_by_code(const struct search *search, size_t site, struct heap_name *out)
+{
+    const struct path_frame *frame = &search->path[site];
+    struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
+    if (!symbols)
+        return ALLOC_NAME_UNKNOWN;
+    return alloc_name_find(symbols, symbolizer_path(search->symbolizer, frame->module), frame->vaddr + 1,
+                           call_value(search, site), out->name, sizeof out->name);
+}
+
+/* The site's variable by its source text. */
+static bool name_by_text(const struct search *search, struct heap_name *out)
+{
+    struct buf statement = {0};
+    enum assign_kind kind = read_statement(search, out->site, &statement, out->name, sizeof out->name);
+    buf_fini(&statement);
+    if (kind == ASSIGN_NAME)
+        out->site = follow_out_parameter(search, out->site, out->name, sizeof out->name);
+    return kind == ASSIGN_NAME;
+}
+
+static void name_by_place(const struct search *search, struct heap_name *out)
+{
+    const struct code_frame *code = &search->path[out->site].code;
+    char qualified[256];
+    (void)assign_name_function(text_of(search, code->function), qualified, sizeof qualified);
+    const char *function = code->named ? qualified : text_of(search, code->function);
+    if (code->line)
+        (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", function,
+                       base_name(text_of(search, code->file)), code->line);
+    else
+        (void)snprintf(out->name, sizeof out->name, "%.150s", function);
+}
+
+void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
+                    struct heap_name *out)
+{
+    const struct search search = {symbolizer, source, path, n};
+    enum alloc_name_result result = ALLOC_NAME_RETURNED;
+    out->site = find_site(&search, 0);
+    while (result == ALLOC_NAME_RETURNED) {
+        result = name_by_code(&search, out->site, out);
+        size_t outer = next_call(&search, out->site);
+        if (result != ALLOC_NAME_RETURNED || outer >= n)
+            break;
+        out->site = find_site(&search, outer);
+    }
+    out->is_variable = result == ALLOC_NAME_FOUND || name_by_text(&search, out);
+    if (!out->is_variable)
+        name_by_place(&search, out);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life and sums of the model. */
+#include "analysis/model.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int model_init(struct model *model, struct error *err)
+{
+    memset(model, 0, sizeof *model);
+    if (strtab_intern(&model->strings, "") != 0 ||
+        !vec_reserve(&model->scopes, &model->cap_scopes, 1, sizeof *model->scopes)) {
+        model_fini(model);
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    model->n_scopes = 1;
+    return 0;
+}
+
+static void free_rows(struct model *model)
+{
+    for (size_t i = 0; i < model->n_metrics; i++) {
+        free(model->metrics[i].name);
+        free(model->metrics[i].description);
+    }
+    for (size_t i = 0; i < model->n_processes; i++) {
+        free(model->processes[i].exe);
+        free(model->processes[i].host_id);
+    }
+    for (size_t i = 0; i < model->n_threads; i++)
+        free(model->threads[i].cells);
+    for (size_t i = 0; i < model->n_variables; i++) {
+        free(model->variables[i].scopes);
+        free(model->variables[i].places);
+    }
+    for (size_t i = 0; i < model->n_events; i++) {
+        free(model->events[i].metric);
+        free(model->events[i].name);
+    }
+    for (size_t i = 0; i < model->n_notes; i++)
+        free(model->notes[i]);
+}
+
+void model_fini(struct model *model)
+{
+    free_rows(model);
+    void *owned[] = {model->scopes,    model->metrics, model->own,   model->inclusive, model->processes,
+                     model->threads,   model->variables, model->events, model->topology, model->program,
+                     model->command,   model->plan,    model->skid,  model->notes};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    strtab_fini(&model->strings);
+    memset(model, 0, sizeof *model);
+}
+
+uint32_t model_string(struct model *model, const char *text)
+{
+    int64_t id = text && *text ? strtab_intern(&model->strings, text) : 0;
+    return id < 0 ? 0 : (uint32_t)id;
+}
+
+const char *model_text(const struct model *model, uint32_t id)
+{
+    return id < model->strings.n_strings ? model->strings.strings[id] : "";
+}
+
+void model_note(struct model *model, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    if (vec_reserve(&model->notes, &model->cap_notes, model->n_notes + 1, sizeof *model->notes))
+        model->notes[model->n_notes++] = text;
+    else
+        free(text);
+}
+
+int64_t model_metric(const struct model *model, const char *name)
+{
+    for (size_t i = 0; i < model->n_metrics; i++)
+        if (strcmp(model->metrics[i].name, name) == 0)
+            return (int64_t)i;
+    return -1;
+}
+
+int64_t model_choose_metric(const struct model *model, const char *name)
+{
+    if (name)
+        return model_metric(model, name);
+    for (size_t i = 0; i < model->n_metrics; i++)
+        if (model->metrics[i].used_by_data && !model->metrics[i].hidden)
+            return (int64_t)i;
+    for (size_t i = 0; i < model->n_metrics; i++)
+        if (!model->metrics[i].hidden)
+            return (int64_t)i;
+    return model->n_metrics ? 0 : -1;
+}
+
+void model_sum_inclusive(const struct model *model, const double *own, double *inclusive)
+{
+    size_t n = model->n_metrics;
+    memcpy(inclusive, own, model->n_scopes * n * sizeof *own);
+    for (size_t i = model->n_scopes; i-- > 1;) {
+        const struct scope *scope = &model->scopes[i];
+        if (scope->role == ROLE_DATACENTRIC)
+            continue;
+        for (size_t m = 0; m < n; m++)
+            inclusive[scope->parent * n + m] += inclusive[i * n + m];
+    }
+}
+
+static void add_cells(struct model *model, const struct thread *thread)
+{
+    for (size_t i = 0; i < thread->n_cells; i++) {
+        const struct cell *cell = &thread->cells[i];
+        model->own[cell->scope * model->n_metrics + cell->metric] += cell->value;
+    }
+}
+
+static void mark_data_metrics(struct model *model)
+{
+    uint32_t root = model_data_root(model);
+    for (size_t m = 0; m < model->n_metrics; m++)
+        model->metrics[m].used_by_data = root && model_value(model, root, m) != 0.0;
+}
+
+int model_sum(struct model *model, struct error *err)
+{
+    size_t n = model->n_scopes * model->n_metrics;
+    if (!model->own) {
+        model->own = calloc(n + 1, sizeof *model->own);
+        for (size_t i = 0; model->own && i < model->n_threads; i++)
+            add_cells(model, &model->threads[i]);
+    }
+    model->inclusive = calloc(n + 1, sizeof *model->inclusive);
+    if (!model->own || !model->inclusive)
+        return error_set(err, ERR_MEMORY, "out of memory for %zu values", n);
+    model_sum_inclusive(model, model->own, model->inclusive);
+    mark_data_metrics(model);
+    return 0;
+}
+
+double model_value(const struct model *model, uint32_t scope, size_t metric)
+{
+    return model->inclusive[scope * model->n_metrics + metric];
+}
+
+double model_samples(const struct model *model, size_t metric, double value)
+{
+    double per_sample = model->metrics[metric].per_sample;
+    return per_sample > 0 ? value / per_sample : value;
+}
+
+uint32_t model_data_root(const struct model *model)
+{
+    for (uint32_t i = model->scopes[0].first_child; i; i = model->scopes[i].next_sibling)
+        if (model->scopes[i].role == ROLE_DATACENTRIC)
+            return i;
+    return 0;
+}
+
+const char *model_class_name(enum variable_class class)
+{
+    static const char *const names[CLASS_COUNT] = {"heap",  "mmap", "static",  "thread-local",
+                                                   "stack", "file", "unknown", "unattributed"};
+    return class < CLASS_COUNT ? names[class] : "unknown";
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an analysis knows, in one structure that loaders fill and exporters read: the source-level tree with its values,
+ * threads and processes, metrics, variables, and the fate of the samples. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_MODEL_H
+#define LOCUS_ANALYSIS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "fmt/fate.h"
+
+enum scope_kind {
+    SCOPE_TOP = 0, /* scope 0, above all roots */
+    SCOPE_PROC,    /* a function that was called; also variables and placeholders */
+    SCOPE_INLINED, /* a function inlined into its parent */
+    SCOPE_PLACE,   /* position in the parent where something was inlined, or that lies in another file */
+    SCOPE_CALL,    /* call site */
+    SCOPE_LINE     /* statement: the only kind with values of its own */
+};
+
+/* What a scope stands for, when it is not simply code. */
+enum scope_role {
+    ROLE_NONE = 0,
+    ROLE_PROGRAM, /* <program root> */
+    ROLE_THREAD,  /* <thread root> */
+    ROLE_PARTIAL, /* <partial call paths> */
+    ROLE_IDLE,
+    ROLE_DATACENTRIC, /* root of the data-centric tree: repeats the costs of the other roots */
+    ROLE_HEAP,
+    ROLE_STATIC,
+    ROLE_TLS,
+    ROLE_STACK,
+    ROLE_FILE,
+    ROLE_UNKNOWN,
+    ROLE_REASON,   /* below ROLE_UNKNOWN: why */
+    ROLE_VARIABLE, /* a variable: its parent says of which class */
+    ROLE_ACCESS,   /* between a heap variable and the paths that access it */
+    ROLE_COUNT
+};
+
+/* Node of the source-level tree. Scopes are in canonical pre-order: a parent precedes its children, statements precede
+ * other children. Indices; 0 = none, since scope 0 is nobody's child. */
+struct scope {
+    uint32_t parent, first_child, next_sibling;
+    uint32_t name, file, module; /* ids in model.strings, 0 = "" */
+    uint32_t line;               /* 0 = not known */
+    uint16_t node_type;          /* enum hpcrun_node_type bits, for PROC */
+    uint8_t kind, role;
+    uint64_t vaddr; /* CALL: return address - 1, PROC: entry; of the first one merged */
+};
+
+struct metric {
+    char *name, *description;
+    double per_sample; /* value of one sample; 0 when samples have different weights */
+    uint64_t n_samples; /* as the profiles say; 0 = they do not */
+    bool is_integer;   /* counts of fixed worth */
+    bool hidden;       /* not shown by default: sizes */
+    bool used_by_data; /* has values below ROLE_DATACENTRIC */
+};
+
+/* Value of one statement in one thread, already multiplied by the metric's period. */
+struct cell {
+    uint32_t scope, metric;
+    double value;
+};
+
+struct process {
+    char *exe, *host_id;
+    uint32_t rank, pid, generation;
+    uint32_t n_threads;
+};
+
+struct thread {
+    uint32_t process;
+    uint32_t id;         /* dense within the process, from 0 */
+    uint32_t thread_id;  /* as in the profile */
+    struct cell *cells; /* [n_cells] */
+    size_t n_cells, cap_cells;
+};
+
+enum variable_class {
+    CLASS_HEAP = 0,
+    CLASS_MMAP,
+    CLASS_STATIC,
+    CLASS_TLS,
+    CLASS_STACK,
+    CLASS_FILE,
+    CLASS_UNKNOWN,
+    CLASS_UNATTRIBUTED,
+    CLASS_COUNT
+};
+
+struct variable {
+    uint32_t name;                /* string id */
+    uint32_t function, file, line; /* allocation site or declaration; string ids, 0 = not known */
+    uint32_t module;              /* string id */
+    uint8_t class;                /* enum variable_class */
+    uint64_t size_bytes, n_blocks, size_freed_bytes, n_blocks_freed, max_block_bytes;
+    uint64_t n_inexact;           /* samples located by a proxy address */
+    uint32_t *scopes;             /* [n_scopes] its subtrees: one per allocation path */
+    size_t n_scopes, cap_scopes;
+    uint64_t *places;             /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
+};
+
+/* Sums over all threads for one event. */
+struct event_sum {
+    char *metric, *name;
+    double scale;
+    uint64_t taken, overflows;
+    uint64_t fates[FATE_MAX];
+};
+
+struct model {
+    struct strtab strings; /* id 0 is "" */
+    struct scope *scopes;  /* [n_scopes], scope 0 is SCOPE_TOP */
+    size_t n_scopes, cap_scopes;
+    struct metric *metrics; /* [n_metrics] */
+    size_t n_metrics, cap_metrics;
+    double *own;       /* [n_scopes][n_metrics] sums over threads; only statements have any */
+    double *inclusive; /* [n_scopes][n_metrics]; scope 0 leaves out the data-centric root */
+    struct process *processes; /* [n_processes] sorted by rank, host, pid, generation */
+    size_t n_processes, cap_processes;
+    struct thread *threads; /* [n_threads] sorted by process, id; without cells when read from a database */
+    size_t n_threads, cap_threads;
+    struct variable *variables; /* [n_variables] */
+    size_t n_variables, cap_variables;
+    struct event_sum *events; /* [n_events] */
+    size_t n_events, cap_events;
+    uint32_t n_numa_nodes; /* of the host's topology; 0 = not known */
+    char *topology;        /* one line, NULL = not known */
+    char *program, *command, *plan, *skid; /* NULL = not known */
+    uint64_t cpu_time_ns, start_ns, end_ns;
+    uint32_t n_killed; /* threads whose process did not end by itself */
+    uint64_t n_frames, unwind_stops[16];
+    char **notes; /* [n_notes] sentences for the reader of a report */
+    size_t n_notes, cap_notes;
+};
+
+/* Makes *model empty and valid.  err: ERR_MEMORY */
+int model_init(struct model *model, struct error *err);
+void model_fini(struct model *model);
+
+/* Id of text in model->strings; 0 for NULL, "" or out of memory. */
+uint32_t model_string(struct model *model, const char *text);
+const char *model_text(const struct model *model, uint32_t id);
+
+/* Appends a sentence to the notes. */
+void model_note(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Index of the metric called name, -1 when there is none. */
+int64_t model_metric(const struct model *model, const char *name);
+
+/* Metric that a report is about: the one called name, or, for NULL, the first that has data-centric values (sizes
+ * aside), else the first. -1 when there is none. */
+int64_t model_choose_metric(const struct model *model, const char *name);
+
+/* Adds the threads' cells into own (which is made when missing) and computes inclusive.  err: ERR_MEMORY */
+int model_sum(struct model *model, struct error *err);
+/* Computes inclusive [n_scopes][n_metrics] from own alone. */
+void model_sum_inclusive(const struct model *model, const double *own, double *inclusive);
+
+/* Value of a metric below scope, summed over threads, and as a number of samples (the value itself where samples have
+ * weights). */
+double model_value(const struct model *model, uint32_t scope, size_t metric);
+double model_samples(const struct model *model, size_t metric, double value);
+
+/* The data-centric root, 0 when there is none. */
+uint32_t model_data_root(const struct model *model);
+
+/* "heap", "mmap", "static", "thread-local", "stack", "file", "unknown", "unattributed". */
+const char *model_class_name(enum variable_class class);
+
+#endif

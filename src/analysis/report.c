@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making the table of variables. */
+#include "analysis/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Name of a function without parameters where they are long, for the site column. */
+static char *make_site(const struct model *model, const struct variable *variable)
+{
+    char *site = NULL;
+    const char *function = model_text(model, variable->function), *file = model_text(model, variable->file);
+    const char *parameters = strchr(function, '(');
+    int len = parameters && parameters > function ? (int)(parameters - function) : (int)strlen(function);
+    int code = 0;
+    if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE)
+        return strdup("");
+    if (variable->function && variable->line)
+        code = asprintf(&site, "%.*s (%s:%u)", len, function, base_name(file), variable->line);
+    else if (variable->function)
+        code = asprintf(&site, "%s", function);
+    else if (variable->line)
+        code = asprintf(&site, "%s:%u", base_name(file), variable->line);
+    else
+        code = asprintf(&site, "%s", base_name(model_text(model, variable->module)));
+    return code < 0 ? NULL : site;
+}
+
+/* First scope after the subtree of scope i. */
+static uint32_t subtree_end(const struct model *model, uint32_t i)
+{
+    uint32_t end = i;
+    while (end && !model->scopes[end].next_sibling)
+        end = model->scopes[end].parent;
+    return end ? model->scopes[end].next_sibling : (uint32_t)model->n_scopes;
+}
+
+static uint32_t function_of(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
+        scope = model->scopes[scope].parent;
+    return model->scopes[scope].name;
+}
+
+/* The row's line equal to these, found through keys, added when new; NULL when out of memory. */
+static struct report_line *find_line(struct report_row *row, struct strtab *keys, uint32_t function,
+                                     const struct scope *scope)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "%x %x %x", function, scope->file, scope->line);
+    int64_t index = strtab_intern(keys, key);
+    if (index < 0 || !vec_reserve(&row->lines, &row->cap_lines, (size_t)index + 1, sizeof *row->lines))
+        return NULL;
+    if ((size_t)index == row->n_lines) {
+        row->lines[index] = (struct report_line){.function = function, .file = scope->file, .line = scope->line};
+        row->n_lines++;
+    }
+    return &row->lines[index];
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct report_line *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+static int collect_lines(const struct model *model, size_t metric, struct report_row *row, struct error *err)
+{
+    struct strtab keys = {0};
+    bool ok = true;
+    for (size_t k = 0; k < row->variable->n_scopes; k++) {
+        uint32_t first = row->variable->scopes[k], end = subtree_end(model, first);
+        for (uint32_t i = first + 1; ok && i < end; i++) {
+            double value = model->own[i * model->n_metrics + metric];
+            if (value == 0)
+                continue;
+            struct report_line *line = find_line(row, &keys, function_of(model, i), &model->scopes[i]);
+            ok = line != NULL;
+            if (line)
+                line->value += value;
+        }
+    }
+    strtab_fini(&keys);
+    if (row->n_lines)
+        qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static int add_row(struct report *report, const struct variable *variable, double value, struct error *err)
+{
+    const struct model *model = report->model;
+    if (!vec_reserve(&report->rows, &report->cap_rows, report->n_rows + 1, sizeof *report->rows))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    struct report_row *row = &report->rows[report->n_rows++];
+    *row = (struct report_row){.variable = variable, .value = value, .name = "<not data-centric>"};
+    row->class = model_class_name(variable ? variable->class : CLASS_UNATTRIBUTED);
+    row->samples = model_samples(model, report->metric, value);
+    row->share = report->total_value > 0 ? 100 * value / report->total_value : 0;
+    row->site = variable ? make_site(model, variable) : strdup("");
+    if (!row->site)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (!variable)
+        return 0;
+    row->name = model_text(model, variable->name);
+    if (variable->places && model->n_numa_nodes)
+        row->places = &variable->places[report->metric * model->n_numa_nodes];
+    return collect_lines(model, report->metric, row, err);
+}
+
+static double variable_value(const struct model *model, const struct variable *variable, size_t metric)
+{
+    double value = 0;
+    for (size_t i = 0; i < variable->n_scopes; i++)
+        value += model_value(model, variable->scopes[i], metric);
+    return value;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct report_row *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->site, y->site);
+}
+
+/* Shares of samples whose address was found, and whose variable is known. */
+static void set_quality(struct report *report)
+{
+    double lost = 0, unknown = 0;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct variable *variable = report->rows[i].variable;
+        if (!variable || variable->class == CLASS_UNATTRIBUTED)
+            lost += report->rows[i].share;
+        else if (variable->class == CLASS_UNKNOWN)
+            unknown += report->rows[i].share;
+    }
+    report->recovered = 100 - lost;
+    report->named = 100 - lost - unknown;
+    if (report->event && report->event->taken) {
+        const uint64_t *fates = report->event->fates;
+        double taken = (double)report->event->taken;
+        report->recovered = 100 * (double)(fates[FATE_NAMED] + fates[FATE_UNKNOWN_DATA]) / taken;
+        report->named = 100 * (double)fates[FATE_NAMED] / taken;
+    }
+}
+
+int report_make(const struct model *model, size_t metric, bool with_unused, struct report *report, struct error *err)
+{
+    *report = (struct report){.model = model, .metric = metric};
+    uint32_t root = model_data_root(model);
+    double data = root ? model_value(model, root, metric) : 0, covered = 0;
+    report->total_value = model_value(model, 0, metric);
+    if (data > report->total_value)
+        report->total_value = data;
+    report->total_samples = model_samples(model, metric, report->total_value);
+    for (size_t i = 0; i < model->n_events; i++)
+        if (strcmp(model->events[i].metric, model->metrics[metric].name) == 0)
+            report->event = &model->events[i];
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < model->n_variables; i++) {
+        double value = variable_value(model, &model->variables[i], metric);
+        covered += value;
+        if (value != 0 || with_unused)
+            code = add_row(report, &model->variables[i], value, err);
+    }
+    if (code == 0 && report->total_value - covered > report->total_value * 1e-9)
+        code = add_row(report, NULL, report->total_value - covered, err);
+    if (code != 0) {
+        report_fini(report);
+        return code;
+    }
+    if (report->n_rows)
+        qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
+    set_quality(report);
+    return 0;
+}
+
+void report_fini(struct report *report)
+{
+    for (size_t i = 0; i < report->n_rows; i++) {
+        free(report->rows[i].site);
+        free(report->rows[i].lines);
+    }
+    free(report->rows);
+    memset(report, 0, sizeof *report);
+}

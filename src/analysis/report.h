@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of variables for one metric: rows with their shares and the lines that access them, and the sums of the
+ * fates. What every exporter of that table prints. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_REPORT_H
+#define LOCUS_ANALYSIS_REPORT_H
+
+#include "analysis/model.h"
+
+/* A source line that accesses a variable. */
+struct report_line {
+    uint32_t function, file, line; /* string ids */
+    double value;
+};
+
+struct report_row {
+    const struct variable *variable; /* NULL for the last row: samples outside the data-centric tree */
+    const char *name;
+    const char *class;
+    char *site;          /* "function (file:line)", "file:line", module, or "" */
+    double value;        /* of the metric */
+    double samples;
+    double share;        /* percent of all samples */
+    struct report_line *lines; /* [n_lines] by value, highest first */
+    size_t n_lines, cap_lines;
+    const uint64_t *places; /* [n_numa_nodes] samples by node, NULL = not known */
+};
+
+struct report {
+    const struct model *model;
+    size_t metric;
+    double total_value, total_samples;
+    struct report_row *rows; /* [n_rows] by value, highest first */
+    size_t n_rows, cap_rows;
+    const struct event_sum *event; /* of the metric; NULL without side files */
+    double recovered, named; /* percent of the samples taken; by fates, else by the tree */
+};
+
+/* Makes the table of variables for a metric. Rows without samples are left out unless with_unused.
+ * err: ERR_MEMORY */
+int report_make(const struct model *model, size_t metric, bool with_unused, struct report *report, struct error *err);
+void report_fini(struct report *report);
+
+#endif

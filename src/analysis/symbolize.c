@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Modules by path, and a table of all addresses that were looked up. */
+#include "analysis/symbolize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct placeholder_name {
+    uint64_t ip;
+    char *name;
+};
+
+struct module {
+    char *path;
+    bool tried, is_runtime, looked_up;
+    struct symbols *symbols;
+    struct placeholder_name *placeholders; /* [n_placeholders] */
+    size_t n_placeholders, cap_placeholders;
+};
+
+struct position {
+    uint64_t vaddr;
+    uint32_t module; /* 0 = empty slot */
+    uint32_t first, n; /* frames */
+};
+
+struct symbolizer {
+    struct model *model;
+    struct strtab paths; /* module id = index + 1 */
+    struct module *modules; /* [paths.n_strings] */
+    size_t cap_modules;
+    struct position *slots; /* [n_slots] open addressing */
+    size_t n_slots, n_used;
+    struct code_frame *frames; /* [n_frames] pool */
+    size_t n_frames, cap_frames;
+};
+
+struct symbolizer *symbolizer_new(struct model *model)
+{
+    struct symbolizer *symbolizer = calloc(1, sizeof *symbolizer);
+    if (symbolizer)
+        symbolizer->model = model;
+    return symbolizer;
+}
+
+static void free_module(struct module *module)
+{
+    symbols_close(module->symbols);
+    for (size_t i = 0; i < module->n_placeholders; i++)
+        free(module->placeholders[i].name);
+    free(module->placeholders);
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+    if (!symbolizer)
+        return;
+    for (size_t i = 0; i < symbolizer->paths.n_strings; i++)
+        free_module(&symbolizer->modules[i]);
+    free(symbolizer->modules);
+    strtab_fini(&symbolizer->paths);
+    free(symbolizer->slots);
+    free(symbolizer->frames);
+    free(symbolizer);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
+{
+    if (!vec_reserve(&symbolizer->modules, &symbolizer->cap_modules, symbolizer->paths.n_strings + 1,
+                     sizeof *symbolizer->modules))
+        return 0;
+    int64_t id = strtab_intern(&symbolizer->paths, path);
+    if (id < 0)
+        return 0;
+    struct module *module = &symbolizer->modules[id];
+    module->path = symbolizer->paths.strings[id];
+    module->is_runtime = strncmp(base_name(path), "libhpcrun.so", 12) == 0;
+    return (uint32_t)id + 1;
+}
+
+const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module ? symbolizer->modules[module - 1].path : "";
+}
+
+bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_runtime;
+}
+
+struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)
+{
+    if (id == 0)
+        return NULL;
+    struct module *module = &symbolizer->modules[id - 1];
+    if (!module->tried) {
+        module->tried = true;
+        if (module->path[0] == '/' && symbols_open(module->path, &module->symbols, NULL) != 0)
+            module->symbols = NULL;
+    }
+    return module->symbols;
+}
+
+void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip, const char *name)
+{
+    struct module *module = &symbolizer->modules[id - 1];
+    for (size_t i = 0; i < module->n_placeholders; i++)
+        if (module->placeholders[i].ip == ip)
+            return;
+    if (!vec_reserve(&module->placeholders, &module->cap_placeholders, module->n_placeholders + 1,
+                     sizeof *module->placeholders))
+        return;
+    module->placeholders[module->n_placeholders++] = (struct placeholder_name){ip, strdup(name)};
+}
+
+const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip)
+{
+    if (!symbolizer_is_runtime(symbolizer, id))
+        return NULL;
+    struct module *module = &symbolizer->modules[id - 1];
+    for (size_t i = 0; i < module->n_placeholders; i++)
+        if (module->placeholders[i].ip == ip)
+            return module->placeholders[i].name;
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    struct symbols *symbols = module->n_placeholders ? NULL : symbolizer_symbols(symbolizer, id);
+    if (!symbols || symbols_lookup(symbols, ip - 1, frames) == 0 || frames[0].low_vaddr != ip - 1 ||
+        !frames[0].function || strncmp(frames[0].function, "DATACENTRIC", 11) != 0)
+        return NULL;
+    return frames[0].function;
+}
+
+static size_t slot_of(const struct position *slots, size_t n_slots, uint32_t module, uint64_t vaddr)
+{
+    uint64_t hash = (vaddr ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
+    size_t slot = (size_t)(hash >> 20) & (n_slots - 1);
+    while (slots[slot].module && (slots[slot].module != module || slots[slot].vaddr != vaddr))
+        slot = (slot + 1) & (n_slots - 1);
+    return slot;
+}
+
+static bool grow_slots(struct symbolizer *symbolizer)
+{
+    if (symbolizer->n_used * 2 < symbolizer->n_slots)
+        return true;
+    size_t n = symbolizer->n_slots ? symbolizer->n_slots * 2 : 1024;
+    struct position *slots = calloc(n, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < symbolizer->n_slots; i++)
+        if (symbolizer->slots[i].module)
+            slots[slot_of(slots, n, symbolizer->slots[i].module, symbolizer->slots[i].vaddr)] = symbolizer->slots[i];
+    free(symbolizer->slots);
+    symbolizer->slots = slots;
+    symbolizer->n_slots = n;
+    return true;
+}
+
+static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
+{
+    char text[512];
+    (void)snprintf(text, sizeof text, "<unknown file> [%.400s]", base_name(symbolizer_path(symbolizer, module)));
+    return model_string(symbolizer->model, text);
+}
+
+/* Fills the names that the debug information did not give. */
+static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, bool stripped_name,
+                           struct code_frame *frame)
+{
+    char text[600];
+    const char *base = module ? base_name(symbolizer_path(symbolizer, module)) : "unknown module";
+    if (!frame->function)
+        (void)snprintf(text, sizeof text, "0x%llx [%.500s]", (unsigned long long)vaddr, base);
+    else if (stripped_name)
+        (void)snprintf(text, sizeof text, "%.64s [%.500s]", model_text(symbolizer->model, frame->function), base);
+    frame->named = frame->function && !stripped_name;
+    if (!frame->named)
+        frame->function = model_string(symbolizer->model, text);
+    if (!frame->decl_file)
+        frame->decl_file = frame->file ? frame->file : unknown_file(symbolizer, module);
+    if (!frame->file)
+        frame->file = frame->decl_file;
+}
+
+static struct code_frame import_frame(struct model *model, const struct symbols_frame *from)
+{
+    return (struct code_frame){.function = model_string(model, from->function),
+                               .decl_file = model_string(model, from->decl_file),
+                               .decl_line = from->decl_line,
+                               .file = model_string(model, from->file),
+                               .line = from->line,
+                               .column = from->column,
+                               .low_vaddr = from->low_vaddr,
+                               .die = from->die};
+}
+
+/* Looks the address up in the module and appends its frames to the pool; returns their number, at least 1. */
+static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr)
+{
+    struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
+    struct symbols *symbols = symbolizer_symbols(symbolizer, module);
+    size_t n = symbols ? symbols_lookup(symbols, vaddr, found) : 0;
+    if (module)
+        symbolizer->modules[module - 1].looked_up = true;
+    if (n == 0)
+        n = 1;
+    if (!vec_reserve(&symbolizer->frames, &symbolizer->cap_frames, symbolizer->n_frames + n,
+                     sizeof *symbolizer->frames))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        struct code_frame frame = import_frame(symbolizer->model, &found[i]);
+        bool stripped = found[i].function && strncmp(found[i].function, "func_0x", 7) == 0;
+        complete_frame(symbolizer, module, vaddr, stripped, &frame);
+        symbolizer->frames[symbolizer->n_frames++] = frame;
+    }
+    return (uint32_t)n;
+}
+
+size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
+                         const struct code_frame **frames)
+{
+    static const struct code_frame nothing;
+    *frames = &nothing;
+    if (!grow_slots(symbolizer))
+        return 1;
+    /* module 0 (no module) is stored under an id of its own, because 0 marks an empty slot */
+    uint32_t key = module ? module : UINT32_MAX;
+    struct position *position = &symbolizer->slots[slot_of(symbolizer->slots, symbolizer->n_slots, key, vaddr)];
+    if (!position->module) {
+        uint32_t first = (uint32_t)symbolizer->n_frames;
+        uint32_t n = make_frames(symbolizer, module, vaddr);
+        if (n == 0)
+            return 1;
+        *position = (struct position){.vaddr = vaddr, .module = key, .first = first, .n = n};
+        symbolizer->n_used++;
+    }
+    *frames = &symbolizer->frames[position->first];
+    return position->n;
+}
+
+const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)
+{
+    return model_text(symbolizer->model, id);
+}
+
+static void append_name(struct buf *list, const struct module *module)
+{
+    buf_printf(list, "%s%s", list->len_bytes ? ", " : "", base_name(module->path));
+}
+
+void symbolizer_note_missing(struct symbolizer *symbolizer)
+{
+    struct buf absent = {0}, bare = {0};
+    for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
+        const struct module *module = &symbolizer->modules[i];
+        if (!module->looked_up || module->path[0] != '/')
+            continue;
+        if (!module->symbols)
+            append_name(&absent, module);
+        else if (!symbols_has_debug(module->symbols))
+            append_name(&bare, module);
+    }
+    if (absent.len_bytes)
+        model_note(symbolizer->model, "Not readable here, so functions are shown by address: %s.", absent.data);
+    if (bare.len_bytes)
+        model_note(symbolizer->model, "Without debug information (compile with -g for lines and inlining): %s.",
+                   bare.data);
+    buf_fini(&absent);
+    buf_fini(&bare);
+}

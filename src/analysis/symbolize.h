@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Load modules of all profiles by path, opened when first needed, with every address looked up once.
+ * Ordinary code. */
+#ifndef LOCUS_ANALYSIS_SYMBOLIZE_H
+#define LOCUS_ANALYSIS_SYMBOLIZE_H
+
+#include "analysis/model.h"
+#include "structure/symbols.h"
+
+struct symbolizer;
+
+/* One function at an address; strings are ids of the model. */
+struct code_frame {
+    uint32_t function, decl_file, decl_line;
+    uint32_t file, line, column; /* position inside the function */
+    uint64_t low_vaddr, die;
+    bool named; /* function is a name, not an address */
+};
+
+/* The symbolizer interns into model's strings; the caller frees it before the model. NULL when out of memory. */
+struct symbolizer *symbolizer_new(struct model *model);
+void symbolizer_free(struct symbolizer *symbolizer);
+
+/* Id of the module with this path, from 1; 0 when out of memory. */
+uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path);
+const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module);
+
+/* 1 when the module is the profiler's own library, which holds the placeholder functions. */
+bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module);
+
+/* Remembers the name of the placeholder at ip in a module, and finds it: remembered, else by the module's symbols.
+ * NULL when ip is none. */
+void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip, const char *name);
+const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip);
+
+/* The functions at vaddr, outermost first; at least one (named after the address when nothing is known). Returns the
+ * count; *frames is valid until the next lookup. */
+size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
+                         const struct code_frame **frames);
+
+/* Text of a string id of the model. */
+const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id);
+
+/* The opened module for data lookups; NULL when it cannot be opened. */
+struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t module);
+
+/* Adds one note that names the modules with samples whose files are missing or hold no debug information. */
+void symbolizer_note_missing(struct symbolizer *symbolizer);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Putting a database in place. */
+#include "export/database.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "export/experiment.h"
+#include "export/metric-files.h"
+#include "fmt/file.h"
+
+static bool is_ours(const char *name)
+{
+    size_t len = strlen(name);
+    return strcmp(name, DATABASE_JSON) == 0 || strcmp(name, "experiment.xml") == 0 ||
+           (len > 10 && strcmp(name + len - 10, ".metric-db") == 0);
+}
+
+/* Counts the entries of a directory and those that are not files of a database; -1 when it cannot be read. */
+static int count_entries(const char *path, int *n_foreign)
+{
+    DIR *directory = opendir(path);
+    int n = 0;
+    *n_foreign = 0;
+    if (!directory)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        n++;
+        *n_foreign += !is_ours(entry->d_name);
+    }
+    (void)closedir(directory);
+    return n;
+}
+
+static void remove_database(const char *path)
+{
+    DIR *directory = opendir(path);
+    if (!directory)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (is_ours(entry->d_name))
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    (void)closedir(directory);
+    (void)rmdir(path);
+}
+
+/* Refuses to replace what is not a database. */
+static int check_target(const char *path, struct error *err)
+{
+    struct stat info;
+    int n_foreign = 0;
+    if (stat(path, &info) != 0)
+        return errno == ENOENT ? 0 : error_set(err, ERR_IO, "%s cannot be used: %s", path, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return error_set(err, ERR_IO, "%s exists and is not a directory", path);
+    if (count_entries(path, &n_foreign) < 0)
+        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+    if (n_foreign > 0)
+        return error_set(err, ERR_IO, "%s exists and holds other files than a database: choose another name", path);
+    return 0;
+}
+
+static int write_text(const char *directory, const char *name, const struct buf *text, struct error *err)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    int code = file_write_new(path, text->data, text->len_bytes, err);
+    free(path);
+    return code;
+}
+
+static int write_files(const struct model *model, const char *directory, const char *title, struct error *err)
+{
+    struct columns columns;
+    struct buf text = {0};
+    int code = columns_make(model, &columns, err);
+    if (code == 0)
+        code = metric_files_write(model, &columns, directory, err);
+    if (code == 0)
+        code = experiment_write(model, &columns, title, &text, err);
+    if (code == 0)
+        code = write_text(directory, "experiment.xml", &text, err);
+    buf_fini(&text);
+    if (code == 0)
+        code = locus_json_write(model, &text, err);
+    if (code == 0)
+        code = write_text(directory, DATABASE_JSON, &text, err);
+    buf_fini(&text);
+    columns_fini(&columns);
+    return code;
+}
+
+int database_write(const struct model *model, const char *path, const char *title, struct error *err)
+{
+    char *temporary = NULL;
+    int code = check_target(path, err);
+    if (code != 0)
+        return code;
+    if (asprintf(&temporary, "%s.new-%d", path, (int)getpid()) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (mkdir(temporary, 0755) != 0)
+        code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
+    else
+        code = write_files(model, temporary, title, err);
+    if (code == 0) {
+        remove_database(path);
+        if (rename(temporary, path) != 0)
+            code = error_set(err, ERR_IO, "%s cannot be put in place: %s", path, strerror(errno));
+    }
+    if (code != 0)
+        remove_database(temporary);
+    free(temporary);
+    return code;
+}
+
+int database_read(const char *path, struct model *model, struct error *err)
+{
+    char *name = NULL;
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return error_set(err, ERR_NOT_FOUND, "%s cannot be read: %s", path, strerror(errno));
+    if (asprintf(&name, S_ISDIR(info.st_mode) ? "%s/" DATABASE_JSON : "%s", path) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    struct buf text = {0};
+    int code = access(name, F_OK) == 0
+                   ? file_read(name, &text, err)
+                   : error_set(err, ERR_NOT_FOUND, "%s is not a database: it has no " DATABASE_JSON
+                                                   " (hpcprof makes one from a measurement directory)", path);
+    if (code == 0)
+        code = locus_json_read(text.data, text.len_bytes, name, model, err);
+    buf_fini(&text);
+    free(name);
+    return code;
+}

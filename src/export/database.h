@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A database directory: experiment.xml and .metric-db files for other tools, locus.json for ours. Written under a
+ * temporary name and put in place when complete. Ordinary code. */
+#ifndef LOCUS_EXPORT_DATABASE_H
+#define LOCUS_EXPORT_DATABASE_H
+
+#include "analysis/model.h"
+
+#define DATABASE_JSON "locus.json"
+
+/* Writes the database; an older database of ours at path is replaced, anything else there is refused.
+ * err: ERR_IO, ERR_RANGE, ERR_MEMORY */
+int database_write(const struct model *model, const char *path, const char *title, struct error *err);
+
+/* Reads the locus.json of a database into *model, which model_init made; threads come without their values.
+ * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
+int database_read(const char *path, struct model *model, struct error *err);
+
+/* locus-json-*.c: the text of locus.json, and back; name is used in messages. */
+int locus_json_write(const struct model *model, struct buf *out, struct error *err);
+int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
+
+#endif

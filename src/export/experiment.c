@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing experiment.xml. */
+#include "export/experiment.h"
+
+#include <stdlib.h>
+
+#include "analysis/roles.h"
+
+/* Appends text as an attribute value; control characters become '?'. */
+static void put_escaped(struct buf *out, const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '&')
+            buf_printf(out, "&amp;");
+        else if (c == '<')
+            buf_printf(out, "&lt;");
+        else if (c == '>')
+            buf_printf(out, "&gt;");
+        else if (c == '"')
+            buf_printf(out, "&quot;");
+        else
+            buf_append(out, c < 32 ? "?" : p, 1);
+    }
+}
+
+static void put_attribute(struct buf *out, const char *name, const char *text)
+{
+    buf_printf(out, " %s=\"", name);
+    put_escaped(out, text);
+    buf_append(out, "\"", 1);
+}
+
+/* Summary metrics are numbered after the columns of the metric files. */
+static size_t summary_id(const struct columns *columns, size_t column)
+{
+    return 2 * columns->n_pairs + column;
+}
+
+static void put_metric(const struct model *model, const struct columns *columns, size_t column, struct buf *out)
+{
+    const struct column_pair *pair = &columns->pairs[column / 2];
+    const struct metric *metric = &model->metrics[pair->metric];
+    size_t id = summary_id(columns, column);
+    struct buf full = {0};
+    buf_printf(&full, "%s:Sum (%c)", pair->name, column % 2 ? 'E' : 'I');
+    buf_printf(out, "    <Metric i=\"%zu\"", id);
+    put_attribute(out, "n", full.data ? full.data : "");
+    buf_fini(&full);
+    buf_printf(out, " o=\"%d\" v=\"derived-incr\"", column % 2 ? -1 : (int)(column / 2));
+    put_attribute(out, "md", metric->description);
+    buf_printf(out, " em=\"0\" es=\"0\" ep=\"0\" t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"1\">\n",
+               column % 2 ? "exclusive" : "inclusive", summary_id(columns, column ^ 1), !metric->hidden);
+    buf_printf(out, "      <MetricFormula t=\"combine\" frm=\"sum($%zu, $%zu)\"/>\n", id, id);
+    buf_printf(out, "      <MetricFormula t=\"finalize\" frm=\"$%zu\"/>\n", id);
+    buf_printf(out, "      <Info><NV n=\"units\" v=\"events\"/></Info>\n    </Metric>\n");
+}
+
+static void put_metrics(const struct model *model, const struct columns *columns, struct buf *out)
+{
+    buf_printf(out, "  <MetricTable>\n");
+    for (size_t i = 0; i < 2 * columns->n_pairs; i++)
+        put_metric(model, columns, i, out);
+    buf_printf(out, "  </MetricTable>\n  <MetricDBTable>\n");
+    for (size_t i = 0; i < 2 * columns->n_pairs; i++) {
+        struct buf name = {0};
+        buf_printf(&name, "%s (%c)", columns->pairs[i / 2].name, i % 2 ? 'E' : 'I');
+        buf_printf(out, "    <MetricDB i=\"%zu\"", i);
+        put_attribute(out, "n", name.data ? name.data : "");
+        buf_fini(&name);
+        buf_printf(out, " t=\"%s\" partner=\"%zu\" db-glob=\"*.metric-db\" db-id=\"%zu\" db-num-metrics=\"%zu\""
+                        " db-header-sz=\"24\"/>\n",
+                   i % 2 ? "exclusive" : "inclusive", i ^ 1, i, 2 * columns->n_pairs);
+    }
+    buf_printf(out, "  </MetricDBTable>\n");
+}
+
+/* Which strings are used as module, file, procedure name. */
+struct tables {
+    bool *modules, *files; /* [n_strings] */
+    uint32_t *procedures;  /* [n_strings] first scope of that name, 0 = none */
+};
+
+static void put_table(const struct model *model, const bool *used, const char *table, const char *row,
+                      const char *nameless, struct buf *out)
+{
+    buf_printf(out, "  <%s>\n", table);
+    for (uint32_t i = 0; i < model->strings.n_strings; i++) {
+        if (!used[i])
+            continue;
+        buf_printf(out, "    <%s i=\"%u\"", row, i);
+        put_attribute(out, "n", i ? model_text(model, i) : nameless);
+        buf_printf(out, "/>\n");
+    }
+    buf_printf(out, "  </%s>\n", table);
+}
+
+static void put_procedures(const struct model *model, const uint32_t *procedures, struct buf *out)
+{
+    buf_printf(out, "  <ProcedureTable>\n");
+    for (uint32_t i = 0; i < model->strings.n_strings; i++) {
+        if (procedures[i] == 0)
+            continue;
+        const struct scope *scope = &model->scopes[procedures[i]];
+        int code = roles_code((enum scope_role)scope->role);
+        buf_printf(out, "    <Procedure i=\"%u\"", i);
+        put_attribute(out, "n", model_text(model, i));
+        if (code)
+            buf_printf(out, " f=\"%d\"", code);
+        buf_printf(out, " v=\"0x%llx\"/>\n", (unsigned long long)scope->vaddr);
+    }
+    buf_printf(out, "  </ProcedureTable>\n");
+}
+
+static bool is_procedure(const struct scope *scope)
+{
+    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_PLACE;
+}
+
+static int put_names(const struct model *model, struct buf *out, struct error *err)
+{
+    size_t n = model->strings.n_strings;
+    struct tables tables = {calloc(n, sizeof(bool)), calloc(n, sizeof(bool)), calloc(n, sizeof(uint32_t))};
+    bool ok = tables.modules && tables.files && tables.procedures;
+    for (uint32_t i = 1; ok && i < model->n_scopes; i++) {
+        const struct scope *scope = &model->scopes[i];
+        if (!is_procedure(scope))
+            continue;
+        tables.modules[scope->module] = tables.files[scope->file] = true;
+        if (!tables.procedures[scope->name])
+            tables.procedures[scope->name] = i;
+    }
+    if (ok) {
+        put_table(model, tables.modules, "LoadModuleTable", "LoadModule", "<unknown load module>", out);
+        put_table(model, tables.files, "FileTable", "File", "<unknown file>", out);
+        put_procedures(model, tables.procedures, out);
+    }
+    free(tables.modules);
+    free(tables.files);
+    free(tables.procedures);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static void put_values(const struct model *model, const struct columns *columns, size_t scope, const double *exclusive,
+                       struct buf *out)
+{
+    size_t n = model->n_metrics;
+    bool any = false;
+    for (size_t i = 0; i < 2 * columns->n_pairs; i++) {
+        const double *values = i % 2 ? exclusive : model->inclusive;
+        double value = values[scope * n + columns->pairs[i / 2].metric];
+        if (value != 0)
+            buf_printf(out, "<M n=\"%zu\" v=\"%.15g\"/>", summary_id(columns, i), value);
+        any = any || value != 0;
+    }
+    if (any)
+        buf_append(out, "\n", 1);
+}
+
+static const char *tag_of(const struct scope *scope)
+{
+    static const char *const tags[] = {[SCOPE_TOP] = "", [SCOPE_PROC] = "PF", [SCOPE_INLINED] = "Pr",
+                                       [SCOPE_PLACE] = "Pr", [SCOPE_CALL] = "C", [SCOPE_LINE] = "S"};
+    return tags[scope->kind];
+}
+
+static void open_scope(const struct model *model, uint32_t i, struct buf *out)
+{
+    const struct scope *scope = &model->scopes[i];
+    buf_printf(out, "<%s i=\"%u\" s=\"%u\" l=\"%u\"", tag_of(scope), i + 1, i + 1, scope->line);
+    if (is_procedure(scope))
+        buf_printf(out, " lm=\"%u\" f=\"%u\" n=\"%u\"", scope->module, scope->file, scope->name);
+    if (scope->kind == SCOPE_PLACE || scope->kind == SCOPE_INLINED)
+        buf_printf(out, " a=\"1\"");
+    if (scope->kind == SCOPE_CALL)
+        buf_printf(out, " v=\"0x%llx\"", (unsigned long long)scope->vaddr);
+    if (scope->kind == SCOPE_PROC && scope->node_type)
+        buf_printf(out, " t=\"%u\"", scope->node_type);
+    buf_printf(out, ">\n");
+}
+
+static void put_tree(const struct model *model, const struct columns *columns, const double *exclusive,
+                     struct buf *out)
+{
+    uint32_t open = 0;
+    buf_printf(out, "<SecCallPathProfileData>\n");
+    put_values(model, columns, 0, exclusive, out);
+    for (uint32_t i = 1; i < model->n_scopes; i++) {
+        for (; open != model->scopes[i].parent; open = model->scopes[open].parent)
+            buf_printf(out, "</%s>\n", tag_of(&model->scopes[open]));
+        open_scope(model, i, out);
+        put_values(model, columns, i, exclusive, out);
+        open = i;
+    }
+    for (; open; open = model->scopes[open].parent)
+        buf_printf(out, "</%s>\n", tag_of(&model->scopes[open]));
+    buf_printf(out, "</SecCallPathProfileData>\n");
+}
+
+int experiment_write(const struct model *model, const struct columns *columns, const char *title, struct buf *out,
+                     struct error *err)
+{
+    double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
+    if (!exclusive)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    columns_exclusive(model, model->own, exclusive);
+    buf_printf(out, "<?xml version=\"1.0\"?>\n<HPCToolkitExperiment version=\"2.2\">\n<Header");
+    put_attribute(out, "n", title);
+    buf_printf(out, ">\n  <Info/>\n</Header>\n<SecCallPathProfile i=\"0\"");
+    put_attribute(out, "n", title);
+    buf_printf(out, ">\n<SecHeader>\n");
+    put_metrics(model, columns, out);
+    int code = put_names(model, out, err);
+    buf_printf(out, "  <Info/>\n</SecHeader>\n");
+    put_tree(model, columns, exclusive, out);
+    buf_printf(out, "</SecCallPathProfile>\n</HPCToolkitExperiment>\n");
+    free(exclusive);
+    if (code == 0 && out->failed)
+        code = error_set(err, ERR_MEMORY, "out of memory while writing experiment.xml");
+    return code;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of variables as comma-separated values (RFC 4180). The first seven columns never change. */
+#include <string.h>
+
+#include "analysis/report.h"
+#include "export/exporter-list.h"
+
+static void put_field(struct buf *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        buf_printf(out, "%s", text);
+        return;
+    }
+    buf_append(out, "\"", 1);
+    for (const char *p = text; *p; p++)
+        buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
+    buf_append(out, "\"", 1);
+}
+
+static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < row->n_lines && i < 3; i++) {
+        const struct report_line *line = &row->lines[i];
+        buf_printf(&text, "%s%s:%u %.2f%%", i ? "; " : "", model_text(report->model, line->file), line->line,
+                   100 * line->value / row->value);
+    }
+    put_field(out, text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    const struct variable *variable = row->variable;
+    put_field(out, row->name);
+    buf_printf(out, ",%s,", row->class);
+    put_field(out, row->site);
+    buf_printf(out, ",%llu,%llu,%.15g,%.6f", (unsigned long long)(variable ? variable->size_bytes : 0),
+               (unsigned long long)(variable ? variable->n_blocks : 0), row->samples, row->share);
+    buf_printf(out, ",%.15g,", row->value);
+    put_field(out, variable ? model_text(report->model, variable->file) : "");
+    buf_printf(out, ",%u,", variable ? variable->line : 0);
+    put_field(out, variable ? model_text(report->model, variable->function) : "");
+    buf_append(out, ",", 1);
+    put_field(out, variable ? model_text(report->model, variable->module) : "");
+    buf_printf(out, ",%llu,%llu,", (unsigned long long)(variable ? variable->max_block_bytes : 0),
+               (unsigned long long)(variable ? variable->n_inexact : 0));
+    put_lines(report, row, out);
+    for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
+        buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
+    buf_append(out, "\n", 1);
+}
+
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct report report;
+    int code = report_make(job->model, job->metric, job->with_unused, &report, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "variable,class,alloc_site,size_bytes,n_blocks,samples,share,value,file,line,function,module,"
+                    "max_block_bytes,inexact_samples,top_lines");
+    for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
+        buf_printf(out, ",node%u_samples", i);
+    buf_append(out, "\n", 1);
+    for (size_t i = 0; i < report.n_rows && (job->top == 0 || i < job->top); i++)
+        put_row(&report, &report.rows[i], out);
+    report_fini(&report);
+    return 0;
+}
+
+const struct exporter export_vars_csv = {"vars", "csv", write_csv};

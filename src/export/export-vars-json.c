@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of variables as JSON. */
+#include "analysis/report.h"
+#include "export/exporter-list.h"
+#include "fmt/json-put.h"
+
+static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    json_put_key(out, "lines", 0);
+    buf_printf(out, "[");
+    for (size_t i = 0; i < row->n_lines; i++) {
+        const struct report_line *line = &row->lines[i];
+        buf_printf(out, i ? ", {\"function\": " : "{\"function\": ");
+        json_put_text(out, model_text(report->model, line->function));
+        json_put_text_at(out, "file", model_text(report->model, line->file));
+        json_put_word_at(out, "line", line->line);
+        json_put_double_at(out, "value", line->value);
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]");
+}
+
+static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    const struct variable *variable = row->variable;
+    buf_printf(out, "{\"variable\": ");
+    json_put_text(out, row->name);
+    json_put_text_at(out, "class", row->class);
+    json_put_text_at(out, "alloc_site", row->site);
+    json_put_double_at(out, "samples", row->samples);
+    json_put_double_at(out, "share", row->share);
+    json_put_double_at(out, "value", row->value);
+    if (variable) {
+        json_put_word_at(out, "size_bytes", variable->size_bytes);
+        json_put_word_at(out, "n_blocks", variable->n_blocks);
+        json_put_word_at(out, "size_freed_bytes", variable->size_freed_bytes);
+        json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
+        json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
+        json_put_word_at(out, "inexact_samples", variable->n_inexact);
+        json_put_text_at(out, "function", model_text(report->model, variable->function));
+        json_put_text_at(out, "file", model_text(report->model, variable->file));
+        json_put_word_at(out, "line", variable->line);
+        json_put_text_at(out, "module", model_text(report->model, variable->module));
+    }
+    if (row->places) {
+        json_put_key(out, "node_samples", 0);
+        json_put_words(out, row->places, report->model->n_numa_nodes);
+    }
+    put_lines(report, row, out);
+    buf_printf(out, "}");
+}
+
+static void put_fates(const struct event_sum *event, struct buf *out)
+{
+    int n = 0;
+    json_put_word_at(out, "taken", event->taken);
+    json_put_word_at(out, "overflows", event->overflows);
+    json_put_key(out, "fates", 0);
+    buf_printf(out, "{");
+    for (int i = 0; i < FATE_MAX; i++)
+        if (event->fates[i]) {
+            json_put_key(out, fate_row(i)->name, n++ == 0);
+            json_put_word(out, event->fates[i]);
+        }
+    buf_printf(out, "}");
+}
+
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct report report;
+    int code = report_make(job->model, job->metric, job->with_unused, &report, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, job->model->program);
+    json_put_text_at(out, "plan", job->model->plan);
+    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
+    json_put_double_at(out, "total_value", report.total_value);
+    json_put_double_at(out, "total_samples", report.total_samples);
+    json_put_double_at(out, "recovered_percent", report.recovered);
+    json_put_double_at(out, "named_percent", report.named);
+    if (report.event)
+        put_fates(report.event, out);
+    buf_printf(out, ",\n\"variables\": [");
+    for (size_t i = 0; i < report.n_rows && (job->top == 0 || i < job->top); i++) {
+        buf_printf(out, i ? ",\n" : "\n");
+        put_row(&report, &report.rows[i], out);
+    }
+    buf_printf(out, "]}\n");
+    report_fini(&report);
+    return 0;
+}
+
+const struct exporter export_vars_json = {"vars", "json", write_json};

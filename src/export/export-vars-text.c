@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of variables for a terminal of 100 columns: what was measured and how well, then two lines a variable. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/report.h"
+#include "export/exporter-list.h"
+#include "export/text-cells.h"
+
+#define LABEL_WIDTH 10
+
+/* Appends a labelled header line whose text is wrapped at the width. */
+static void put_labelled(struct buf *out, const struct export_job *job, const char *label, const char *text)
+{
+    size_t width = job->columns - LABEL_WIDTH;
+    bool first = true;
+    while (*text) {
+        size_t len = strlen(text), cut = len;
+        if (len > width) {
+            for (cut = width; cut > width / 2 && text[cut] != ' '; cut--)
+                continue;
+        }
+        text_style(out, job, TEXT_BOLD);
+        text_cell(out, job, first ? label : "", LABEL_WIDTH, false);
+        text_style(out, job, TEXT_PLAIN);
+        buf_append(out, text, cut);
+        buf_append(out, "\n", 1);
+        text += cut + (text[cut] == ' ');
+        first = false;
+    }
+}
+
+static void put_program(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = job->model;
+    struct buf text = {0};
+    buf_printf(&text, "%s", model->command ? model->command : model->program ? model->program : "?");
+    put_labelled(out, job, "program", text.data);
+    buf_fini(&text);
+    buf_printf(&text, "%zu process%s, %zu thread%s", model->n_processes, model->n_processes == 1 ? "" : "es",
+               model->n_threads, model->n_threads == 1 ? "" : "s");
+    if (model->cpu_time_ns)
+        buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
+    if (model->topology)
+        buf_printf(&text, "; %s", model->topology);
+    put_labelled(out, job, "run", text.data);
+    buf_fini(&text);
+    if (model->plan)
+        put_labelled(out, job, "source", model->plan);
+    buf_printf(&text, "%.0f of %s: address found for %.1f %%, variable named for %.1f %%", report->total_samples,
+               model->metrics[report->metric].name, report->recovered, report->named);
+    put_labelled(out, job, "samples", text.data);
+    buf_fini(&text);
+}
+
+static void put_fates(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    struct buf text = {0};
+    for (int i = 0; report->event && i < FATE_MAX; i++)
+        if (report->event->fates[i])
+            buf_printf(&text, "%s%llu %s", text.len_bytes ? ", " : "", (unsigned long long)report->event->fates[i],
+                       fate_row(i)->name);
+    if (text.len_bytes)
+        put_labelled(out, job, "fates", text.data);
+    buf_fini(&text);
+}
+
+static void put_notes(const struct export_job *job, struct buf *out)
+{
+    const struct model *model = job->model;
+    if (model->skid)
+        put_labelled(out, job, "skid test", model->skid);
+    if (model->n_killed) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "%u of %zu threads belong to processes that did not end by themselves.",
+                       model->n_killed, model->n_threads);
+        put_labelled(out, job, "note", text);
+    }
+    for (size_t i = 0; i < model->n_notes; i++)
+        put_labelled(out, job, "note", model->notes[i]);
+}
+
+static void put_head(const struct export_job *job, struct buf *out)
+{
+    buf_append(out, "\n", 1);
+    text_style(out, job, TEXT_BOLD);
+    buf_printf(out, "  share           variable               class             size  blocks  comes from");
+    text_style(out, job, TEXT_PLAIN);
+    buf_append(out, "\n", 1);
+}
+
+/* Samples by NUMA node, those with at least half a percent. */
+static void put_places(const struct report *report, const struct report_row *row, struct buf *text)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; row->places && i < report->model->n_numa_nodes; i++)
+        total += row->places[i];
+    if (total == 0)
+        return;
+    buf_printf(text, "NUMA node");
+    for (uint32_t i = 0; i < report->model->n_numa_nodes; i++) {
+        double share = 100 * (double)row->places[i] / (double)total;
+        if (share >= 0.5)
+            buf_printf(text, " %u: %.0f %%", i, share);
+    }
+    buf_printf(text, "   ");
+}
+
+static void put_access(const struct report *report, const struct export_job *job, const struct report_row *row,
+                       struct buf *out)
+{
+    struct buf text = {0};
+    put_places(report, row, &text);
+    for (size_t i = 0; i < row->n_lines && i < 3; i++) {
+        const struct report_line *line = &row->lines[i];
+        const char *function = model_text(report->model, line->function);
+        const char *file = text_base(model_text(report->model, line->file));
+        buf_printf(&text, "%s%.0f %% ", i ? ", " : "", 100 * line->value / row->value);
+        if (line->line)
+            buf_printf(&text, "%.*s %s:%u", (int)strcspn(function, "(<"), function, file, line->line);
+        else
+            buf_printf(&text, "%s", function);
+    }
+    if (text.len_bytes) {
+        buf_printf(out, "%*s", LABEL_WIDTH + 8, "");
+        text_style(out, job, TEXT_DIM);
+        text_cut(out, job, text.data, job->columns - LABEL_WIDTH - 8);
+        text_style(out, job, TEXT_PLAIN);
+        buf_append(out, "\n", 1);
+    }
+    buf_fini(&text);
+}
+
+static void put_row(const struct report *report, const struct export_job *job, const struct report_row *row,
+                    struct buf *out)
+{
+    char size[16], blocks[24];
+    const struct variable *variable = row->variable;
+    text_size(variable ? variable->size_bytes : 0, size);
+    (void)snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)(variable ? variable->n_blocks : 0));
+    buf_printf(out, "%5.1f %% ", row->share);
+    text_bar(out, job, row->share, 8);
+    buf_printf(out, "  ");
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, row->name, 22, false);
+    text_style(out, job, TEXT_PLAIN);
+    buf_append(out, " ", 1);
+    text_cell(out, job, row->class, 12, false);
+    text_cell(out, job, size, 10, true);
+    text_cell(out, job, blocks[0] == '0' ? "-" : blocks, 8, true);
+    buf_printf(out, "  ");
+    if (strcmp(row->site, row->name) != 0)
+        text_cut(out, job, row->site, job->columns - 73);
+    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
+        out->data[--out->len_bytes] = 0;
+    buf_append(out, "\n", 1);
+    put_access(report, job, row, out);
+}
+
+static int write_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct report report;
+    int code = report_make(job->model, job->metric, job->with_unused, &report, err);
+    if (code != 0)
+        return code;
+    put_program(&report, job, out);
+    put_fates(&report, job, out);
+    put_notes(job, out);
+    put_head(job, out);
+    double rest = 0;
+    size_t n = job->top ? job->top : report.n_rows;
+    for (size_t i = 0; i < report.n_rows; i++)
+        if (i < n)
+            put_row(&report, job, &report.rows[i], out);
+        else
+            rest += report.rows[i].share;
+    if (n < report.n_rows)
+        buf_printf(out, "%5.1f %%           %zu more (--top 0 shows all)\n", rest, report.n_rows - n);
+    report_fini(&report);
+    return 0;
+}
+
+const struct exporter export_vars_text = {"vars", "text", write_text};

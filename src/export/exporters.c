@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The rows of the table of exporters. */
+#include "export/exporters.h"
+
+#include <string.h>
+
+#include "export/exporter-list.h"
+
+static const struct exporter *const exporters[] = {
+    &export_vars_text, &export_vars_csv, &export_vars_json, &export_tree_text, &export_tree_csv, &export_tree_json,
+};
+
+const struct exporter *exporters_find(const char *report, const char *form)
+{
+    for (size_t i = 0; i < sizeof exporters / sizeof *exporters; i++)
+        if (strcmp(exporters[i]->report, report) == 0 && strcmp(exporters[i]->form, form) == 0)
+            return exporters[i];
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of exporters: each turns a part of the model into text of one form. To add one, write export-x.c with one
+ * struct exporter and add its row to exporters.c. Ordinary code. */
+#ifndef LOCUS_EXPORT_EXPORTERS_H
+#define LOCUS_EXPORT_EXPORTERS_H
+
+#include "analysis/model.h"
+
+/* What is asked for. */
+struct export_job {
+    const struct model *model;
+    size_t metric;
+    size_t top;       /* rows at most (text forms); 0 = all */
+    bool with_unused; /* variables without samples too */
+    bool color;       /* terminal escape sequences may be used */
+    bool unicode;     /* characters beyond ASCII may be used for bars */
+    unsigned columns; /* width of the terminal */
+    double threshold; /* tree: percent of the total below which nodes are left out */
+};
+
+struct exporter {
+    const char *report; /* "vars", "tree" */
+    const char *form;   /* "text", "csv", "json" */
+    /* Appends to out.  err: ERR_MEMORY */
+    int (*write)(const struct export_job *job, struct buf *out, struct error *err);
+};
+
+/* NULL when there is none for this report and form. */
+const struct exporter *exporters_find(const char *report, const char *form);
+
+#endif

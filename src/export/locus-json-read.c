@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading locus.json. Every index is checked here, so that nothing after it needs to. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/scopes.h"
+#include "export/database.h"
+#include "fmt/json-take.h"
+
+static void *zeroed(struct json_take *take, size_t n, size_t item_bytes)
+{
+    return json_take_alloc(take, n, item_bytes);
+}
+
+static uint32_t take_index(struct json_take *take, const json_t *object, const char *key, size_t n)
+{
+    return (uint32_t)json_take_word_at(take, object, key, n ? n - 1 : 0);
+}
+
+static void take_head(struct json_take *take, const json_t *root, struct model *model)
+{
+    model->program = json_take_text_at(take, root, "program");
+    model->command = json_take_text_at(take, root, "command");
+    model->plan = json_take_text_at(take, root, "plan");
+    model->skid = json_take_text_at(take, root, "skid");
+    model->topology = json_take_text_at(take, root, "topology");
+    model->n_numa_nodes = (uint32_t)json_take_word_at(take, root, "n_numa_nodes", 1 << 16);
+    model->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);
+    model->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
+    model->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
+    model->n_killed = (uint32_t)json_take_word_at(take, root, "n_killed", UINT32_MAX);
+    model->n_threads = json_take_word_at(take, root, "n_threads", 1 << 24);
+    model->n_frames = json_take_word_at(take, root, "n_frames", UINT64_MAX);
+    json_take_words_at(take, root, "unwind_stops", model->unwind_stops, 16);
+    model->threads = zeroed(take, model->n_threads, sizeof *model->threads);
+    if (!model->threads)
+        model->n_threads = 0;
+}
+
+static void take_texts(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "notes";
+    const json_t *list = json_take_array_at(take, root, "notes", &n);
+    for (take->index = 0; list && take->index < n; take->index++) {
+        char *note = json_take_text(take, json_array_get(list, take->index), "note");
+        if (note)
+            model_note(model, "%s", note);
+        free(note);
+    }
+    take->where = "strings";
+    list = json_take_array_at(take, root, "strings", &n);
+    for (take->index = 0; list && take->index < n; take->index++) {
+        char *text = json_take_text(take, json_array_get(list, take->index), "string");
+        if (text && strtab_intern(&model->strings, text) != (int64_t)take->index)
+            (void)json_take_fail(take, ERR_FORMAT, "string", "it occurs twice");
+        free(text);
+    }
+}
+
+static void take_metrics(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "metrics";
+    const json_t *list = json_take_array_at(take, root, "metrics", &n);
+    model->metrics = zeroed(take, n, sizeof *model->metrics);
+    model->n_metrics = model->metrics ? n : 0;
+    for (take->index = 0; take->index < model->n_metrics; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct metric *metric = &model->metrics[take->index];
+        metric->name = json_take_text_needed_at(take, row, "name");
+        metric->description = json_take_text_at(take, row, "description");
+        metric->per_sample = json_take_double_at(take, row, "per_sample");
+        metric->hidden = json_take_word_at(take, row, "hidden", 1);
+    }
+}
+
+static void take_processes(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "processes";
+    const json_t *list = json_take_array_at(take, root, "processes", &n);
+    model->processes = zeroed(take, n, sizeof *model->processes);
+    model->n_processes = model->processes ? n : 0;
+    for (take->index = 0; take->index < model->n_processes; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct process *process = &model->processes[take->index];
+        process->exe = json_take_text_needed_at(take, row, "exe");
+        process->host_id = json_take_text_needed_at(take, row, "host_id");
+        process->rank = (uint32_t)json_take_word_at(take, row, "rank", UINT32_MAX);
+        process->pid = (uint32_t)json_take_word_at(take, row, "pid", UINT32_MAX);
+        process->generation = (uint32_t)json_take_word_at(take, row, "generation", UINT32_MAX);
+        process->n_threads = (uint32_t)json_take_word_at(take, row, "n_threads", UINT32_MAX);
+    }
+}
+
+static void take_events(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "events";
+    const json_t *list = json_take_array_at(take, root, "events", &n);
+    model->events = zeroed(take, n, sizeof *model->events);
+    model->n_events = model->events ? n : 0;
+    for (take->index = 0; take->index < model->n_events; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct event_sum *event = &model->events[take->index];
+        event->metric = json_take_text_needed_at(take, row, "metric");
+        event->name = json_take_text_needed_at(take, row, "name");
+        event->scale = json_take_double_at(take, row, "scale");
+        event->taken = json_take_word_at(take, row, "taken", UINT64_MAX);
+        event->overflows = json_take_word_at(take, row, "overflows", UINT64_MAX);
+        const json_t *fates = json_object_get(row, "fates");
+        for (int i = 0; i < FATE_MAX; i++)
+            if (json_object_get(fates, fate_row(i)->name))
+                event->fates[i] = json_take_word_at(take, fates, fate_row(i)->name, UINT64_MAX);
+    }
+}
+
+static void take_variable(struct json_take *take, const json_t *row, struct model *model, struct variable *variable)
+{
+    size_t n_strings = model->strings.n_strings, n = 0;
+    variable->name = take_index(take, row, "name", n_strings);
+    variable->class = (uint8_t)json_take_word_at(take, row, "class", CLASS_COUNT - 1);
+    variable->function = take_index(take, row, "function", n_strings);
+    variable->file = take_index(take, row, "file", n_strings);
+    variable->line = (uint32_t)json_take_word_at(take, row, "line", UINT32_MAX);
+    variable->module = take_index(take, row, "module", n_strings);
+    variable->size_bytes = json_take_word_at(take, row, "size_bytes", UINT64_MAX);
+    variable->n_blocks = json_take_word_at(take, row, "n_blocks", UINT64_MAX);
+    variable->size_freed_bytes = json_take_word_at(take, row, "size_freed_bytes", UINT64_MAX);
+    variable->n_blocks_freed = json_take_word_at(take, row, "n_blocks_freed", UINT64_MAX);
+    variable->max_block_bytes = json_take_word_at(take, row, "max_block_bytes", UINT64_MAX);
+    variable->n_inexact = json_take_word_at(take, row, "n_inexact", UINT64_MAX);
+    const json_t *list = json_take_array_at(take, row, "scopes", &n);
+    variable->scopes = zeroed(take, n, sizeof *variable->scopes);
+    variable->n_scopes = variable->scopes ? n : 0;
+    for (size_t i = 0; i < variable->n_scopes; i++)
+        variable->scopes[i] = (uint32_t)json_take_word(take, json_array_get(list, i), model->n_scopes - 1, "scope");
+    n = model->n_metrics * model->n_numa_nodes;
+    if (!json_object_get(row, "places") || n == 0)
+        return;
+    variable->places = zeroed(take, n, sizeof *variable->places);
+    if (variable->places)
+        json_take_words_at(take, row, "places", variable->places, n);
+}
+
+static void take_variables(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "variables";
+    const json_t *list = json_take_array_at(take, root, "variables", &n);
+    model->variables = zeroed(take, n, sizeof *model->variables);
+    model->n_variables = model->variables ? n : 0;
+    for (take->index = 0; take->index < model->n_variables; take->index++)
+        take_variable(take, json_array_get(list, take->index), model, &model->variables[take->index]);
+}
+
+static void take_scope(struct json_take *take, const json_t *row, size_t index, const struct model *model,
+                       struct scope *scope)
+{
+    size_t n_strings = model->strings.n_strings;
+    uint64_t limits[9] = {index ? index - 1 : 0, SCOPE_LINE,    ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
+                          n_strings - 1,         n_strings - 1, UINT32_MAX,     UINT64_MAX};
+    uint64_t words[9];
+    for (size_t i = 0; i < 9; i++)
+        words[i] = json_take_word(take, json_array_get(row, i), limits[i], "field");
+    *scope = (struct scope){.parent = (uint32_t)words[0],
+                            .kind = (uint8_t)words[1],
+                            .role = (uint8_t)words[2],
+                            .node_type = (uint16_t)words[3],
+                            .name = (uint32_t)words[4],
+                            .file = (uint32_t)words[5],
+                            .module = (uint32_t)words[6],
+                            .line = (uint32_t)words[7],
+                            .vaddr = words[8]};
+}
+
+static void take_tree(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "scopes";
+    const json_t *list = json_take_array_at(take, root, "scopes", &n);
+    if (!vec_reserve(&model->scopes, &model->cap_scopes, n + 1, sizeof *model->scopes)) {
+        (void)json_take_fail(take, ERR_MEMORY, "list", "out of memory");
+        return;
+    }
+    model->n_scopes = n + 1;
+    for (take->index = 0; take->index < n; take->index++)
+        take_scope(take, json_array_get(list, take->index), take->index + 1, model, &model->scopes[take->index + 1]);
+    scopes_link(model);
+    take->where = "values";
+    list = json_take_array_at(take, root, "values", &n);
+    model->own = calloc(model->n_scopes * model->n_metrics + 1, sizeof *model->own);
+    for (take->index = 0; model->own && list && take->index < n && !take->code; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        uint64_t scope = json_take_word(take, json_array_get(row, 0), model->n_scopes - 1, "scope");
+        uint64_t metric = json_take_word(take, json_array_get(row, 1), model->n_metrics ? model->n_metrics - 1 : 0,
+                                         "metric");
+        if (!take->code)
+            model->own[scope * model->n_metrics + metric] = json_number_value(json_array_get(row, 2));
+    }
+}
+
+int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
+{
+    struct json_take take = {.name = name, .err = err};
+    json_t *root = json_take_parse(&take, bytes, len_bytes);
+    if (!root)
+        return take.code;
+    char *format = json_take_text_at(&take, root, "format");
+    if (!format || strcmp(format, "locus-database") != 0)
+        take.code = error_set(err, ERR_FORMAT, "%s is not a database of Locus", name);
+    else if (json_take_word_at(&take, root, "version", UINT32_MAX) != 1)
+        take.code = error_set(err, ERR_UNSUPPORTED, "%s has a version that this program does not know", name);
+    free(format);
+    if (!take.code) {
+        take_head(&take, root, model);
+        take_texts(&take, root, model);
+        take_metrics(&take, root, model);
+        take_processes(&take, root, model);
+        take_events(&take, root, model);
+        take_tree(&take, root, model);
+        take_variables(&take, root, model);
+    }
+    json_decref(root);
+    return take.code ? take.code : model_sum(model, err);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing locus.json. Scopes and values are arrays of numbers, one per line, since there are many. */
+#include "export/database.h"
+#include "fmt/json-put.h"
+
+static void put_head(const struct model *model, struct buf *out)
+{
+    buf_printf(out, "{\"format\": \"locus-database\", \"version\": 1");
+    json_put_text_at(out, "program", model->program);
+    json_put_text_at(out, "command", model->command);
+    json_put_text_at(out, "plan", model->plan);
+    json_put_text_at(out, "skid", model->skid);
+    json_put_text_at(out, "topology", model->topology);
+    json_put_word_at(out, "n_numa_nodes", model->n_numa_nodes);
+    json_put_word_at(out, "cpu_time_ns", model->cpu_time_ns);
+    json_put_word_at(out, "start_ns", model->start_ns);
+    json_put_word_at(out, "end_ns", model->end_ns);
+    json_put_word_at(out, "n_killed", model->n_killed);
+    json_put_word_at(out, "n_threads", model->n_threads);
+    json_put_word_at(out, "n_frames", model->n_frames);
+    json_put_key(out, "unwind_stops", 0);
+    json_put_words(out, model->unwind_stops, 16);
+}
+
+/* Between the rows of a list: a comma, and a new line each. */
+static void next_row(struct buf *out, size_t i)
+{
+    buf_printf(out, i ? ",\n" : "\n");
+}
+
+static void put_notes(const struct model *model, struct buf *out)
+{
+    buf_printf(out, ",\n\"notes\": [");
+    for (size_t i = 0; i < model->n_notes; i++) {
+        next_row(out, i);
+        json_put_text(out, model->notes[i]);
+    }
+    buf_printf(out, "],\n\"strings\": [");
+    for (size_t i = 0; i < model->strings.n_strings; i++) {
+        next_row(out, i);
+        json_put_text(out, model->strings.strings[i]);
+    }
+    buf_printf(out, "]");
+}
+
+static void put_metrics(const struct model *model, struct buf *out)
+{
+    buf_printf(out, ",\n\"metrics\": [");
+    for (size_t i = 0; i < model->n_metrics; i++) {
+        const struct metric *metric = &model->metrics[i];
+        next_row(out, i);
+        buf_printf(out, "{\"name\": ");
+        json_put_text(out, metric->name);
+        json_put_text_at(out, "description", metric->description);
+        json_put_double_at(out, "per_sample", metric->per_sample);
+        json_put_word_at(out, "hidden", metric->hidden);
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]");
+}
+
+static void put_processes(const struct model *model, struct buf *out)
+{
+    buf_printf(out, ",\n\"processes\": [");
+    for (size_t i = 0; i < model->n_processes; i++) {
+        const struct process *process = &model->processes[i];
+        next_row(out, i);
+        buf_printf(out, "{\"exe\": ");
+        json_put_text(out, process->exe);
+        json_put_text_at(out, "host_id", process->host_id);
+        json_put_word_at(out, "rank", process->rank);
+        json_put_word_at(out, "pid", process->pid);
+        json_put_word_at(out, "generation", process->generation);
+        json_put_word_at(out, "n_threads", process->n_threads);
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]");
+}
+
+static void put_fates(const struct event_sum *event, struct buf *out)
+{
+    int n = 0;
+    json_put_key(out, "fates", 0);
+    buf_printf(out, "{");
+    for (int i = 0; i < FATE_MAX; i++)
+        if (event->fates[i]) {
+            json_put_key(out, fate_row(i)->name, n++ == 0);
+            json_put_word(out, event->fates[i]);
+        }
+    buf_printf(out, "}");
+}
+
+static void put_events(const struct model *model, struct buf *out)
+{
+    buf_printf(out, ",\n\"events\": [");
+    for (size_t i = 0; i < model->n_events; i++) {
+        const struct event_sum *event = &model->events[i];
+        next_row(out, i);
+        buf_printf(out, "{\"metric\": ");
+        json_put_text(out, event->metric);
+        json_put_text_at(out, "name", event->name);
+        json_put_double_at(out, "scale", event->scale);
+        json_put_word_at(out, "taken", event->taken);
+        json_put_word_at(out, "overflows", event->overflows);
+        put_fates(event, out);
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]");
+}
+
+static void put_variable(const struct model *model, const struct variable *variable, struct buf *out)
+{
+    buf_printf(out, "{\"name\": %u", variable->name);
+    json_put_word_at(out, "class", variable->class);
+    json_put_word_at(out, "function", variable->function);
+    json_put_word_at(out, "file", variable->file);
+    json_put_word_at(out, "line", variable->line);
+    json_put_word_at(out, "module", variable->module);
+    json_put_word_at(out, "size_bytes", variable->size_bytes);
+    json_put_word_at(out, "n_blocks", variable->n_blocks);
+    json_put_word_at(out, "size_freed_bytes", variable->size_freed_bytes);
+    json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
+    json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
+    json_put_word_at(out, "n_inexact", variable->n_inexact);
+    json_put_key(out, "scopes", 0);
+    buf_printf(out, "[");
+    for (size_t i = 0; i < variable->n_scopes; i++)
+        buf_printf(out, i ? ", %u" : "%u", variable->scopes[i]);
+    buf_printf(out, "]");
+    if (variable->places) {
+        json_put_key(out, "places", 0);
+        json_put_words(out, variable->places, model->n_metrics * model->n_numa_nodes);
+    }
+    buf_printf(out, "}");
+}
+
+static void put_tree(const struct model *model, struct buf *out)
+{
+    size_t n = 0;
+    buf_printf(out, ",\n\"scopes\": [");
+    for (size_t i = 1; i < model->n_scopes; i++) {
+        const struct scope *s = &model->scopes[i];
+        next_row(out, i - 1);
+        buf_printf(out, "[%u,%u,%u,%u,%u,%u,%u,%u,\"0x%llx\"]", s->parent, s->kind, s->role, s->node_type, s->name,
+                   s->file, s->module, s->line, (unsigned long long)s->vaddr);
+    }
+    buf_printf(out, "],\n\"values\": [");
+    for (size_t i = 0; i < model->n_scopes; i++)
+        for (size_t m = 0; m < model->n_metrics; m++) {
+            double value = model->own[i * model->n_metrics + m];
+            if (value == 0)
+                continue;
+            next_row(out, n++);
+            buf_printf(out, "[%zu,%zu,", i, m);
+            json_put_double(out, value);
+            buf_printf(out, "]");
+        }
+    buf_printf(out, "]");
+}
+
+int locus_json_write(const struct model *model, struct buf *out, struct error *err)
+{
+    put_head(model, out);
+    put_notes(model, out);
+    put_metrics(model, out);
+    put_processes(model, out);
+    put_events(model, out);
+    buf_printf(out, ",\n\"variables\": [");
+    for (size_t i = 0; i < model->n_variables; i++) {
+        next_row(out, i);
+        put_variable(model, &model->variables[i], out);
+    }
+    buf_printf(out, "]");
+    put_tree(model, out);
+    buf_printf(out, "}\n");
+    return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing " DATABASE_JSON) : 0;
+}

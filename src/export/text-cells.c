@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pieces of terminal tables. */
+#include "export/text-cells.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 character at p; bytes that are none count alone. */
+static size_t char_bytes(const char *p)
+{
+    unsigned char c = (unsigned char)*p;
+    size_t n = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 1;
+    for (size_t i = 1; i < n; i++)
+        if (((unsigned char)p[i] & 0xc0) != 0x80)
+            return 1;
+    return n;
+}
+
+static size_t count_chars(const char *text)
+{
+    size_t n = 0;
+    for (const char *p = text; *p; p += char_bytes(p))
+        n++;
+    return n;
+}
+
+/* Appends at most width characters and returns how many. */
+static size_t put_chars(struct buf *out, const struct export_job *job, const char *text, size_t width)
+{
+    size_t n = 0, total = count_chars(text);
+    size_t dots = total > width ? (job->unicode ? 1 : 2) : 0;
+    for (const char *p = text; *p && n + dots < (total > width ? width : total + dots); p += char_bytes(p), n++)
+        buf_append(out, (unsigned char)*p < 32 || *p == 127 ? "?" : p, (unsigned char)*p < 32 ? 1 : char_bytes(p));
+    if (dots && width >= dots) {
+        buf_printf(out, "%s", job->unicode ? "\xe2\x80\xa6" : "..");
+        n += dots;
+    }
+    return n;
+}
+
+void text_cut(struct buf *out, const struct export_job *job, const char *text, size_t width)
+{
+    (void)put_chars(out, job, text, width);
+}
+
+void text_cell(struct buf *out, const struct export_job *job, const char *text, size_t width, bool right)
+{
+    size_t n = count_chars(text);
+    for (size_t i = n; right && i < width; i++)
+        buf_append(out, " ", 1);
+    n = put_chars(out, job, text, width);
+    for (; !right && n < width; n++)
+        buf_append(out, " ", 1);
+}
+
+void text_bar(struct buf *out, const struct export_job *job, double share, size_t width)
+{
+    static const char *const eighths[] = {"",
+                                          "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c",
+                                          "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
+    double filled = share < 0 ? 0 : share > 100 ? (double)width : share * (double)width / 100;
+    size_t full = (size_t)filled, part = (size_t)((filled - (double)full) * 8), n = full;
+    if (!job->unicode) {
+        full = n = (size_t)(filled + 0.5);
+        part = 0;
+    }
+    for (size_t i = 0; i < full; i++)
+        buf_printf(out, "%s", job->unicode ? "\xe2\x96\x88" : "#");
+    if (part && n < width) {
+        buf_printf(out, "%s", eighths[part]);
+        n++;
+    }
+    for (; n < width; n++)
+        buf_append(out, " ", 1);
+}
+
+void text_size(uint64_t bytes, char *text)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1024;
+    if (bytes == 0)
+        (void)snprintf(text, 16, "-");
+    else
+        (void)snprintf(text, 16, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+void text_style(struct buf *out, const struct export_job *job, int style)
+{
+    if (job->color)
+        buf_printf(out, "\033[%dm", style);
+}
+
+const char *text_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

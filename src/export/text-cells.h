@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Pieces of terminal tables: cells of a fixed width in characters, bars, sizes. Ordinary code. */
+#ifndef LOCUS_EXPORT_TEXT_CELLS_H
+#define LOCUS_EXPORT_TEXT_CELLS_H
+
+#include "export/exporters.h"
+
+/* Appends text in exactly width characters (UTF-8), cut with an ellipsis when longer, padded with blanks when not;
+ * control characters become '?'. right: aligned to the right. */
+void text_cell(struct buf *out, const struct export_job *job, const char *text, size_t width, bool right);
+
+/* Same, cut but not padded. */
+void text_cut(struct buf *out, const struct export_job *job, const char *text, size_t width);
+
+/* Appends a bar of width characters for 0 <= share <= 100 percent. */
+void text_bar(struct buf *out, const struct export_job *job, double share, size_t width);
+
+/* "64.0 MiB"; "-" for 0. text[16]. */
+void text_size(uint64_t bytes, char *text);
+
+/* Switches on bold, dim or nothing (0), when colours may be used. */
+void text_style(struct buf *out, const struct export_job *job, int style);
+enum { TEXT_PLAIN = 0, TEXT_BOLD = 1, TEXT_DIM = 2 };
+
+/* The last part of a path; borrowed. */
+const char *text_base(const char *path);
+
+#endif

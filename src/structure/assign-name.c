@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A small reader of assignment statements, backwards from the call. */
+#include "structure/assign-name.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* A piece of the statement: [begin, end). */
+struct span {
+    const char *begin, *end;
+};
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static struct span trim(struct span s)
+{
+    while (s.begin < s.end && isspace((unsigned char)*s.begin))
+        s.begin++;
+    while (s.end > s.begin && isspace((unsigned char)s.end[-1]))
+        s.end--;
+    return s;
+}
+
+static bool span_is(struct span s, const char *text)
+{
+    return (size_t)(s.end - s.begin) == strlen(text) && strncmp(s.begin, text, strlen(text)) == 0;
+}
+
+static const char *skip_blanks_back(const char *begin, const char *p)
+{
+    while (p > begin && isspace((unsigned char)p[-1]))
+        p--;
+    return p;
+}
+
+/* Start of the bracketed text that ends at p (p[-1] is the closing bracket); NULL when it is not balanced. */
+static const char *skip_brackets_back(const char *begin, const char *p)
+{
+    int depth = 0;
+    while (p > begin) {
+        char c = *--p;
+        depth += c == ')' || c == ']';
+        depth -= c == '(' || c == '[';
+        if (depth == 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* Start of the operand that ends at end: names joined by . -> ::, subscripts and parentheses included. */
+static const char *operand_start(const char *begin, const char *end)
+{
+    const char *p = skip_blanks_back(begin, end);
+    for (;;) {
+        while (p > begin && (p[-1] == ']' || p[-1] == ')')) {
+            const char *open = skip_brackets_back(begin, p);
+            if (!open)
+                return p;
+            p = open;
+        }
+        while (p > begin && is_word(p[-1]))
+            p--;
+        if (p - begin >= 2 && p[-1] == '>' && p[-2] == '-')
+            p -= 2;
+        else if (p - begin >= 2 && p[-1] == ':' && p[-2] == ':')
+            p -= 2;
+        else if (p > begin && p[-1] == '.')
+            p -= 1;
+        else
+            return p;
+    }
+}
+
+static bool copy_span(struct span s, char *name, size_t size)
+{
+    size_t len = 0;
+    s = trim(s);
+    for (const char *p = s.begin; p < s.end && len + 1 < size; p++)
+        if (!isspace((unsigned char)*p))
+            name[len++] = *p;
+    name[len] = 0;
+    return len > 0 && !isdigit((unsigned char)name[0]);
+}
+
+/* Name on the left of an assignment: the last operand, with its * when nothing (no type) stands before that. */
+static bool left_side(struct span left, char *name, size_t size)
+{
+    left = trim(left);
+    const char *start = operand_start(left.begin, left.end);
+    const char *before = skip_blanks_back(left.begin, start);
+    const char *star = before;
+    while (star > left.begin && (star[-1] == '*' || isspace((unsigned char)star[-1])))
+        star--;
+    if (star == left.begin && before > left.begin && before[-1] == '*')
+        start = left.begin;
+    return start < left.end && copy_span((struct span){start, left.end}, name, size);
+}
+
+static bool is_assignment(const char *begin, const char *p)
+{
+    return *p == '=' && p[1] != '=' && (p == begin || !strchr("=!<>+-*/%&|^", p[-1]));
+}
+
+static bool is_keyword(struct span s)
+{
+    static const char *const words[] = {"return", "if",     "while", "for",   "switch", "sizeof", "new",
+                                        "delete", "throw", "else",  "const", "static", "case",   "goto"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (span_is(s, words[i]))
+            return true;
+    return false;
+}
+
+static struct span last_word(const char *begin, const char *end)
+{
+    const char *stop = skip_blanks_back(begin, end), *start = stop;
+    while (start > begin && is_word(start[-1]))
+        start--;
+    return (struct span){start, stop};
+}
+
+/* The call or declaration whose opening parenthesis is at open: the object of x.method( and the variable of T x(. */
+static bool name_before_parenthesis(const char *begin, const char *open, char *name, size_t size)
+{
+    struct span word = last_word(begin, open);
+    if (word.begin == word.end || is_keyword(word))
+        return false;
+    const char *before = skip_blanks_back(begin, word.begin);
+    size_t dot = before > begin && before[-1] == '.' ? 1
+                 : before - begin >= 2 && before[-1] == '>' && before[-2] == '-' ? 2 : 0;
+    if (dot) {
+        const char *end = before - dot;
+        return copy_span((struct span){operand_start(begin, end), end}, name, size);
+    }
+    struct span type = last_word(begin, before);
+    bool declared = before > begin && (before[-1] == '>' || before[-1] == '*' || before[-1] == '&' ||
+                                       (type.begin < type.end && !is_keyword(type) && word.begin > before));
+    return declared && copy_span(word, name, size);
+}
+
+/* Start of the statement part that holds at: after the last ; { or } outside parentheses, and after ?: and commas. */
+static const char *part_start(const char *begin, const char *at)
+{
+    while (at > begin && !strchr(";{}", at[-1]))
+        at--;
+    return at;
+}
+
+/* Walks left from the call, out of casts and parentheses, until an assignment or a construct that names an object. */
+static enum assign_kind name_left_of(const char *begin, const char *call, char *name, size_t size)
+{
+    begin = part_start(begin, call);
+    for (const char *p = call; p > begin;) {
+        char c = p[-1];
+        if (c == ')' || c == ']') {
+            const char *open = skip_brackets_back(begin, p);
+            if (!open)
+                return ASSIGN_NONE;
+            p = open;
+            continue;
+        }
+        p--;
+        if (is_assignment(begin, p)) {
+            const char *left = p;
+            int depth = 0;
+            while (left > begin && !(depth == 0 && strchr("(,", left[-1]))) {
+                depth += left[-1] == ')' || left[-1] == ']';
+                depth -= left[-1] == '(' || left[-1] == '[';
+                left--;
+            }
+            if (left > begin && left[-1] == ',') /* further declarators repeat their * */
+                left += strspn(left, " *");
+            return left_side((struct span){left, p}, name, size) ? ASSIGN_NAME : ASSIGN_NONE;
+        }
+        if (c == '(' && name_before_parenthesis(begin, p, name, size))
+            return ASSIGN_NAME;
+    }
+    struct span first = trim((struct span){begin, call});
+    return first.end - first.begin >= 6 && strncmp(first.begin, "return", 6) == 0 ? ASSIGN_RETURN : ASSIGN_NONE;
+}
+
+/* The occurrence of word, as a whole word, nearest to offset; NULL when there is none. */
+static const char *find_word(const char *statement, const char *word, size_t offset)
+{
+    const char *best = NULL, *target = statement + offset;
+    size_t len = strlen(word);
+    for (const char *p = statement; len && (p = strstr(p, word)); p += len) {
+        if ((p > statement && is_word(p[-1])) || is_word(p[len]))
+            continue;
+        size_t distance = (size_t)(p < target ? target - p : p - target);
+        if (!best || distance < (size_t)(best < target ? target - best : best - target))
+            best = p;
+    }
+    return best;
+}
+
+/* True when an argument list follows, perhaps after template arguments. */
+static bool is_called(const char *after)
+{
+    int depth = 0;
+    for (; *after && (depth > 0 || *after == '<' || isspace((unsigned char)*after)); after++) {
+        depth += *after == '<';
+        depth -= *after == '>';
+    }
+    return *after == '(';
+}
+
+/* A statement in which the callee's name does not appear: a container's declaration, method or operator. */
+static enum assign_kind name_without_callee(const char *statement, size_t offset, char *name, size_t size)
+{
+    const char *begin = part_start(statement, statement + offset);
+    const char *end = begin + strcspn(begin, ";{}");
+    for (const char *p = begin; p < end; p++) {
+        if (is_assignment(begin, p))
+            return left_side((struct span){begin, p}, name, size) ? ASSIGN_NAME : ASSIGN_NONE;
+        if (*p == '(' && name_before_parenthesis(begin, p, name, size))
+            return ASSIGN_NAME;
+    }
+    if (strncmp(begin, "return", 6) == 0)
+        return ASSIGN_RETURN;
+    struct span word = last_word(begin, end);
+    const char *before = skip_blanks_back(begin, word.begin);
+    if (word.begin < word.end && before > begin && (before[-1] == '>' || is_word(before[-1])) && before < word.begin)
+        return copy_span(word, name, size) ? ASSIGN_NAME : ASSIGN_NONE;
+    return ASSIGN_NONE;
+}
+
+enum assign_kind assign_name_find(const char *statement, const char *callee, size_t offset, char *name, size_t size)
+{
+    while (*statement && isspace((unsigned char)*statement) && offset > 0) {
+        statement++;
+        offset--;
+    }
+    if (assign_name_fortran(statement, 0, name, size))
+        return ASSIGN_NAME;
+    const char *word = callee && strncmp(callee, "operator new", 12) == 0 ? "new" : callee;
+    const char *call = word ? find_word(statement, word, offset) : NULL;
+    if (!call)
+        call = find_word(statement, "new", offset);
+    if (!call || (word && strcmp(word, "new") != 0 && !is_called(call + strlen(word))))
+        return name_without_callee(statement, offset, name, size);
+    const char *start = operand_start(statement, call + strlen(word ? word : ""));
+    enum assign_kind kind = name_left_of(statement, start < call ? start : call, name, size);
+    const char *dot = call > statement && call[-1] == '.' ? call - 1 : call - 2;
+    bool method = start < call && (*dot == '.' || (call - start > 2 && dot[0] == '-' && dot[1] == '>'));
+    if (kind == ASSIGN_NONE && method && copy_span((struct span){start, dot}, name, size))
+        return ASSIGN_NAME;
+    return kind;
+}
+
+bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size)
+{
+    const char *p = statement;
+    while ((p = strcasestr(p, "allocate")) && p > statement && is_word(p[-1]))
+        p += 8;
+    if (!p)
+        return false;
+    p += 8;
+    p += strspn(p, " \t");
+    if (*p++ != '(')
+        return false;
+    int depth = 0;
+    const char *start = p;
+    for (;; p++) {
+        if (*p == 0 || (depth == 0 && (*p == ',' || *p == ')'))) {
+            if (n-- == 0)
+                break;
+            if (*p != ',')
+                return false;
+            start = p + 1;
+        }
+        depth += *p == '(';
+        depth -= *p == ')';
+    }
+    struct span object = trim((struct span){start, p});
+    const char *end = object.begin;
+    while (end < object.end && (is_word(*end) || *end == '%' || *end == ' '))
+        end++;
+    return !memchr(object.begin, '=', (size_t)(object.end - object.begin)) &&
+           copy_span((struct span){object.begin, end}, name, size);
+}
+
+bool assign_name_returns(const char *line, const char *variable)
+{
+    const char *p = line + strspn(line, " \t");
+    size_t len = strlen(variable);
+    if (strncmp(p, "return", 6) != 0 || is_word(p[6]))
+        return false;
+    const char *end = p + strcspn(p, ";");
+    const char *start = operand_start(p + 6, end);
+    if (start < end && *start == '(')
+        start++;
+    return (size_t)(end - start) >= len && strncmp(start, variable, len) == 0 && !is_word(start[len]) &&
+           start[len] != '-' && start[len] != '.' && start[len] != '[';
+}
+
+const char *assign_name_function(const char *readable, char *qualified, size_t size)
+{
+    size_t len = 0;
+    int depth = 0;
+    for (const char *p = readable; *p && len + 1 < size; p++) {
+        bool is_operator = len >= 8 && strncmp(qualified + len - 8, "operator", 8) == 0;
+        if (*p == '(' && depth == 0 && !is_operator && strncmp(p, "(anonymous", 10) != 0)
+            break;
+        if (*p == '<' && !is_operator)
+            depth++;
+        else if (*p == '>' && depth > 0)
+            depth--;
+        else if (depth == 0 && *p == ' ' && !is_operator)
+            len = 0; /* what came before was the return type */
+        else if (depth == 0)
+            qualified[len++] = *p;
+    }
+    qualified[len] = 0;
+    const char *last = qualified;
+    for (char *p = qualified; (p = strstr(p, "::")); last = p)
+        p += 2;
+    return last;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading the name of a variable out of a statement that allocates memory for it. Works on text alone: C, C++ and
+ * Fortran; what it does not understand has no name. Ordinary code. */
+#ifndef LOCUS_STRUCTURE_ASSIGN_NAME_H
+#define LOCUS_STRUCTURE_ASSIGN_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum assign_kind {
+    ASSIGN_NONE = 0, /* nothing recognised */
+    ASSIGN_NAME,     /* name is what the memory is assigned to: "a", "s->field", "v" of v.push_back(x) */
+    ASSIGN_RETURN    /* the statement returns the memory: its caller knows the name */
+};
+
+/* Name that a statement gives to the memory allocated by its call of callee (unqualified name; "operator new" stands
+ * for new-expressions; NULL = unknown). offset: where in statement the call is thought to be, to choose among several;
+ * name[size] is filled for ASSIGN_NAME. */
+enum assign_kind assign_name_find(const char *statement, const char *callee, size_t offset, char *name, size_t size);
+
+/* Name of the n-th object of a Fortran allocate statement, from 0; false when there is none. */
+bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size);
+
+/* True when the text of one line is a statement that returns the variable (casts allowed). */
+bool assign_name_returns(const char *line, const char *variable);
+
+/* The function of a readable (demangled) name without return type, parameters and template arguments:
+ * "std::vector<int>::resize(unsigned long)" gives "std::vector::resize". Fills qualified[size] and returns the last
+ * component inside it. */
+const char *assign_name_function(const char *readable, char *qualified, size_t size);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading source files and cutting statements out of them. */
+#include "structure/source-text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATEMENT_LINES_MAX 8
+#define FILE_BYTES_MAX (64u << 20)
+
+struct source_file {
+    char *text;   /* lines are NUL-terminated in place; NULL when unreadable */
+    char **lines; /* [n_lines] */
+    size_t n_lines, cap_lines;
+};
+
+struct source_text {
+    const char *const *search, *const *replace;
+    struct strtab paths;
+    struct source_file *files; /* [paths.n_strings] */
+    size_t cap_files;
+};
+
+struct source_text *source_text_new(const char *const *search, const char *const *replace)
+{
+    struct source_text *source = calloc(1, sizeof *source);
+    if (source) {
+        source->search = search;
+        source->replace = replace;
+    }
+    return source;
+}
+
+void source_text_free(struct source_text *source)
+{
+    if (!source)
+        return;
+    for (size_t i = 0; i < source->paths.n_strings; i++) {
+        free(source->files[i].text);
+        free(source->files[i].lines);
+    }
+    free(source->files);
+    strtab_fini(&source->paths);
+    free(source);
+}
+
+static FILE *open_replaced(const struct source_text *source, const char *path)
+{
+    for (size_t i = 0; source->replace && source->replace[i]; i++) {
+        const char *rule = source->replace[i], *equals = strchr(rule, '=');
+        size_t len = equals ? (size_t)(equals - rule) : 0;
+        if (!equals || strncmp(path, rule, len) != 0)
+            continue;
+        struct buf name = {0};
+        buf_printf(&name, "%s%s", equals + 1, path + len);
+        FILE *file = name.data ? fopen(name.data, "r") : NULL;
+        buf_fini(&name);
+        if (file)
+            return file;
+    }
+    return NULL;
+}
+
+/* Tries DIR/a/b/c.c, DIR/b/c.c, DIR/c.c for a path .../a/b/c.c. */
+static FILE *open_below(const char *directory, const char *path)
+{
+    for (const char *tail = path; tail; tail = strchr(tail, '/')) {
+        tail += *tail == '/';
+        struct buf name = {0};
+        buf_printf(&name, "%s/%s", directory, tail);
+        FILE *file = name.data ? fopen(name.data, "r") : NULL;
+        buf_fini(&name);
+        if (file)
+            return file;
+    }
+    return NULL;
+}
+
+static FILE *open_source(const struct source_text *source, const char *path)
+{
+    FILE *file = open_replaced(source, path);
+    if (!file)
+        file = fopen(path, "r");
+    for (size_t i = 0; !file && source->search && source->search[i]; i++)
+        file = open_below(source->search[i], path);
+    return file;
+}
+
+static void split_lines(struct source_file *file)
+{
+    for (char *p = file->text; p && *p;) {
+        if (!vec_reserve(&file->lines, &file->cap_lines, file->n_lines + 1, sizeof *file->lines))
+            return;
+        file->lines[file->n_lines++] = p;
+        char *end = strchr(p, '\n');
+        if (!end)
+            return;
+        *end = 0;
+        p = end + 1;
+    }
+}
+
+static void read_source(const struct source_text *source, const char *path, struct source_file *out)
+{
+    struct buf text = {0};
+    char chunk[16384];
+    FILE *file = open_source(source, path);
+    if (!file)
+        return;
+    for (size_t n; (n = fread(chunk, 1, sizeof chunk, file)) > 0 && text.len_bytes < FILE_BYTES_MAX;)
+        buf_append(&text, chunk, n);
+    (void)fclose(file);
+    out->text = text.data;
+    split_lines(out);
+}
+
+const char *source_text_line(struct source_text *source, const char *path, uint32_t line)
+{
+    if (!path || line == 0 ||
+        !vec_reserve(&source->files, &source->cap_files, source->paths.n_strings + 1, sizeof *source->files))
+        return NULL;
+    size_t n_before = source->paths.n_strings;
+    int64_t id = strtab_intern(&source->paths, path);
+    if (id < 0)
+        return NULL;
+    if ((size_t)id == n_before)
+        read_source(source, path, &source->files[id]);
+    const struct source_file *file = &source->files[id];
+    return line <= file->n_lines ? file->lines[line - 1] : NULL;
+}
+
+/* Length of the code on a line: up to a line comment, without trailing blanks. */
+static size_t code_length(const char *line)
+{
+    bool in_string = false;
+    size_t len = 0;
+    for (; line[len]; len++) {
+        if (line[len] == '"' && (len == 0 || line[len - 1] != '\\'))
+            in_string = !in_string;
+        if (!in_string && line[len] == '/' && (line[len + 1] == '/' || line[len + 1] == '*'))
+            break;
+    }
+    while (len > 0 && isspace((unsigned char)line[len - 1]))
+        len--;
+    return len;
+}
+
+/* True when a statement ends with this line, so that the next line begins another one. */
+static bool ends_statement(const char *line)
+{
+    size_t len = code_length(line);
+    size_t first = strspn(line, " \t");
+    if (first >= len || line[first] == '#')
+        return true;
+    return strchr(";{}:", line[len - 1]) != NULL;
+}
+
+static bool is_fortran(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot && (dot[1] == 'f' || dot[1] == 'F') && strchr("o90p7", dot[2] ? dot[2] : '9');
+}
+
+bool source_text_statement(struct source_text *source, const char *path, uint32_t line, uint32_t column,
+                           struct buf *statement, size_t *offset)
+{
+    const char *text = source_text_line(source, path, line);
+    if (!text)
+        return false;
+    bool fortran = is_fortran(path);
+    uint32_t first = line, last = line;
+    while (!fortran && first > 1 && line - first < STATEMENT_LINES_MAX) {
+        const char *before = source_text_line(source, path, first - 1);
+        if (!before || ends_statement(before))
+            break;
+        first--;
+    }
+    for (uint32_t i = first; i <= last; i++) {
+        text = source_text_line(source, path, i);
+        size_t indent = strspn(text, " \t"), len = fortran ? strcspn(text, "!") : code_length(text);
+        if (i == line)
+            *offset = statement->len_bytes + (column > indent ? column - 1 - indent : 0);
+        if (len > indent)
+            buf_append(statement, text + indent, len - indent);
+        buf_append(statement, " ", 1);
+        bool open = fortran ? len > 0 && strchr(text, '&') : !ends_statement(text);
+        if (i >= line && i - line < STATEMENT_LINES_MAX && open && source_text_line(source, path, i + 1))
+            last = i + 1;
+    }
+    if (*offset > statement->len_bytes)
+        *offset = 0;
+    return !statement->failed;
+}

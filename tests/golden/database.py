@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hpcprof and hpcquery on measurements made here: sums, classes, sizes, NUMA nodes and shares are as they were put in,
+the database keeps the rules of its readers, and bad input is named."""
+import csv
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import measurement as m  # noqa: E402
+
+METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1), ("Size (byte)", m.INT, 1)]
+APP, LIBC = "/nowhere/app", "/nowhere/libfoo.so.1"
+START = [(APP, 0x1010), (APP, 0x2020)]
+TWO_NODES = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" \
+    "<topology version=\"2.0\">\n" + \
+    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0xf\" complete_cpuset=\"0xf\" allowed_cpuset=\"0xf\" " \
+    "nodeset=\"0x3\" complete_nodeset=\"0x3\" allowed_nodeset=\"0x3\" gp_index=\"1\">\n" + \
+    "".join(f"<object type=\"Package\" os_index=\"{n}\" cpuset=\"{hex(3 << 2 * n)}\" complete_cpuset=\"{hex(3 << 2 * n)}\""
+            f" nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" gp_index=\"{2 + n}\">\n"
+            f"<object type=\"NUMANode\" os_index=\"{n}\" cpuset=\"{hex(3 << 2 * n)}\" "
+            f"complete_cpuset=\"{hex(3 << 2 * n)}\" nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" "
+            f"gp_index=\"{4 + n}\" local_memory=\"1048576\"/>\n" +
+            "".join(f"<object type=\"PU\" os_index=\"{c}\" cpuset=\"{hex(1 << c)}\" complete_cpuset=\"{hex(1 << c)}\" "
+                    f"nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" gp_index=\"{10 + c}\"/>\n"
+                    for c in (2 * n, 2 * n + 1)) + "</object>\n" for n in range(2)) + "</object>\n</topology>\n"
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def run(tool, *arguments, status=0):
+    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
+                            env={**os.environ, "LC_ALL": "C"})
+    expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
+    return result
+
+
+def check_rules(database, *options):
+    checker = SOURCE / "tests" / "lib" / "check-database.py"
+    result = subprocess.run([sys.executable, str(checker), *options, str(database)], capture_output=True, text=True,
+                            check=False)
+    expect(result.returncode == 0, f"the database breaks rules: {result.stdout}{result.stderr}")
+
+
+def rows_of(database, *options):
+    return list(csv.DictReader(io.StringIO(run("hpcquery", "vars", "--csv", *options, database).stdout)))
+
+
+VARIABLES = {  # what thread t of process p takes: (samples, faults), and on what
+    "big": lambda t: m.heap(START + [(APP, 0x3030)], size=1 << 20, n_blocks=1 + t, cpus=[[t, 0, 40], [2, 0, 10]]),
+    "small": lambda t: m.heap(START + [(APP, 0x3130), (LIBC, 0x500)], size=2048, n_blocks=3),
+    "mapped": lambda t: m.heap([(APP, 0x1010), (APP, 0x3230)], kind="mmap", size=1 << 16),
+    "grid": lambda t: m.by_address("DATACENTRIC_Static", APP, 0x404040, "static", "grid", 8192, [[3, 0, 7]]),
+    "counter": lambda t: m.by_address("DATACENTRIC_ThreadLocal", LIBC, 0x10, "tls", "counter", 1024),
+    "frame": lambda t: m.by_address("DATACENTRIC_Stack", APP, 0x3030, "stack"),
+    "input": lambda t: m.by_address("DATACENTRIC_FileMapping", "/data/input.bin", 0, "file"),
+    "no block": lambda t: m.reason("DATACENTRIC_Unknown_NoBlock"),
+    "compute": lambda t: m.reason("DATACENTRIC_No_Compute"),
+    "address lost": lambda t: m.reason("DATACENTRIC_No_AddressLost"),
+}
+SAMPLES = {"big": 50, "small": 20, "mapped": 5, "grid": 7, "counter": 4, "frame": 3, "input": 2, "no block": 1,
+           "compute": 6, "address lost": 2}
+CLASSES = {"big": "heap", "small": "heap", "mapped": "mmap", "grid": "static", "counter": "thread-local",
+           "frame": "stack", "input": "file", "no block": "unknown", "compute": "unattributed",
+           "address lost": "unattributed"}
+THREADS = {(0, 100): 2, (1, 200): 3}  # (rank, pid): threads
+
+
+def make_measurement(directory):
+    for (rank, pid), n_threads in THREADS.items():
+        for thread in range(n_threads):
+            profile = m.Profile("app", METRICS, rank=rank, thread=thread, pid=pid)
+            profile.topology = "topology.xml"
+            profile.events = [{"metric": "EADDR (usec)", "name": "EADDR", "scale": 1000.0, "taken": 101, "overflows": 0,
+                               "fates": {"named": 91, "unknown-data": 1, "compute": 6, "address-lost": 2,
+                                         "dropped-stopped": 1}}]
+            for i, (name, variable) in enumerate(VARIABLES.items()):
+                access = START + [(APP, 0x5000 + 16 * i)]
+                profile.sample(access, {0: SAMPLES[name], 1: i}, variable(thread))
+                profile.sample(access[:-1] + [(APP, 0x6000)], {1: 1}, variable(thread))
+            profile.write(directory)
+    (directory / "topology.xml").write_text(TWO_NODES, encoding="utf-8")
+
+
+def name_of(row):
+    """Our name for a row: the class and what distinguishes rows of one class."""
+    if row["class"] == "heap":
+        return "small" if "0x312f" in row["variable"] or "0x4ff" in row["variable"] else "big"
+    if row["class"] in ("unknown", "unattributed"):
+        return row["variable"].strip("<>")
+    return {"mmap": "mapped", "static": "grid", "thread-local": "counter", "stack": "frame", "file": "input"}[row["class"]]
+
+
+def check_variables(database):
+    rows = {name_of(r): r for r in rows_of(database)}
+    n_threads, total = sum(THREADS.values()), sum(SAMPLES.values())
+    expect(rows.keys() == SAMPLES.keys(), f"rows are {sorted(rows)}")
+    for name, row in rows.items():
+        expect(float(row["samples"]) == n_threads * SAMPLES[name], f"{name}: {row['samples']} samples")
+        expect(abs(float(row["share"]) - 100 * SAMPLES[name] / total) < 1e-4, f"{name}: share {row['share']}")
+        expect(float(row["value"]) == 1000 * n_threads * SAMPLES[name], f"{name}: value {row['value']}")
+        expect(row["class"] == CLASSES[name], f"{name}: class {row['class']}")
+    expect(abs(sum(float(r["share"]) for r in rows.values()) - 100) < 1e-3, "the shares do not add up to 100")
+    expect(rows["grid"]["variable"] == "grid" and rows["grid"]["size_bytes"] == "8192", f"grid: {rows['grid']}")
+    expect(rows["counter"]["variable"] == "counter" and rows["counter"]["n_blocks"] == "1", f"{rows['counter']}")
+    n_blocks = sum(1 + t for n in THREADS.values() for t in range(n)) * 2  # two samples, each described
+    expect(int(rows["big"]["n_blocks"]) == n_blocks and int(rows["big"]["size_bytes"]) == n_blocks << 20,
+           f"big: {rows['big']}")
+    expect(rows["big"]["max_block_bytes"] == str(1 << 20), f"big: {rows['big']}")
+    places = [0, 0]
+    for n in THREADS.values():
+        for thread in range(n):
+            places[thread // 2] += 80
+            places[1] += 20
+    expect([rows["big"]["node0_samples"], rows["big"]["node1_samples"]] == list(map(str, places)),
+           f"big: nodes {rows['big']}")
+    expect(rows["input"]["variable"] == "/data/input.bin", f"input: {rows['input']}")
+
+
+def check_faults(database):
+    rows = {name_of(r): r for r in rows_of(database, "--metric", "FAULTS")}
+    for i, name in enumerate(VARIABLES):
+        expect(float(rows[name]["samples"]) == sum(THREADS.values()) * (i + 1), f"FAULTS of {name}: {rows[name]}")
+
+
+def check_reports(database):
+    text = run("hpcquery", "vars", database).stdout
+    expect(max(map(len, text.split("\n"))) <= 100, "a line of the report is longer than 100 columns")
+    for wanted in ("EADDR because of a test", "2 processes, 5 threads, 5.00 s of CPU time", "455 named, 5 unknown-data",
+                   "NUMA node 0:", "address found for 91.1 %", "variable named for 90.1 %", "50.0 % ####"):
+        expect(wanted in text, f"the report lacks '{wanted}':\n{text}")
+    expect("\033" not in text, "escape sequences in a pipe")
+    top = run("hpcquery", "vars", "--top", "2", database).stdout
+    expect("8 more" in top and "grid" not in top, f"--top 2 prints {top}")
+    data = json.loads(run("hpcquery", "vars", "--json", database).stdout)
+    expect(len(data["variables"]) == len(SAMPLES) and data["total_samples"] == 5 * 100, "vars --json")
+    tree = json.loads(run("hpcquery", "tree", "--json", database).stdout)["nodes"]
+    roots = {n["name"]: n["inclusive"] for n in tree if n["parent"] == 0}
+    expect(roots.get("<datacentric>") == 500000 and sum(roots.values()) == 1000000, f"roots of the tree: {roots}")
+    own = sum(n["exclusive"] for n in tree if n["kind"] == "statement")
+    expect(own == 1000000, f"statements of the tree add up to {own}")
+    expect("<heap allocation>" in run("hpcquery", "tree", database).stdout, "tree as text")
+    lines = list(csv.DictReader(io.StringIO(run("hpcquery", "tree", "--csv", database).stdout)))
+    expect(len(lines) == len(tree), "tree --csv and --json differ")
+
+
+def check_same_bytes(directory, scratch):
+    """The database does not depend on how the profiles are given."""
+    paths = sorted(directory.glob("*.hpcrun"))
+    run("hpcprof", "-o", scratch / "forward", *paths)
+    run("hpcprof", "-o", scratch / "again", directory)
+    run("hpcprof", "-o", scratch / "twice", *reversed(paths), directory)
+    for other in (scratch / "again", scratch / "twice"):
+        names = sorted(p.name for p in (scratch / "forward").iterdir())
+        expect(names == sorted(p.name for p in other.iterdir()), f"{other.name} has other files")
+        for name in names:
+            same = (other / name).read_bytes() == (scratch / "forward" / name).read_bytes()
+            expect(same, f"{name} differs in {other.name}")
+
+
+def check_bad_input(directory, scratch):
+    bad = directory / "app-000000-007-007f0100-100-0.hpcrun"
+    good = next(directory.glob("app-000000-000-*.hpcrun")).read_bytes()
+    for content, word in ((good[:200], "truncated"), (b"#!/bin/sh\n", "not a profile"), (b"", "truncated")):
+        bad.write_bytes(content)
+        result = run("hpcprof", "-o", scratch / "partly", directory, status=1)
+        expect(result.stderr.count("\n") == 1 and bad.name in result.stderr, f"bad profile: {result.stderr}")
+        expect(word in result.stderr or "begin" in result.stderr or "offset" in result.stderr, result.stderr)
+        check_variables(scratch / "partly")
+        alone = run("hpcprof", "-o", scratch / "none", bad, status=1)
+        expect(alone.stderr.count("\n") == 1 and not (scratch / "none").exists(), f"only bad: {alone.stderr}")
+    bad.unlink()
+    (scratch / "empty").mkdir()
+    for target, words in ((scratch / "empty", "no profile"), (scratch / "absent", "No such file")):
+        result = run("hpcprof", "-o", scratch / "none", target, status=1)
+        expect(words in result.stderr and result.stderr.count("\n") == 1, f"{target}: {result.stderr}")
+    (scratch / "mine").mkdir()
+    (scratch / "mine" / "letter.txt").write_text("keep me", encoding="utf-8")
+    for output in (scratch / "mine", scratch / "mine" / "letter.txt", scratch / "no" / "such"):
+        result = run("hpcprof", "-o", output, directory, status=1)
+        expect(result.stderr.count("\n") == 1 and str(output) in result.stderr, f"{output}: {result.stderr}")
+    expect((scratch / "mine" / "letter.txt").read_text(encoding="utf-8") == "keep me", "a file was replaced")
+    for arguments in ((), ("--nonsense", directory), ("-R", "x", directory), ("-M", "stats", directory)):
+        run("hpcprof", *arguments, status=2)
+    for arguments in ((), ("vars",), ("flowers", scratch / "again"), ("vars", "--top", "x", scratch / "again")):
+        run("hpcquery", *arguments, status=2)
+    for arguments in (("vars", scratch / "empty"), ("vars", "-M", "none", scratch / "again"), ("tree", scratch / "no")):
+        result = run("hpcquery", *arguments, status=1)
+        expect(result.stderr.count("\n") == 1, f"{arguments}: {result.stderr}")
+
+
+def check_damaged_database(database, scratch):
+    text = (database / "locus.json").read_text(encoding="utf-8")
+    damaged = scratch / "damaged"
+    damaged.mkdir()
+    for change in (text[:len(text) // 2], "{}", "[]", "", text.replace("\"scopes\": [", "\"scopes\": [99999999, ", 1),
+                   text.replace("[0,1,", "[7,1,", 1), text.replace("\"version\": 1", "\"version\": 9", 1)):
+        (damaged / "locus.json").write_text(change, encoding="utf-8")
+        result = run("hpcquery", "vars", damaged, status=1)
+        expect(result.stderr.count("\n") == 1 and "locus.json" in result.stderr, f"damaged: {result.stderr}")
+
+
+def check_too_many_threads(scratch):
+    directory = scratch / "many"
+    for thread in range(500):
+        m.Profile("app", METRICS, thread=thread).write(directory, side=False)
+    result = run("hpcprof", "-o", scratch / "none", directory, status=1)
+    expect("500 threads" in result.stderr and not (scratch / "none").exists(), f"500 threads: {result.stderr}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        directory = scratch / "app-measurements"
+        directory.mkdir()
+        make_measurement(directory)
+        database = scratch / "database"
+        run("hpcprof", "-o", database, directory)
+        check_rules(database, "--time")
+        check_variables(database)
+        check_faults(database)
+        check_reports(database)
+        check_same_bytes(directory, scratch)
+        run("hpcprof", "-q", "-o", database, directory)
+        check_rules(database, "--time")
+        check_bad_input(directory, scratch)
+        check_damaged_database(database, scratch)
+        check_too_many_threads(scratch)
+    for sentence in failures:
+        print("FAIL:", sentence)
+    sys.exit(1 if failures else 0)
+
+
+main()

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of structure/assign-name.h: one row per kind of statement that allocates. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "structure/assign-name.h"
+
+struct row {
+    const char *statement, *callee;
+    size_t offset;
+    const char *name; /* NULL = none, "return" = ASSIGN_RETURN */
+};
+
+static const struct row rows[] = {
+    {"a = malloc(n);", "malloc", 0, "a"},
+    {"double *a = (double*)calloc(n, sizeof(double));", "calloc", 0, "a"},
+    {"double **rows = (double **) malloc(n * sizeof *rows);", "malloc", 0, "rows"},
+    {"s->field = malloc(n);", "malloc", 0, "s->field"},
+    {"s.inner.x = xmalloc(n);", "xmalloc", 0, "s.inner.x"},
+    {"grid[i] = malloc(n * sizeof(double));", "malloc", 0, "grid[i]"},
+    {"if ((p = malloc(n)) == NULL) {", "malloc", 0, "p"},
+    {"if (!(buf = malloc(n))) return -1;", "malloc", 0, "buf"},
+    {"for (i = 0; i < n; i++) row[i] = malloc(m);", "malloc", 30, "row[i]"},
+    {"*out = malloc(n);", "malloc", 0, "*out"},
+    {"(*out)->data = malloc(n);", "malloc", 0, "(*out)->data"},
+    {"a = malloc(n); b = malloc(n);", "malloc", 4, "a"},
+    {"a = malloc(n); b = malloc(n);", "malloc", 19, "b"},
+    {"double *x = malloc(n), *y = malloc(n);", "malloc", 11, "x"},
+    {"double *x = malloc(n), *y = malloc(n);", "malloc", 28, "y"},
+    {"return malloc(n);", "malloc", 0, "return"},
+    {"return (double *)hypre_CAlloc(n, 8);", "hypre_CAlloc", 0, "return"},
+    {"use(malloc(n));", "malloc", 0, NULL},
+    {"T *p = new T[n];", "operator new[](unsigned long)", 0, "p"},
+    {"auto list = new Node(3);", "operator new(unsigned long)", 0, "list"},
+    {"this->data_ = new double[n];", "operator new[](unsigned long)", 0, "this->data_"},
+    {"std::unique_ptr<double[]> p(new double[n]);", "operator new[](unsigned long)", 0, "p"},
+    {"holder.reset(new double[n]);", "operator new[](unsigned long)", 0, "holder"},
+    {"std::vector<double> v(n);", "vector", 0, "v"},
+    {"std::vector<double> v(n, 1.0);", NULL, 20, "v"},
+    {"std::vector<std::vector<int>> table;", NULL, 0, "table"},
+    {"v.push_back(x);", "push_back", 0, "v"},
+    {"grid->cells.resize(n * m);", "resize", 0, "grid->cells"},
+    {"counts[key] = 1;", "operator[]", 0, "counts[key]"},
+    {"auto m = std::make_shared<Mesh>(n);", "make_shared", 0, "m"},
+    {"x = pool->alloc(n);", "alloc", 0, "x"},
+    {"ALLOCATE (temp(nx,ny), stat=ierr)", NULL, 0, "temp"},
+    {"allocate(x(n))", NULL, 0, "x"},
+    {"allocate(mesh%cells(n), mesh%faces(m))", NULL, 0, "mesh%cells"},
+    {"", "malloc", 0, NULL},
+    {"malloc(n);", "malloc", 0, NULL},
+    {"((((", "malloc", 0, NULL},
+    {"a)]) = malloc(n", "malloc", 0, NULL},
+};
+
+static void test_statements(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char name[64] = "";
+        enum assign_kind kind =
+            assign_name_find(rows[i].statement, rows[i].callee, rows[i].offset, name, sizeof name);
+        const char *got = kind == ASSIGN_NAME ? name : kind == ASSIGN_RETURN ? "return" : "-";
+        if (strcmp(got, rows[i].name ? rows[i].name : "-") != 0)
+            fail_msg("%s: got %s, not %s", rows[i].statement, got, rows[i].name ? rows[i].name : "no name");
+    }
+}
+
+static void test_fortran_objects(void **state)
+{
+    (void)state;
+    char name[64];
+    const char *statement = "allocate(a(n), b(0:n+1,2), c, stat=ierr)";
+    assert_true(assign_name_fortran(statement, 1, name, sizeof name));
+    assert_string_equal(name, "b");
+    assert_true(assign_name_fortran(statement, 2, name, sizeof name));
+    assert_string_equal(name, "c");
+    assert_false(assign_name_fortran(statement, 3, name, sizeof name));
+    assert_false(assign_name_fortran(statement, 4, name, sizeof name));
+    assert_false(assign_name_fortran("deallocate(a)", 0, name, sizeof name));
+    assert_false(assign_name_fortran("p = my_allocate(n)", 0, name, sizeof name));
+}
+
+static void test_returns(void **state)
+{
+    (void)state;
+    assert_true(assign_name_returns("    return p;", "p"));
+    assert_true(assign_name_returns("return (double *)p;", "p"));
+    assert_true(assign_name_returns("return (p);", "p"));
+    assert_false(assign_name_returns("return p->next;", "p"));
+    assert_false(assign_name_returns("return pp;", "p"));
+    assert_false(assign_name_returns("returned = p;", "p"));
+    assert_false(assign_name_returns("p = 0;", "p"));
+}
+
+static void test_function_names(void **state)
+{
+    (void)state;
+    char text[128];
+    assert_string_equal(assign_name_function("malloc", text, sizeof text), "malloc");
+    assert_string_equal(assign_name_function("std::vector<int, std::allocator<int> >::resize(unsigned long)", text,
+                                             sizeof text),
+                        "resize");
+    assert_string_equal(text, "std::vector::resize");
+    assert_string_equal(assign_name_function("void std::f<int>(int)", text, sizeof text), "f");
+    assert_string_equal(text, "std::f");
+    (void)assign_name_function("operator new[](unsigned long)", text, sizeof text);
+    assert_string_equal(text, "operator new[]");
+    (void)assign_name_function("Mesh::operator()(int)", text, sizeof text);
+    assert_string_equal(text, "Mesh::operator()");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statements),
+        cmocka_unit_test(test_fortran_objects),
+        cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_function_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

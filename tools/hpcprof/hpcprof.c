@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcprof: measurement directories in, a database out. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/load.h"
+#include "base/options.h"
+#include "base/vec.h"
+#include "export/database.h"
+#include "fmt/names.h"
+
+#define WAIT_MS 120000
+
+enum { OPT_OUTPUT = 1, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_QUIET, OPT_VERBOSE };
+
+static const struct option_row rows[] = {
+    {OPT_OUTPUT, "-o --db --output", "DB", "Write the database into the directory DB (default: "
+                                           "hpctoolkit-<program>-database). An older database there is replaced."},
+    {OPT_INCLUDE, "-I --include", "DIR", "Look for source files below DIR too; may be given several times."},
+    {OPT_REPLACE, "-R --replace-path", "OLD=NEW", "Read source files whose path begins with OLD under NEW instead; may "
+                                                  "be given several times."},
+    {OPT_METRIC, "-M --metric", "KIND", "Which summary metrics experiment.xml carries. Only 'sum', the default, is "
+                                        "known; values by thread are always written."},
+    {OPT_NAME, "-n --name --title", "NAME", "Title of the database (default: the program's name)."},
+    {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
+    {OPT_VERBOSE, "-v --verbose", NULL, "Say what is read and written."},
+    OPTION_ROWS_STANDARD,
+    {0, NULL, NULL, NULL},
+};
+
+static const struct option_spec spec = {
+    .tool = "hpcprof",
+    .summary = "combine measurements into a database",
+    .synopsis = "[options] DIR...",
+    .description =
+        "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "
+        "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "
+        "symbols, and writes a database: experiment.xml and .metric-db files, which other tools read, and locus.json, "
+        "which hpcquery reads.\n\n"
+        "A measurement that is still being written is waited for. A profile that cannot be read is left out with a "
+        "message; the rest is written, and the exit status is 1.",
+    .rows = rows,
+    .examples = "  hpcprof hpctoolkit-app-measurements\n"
+                "  hpcprof -o both run1-measurements run2-measurements",
+    .exit_status = "0 when everything was combined, 1 when something failed or was left out, 2 for a wrong command "
+                   "line.",
+    .see_also = "hpcrun(1), hpcquery(1), hpcproftt(1)",
+};
+
+struct settings {
+    const char *output, *title;
+    struct list {
+        const char **items; /* NULL-terminated */
+        size_t n, capacity;
+    } search, replace;
+    bool quiet, verbose;
+};
+
+static bool list_add(struct list *list, const char *item)
+{
+    if (!vec_reserve(&list->items, &list->capacity, list->n + 2, sizeof *list->items))
+        return false;
+    list->items[list->n++] = item;
+    return true;
+}
+
+static int usage(const char *text)
+{
+    (void)fprintf(stderr, "hpcprof: %s\nTry 'hpcprof --help'.\n", text);
+    return 2;
+}
+
+/* Takes one option; 0 when the program goes on, else its exit status + 1. */
+static int take_option(int id, const char *value, struct settings *settings)
+{
+    if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
+        return 1;
+    switch (id) {
+    case OPT_OUTPUT:
+        settings->output = value;
+        break;
+    case OPT_INCLUDE:
+        return list_add(&settings->search, value) ? 0 : 2;
+    case OPT_REPLACE:
+        if (!strchr(value, '='))
+            return 1 + usage("-R takes OLD=NEW");
+        return list_add(&settings->replace, value) ? 0 : 2;
+    case OPT_METRIC:
+        if (strcmp(value, "sum") != 0)
+            return 1 + usage("-M knows 'sum' only");
+        break;
+    case OPT_NAME:
+        settings->title = value;
+        break;
+    case OPT_QUIET:
+        settings->quiet = true;
+        break;
+    default:
+        settings->verbose = true;
+        break;
+    }
+    return 0;
+}
+
+static void print_message(void *context, const char *sentence)
+{
+    (void)context;
+    (void)fprintf(stderr, "hpcprof: left out: %s.\n", sentence);
+}
+
+static int write_database(const struct settings *settings, const struct model *model, struct error *err)
+{
+    const char *program = model->program ? names_base(model->program) : "program";
+    char *path = NULL;
+    if (asprintf(&path, "hpctoolkit-%s-database", program) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    const char *output = settings->output ? settings->output : path;
+    int code = database_write(model, output, settings->title ? settings->title : program, err);
+    if (code == 0 && settings->verbose)
+        (void)printf("%zu threads of %zu processes, %zu nodes, %zu variables, %zu metrics\n", model->n_threads,
+                     model->n_processes, model->n_scopes - 1, model->n_variables, model->n_metrics);
+    for (size_t i = 0; code == 0 && settings->verbose && i < model->n_notes; i++)
+        (void)printf("note: %s\n", model->notes[i]);
+    if (code == 0 && !settings->quiet)
+        (void)printf("Database written: %s\n", output);
+    free(path);
+    return code;
+}
+
+static int combine(const struct settings *settings, const char *const *paths, size_t n_paths)
+{
+    struct error err = {0};
+    struct model model;
+    size_t n_skipped = 0;
+    const struct load_options options = {.search = settings->search.items,
+                                         .replace = settings->replace.items,
+                                         .wait_ms = WAIT_MS,
+                                         .message = print_message};
+    int code = model_init(&model, &err);
+    if (code == 0) {
+        code = load_measurements(paths, n_paths, &options, &model, &n_skipped, &err);
+        if (code == 0)
+            code = write_database(settings, &model, &err);
+        model_fini(&model);
+    }
+    if (code != 0)
+        (void)fprintf(stderr, "hpcprof: %s.\n", err.text);
+    return code != 0 || n_skipped > 0 ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct option_scan scan = {0};
+    struct settings settings = {0};
+    struct error err = {0};
+    int id, status = -1;
+    while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
+        status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
+    if (status < 0 && scan.n_operands == 0)
+        status = usage("which measurement directory?");
+    if (status < 0)
+        status = combine(&settings, (const char *const *)&argv[scan.index], (size_t)scan.n_operands);
+    free(settings.search.items);
+    free(settings.replace.items);
+    return status;
+}

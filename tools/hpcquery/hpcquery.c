@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcquery: reports from a database. */
+#include "config.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "export/database.h"
+#include "export/exporters.h"
+
+#define COLUMNS_DEFAULT 100
+
+enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_THRESHOLD };
+
+static const struct option_row rows[] = {
+    {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
+    {OPT_JSON, "--json", NULL, "Print JSON."},
+    {OPT_TOP, "--top", "N", "Print at most N rows; 0 prints all. Default: 12 variables, all nodes; all in CSV and "
+                            "JSON."},
+    {OPT_METRIC, "-M --metric", "NAME", "Report about this metric. Default: the first with data addresses."},
+    {OPT_ALL, "-a --all", NULL, "vars: list variables without samples too."},
+    {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
+    OPTION_ROWS_STANDARD,
+    {0, NULL, NULL, NULL},
+};
+
+static const struct option_spec spec = {
+    .tool = "hpcquery",
+    .summary = "print reports from a database",
+    .synopsis = "vars [options] DB\ntree [options] DB",
+    .description =
+        "vars prints the variables that the samples fell on: share of all samples, name, class, size, number of "
+        "blocks, where it was allocated or declared, on which NUMA nodes the accessing threads ran, and the lines "
+        "that access it. Samples without address and addresses without variable are rows too, so that the shares "
+        "add up to 100 percent.\n\n"
+        "tree prints the call tree with the data-centric tree below <datacentric>.\n\n"
+        "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share.",
+    .rows = rows,
+    .examples = "  hpcquery vars hpctoolkit-app-database\n"
+                "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
+                "  hpcquery tree --metric FAULTS hpctoolkit-app-database",
+    .exit_status = "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line.",
+    .see_also = "hpcprof(1), hpcrun(1)",
+};
+
+struct settings {
+    const char *form, *metric;
+    long top;
+    double threshold;
+    bool with_unused;
+};
+
+static int usage(const char *text)
+{
+    (void)fprintf(stderr, "hpcquery: %s\nTry 'hpcquery --help'.\n", text);
+    return 2;
+}
+
+static int fail(const char *text)
+{
+    (void)fprintf(stderr, "hpcquery: %s.\n", text);
+    return 1;
+}
+
+/* Takes one option; 0 when the program goes on, else its exit status + 1. */
+static int take_option(int id, const char *value, struct settings *settings)
+{
+    char *end = NULL;
+    if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
+        return 1;
+    switch (id) {
+    case OPT_CSV:
+        settings->form = "csv";
+        break;
+    case OPT_JSON:
+        settings->form = "json";
+        break;
+    case OPT_METRIC:
+        settings->metric = value;
+        break;
+    case OPT_ALL:
+        settings->with_unused = true;
+        break;
+    case OPT_TOP:
+        settings->top = strtol(value, &end, 10);
+        return *end || end == value || settings->top < 0 ? 1 + usage("--top takes a number") : 0;
+    default:
+        settings->threshold = strtod(value, &end);
+        return *end || end == value || !(settings->threshold >= 0) ? 1 + usage("--threshold takes a percentage") : 0;
+    }
+    return 0;
+}
+
+static unsigned terminal_columns(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return COLUMNS_DEFAULT;
+    return size.ws_col < 80 ? 80 : size.ws_col;
+}
+
+/* Says which metrics there are. */
+static int fail_metric(const struct model *model, const char *name)
+{
+    struct buf text = {0};
+    buf_printf(&text, name ? "The database has no metric '%s'; it has:" : "The database has no metric%.0s",
+               name ? name : "");
+    for (size_t i = 0; i < model->n_metrics; i++)
+        buf_printf(&text, "%s '%s'", i ? "," : "", model->metrics[i].name);
+    int status = fail(text.data ? text.data : "out of memory");
+    buf_fini(&text);
+    return status;
+}
+
+static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model)
+{
+    int64_t metric = model_choose_metric(model, settings->metric);
+    if (metric < 0)
+        return fail_metric(model, settings->metric);
+    bool text_form = strcmp(settings->form, "text") == 0;
+    long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "vars") == 0 ? 12 : 0;
+    const char *no_color = getenv("NO_COLOR");
+    const struct export_job job = {.model = model,
+                                   .metric = (size_t)metric,
+                                   .top = (size_t)top,
+                                   .with_unused = settings->with_unused,
+                                   .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
+                                   .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
+                                   .columns = terminal_columns(),
+                                   .threshold = settings->threshold};
+    struct buf out = {0};
+    struct error err = {0};
+    int status = 0;
+    if (exporter->write(&job, &out, &err) != 0)
+        status = fail(err.text);
+    else if (out.failed)
+        status = fail("out of memory");
+    else if (fwrite(out.data ? out.data : "", 1, out.len_bytes, stdout) != out.len_bytes || fflush(stdout) != 0)
+        status = fail("The report cannot be written");
+    buf_fini(&out);
+    return status;
+}
+
+static int query(const struct settings *settings, const char *report, const char *path)
+{
+    const struct exporter *exporter = exporters_find(report, settings->form);
+    if (!exporter) {
+        (void)fprintf(stderr, "hpcquery: there is no report '%s': vars or tree\n", report);
+        return usage("which report?");
+    }
+    struct model model;
+    struct error err = {0};
+    if (model_init(&model, &err) != 0)
+        return fail(err.text);
+    int status = database_read(path, &model, &err) != 0 ? fail(err.text) : print_report(settings, exporter, &model);
+    model_fini(&model);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct option_scan scan = {0};
+    struct settings settings = {.form = "text", .top = -1, .threshold = 1};
+    struct error err = {0};
+    int id, status = -1;
+    (void)setlocale(LC_CTYPE, "");
+    (void)signal(SIGPIPE, SIG_DFL);
+    while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
+        status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
+    if (status < 0 && scan.n_operands != 2)
+        status = usage("give a report (vars or tree) and a database");
+    if (status < 0)
+        status = query(&settings, argv[scan.index], argv[scan.index + 1]);
+    return status;
+}
