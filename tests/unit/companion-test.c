@@ -196,8 +196,8 @@ static void test_normal_end(void **state)
     say(fd, COMPANION_END, COMPANION_VERSION, "");
     assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
     assert_string_equal(message.text, "");
-    assert_int_equal(count_files(f, "fake-", text, sizeof text), 1);
-    assert_memory_equal(text, ARENA_MAGIC, 8);
+    assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 1);
+    assert_memory_equal(text, "HPCRUN-profile____", 18);
     close(fd);
 }
 
@@ -232,7 +232,7 @@ static void test_killed_process_is_written(void **state)
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(wait_companion(f), 0);
-    assert_int_equal(count_files(f, "fake-", text, sizeof text), 1);
+    assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 1);
     assert_int_equal(pending_wait(f->setup.dir, 0), PENDING_NONE);
 }
 
@@ -251,7 +251,7 @@ static void test_exec_ends_the_earlier_arena(void **state)
     }
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_int_equal(wait_companion(f), 0);
-    assert_int_equal(count_files(f, "fake-", text, sizeof text), 2);
+    assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 2);
 }
 
 static void check_inherited(const struct client *child, uint32_t node_ref, uint32_t hit_ref)

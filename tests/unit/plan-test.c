@@ -5,8 +5,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "sampling/near-name.h"
 #include "sampling/clock.h"
@@ -227,6 +233,63 @@ static void test_probes_tell_why_not(void **state)
     }
 }
 
+static bool refuse_perf(uint32_t action)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, action),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* In a child whose perf_event_open is refused: status 0 when the plan is a timer and the warning says why. */
+static int plan_under_refusal(uint32_t action, const char *expected)
+{
+    static const char *const clock[] = {"CPUTIME"};
+    static const char *const faults[] = {"FAULTS"};
+    struct source_plan plan;
+    struct error err;
+    if (!refuse_perf(action))
+        return 77;
+    if (plan_of(clock, 1, NULL, &plan, &err) != 0 || !(plan.events[0].flags & SOURCE_TIMER) ||
+        !(plan.events[0].flags & SOURCE_WEIGHTED) || plan.events[0].timer_interval_ns < 1000000)
+        return 1;
+    if (!strstr(plan.warning, expected) || !strstr(plan.warning, "seccomp"))
+        return 2;
+    if (plan_of(faults, 1, NULL, &plan, &err) != ERR_UNSUPPORTED || !strstr(err.text, "seccomp"))
+        return 3;
+    if (plan_of(NULL, 0, NULL, &plan, &err) != 0 || !plan.wants_datacentric || !strstr(plan.choice, "FAULTS cannot"))
+        return 4;
+    return 0;
+}
+
+static void check_refusal(uint32_t action, const char *expected)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(plan_under_refusal(action, expected));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        printf("SKIP: seccomp filters cannot be installed here\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+static void test_timers_where_perf_is_refused(void **state)
+{
+    (void)state;
+#ifdef __x86_64__
+    check_refusal(SECCOMP_RET_ERRNO | 1, "EPERM");
+    check_refusal(SECCOMP_RET_ERRNO | 38, "ENOSYS");
+    check_refusal(SECCOMP_RET_KILL_PROCESS, "SIGSYS");
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_near_names),
         cmocka_unit_test(test_probes_tell_why_not),
+        cmocka_unit_test(test_timers_where_perf_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

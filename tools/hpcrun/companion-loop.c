@@ -109,7 +109,7 @@ static void checkpoint(struct companion *c, struct companion_process *process)
     uint64_t n_taken = companion_arena_n_taken(process->arena);
     if (process->is_checkpointing || n_taken == process->n_taken_checkpointed)
         return;
-    if (!companion_job_add(c, JOB_CHECKPOINT, process, NULL))
+    if (!companion_write_claim(c, process) || !companion_job_add(c, JOB_CHECKPOINT, process, NULL))
         return;
     process->is_checkpointing = true;
     process->n_taken_checkpointed = n_taken;

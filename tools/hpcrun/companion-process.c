@@ -69,7 +69,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
 {
     struct companion_process *earlier = companion_process_find(c, peer_pid);
     if (earlier)
-        companion_process_end(c, earlier, "replaced by exec");
+        companion_process_end(c, earlier, "complete");
     struct companion_process *process = calloc(1, sizeof *process);
     if (!process) {
         (void)error_set(err, ERR_MEMORY, "The companion is out of memory.");

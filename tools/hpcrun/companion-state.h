@@ -7,6 +7,7 @@
 
 #include "companion.h"
 #include "fmt/companion.h"
+#include "fmt/names.h"
 #include "fmt/pending.h"
 
 enum process_state {
@@ -27,7 +28,9 @@ struct companion_process {
     uint32_t n_chunks_backed; /* chunks whose memory is allocated */
     uint32_t generation;      /* counts the arenas of one pid */
     enum process_state state;
-    const char *end_state;    /* "complete", "killed", "replaced by exec" */
+    const char *end_state;    /* "complete", "killed" */
+    struct names_file name;   /* of its files, once has_name */
+    bool has_name, has_failed;
     bool was_checkpointed;
     bool is_checkpointing;
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
@@ -135,7 +138,10 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
 /* Collects workers that have ended, acts on the results, starts waiting ones. */
 void companion_job_reap(struct companion *c);
 
-/* companion-write.c: the work itself, inside a worker; returns its exit status. */
+/* companion-write.c */
+/* Claims the names of a process that is written more than once; false, with a line in the log, when that fails. */
+bool companion_write_claim(const struct companion *c, struct companion_process *process);
+/* The work itself, inside a worker; returns its exit status. */
 int companion_write_files(const struct companion *c, const struct companion_process *process, bool is_checkpoint);
 
 #endif

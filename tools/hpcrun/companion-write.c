@@ -1,49 +1,117 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From an arena to files in the measurement directory; runs in a worker. Ordinary code. */
+/* From an arena to files in the measurement directory: what the collector must know besides the arena, module tables
+ * above all. Runs in a worker (but for the claim). Ordinary code. */
 #include "companion-state.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int write_whole(int fd, const char *bytes, uint64_t n_bytes)
+#include "fmt/collect.h"
+#include "fnbounds/modtab-cache.h"
+#include "topology.h"
+
+/* A module table mapped by this worker; NULL when it is not in the cache. */
+struct table {
+    struct table *next;
+    uint64_t id;
+    const struct modtab_header *header;
+};
+
+/* What the callbacks get. */
+struct tables {
+    const char *dir;
+    struct table *first;
+};
+
+static const struct modtab_header *find_table(struct tables *tables, uint64_t id)
 {
-    while (n_bytes > 0) {
-        ssize_t n = write(fd, bytes, n_bytes < (1u << 30) ? n_bytes : 1u << 30);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        bytes += n;
-        n_bytes -= (uint64_t)n;
-    }
-    return 0;
+    struct error err;
+    for (struct table *table = tables->first; table; table = table->next)
+        if (table->id == id)
+            return table->header;
+    struct table *table = calloc(1, sizeof *table);
+    if (!table)
+        return NULL;
+    table->id = id;
+    if (modtab_map(tables->dir, id, &table->header, &err) != 0)
+        table->header = NULL;
+    table->next = tables->first;
+    tables->first = table;
+    return table->header;
 }
 
-static uint64_t used_bytes(const struct arena_header *arena)
+static const char *find_symbol(void *ctx, uint64_t table_id, uint32_t index, bool tls, uint64_t *vaddr,
+                               uint64_t *size_bytes)
 {
-    uint32_t n = atomic_load(&((struct arena_header *)(uintptr_t)arena)->n_chunks);
-    if (n > arena->chunk_limit)
-        n = arena->chunk_limit;
-    return arena->chunk_data_offset + (uint64_t)n * ARENA_CHUNK_BYTES;
+    const struct modtab_header *header = find_table(ctx, table_id);
+    if (!header || index >= (tls ? header->n_tls_syms : header->n_syms))
+        return NULL;
+    const struct modtab_sym *symbol = (tls ? modtab_tls_syms(header) : modtab_syms(header)) + index;
+    *vaddr = symbol->vaddr;
+    *size_bytes = symbol->size_bytes;
+    return modtab_string(header, symbol->name);
+}
+
+static bool find_function(void *ctx, uint64_t table_id, uint64_t vaddr, uint64_t *start)
+{
+    const struct modtab_header *header = find_table(ctx, table_id);
+    int64_t index = header ? modtab_find_func(header, vaddr) : -1;
+    if (index < 0)
+        return false;
+    *start = header->base_vaddr + modtab_funcs(header)[index].start;
+    return true;
+}
+
+static void fill_context(const struct companion *c, const struct companion_process *process, const char *state,
+                         struct collect_context *context)
+{
+    static char host[256], topology[64];
+    const struct companion_setup *setup = c->setup;
+    (void)gethostname(host, sizeof host - 1);
+    topology_file_name(topology, sizeof topology);
+    *context = (struct collect_context){
+        .dir = setup->dir,
+        .host_id = c->host_id,
+        .host = host,
+        .job_id = names_job_id(),
+        .env_path = getenv("PATH"),
+        .plan = setup->plan[0] ? setup->plan : NULL,
+        .skid_json = setup->skid_json[0] ? setup->skid_json : NULL,
+        .topology = setup->writes_topology ? topology : NULL,
+        .state = state,
+        .claimed = process->has_name ? &process->name : NULL,
+    };
+}
+
+bool companion_write_claim(const struct companion *c, struct companion_process *process)
+{
+    struct error err;
+    struct collect_context context;
+    if (process->has_name)
+        return true;
+    fill_context(c, process, "checkpoint", &context);
+    process->has_name = collect_claim(process->arena, process->size_bytes, &context, &process->name, &err) == 0;
+    if (!process->has_name && !process->has_failed)
+        companion_log(c, "%s", err.text);
+    process->has_failed |= !process->has_name;
+    return process->has_name;
 }
 
 int companion_write_files(const struct companion *c, const struct companion_process *process, bool is_checkpoint)
 {
-    char path[ARENA_PATH_MAX + 512], temporary[ARENA_PATH_MAX + 520];
-    const struct arena_header *arena = process->arena;
-    (void)snprintf(path, sizeof path, "%s/%.255s-%u-%u.arena", c->setup->dir,
-                   arena->argv0[0] ? arena->argv0 : "unknown", process->pid, process->generation);
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    bool is_good = fd >= 0 && write_whole(fd, (const char *)arena, used_bytes(arena)) == 0;
-    if (fd >= 0)
-        is_good &= close(fd) == 0;
-    if (is_good && rename(temporary, path) == 0)
+    struct error err;
+    struct collect_context context;
+    struct collect_result result;
+    struct tables tables = {.dir = c->setup->tables};
+    fill_context(c, process, is_checkpoint ? "checkpoint" : process->end_state, &context);
+    if (c->setup->tables[0]) {
+        context.symbol = find_symbol;
+        context.function = find_function;
+        context.ctx = &tables;
+    }
+    if (collect_write(process->arena, process->size_bytes, &context, &result, &err) == 0)
         return 0;
-    companion_log(c, "%s cannot be written%s: %s.", path, is_checkpoint ? " (checkpoint)" : "", strerror(errno));
-    (void)unlink(temporary);
+    companion_log(c, "%s", err.text);
     return 1;
 }

@@ -125,7 +125,8 @@ int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared
         return ERR_IO;
     judge_skid(prepared);
     plan_copy(&prepared->plan, options, setup);
-    (void)snprintf(setup->exe, sizeof setup->exe, "%s", prepared->program.binary);
+    if (!prepared->program.binary[0] || !realpath(prepared->program.binary, setup->exe))
+        setup->exe[0] = '\0';
     (void)snprintf(setup->loader, sizeof setup->loader, "%s", prepared->program.loader);
     (void)snprintf(setup->library, sizeof setup->library, "%s", prepared->library);
     prepared->listen_fd = companion_listen(prepared->socket, err);

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Nothing is lost: programs that are killed, that fork, that exec; directories that vanish or are full; and a program
+# whose companion dies runs on.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+hpcrun=$builddir/hpcrun
+cd "$scratch"
+
+cat >burn.c <<'END'
+#include <stdlib.h>
+#include <time.h>
+/* burn SECONDS: that much CPU time. */
+int main(int argc, char **argv)
+{
+    volatile unsigned long x = 0;
+    double seconds = argc > 1 ? atof(argv[1]) : 1;
+    while ((double)clock() / CLOCKS_PER_SEC < seconds)
+        for (int i = 0; i < 100000; i++)
+            x += i;
+    return 4;
+}
+END
+$CC -O1 burn.c -o burn
+
+# settle DIR: waits until its companion has gone.
+settle() {
+    local waited=0
+    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt 400 ]; do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    [ "$waited" -lt 400 ] || fail "$1 is still being written after 20 s"
+}
+
+# files DIR PATTERN N: exactly N files match.
+files() {
+    local n
+    n=$(find "$1" -name "$2" | wc -l)
+    [ "$n" = "$3" ] || fail "$n files $2 in $1 instead of $3: $(ls -A "$1")"
+}
+
+# await COMMAND...: until it succeeds, at most 20 s.
+await() {
+    local waited=0
+    until "$@" >/dev/null 2>&1 || [ "$waited" = 400 ]; do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    [ "$waited" -lt 400 ] || fail "waited 20 s in vain for: $*"
+}
+
+# A normal end: complete as soon as the program has gone.
+expect_status 4 "$hpcrun" -e CPUTIME -o normal ./burn 0.3
+files normal 'burn-*.hpcrun' 1
+settle normal
+files normal 'topology-*.xml' 1
+files normal 'companion-*.txt' 0
+
+# A killed program.
+"$hpcrun" -e CPUTIME -o killed ./burn 30 2>/dev/null &
+started=$!
+await test -e killed
+sleep 1
+kill -KILL "$started"
+wait "$started" 2>/dev/null || true
+settle killed
+files killed 'burn-*.hpcrun' 1
+
+# Checkpoints while it runs, replaced by the final files.
+"$hpcrun" -e CPUTIME -ck CHECKPOINT_SECONDS=1 -o checked ./burn 4 2>/dev/null &
+started=$!
+await compgen -G 'checked/burn-*.hpcrun'
+kill -0 "$started" 2>/dev/null || fail "the checkpoint came after the program's end"
+wait "$started" || true
+settle checked
+files checked 'burn-*.hpcrun' 1
+
+# Processes: each its own files; one without samples leaves a line.
+expect_status 4 "$hpcrun" -e CPUTIME -o family bash -c './burn 0.3 & ./burn 0.3; true; exec ./burn 0.3'
+settle family
+files family 'burn-*.hpcrun' 3
+expect_text <(cat family/index-*) 'no samples'
+
+# The directory vanishes: the program does not notice.
+"$hpcrun" -e CPUTIME -o vanishing ./burn 1 2>errors &
+started=$! status=0
+await compgen -G 'vanishing/.writing-*'
+rm -rf vanishing
+wait "$started" || status=$?
+[ "$status" = 4 ] || fail "status $status after the directory vanished"
+[ ! -s errors ] || fail "somebody wrote to the terminal: $(cat errors)"
+
+# A full disk: nor that.
+mkdir full
+if mount -t tmpfs -o size=8k locus-test full 2>/dev/null; then
+    head -c 100000 /dev/zero >full/filler 2>/dev/null || true
+    expect_status 4 "$hpcrun" -e CPUTIME -o full/m ./burn 0.3
+    settle full/m
+    files full/m '*.hpcrun' 0
+    umount full
+else
+    skip_part "no file system may be mounted here"
+fi
+
+# The companion is killed: the program runs on.
+"$hpcrun" -e CPUTIME -o orphan ./burn 2 2>/dev/null &
+started=$! status=0
+await compgen -G 'orphan/.writing-*'
+companion=$(find orphan -name '.writing-*' | sed 's/.*-//')
+sleep 0.3
+kill -KILL "$companion"
+wait "$started" || status=$?
+[ "$status" = 4 ] || fail "status $status after the companion was killed"
+finish
