@@ -9,6 +9,18 @@
 
 #include "base/sigsafe.h"
 
+/* Reads a word of the interrupted frames: nothing below the red zone, where the stack may not even be mapped. */
+static bool read_frame_sig(const struct recipe_regs *regs, uint64_t at, uint64_t *word)
+{
+    const uint64_t red_zone_bytes = 128;
+    if (at < regs->stack_low || at > regs->stack_high || regs->stack_high - at < sizeof *word)
+        return false;
+    if (at + red_zone_bytes < regs->gpr[RECIPE_RSP])
+        return false;
+    memcpy(word, (const void *)(uintptr_t)at, sizeof *word);
+    return true;
+}
+
 static bool base_of_sig(const struct recipe_operand *operand, const struct recipe_regs *regs, uint64_t *base)
 {
     uint64_t disp = (uint64_t)(int64_t)operand->disp;
@@ -17,10 +29,8 @@ static bool base_of_sig(const struct recipe_operand *operand, const struct recip
     } else if (operand->base == RECIPE_RIP) {
         *base = regs->rip + disp;
     } else if (operand->base & RECIPE_BASE_DEREF) {
-        uint64_t at = regs->gpr[operand->base & 15] + disp;
-        if (at < regs->stack_low || at > regs->stack_high || regs->stack_high - at < sizeof *base)
+        if (!read_frame_sig(regs, regs->gpr[operand->base & 15] + disp, base))
             return false;
-        memcpy(base, (const void *)(uintptr_t)at, sizeof *base);
         *base += (uint64_t)(int64_t)operand->offset;
     } else {
         *base = regs->gpr[operand->base & 15] + disp;

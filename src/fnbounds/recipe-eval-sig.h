@@ -14,14 +14,14 @@ struct recipe_regs {
     uint64_t gpr[16]; /* x86 encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8-r15 */
     uint64_t rip;
     uint64_t fs_base, gs_base;
-    uint64_t stack_low, stack_high; /* words in here may be read (RECIPE_BASE_DEREF); equal: none */
+    uint64_t stack_low, stack_high; /* words in here and above rsp may be read (RECIPE_BASE_DEREF); equal: none */
     uint64_t vec_low[32];           /* lowest 64 bits of xmm/ymm/zmm 0-31 */
     uint32_t vec_known;             /* bit i: vec_low[i] is valid */
 };
 
 /* Computes the data address of the operand. Returns false, *address untouched, when it needs a register that is not
  * known or a stack word outside the bounds.
- * ctx: signal handler; reads memory only inside [stack_low, stack_high) */
+ * ctx: signal handler; reads memory only inside [stack_low, stack_high) and from the red zone below rsp upwards */
 bool recipe_address_sig(const struct recipe_operand *operand, const struct recipe_regs *regs, uint64_t *address);
 
 /* Asks the processor once where signal frames hold zmm16-31; without it those stay unknown. Slow under a hypervisor, so

@@ -213,28 +213,46 @@ static uint8_t scale_code(int scale)
 }
 
 /* Base value from a sum one of whose parts is lost, or that is itself lost; needs the index for the other part. */
-static bool use_sum(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
+static bool use_sum(const struct machine *m, const struct sum *sum, struct value value, struct recipe_operand *out,
+                    int64_t *disp)
 {
-    if (out->scale)
+    bool is_result = sum->result == value.id;
+    int scale = is_result ? sum->scale : -sum->scale;
+    int64_t rest = *disp + value.offset + (is_result ? sum->constant : -sum->constant);
+    struct value part = {is_result ? sum->left : sum->result, 0};
+    uint8_t index;
+    if (out->scale || !use_reg(m, (struct value){sum->right, 0}, scale, &index, &rest) || index >= 16)
         return false;
-    for (unsigned i = 0; i < m->n_sums; i++) {
-        const struct sum *sum = &m->sums[i];
-        bool is_result = sum->result == value.id;
-        if (!is_result && sum->left != value.id)
-            continue;
-        int scale = is_result ? sum->scale : -sum->scale;
-        int64_t rest = *disp + value.offset + (is_result ? sum->constant : -sum->constant);
-        uint8_t index;
-        if (!use_reg(m, (struct value){sum->right, 0}, scale, &index, &rest) || index >= 16)
-            continue;
-        struct value part = {is_result ? sum->left : sum->result, 0};
-        if (!use_reg(m, part, 1, &out->base, &rest) && !use_slot(m, part.id, out, &rest))
-            continue;
-        out->index = index;
-        out->scale = scale_code(scale);
-        *disp = rest;
-        return true;
-    }
+    if (!use_reg(m, part, 1, &out->base, &rest) && !use_slot(m, part.id, out, &rest))
+        return false;
+    out->index = index;
+    out->scale = scale_code(scale);
+    *disp = rest;
+    return true;
+}
+
+/* The same where the other part is lost or there is no room for it: a pointer that has moved on by a stride stands for
+ * the one before. */
+static bool use_moved(const struct machine *m, const struct sum *sum, struct value value, struct recipe_operand *out,
+                      int64_t *disp)
+{
+    int64_t rest = *disp + value.offset - sum->constant;
+    if (sum->left != value.id || !use_reg(m, (struct value){sum->result, 0}, 1, &out->base, &rest))
+        return false;
+    out->flags |= RECIPE_OP_INEXACT;
+    *disp = rest;
+    return true;
+}
+
+static bool use_sums(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
+{
+    for (unsigned i = 0; i < m->n_sums; i++)
+        if ((m->sums[i].result == value.id || m->sums[i].left == value.id) &&
+            use_sum(m, &m->sums[i], value, out, disp))
+            return true;
+    for (unsigned i = 0; i < m->n_sums; i++)
+        if (use_moved(m, &m->sums[i], value, out, disp))
+            return true;
     return false;
 }
 
@@ -247,7 +265,7 @@ static bool use_base(const struct machine *m, struct value value, struct recipe_
         *disp = behind;
         return true;
     }
-    return use_sum(m, value, out, disp);
+    return use_sums(m, value, out, disp);
 }
 
 /* The load from which register reg at instruction i gets its value, through copies and constants; INSN_NONE when it is

@@ -73,6 +73,10 @@ static void test_frame_words(void **state)
     regs.stack_high = (uintptr_t)(words + 4);
     assert_true(recipe_address_sig(&operand, &regs, &address));
     assert_int_equal(address, 0x5000 + 24 + 0x2000);
+    regs.gpr[RECIPE_RSP] = (uintptr_t)&words[2] + 129;
+    assert_false(recipe_address_sig(&operand, &regs, &address));
+    regs.gpr[RECIPE_RSP]--;
+    assert_true(recipe_address_sig(&operand, &regs, &address));
     regs.stack_high = (uintptr_t)(words + 2) + 7;
     assert_false(recipe_address_sig(&operand, &regs, &address));
     regs.stack_high = 1;

@@ -87,6 +87,8 @@ static void test_undo(void **state)
     expect(recipe_at(rc_undo, lea), RECIPE_DEPENDENT, CX, NO, 0, 32, READ);
     expect(recipe_at(rc_undo, stride), RECIPE_DEPENDENT, R11, R8, 1 | NEGATIVE, 8, READ);
     expect(recipe_at(rc_undo, index), RECIPE_DEPENDENT, BX, DI, 4, -4, READ);
+    /* Three registers are more than an operand holds: the pointer after the stride stands for the one before. */
+    expect(recipe_at(rc_undo, moved), RECIPE_DEPENDENT, R10, AX, 1, 8, READ | RECIPE_OP_INEXACT);
 }
 
 static void test_stack(void **state)

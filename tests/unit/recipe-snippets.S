@@ -70,6 +70,10 @@ AT rc_undo_stride
     add $1, %rdi
     imul %eax, %eax
 AT rc_undo_index
+    movsd 8(%r10,%rax), %xmm1
+    add %r9, %r10
+    addsd %xmm1, %xmm0
+AT rc_undo_moved
     ret
 END rc_undo
 
