@@ -8,36 +8,45 @@
 #include "runtime/objmap-internal.h"
 
 static struct {
-    _Atomic uint32_t n_threads; /* threads that were given a cache */
-    pid_t fork_pid;             /* who called fork */
+    pid_t fork_pid; /* who called fork */
 } hooks;
 
-/* The thread's cache + 1, 0 before its first operation. */
-static _Thread_local uint32_t own_cache __attribute__((tls_model("initial-exec")));
-
-/* What an operation holds. */
+/* One operation. */
 struct operation {
-    struct objmap_state *map;
-    struct objmap_cache *cache;
     struct objmap_cursor cursor;
+    struct objmap_lock *wide; /* held, or NULL */
 };
 
 static bool begin(struct operation *operation)
 {
     struct objmap_state *map = objmap_state_sig();
-    if (!atomic_load_explicit(&map->ready, memory_order_acquire))
-        return false;
-    if (own_cache == 0)
-        own_cache = atomic_fetch_add(&hooks.n_threads, 1) % OBJMAP_CACHES + 1;
-    *operation = (struct operation){.map = map, .cache = &map->caches[own_cache - 1]};
-    objmap_lock_hook(&operation->cache->lock);
-    return true;
+    operation->cursor.map = map;
+    operation->cursor.cache = NULL;
+    operation->wide = NULL;
+    return atomic_load_explicit(&map->ready, memory_order_acquire);
+}
+
+/* Before an operation leaves the domain of start: fork waits for it, so that no child inherits half of one. */
+static void begin_wide(struct operation *operation, uintptr_t start)
+{
+    unsigned shard = objmap_shard_index(operation->cursor.map, start);
+    objmap_cursor_release_hook(&operation->cursor);
+    operation->wide = &operation->cursor.map->wide[shard % OBJMAP_WIDE_LOCKS];
+    objmap_lock_hook(operation->wide);
 }
 
 static void finish(struct operation *operation)
 {
     objmap_cursor_release_hook(&operation->cursor);
-    objmap_unlock_hook(&operation->cache->lock);
+    if (operation->wide)
+        objmap_unlock_hook(operation->wide);
+}
+
+/* Whether [start, end) is in more than one domain. */
+static bool is_wide(const struct operation *operation, uintptr_t start, uintptr_t end)
+{
+    unsigned shift = operation->cursor.map->domain_shift;
+    return start >> shift != (end - 1) >> shift;
 }
 
 /* Counters of a cache are written under its lock only, and read by anybody. */
@@ -52,9 +61,12 @@ static void count_live(struct objmap_cache *cache, int64_t change)
     atomic_store_explicit(&cache->n_live, n_live + change, memory_order_relaxed);
 }
 
-static struct objmap_record **tree_of(const struct objmap_state *map, struct objmap_shard *shard, uintptr_t start)
+/* The splay tree of blocks that start there, with its lock held. */
+static struct objmap_record **hold_tree(struct operation *operation, uintptr_t start)
 {
-    return &shard->trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
+    const struct objmap_state *map = operation->cursor.map;
+    unsigned shard = objmap_cursor_hold_hook(&operation->cursor, start);
+    return &map->shards[shard].trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
 }
 
 /* A saturated count stays: its real value is no longer known. */
@@ -100,17 +112,16 @@ bool objmap_init_hook(unsigned granule_shift)
 
 static struct objmap_edit edit_of(struct operation *operation, struct objmap_record *record)
 {
-    return (struct objmap_edit){.cache = operation->cache, .cursor = &operation->cursor, .record = record};
+    return (struct objmap_edit){.cursor = &operation->cursor, .record = record};
 }
 
 /* Takes the record that starts at start out of its tree and the filter: the caller owns it then. */
 static struct objmap_record *take_out(struct operation *operation, uintptr_t start)
 {
-    struct objmap_shard *shard = objmap_cursor_hold_hook(&operation->cursor, start);
-    struct objmap_record *record = objmap_splay_remove_hook(tree_of(operation->map, shard, start), start);
+    struct objmap_record *record = objmap_splay_remove_hook(hold_tree(operation, start), start);
     if (record) {
-        filter_add(operation->map, start, -1);
-        count_live(operation->cache, -1);
+        filter_add(operation->cursor.map, start, -1);
+        count_live(operation->cursor.cache, -1);
     }
     return record;
 }
@@ -120,22 +131,21 @@ static void unlink_record(struct operation *operation, struct objmap_record *rec
 {
     struct objmap_edit edit = edit_of(operation, record);
     objmap_pagemap_remove_hook(&edit);
-    objmap_retire_hook(operation->cache, record, OBJMAP_CLASS_RECORD);
+    objmap_retire_hook(operation->cursor.cache, record, OBJMAP_CLASS_RECORD);
 }
 
 /* Last step of an insertion: from here on others may own the record. */
 static void put_in(struct operation *operation, struct objmap_record *record)
 {
     uintptr_t start = record->block.start;
-    struct objmap_shard *shard = objmap_cursor_hold_hook(&operation->cursor, start);
-    struct objmap_record *old = objmap_splay_insert_hook(tree_of(operation->map, shard, start), record);
+    struct objmap_record *old = objmap_splay_insert_hook(hold_tree(operation, start), record);
     if (old) {
-        count(&operation->cache->n_replaced);
+        count(&operation->cursor.cache->n_replaced);
         unlink_record(operation, old);
         return;
     }
-    filter_add(operation->map, start, 1);
-    count_live(operation->cache, 1);
+    filter_add(operation->cursor.map, start, 1);
+    count_live(operation->cursor.cache, 1);
 }
 
 static bool visit_overlap(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end)
@@ -172,7 +182,7 @@ static void clear_range(struct operation *operation, uintptr_t start, uintptr_t 
 {
     struct objmap_record *record;
     while ((record = take_overlap(operation, &start, end))) {
-        count(&operation->cache->n_replaced);
+        count(&operation->cursor.cache->n_replaced);
         unlink_record(operation, record);
     }
 }
@@ -192,8 +202,8 @@ static bool enter_record(struct operation *operation, struct objmap_edit *edit)
         return true;
     }
     objmap_pagemap_remove_hook(edit);
-    objmap_retire_hook(operation->cache, edit->record, OBJMAP_CLASS_RECORD);
-    count(&operation->cache->n_refused);
+    objmap_retire_hook(operation->cursor.cache, edit->record, OBJMAP_CLASS_RECORD);
+    count(&operation->cursor.cache->n_refused);
     return false;
 }
 
@@ -201,9 +211,9 @@ static bool enter_record(struct operation *operation, struct objmap_edit *edit)
 static bool may_grow(struct operation *operation)
 {
     for (unsigned n_tries = 0; n_tries < 64; n_tries++) {
-        if (atomic_load_explicit(&operation->map->n_pending, memory_order_relaxed) < OBJMAP_PENDING_LIMIT)
+        if (atomic_load_explicit(&operation->cursor.map->n_pending, memory_order_relaxed) < OBJMAP_PENDING_LIMIT)
             return true;
-        objmap_reclaim_hook(operation->cache);
+        objmap_reclaim_hook(operation->cursor.cache);
         syscall(SYS_sched_yield);
     }
     return false;
@@ -211,9 +221,9 @@ static bool may_grow(struct operation *operation)
 
 static struct objmap_record *new_record(struct operation *operation, uintptr_t start, uintptr_t end)
 {
-    struct objmap_record *record = objmap_take_hook(operation->cache, OBJMAP_CLASS_RECORD);
+    struct objmap_record *record = objmap_take_hook(operation->cursor.cache, OBJMAP_CLASS_RECORD);
     if (!record) {
-        count(&operation->cache->n_refused);
+        count(&operation->cursor.cache->n_refused);
         return NULL;
     }
     record->block.start = start;
@@ -232,10 +242,14 @@ bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t 
         return false;
     bool done = false;
     struct objmap_record *record = NULL;
-    if (start >= limit || n_bytes > limit - start || !may_grow(&operation))
-        count(&operation.cache->n_refused);
-    else
+    bool is_in_range = start < limit && n_bytes <= limit - start;
+    if (is_in_range && is_wide(&operation, start, start + n_bytes))
+        begin_wide(&operation, start);
+    objmap_cursor_hold_hook(&operation.cursor, start);
+    if (is_in_range && may_grow(&operation))
         record = new_record(&operation, start, start + n_bytes);
+    else
+        count(&operation.cursor.cache->n_refused);
     if (record) {
         record->block.var = var;
         record->block.thread = thread;
@@ -262,7 +276,10 @@ bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
     struct operation operation;
     if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
         return false;
-    struct objmap_record *record = take_out(&operation, start);
+    struct objmap_record *record = objmap_splay_find_hook(hold_tree(&operation, start), start);
+    if (record && is_wide(&operation, start, record->block.end))
+        begin_wide(&operation, start);
+    record = record ? take_out(&operation, start) : NULL;
     if (record) {
         if (removed)
             copy_block(removed, &record->block);
@@ -313,6 +330,7 @@ void objmap_cut_hook(uintptr_t start, uintptr_t end,
         return;
     struct objmap_record *record;
     uintptr_t from = start, to = end < limit ? end : limit;
+    begin_wide(&operation, start);
     while ((record = take_overlap(&operation, &from, to))) {
         uint64_t n_bytes = cut_record(&operation, record, start, to);
         if (gone)
@@ -328,8 +346,7 @@ bool objmap_flag_hook(uintptr_t start, bool resizing)
     struct operation operation;
     if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
         return false;
-    struct objmap_shard *shard = objmap_cursor_hold_hook(&operation.cursor, start);
-    struct objmap_record *record = objmap_splay_find_hook(tree_of(operation.map, shard, start), start);
+    struct objmap_record *record = objmap_splay_find_hook(hold_tree(&operation, start), start);
     if (record && resizing)
         atomic_fetch_or(&record->block.flags, OBJMAP_RESIZING);
     else if (record)
@@ -361,6 +378,8 @@ void objmap_fork_prepare_hook(void)
     struct objmap_state *map = objmap_state_sig();
     if (!atomic_load_explicit(&map->ready, memory_order_acquire))
         return;
+    for (unsigned i = 0; i < OBJMAP_WIDE_LOCKS; i++)
+        objmap_lock_hook(&map->wide[i]);
     for (unsigned i = 0; i < OBJMAP_CACHES; i++)
         objmap_lock_hook(&map->caches[i].lock);
     hooks.fork_pid = (pid_t)syscall(SYS_getpid);
@@ -376,4 +395,6 @@ void objmap_fork_done_hook(void)
         objmap_forget_readers_hook();
     for (unsigned i = 0; i < OBJMAP_CACHES; i++)
         objmap_unlock_hook(&map->caches[i].lock);
+    for (unsigned i = 0; i < OBJMAP_WIDE_LOCKS; i++)
+        objmap_unlock_hook(&map->wide[i]);
 }

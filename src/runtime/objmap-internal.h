@@ -5,8 +5,8 @@
  * a list of records (tag 1) or, when more than OBJMAP_SPLIT_ABOVE records share the granule, a split into 4 KiB slots
  * (tag 2). Node entries hold a record that covers their whole region beside the child. Nodes and leaves are never
  * freed; records, lists and splits retire by epochs.
- * Locks, in the order they are taken: one cache (held for a whole operation), one shard at a time, then the lock of
- * the huge entries or of the pool. Holding all caches therefore stops every writer. */
+ * Locks, in the order they are taken: a wide lock (only operations that leave a domain), one cache at a time, then the
+ * lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and slots. */
 #ifndef LOCUS_RUNTIME_OBJMAP_INTERNAL_H
 #define LOCUS_RUNTIME_OBJMAP_INTERNAL_H
 
@@ -23,11 +23,12 @@
 #define OBJMAP_LEAF_BITS 9
 #define OBJMAP_SUB_SHIFT 12  /* slots of a split granule */
 #define OBJMAP_SPLIT_ABOVE 8 /* records in a granule */
-#define OBJMAP_SHARDS 4096   /* locks; a shard serves the domains (4 granules) that hash to it */
+#define OBJMAP_SHARDS 4096   /* a shard serves the domains (4 granules) that hash to it */
 #define OBJMAP_DOMAIN_BITS 2 /* granules of a domain */
 #define OBJMAP_TREE_BITS 6   /* splay trees of a domain: some records each, so that few are touched */
 #define OBJMAP_FILTER_BITS 9 /* start counters of a shard */
-#define OBJMAP_CACHES 256    /* memory caches, one per thread as long as they last */
+#define OBJMAP_CACHES 128    /* locks, each with memory of its own; serves the shards that are equal to it modulo it */
+#define OBJMAP_WIDE_LOCKS 16 /* of operations that take several caches one after the other */
 #define OBJMAP_READER_GROUPS (OBJMAP_READERS / 64)
 #define OBJMAP_PENDING_LIMIT 65536 /* retirements that may wait before new blocks are refused */
 
@@ -71,7 +72,6 @@ struct objmap_node {
 #define OBJMAP_TAGS 3u
 
 struct objmap_shard {
-    _Alignas(64) struct objmap_lock lock;
     struct objmap_record *trees[1 << OBJMAP_TREE_BITS];
 };
 
@@ -99,7 +99,7 @@ struct objmap_magazine {
     uint32_t n;
 };
 
-/* Memory and counters of one thread (or of several, when there are more threads than caches). */
+/* A lock with the memory and the counters that are used under it. */
 struct objmap_cache {
     _Alignas(64) struct objmap_lock lock;
     struct objmap_magazine current[OBJMAP_CLASSES], previous[OBJMAP_CLASSES];
@@ -121,6 +121,7 @@ struct objmap_state {
     _Atomic uint64_t epoch;
     _Atomic uint64_t n_pending, n_pending_max, bytes_memory;
     struct objmap_lock huge; /* clearing and following objmap_entry.whole */
+    struct objmap_lock wide[OBJMAP_WIDE_LOCKS];
 };
 
 /* The only instance.  ctx: any */
@@ -162,29 +163,30 @@ static inline unsigned objmap_item_offset(uint64_t item)
     return (unsigned)(item >> 48);
 }
 
-/* The shard whose lock is held, if any; never more than one. */
+/* What an operation holds: the cache of the domain it works on; never more than one. */
 struct objmap_cursor {
-    struct objmap_shard *shard;
+    struct objmap_state *map;
+    struct objmap_cache *cache; /* NULL: none */
 };
 
-static inline struct objmap_shard *objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
+static inline unsigned objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
 {
-    struct objmap_state *map = objmap_state_sig();
-    struct objmap_shard *shard = &map->shards[objmap_shard_index(map, address)];
-    if (cursor->shard != shard) {
-        if (cursor->shard)
-            objmap_unlock_hook(&cursor->shard->lock);
-        objmap_lock_hook(&shard->lock);
-        cursor->shard = shard;
+    unsigned shard = objmap_shard_index(cursor->map, address);
+    struct objmap_cache *cache = &cursor->map->caches[shard % OBJMAP_CACHES];
+    if (cursor->cache != cache) {
+        if (cursor->cache)
+            objmap_unlock_hook(&cursor->cache->lock);
+        objmap_lock_hook(&cache->lock);
+        cursor->cache = cache;
     }
     return shard;
 }
 
 static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
 {
-    if (cursor->shard)
-        objmap_unlock_hook(&cursor->shard->lock);
-    cursor->shard = NULL;
+    if (cursor->cache)
+        objmap_unlock_hook(&cursor->cache->lock);
+    cursor->cache = NULL;
 }
 
 /* --- pool-hook.c: memory; every cache argument must be locked by the caller --- */
@@ -234,7 +236,6 @@ enum objmap_result { OBJMAP_OK = 0, OBJMAP_NO_MEMORY, OBJMAP_CONFLICT };
 
 /* One change of the page map. */
 struct objmap_edit {
-    struct objmap_cache *cache;
     struct objmap_cursor *cursor;
     struct objmap_record *record;
     bool force;                           /* do not look for overlaps */
@@ -242,7 +243,7 @@ struct objmap_edit {
     uintptr_t keep_below;                 /* ... this address */
 };
 
-/* Enters edit->record into the slot (shard locked) that begins at base and is 1 << shift bytes wide; a slot of
+/* Enters edit->record into the slot (its cache held) that begins at base and is 1 << shift bytes wide; a slot of
  * OBJMAP_SUB_SHIFT never splits. */
 enum objmap_result objmap_slot_add_hook(const struct objmap_edit *edit, _Atomic uintptr_t *slot, uintptr_t base,
                                         unsigned shift);

@@ -139,9 +139,37 @@ static enum objmap_result level_add(const struct objmap_state *map, const struct
     return OBJMAP_OK;
 }
 
+/* The slot of a block that lies in one granule, when the way to it exists and no whole entry is on it; else NULL. */
+static _Atomic uintptr_t *slot_of_small(const struct objmap_state *map, const struct objmap_block *block)
+{
+    if (block->start >> map->granule_shift != (block->end - 1) >> map->granule_shift)
+        return NULL;
+    for (struct level level = top_level(map);;) {
+        const struct objmap_entry *entry = entry_at(map, level, block->start);
+        uintptr_t child = child_load(entry);
+        if (!child || atomic_load_explicit(&entry->whole, memory_order_relaxed))
+            return NULL;
+        if (is_above_leaves(map, level))
+            return &((struct objmap_leaf *)child)
+                        ->slots[block->start >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)];
+        level = level_below(map, level, child);
+    }
+}
+
+static uintptr_t granule_base(const struct objmap_state *map, uintptr_t address)
+{
+    return address >> map->granule_shift << map->granule_shift;
+}
+
 enum objmap_result objmap_pagemap_add_hook(const struct objmap_edit *edit)
 {
-    const struct objmap_state *map = objmap_state_sig();
+    const struct objmap_state *map = edit->cursor->map;
+    const struct objmap_block *block = &edit->record->block;
+    _Atomic uintptr_t *slot = slot_of_small(map, block);
+    if (slot) {
+        objmap_cursor_hold_hook(edit->cursor, block->start);
+        return objmap_slot_add_hook(edit, slot, granule_base(map, block->start), map->granule_shift);
+    }
     return level_add(map, edit, top_level(map), edit->record->block.start, edit->record->block.end);
 }
 
@@ -190,7 +218,14 @@ static void level_remove(struct objmap_state *map, const struct objmap_edit *edi
 
 void objmap_pagemap_remove_hook(const struct objmap_edit *edit)
 {
-    struct objmap_state *map = objmap_state_sig();
+    struct objmap_state *map = edit->cursor->map;
+    const struct objmap_block *block = &edit->record->block;
+    _Atomic uintptr_t *slot = slot_of_small(map, block);
+    if (slot) {
+        objmap_cursor_hold_hook(edit->cursor, block->start);
+        objmap_slot_remove_hook(edit, slot, granule_base(map, block->start), map->granule_shift);
+        return;
+    }
     level_remove(map, edit, top_level(map), edit->record->block.start, edit->record->block.end);
 }
 
@@ -243,6 +278,6 @@ static bool level_visit(struct objmap_state *map, struct objmap_cursor *cursor, 
 bool objmap_pagemap_visit_hook(struct objmap_cursor *cursor, struct objmap_visitor *visitor, uintptr_t start,
                                uintptr_t end)
 {
-    struct objmap_state *map = objmap_state_sig();
+    struct objmap_state *map = cursor->map;
     return level_visit(map, cursor, visitor, top_level(map), start, end);
 }

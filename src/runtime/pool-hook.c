@@ -13,8 +13,8 @@
 #include "runtime/objmap-internal.h"
 
 #define SLAB_BYTES ((size_t)256 << 10)
-#define MAGAZINE_BYTES 4096
-#define MAGAZINE_ITEMS 64
+#define MAGAZINE_BYTES 2048
+#define MAGAZINE_ITEMS 32
 #define POISON 0xDB
 
 /* A chain of free items in the depot: written into its first item. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Changes of one slot of the page map: 0, one record, a list, or a split granule. Readers look at any moment, so each
  * store leaves a slot that answers right for every block that is not being changed.
- * Runs inside the program's malloc under the lock of the slot's shard. */
+ * Runs inside the program's malloc under the lock of the slot's domain. */
 #include "runtime/objmap-internal.h"
 
 static uintptr_t slot_load(const _Atomic uintptr_t *slot)
@@ -151,7 +151,7 @@ static enum objmap_result list_add(const struct objmap_edit *edit, _Atomic uintp
         return OBJMAP_CONFLICT;
     if (list_add_in_place(list, at, item))
         return OBJMAP_OK;
-    return list_add_copy(edit->cache, slot, list, at, item) ? OBJMAP_OK : OBJMAP_NO_MEMORY;
+    return list_add_copy(edit->cursor->cache, slot, list, at, item) ? OBJMAP_OK : OBJMAP_NO_MEMORY;
 }
 
 /* The slot's second record. */
@@ -161,7 +161,7 @@ static enum objmap_result pair_add(const struct objmap_edit *edit, _Atomic uintp
     const struct objmap_block *old = &present->block, *new = &edit->record->block;
     if (!edit->force && old->start < new->end &&new->start < old->end)
         return OBJMAP_CONFLICT;
-    struct objmap_list *list = list_new(edit->cache, 2);
+    struct objmap_list *list = list_new(edit->cursor->cache, 2);
     if (!list)
         return OBJMAP_NO_MEMORY;
     uint64_t first = item_of(present, base), second = item_of(edit->record, base);
@@ -213,10 +213,10 @@ static void split_give(struct objmap_cache *cache, struct objmap_split *split)
     objmap_give_hook(cache, split, OBJMAP_CLASS_SPLIT);
 }
 
-static struct objmap_split *split_new(struct objmap_cache *cache, const struct objmap_list *list, uintptr_t base,
+static struct objmap_split *split_new(struct objmap_cursor *cursor, const struct objmap_list *list, uintptr_t base,
                                       unsigned shift)
 {
-    struct objmap_split *split = objmap_take_hook(cache, OBJMAP_CLASS_SPLIT);
+    struct objmap_split *split = objmap_take_hook(cursor->cache, OBJMAP_CLASS_SPLIT);
     if (!split)
         return NULL;
     for (unsigned i = 0; i < 16; i++)
@@ -224,9 +224,9 @@ static struct objmap_split *split_new(struct objmap_cache *cache, const struct o
     for (uint32_t i = 0; i < list->capacity; i++) {
         if (i > 0 && item_load(list, i) == item_load(list, i - 1))
             continue;
-        struct objmap_edit copy = {.cache = cache, .record = objmap_item_record(item_load(list, i)), .force = true};
+        struct objmap_edit copy = {.cursor = cursor, .record = objmap_item_record(item_load(list, i)), .force = true};
         if (split_add(&copy, split, base, shift) != OBJMAP_OK) {
-            split_give(cache, split);
+            split_give(cursor->cache, split);
             return NULL;
         }
     }
@@ -236,11 +236,11 @@ static struct objmap_split *split_new(struct objmap_cache *cache, const struct o
 static enum objmap_result full_list_add(const struct objmap_edit *edit, _Atomic uintptr_t *slot,
                                         struct objmap_list *list, uintptr_t base, unsigned shift)
 {
-    struct objmap_split *split = split_new(edit->cache, list, base, shift);
+    struct objmap_split *split = split_new(edit->cursor, list, base, shift);
     if (!split)
         return OBJMAP_NO_MEMORY;
     slot_store(slot, (uintptr_t)split + OBJMAP_TAG_SPLIT);
-    list_retire(edit->cache, list);
+    list_retire(edit->cursor->cache, list);
     return split_add(edit, split, base, shift);
 }
 
@@ -271,7 +271,7 @@ static void list_remove(const struct objmap_edit *edit, _Atomic uintptr_t *slot,
         return;
     if (list->n == 1) {
         slot_store(slot, 0);
-        list_retire(edit->cache, list);
+        list_retire(edit->cursor->cache, list);
         return;
     }
     uint64_t item = item_load(list, first);
@@ -301,7 +301,7 @@ static void split_remove(const struct objmap_edit *edit, _Atomic uintptr_t *slot
             return;
     }
     slot_store(slot, 0);
-    objmap_retire_hook(edit->cache, split, OBJMAP_CLASS_SPLIT);
+    objmap_retire_hook(edit->cursor->cache, split, OBJMAP_CLASS_SPLIT);
 }
 
 void objmap_slot_remove_hook(const struct objmap_edit *edit, _Atomic uintptr_t *slot, uintptr_t base, unsigned shift)
