@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Included by the files whose slow halves look at their caller's frame, before any function: with gcc, tail calls are
- * made when optimising only, and builds without optimisation must report the same sites. */
+/* Included by the files whose slow halves look at their caller's frame, before any function: gcc makes tail calls from
+ * its second level of optimisation only, and builds at other levels must report the same sites. (clang is told at each
+ * call, see ALLOC_TAIL.) */
 #ifndef LOCUS_ALLOC_WRAP_TAIL_H
 #define LOCUS_ALLOC_WRAP_TAIL_H
 
-#if !defined(__clang__) && !defined(__OPTIMIZE__)
-#pragma GCC optimize("O2")
+#ifndef __clang__
+#pragma GCC optimize("O2", "optimize-sibling-calls")
 #endif
 
 #endif

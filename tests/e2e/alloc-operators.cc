@@ -150,6 +150,36 @@ static void thread_ends_inside_new()
     check(counts().n[3] == 0, "a thread that ends inside operator new leaves its bracket");
 }
 
+/* Allocates and frees when its thread ends. */
+struct late {
+    ~late()
+    {
+        pair("new in the destructor of a thread_local", [] { return ::operator new(7000); },
+             [](void *p) { ::operator delete(p); });
+    }
+};
+
+static void *use_thread_local(void *)
+{
+    static thread_local late object;
+    return &object;
+}
+
+static void thread_local_destructors()
+{
+    pthread_t thread;
+    check(pthread_create(&thread, nullptr, use_thread_local, nullptr) == 0, "thread");
+    pthread_join(thread, nullptr);
+}
+
+static void after_main()
+{
+    pair("new in an exit handler", [] { return ::operator new(7000); }, [](void *p) { ::operator delete(p); });
+    std::fflush(stdout);
+    if (failures)
+        std::_Exit(1);
+}
+
 int main(int argc, char **argv)
 {
     sink_counts = reinterpret_cast<counts_function *>(dlsym(RTLD_DEFAULT, "alloc_sink_counts"));
@@ -164,6 +194,8 @@ int main(int argc, char **argv)
         with_new_handler();
         thread_ends_inside_new();
     }
+    thread_local_destructors();
+    std::atexit(after_main);
     std::vector<double> grown;
     for (int i = 0; i < 100000; i++)
         grown.push_back(i);

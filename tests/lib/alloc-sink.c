@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static unsigned hash_address(uintptr_t p)
 static void lock_table(void)
 {
     while (atomic_flag_test_and_set_explicit(&sink_state.lock, memory_order_acquire))
-        __builtin_ia32_pause();
+        (void)sched_yield();
 }
 
 static void unlock_table(void)

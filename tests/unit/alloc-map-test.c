@@ -38,7 +38,7 @@ static void test_anonymous_mappings(void **state)
     expect_last(recorder, RECORD_ALLOC, p, (size_t)8 * PAGE);
     assert_int_equal(recorder_last(recorder, 0)->kind, ALLOC_MMAP);
     assert_true(recorder_last(recorder, 0)->site.pc > (uintptr_t)map_pages);
-    assert_true(recorder_last(recorder, 0)->site.pc < (uintptr_t)map_pages + 256);
+    assert_true(recorder_last(recorder, 0)->site.pc < (uintptr_t)map_pages + 512);
     errno = 0;
     assert_int_equal(munmap(p + 2 * PAGE, PAGE - 10), 0);
     expect_last(recorder, RECORD_UNMAPPED, p + 2 * PAGE, PAGE);
