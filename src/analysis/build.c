@@ -157,17 +157,25 @@ static int compare_sides(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Real-valued metrics without side file: a sample is worth the mean of all. */
+/* Samples of a metric that are in the trees: by the fates in side files, else as the profiles say; 0 = not known. */
+static double count_samples(const struct model *model, const struct metric *metric)
+{
+    double n = 0;
+    for (size_t i = 0; i < model->n_events; i++)
+        for (int fate = 0; fate < FATE_MAX && strcmp(model->events[i].metric, metric->name) == 0; fate++)
+            n += fate_is_recorded(fate) ? (double)model->events[i].fates[fate] : 0;
+    return n > 0 || metric->is_integer ? n : (double)metric->n_samples;
+}
+
+/* A sample is worth the mean of all: its period, or the mean weight. */
 static void weigh_samples(struct model *model)
 {
     for (size_t m = 0; m < model->n_metrics; m++) {
         struct metric *metric = &model->metrics[m];
-        double total = model_value(model, 0, m);
-        bool known = metric->is_integer;
-        for (size_t i = 0; i < model->n_events; i++)
-            known = known || strcmp(model->events[i].metric, metric->name) == 0;
-        if (!known && metric->n_samples > 0 && total > 0)
-            metric->per_sample = total / (double)metric->n_samples;
+        double total = model_value(model, 0, m), n = count_samples(model, metric);
+        /* a few samples whose values are being written do not change what one is worth */
+        if (n > 0 && total > 0 && (total / n < 0.98 * metric->per_sample || total / n > 1.02 * metric->per_sample))
+            metric->per_sample = total / n;
     }
 }
 

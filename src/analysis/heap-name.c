@@ -213,6 +213,18 @@ static enum alloc_name_result name_by_code(const struct search *search, size_t s
                            call_value(search, site), out->name, sizeof out->name);
 }
 
+/* The source may tell more than the machine code: "box.inside", where the code shows a store into "box". */
+static void refine_by_text(const struct search *search, struct heap_name *out)
+{
+    char name[sizeof out->name];
+    struct buf statement = {0};
+    size_t len = strlen(out->name);
+    enum assign_kind kind = read_statement(search, out->site, &statement, name, sizeof name);
+    buf_fini(&statement);
+    if (kind == ASSIGN_NAME && strncmp(name, out->name, len) == 0 && (name[len] == '.' || name[len] == '-'))
+        memcpy(out->name, name, sizeof name);
+}
+
 /* The site's variable by its source text. */
 static bool name_by_text(const struct search *search, struct heap_name *out)
 {
@@ -250,6 +262,8 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
             break;
         out->site = find_site(&search, outer);
     }
+    if (result == ALLOC_NAME_FOUND)
+        refine_by_text(&search, out);
     out->is_variable = result == ALLOC_NAME_FOUND || name_by_text(&search, out);
     if (!out->is_variable)
         name_by_place(&search, out);

@@ -161,16 +161,6 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct hpc
     objects_fini(&file);
 }
 
-void load_sides_finish(struct load_sides *sides)
-{
-    struct model *model = sides->model;
-    for (size_t i = 0; i < model->n_events; i++) {
-        int64_t metric = model_metric(model, model->events[i].metric);
-        if (metric >= 0 && model->events[i].scale > 0)
-            model->metrics[metric].per_sample = model->events[i].scale;
-    }
-}
-
 void load_sides_fini(struct load_sides *sides)
 {
     for (size_t i = 0; i < sides->rows.n; i++)

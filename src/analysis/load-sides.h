@@ -22,8 +22,7 @@ struct load_sides {
 void load_sides_add(struct load_sides *sides, const char *path, const struct hpcrun_profile *profile,
                     const struct raw_id *ids);
 
-/* After the last profile: what one sample of each metric is worth. */
-void load_sides_finish(struct load_sides *sides);
+/* Frees what was read; the model keeps its part. */
 void load_sides_fini(struct load_sides *sides);
 
 #endif

@@ -296,7 +296,6 @@ static int build_all(struct load *load, struct error *err)
                           .sides = &load->sides.rows};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");
-    load_sides_finish(&load->sides);
     roles_assign(&load->tree, load->symbolizer);
     int code = build_model(&build, err);
     source_text_free(source);

@@ -166,6 +166,11 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
     const struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
     char name[160];
+    const struct side_row *side = find_side(build, index);
+    if (side && side->name) {
+        proto->name = side->name;
+        return;
+    }
     (void)symbolizer_lookup(build->symbolizer, node->module, node->ip ? node->ip - 1 : 0, &frames);
     proto->function = frames[0].function;
     proto->file = frames[0].decl_file;

@@ -45,7 +45,10 @@ struct dwarf_variable {
     uint32_t line;
 };
 
+struct modtab_range;
+
 struct symbols {
+    char *path;
     Dwfl *dwfl;
     Dwfl_Module *module;
     Dwarf *dwarf;         /* NULL without debug information */
@@ -55,6 +58,9 @@ struct symbols {
     size_t n_units, cap_units;
     struct dwarf_range *ranges; /* [n_ranges] of the units, sorted by low */
     size_t n_ranges, cap_ranges;
+    bool unwind_indexed;
+    struct modtab_range *ranges_unwind; /* [n_ranges_unwind] sorted */
+    size_t n_ranges_unwind;
     bool variables_indexed;
     struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
     size_t n_variables, cap_variables;
@@ -74,6 +80,9 @@ const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum el
 void symbols_dwarf_load(struct symbols *symbols);
 void symbols_dwarf_free(struct symbols *symbols);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
+
+/* symbols-unwind.c: start of the range of code that contains vaddr, for stripped code; false when none does. */
+bool symbols_unwind_start(struct symbols *symbols, uint64_t vaddr, uint64_t *start);
 
 /* symbols-data.c: declaration of the variable at exactly vaddr, NULL when not known. */
 const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr);

@@ -68,11 +68,13 @@ const char *symbols_own_path(struct symbols *symbols, const char *path)
 int symbols_open(const char *path, struct symbols **out, struct error *err)
 {
     struct symbols *symbols = calloc(1, sizeof *symbols);
-    if (!symbols)
+    if (symbols)
+        symbols->path = strdup(path);
+    if (!symbols || !symbols->path)
         return error_set(err, ERR_MEMORY, "out of memory while opening %s", path);
     FILE *probe = fopen(path, "rb");
     if (!probe) {
-        free(symbols);
+        symbols_close(symbols);
         return error_set(err, ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
     }
     (void)fclose(probe);
@@ -99,6 +101,8 @@ void symbols_close(struct symbols *symbols)
     symbols_elf_free(symbols);
     symbols_dwarf_free(symbols);
     free(symbols->variables);
+    free(symbols->ranges_unwind);
+    free(symbols->path);
     strtab_fini(&symbols->strings);
     if (symbols->dwfl)
         dwfl_end(symbols->dwfl);
@@ -108,22 +112,6 @@ void symbols_close(struct symbols *symbols)
 bool symbols_has_debug(const struct symbols *symbols)
 {
     return symbols->n_ranges > 0;
-}
-
-/* Start of the function by the unwind tables, for stripped code; false when vaddr is not covered. */
-static bool find_unwind_start(struct symbols *symbols, uint64_t vaddr, uint64_t *start)
-{
-    Dwarf_Addr bias = 0, low = 0, high = 0;
-    Dwarf_Frame *frame = NULL;
-    Dwarf_CFI *cfi = dwfl_module_eh_cfi(symbols->module, &bias);
-    if (!cfi)
-        cfi = dwfl_module_dwarf_cfi(symbols->module, &bias);
-    if (!cfi || dwarf_cfi_addrframe(cfi, vaddr - bias, &frame) != 0)
-        return false;
-    int result = dwarf_frame_info(frame, &low, &high, NULL);
-    free(frame);
-    *start = low + bias;
-    return result >= 0;
 }
 
 static bool in_code_section(struct symbols *symbols, uint64_t vaddr)
@@ -154,7 +142,7 @@ static size_t lookup_symbol(struct symbols *symbols, uint64_t vaddr, struct symb
     }
     if (!in_code_section(symbols, vaddr))
         return 0;
-    if (find_unwind_start(symbols, vaddr, &frame->low_vaddr)) {
+    if (symbols_unwind_start(symbols, vaddr, &frame->low_vaddr)) {
         char name[32];
         (void)snprintf(name, sizeof name, "func_0x%llx", (unsigned long long)frame->low_vaddr);
         frame->function = own(symbols, name);
