@@ -22,6 +22,7 @@
 #include "companion.h"
 #include "fmt/companion.h"
 #include "fmt/pending.h"
+#include "fnbounds/modtab-cache.h"
 #include "fnbounds/recipe.h"
 
 struct client {
@@ -119,6 +120,7 @@ static int setup(void **state)
     char *real = realpath(f->setup.dir, NULL);
     (void)snprintf(f->setup.dir, sizeof f->setup.dir, "%s", real);
     free(real);
+    (void)snprintf(f->setup.tables, sizeof f->setup.tables, "%.4000s/tables", f->setup.dir);
     f->setup.launched_pidfd = f->setup.done_fd = -1;
     f->setup.n_events = 1;
     f->setup.min_bytes = 1024;
@@ -324,6 +326,93 @@ static void test_memory_is_allocated_ahead(void **state)
     close(fd);
 }
 
+/* A module record of this very program; table_id once it is known. */
+static struct arena_module *add_module(struct client *client, const char *path)
+{
+    char *strings = add_chunk(client, ARENA_STRINGS, 1024);
+    struct arena_string *string = (struct arena_string *)(void *)strings;
+    string->len_bytes = (uint32_t)strlen(path);
+    memcpy(string->text, path, strlen(path) + 1);
+    struct arena_module *module = add_chunk(client, ARENA_MODULES, sizeof *module);
+    module->id = 1;
+    module->path = arena_ref(client->arena, string);
+    return module;
+}
+
+static void post(struct client *client, enum arena_request_kind kind, uint32_t module, uint32_t func)
+{
+    const uint64_t one = 1;
+    uint32_t slot = atomic_fetch_add(&client->arena->request_tail, 1) & (ARENA_REQUESTS - 1);
+    struct arena_request *request = &client->arena->requests[slot];
+    request->kind = kind;
+    request->module = module;
+    request->func = func;
+    atomic_store(&request->state, 2);
+    assert_int_equal(write(client->bell_fd, &one, sizeof one), sizeof one);
+}
+
+static const struct modtab_header *await_table(const char *dir, const char *path)
+{
+    uint64_t id = 0;
+    struct error err;
+    const struct modtab_header *table = NULL;
+    char other[ARENA_PATH_MAX + 8];
+    (void)snprintf(other, sizeof other, "%s/other", dir);
+    assert_int_equal(modtab_make(path, other, &id, &err), 0);
+    for (int i = 0; i < 500 && modtab_map(dir, id, &table, &err) != 0; i++)
+        usleep(20000);
+    assert_non_null(table);
+    return table;
+}
+
+static void test_requests_are_answered(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    char path[ARENA_PATH_MAX];
+    char *real = realpath("/proc/self/exe", NULL);
+    (void)snprintf(path, sizeof path, "%s", real);
+    free(real);
+    greet(f->name, COMPANION_HELLO, &client);
+    struct arena_module *module = add_module(&client, path);
+    uint32_t ref = arena_ref(client.arena, module);
+    post(&client, REQUEST_MODULE, 0x7fffffff, 0);
+    post(&client, REQUEST_MODULE, ref, 0);
+    const struct modtab_header *table = await_table(f->setup.tables, path);
+    module->table_id = table->id;
+    post(&client, REQUEST_RECIPE, ref, UINT32_MAX);
+#ifdef __x86_64__
+    uint32_t n_found = 0, n_asked = table->n_funcs < 100 ? (uint32_t)table->n_funcs : 100;
+    for (uint32_t i = 0; i < n_asked; i++)
+        post(&client, REQUEST_RECIPE, ref, i);
+    for (int i = 0; i < 500 && n_found < n_asked / 2; i++) {
+        usleep(20000);
+        n_found = 0;
+        for (uint32_t k = 0; k < n_asked; k++)
+            n_found += recipe_find_block(client.recipes, table->id, k) != NULL;
+    }
+    assert_true(n_found >= n_asked / 2);
+#endif
+    modtab_unmap(table);
+}
+
+static void test_module_message_waits_for_the_table(void **state)
+{
+    struct fixture *f = *state;
+    struct companion_message message;
+    int fds[3], fd = dial(f->name);
+    say(fd, COMPANION_MODULE, COMPANION_VERSION, "/proc/self/exe");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+    int n = 0;
+    DIR *dir = opendir(f->setup.tables);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += strstr(entry->d_name, ".lmt") != NULL;
+    closedir(dir);
+    assert_int_equal(n, 1);
+}
+
 static void test_strangers_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -373,6 +462,8 @@ int main(void)
         TEST(test_exec_ends_the_earlier_arena),
         TEST(test_fork_copies_records_without_counts),
         TEST(test_memory_is_allocated_ahead),
+        TEST(test_requests_are_answered),
+        TEST(test_module_message_waits_for_the_table),
         TEST(test_strangers_are_refused),
         TEST(test_directory_that_vanishes),
     };
