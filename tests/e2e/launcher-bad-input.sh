@@ -70,6 +70,11 @@ if [ -e "$builddir/.libs/libhpcrun.so" ]; then
     echo text >file
     stands_aside 'file' -o file ./seven
     stands_aside 'file/dir' -o file/dir ./seven
+    (
+        ulimit -f 2000
+        stands_aside 'ulimit -f' ./seven
+        finish
+    ) || fail "the limit of file sizes"
     if [ "$(id -u)" = 0 ]; then
         chown 1 seven && chmod u+s seven
         stands_aside 'raised privileges' ./seven

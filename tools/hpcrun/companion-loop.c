@@ -155,11 +155,24 @@ static bool is_writing(const struct companion *c)
     return false;
 }
 
+static bool is_any_alive(const struct companion *c)
+{
+    for (const struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state != PROCESS_DONE)
+            return true;
+    return c->launched_pidfd >= 0;
+}
+
 /* Tells readers and a waiting launcher how far we are. */
 static void publish_state(struct companion *c)
 {
-    bool writes = is_writing(c);
-    pending_mark_set(&c->mark, writes, c->launched_pidfd >= 0 ? c->setup->launched_pid : 0);
+    bool writes = is_writing(c), is_idle = !writes && !is_any_alive(c);
+    pid_t program = c->launched_pidfd >= 0 ? c->setup->launched_pid : 0;
+    if (is_idle)
+        pending_mark_close(&c->mark);
+    else if (c->mark.fd < 0 && !c->has_no_mark)
+        c->has_no_mark = pending_mark_open(&c->mark, c->setup->dir, program, NULL) != 0;
+    pending_mark_set(&c->mark, writes, program);
     if (c->launched_pidfd < 0 && !writes && c->done_fd >= 0) {
         (void)close(c->done_fd);
         c->done_fd = -1;

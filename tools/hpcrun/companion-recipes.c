@@ -105,6 +105,7 @@ void companion_recipes_start(struct companion *c)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)close(fds[1]);
         (void)close(c->listen_fd);
+        (void)close(c->mark.fd);
         if (c->done_fd >= 0)
             (void)close(c->done_fd);
         work(c, fds[0]);

@@ -74,6 +74,7 @@ struct companion {
     struct companion_connection *connections;
     struct companion_job *jobs;
     struct pending_mark mark;
+    bool has_no_mark; /* the directory does not take one */
     pid_t recipes_pid; /* the maker of recipes, 0 = none */
     int recipes_fd;    /* pipe to it, -1 = none */
     unsigned n_recipe_restarts;

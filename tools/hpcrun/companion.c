@@ -149,7 +149,7 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_AS);
     setup_signals(&c);
-    (void)pending_mark_open(&c.mark, setup->dir, setup->launched_pid, NULL);
+    c.has_no_mark = pending_mark_open(&c.mark, setup->dir, setup->launched_pid, NULL) != 0;
     if (!companion_store_open(&c))
         return 1;
     companion_recipes_start(&c);

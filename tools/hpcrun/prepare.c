@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fmt/names.h"
@@ -14,6 +15,7 @@
 #include "sampling/skid.h"
 
 #define EVENT_LIST_MAX 4096
+#define FILE_BYTES_MIN (8u << 20)
 
 /* Splits HPCRUN_EVENT_LIST at blanks into items [max]; list is changed. */
 static unsigned split_list(char *list, const char **items, unsigned max)
@@ -113,10 +115,22 @@ static void judge_skid(struct prepared *prepared)
                        len ? " " : "");
 }
 
+/* A file limit holds for memory files, too. */
+static int check_file_limit(struct error *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= FILE_BYTES_MIN)
+        return 0;
+    return error_set(err, ERR_IO, "The limit of file sizes (ulimit -f, %llu bytes) leaves no room for records.",
+                     (unsigned long long)limit.rlim_max);
+}
+
 int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
 {
     struct companion_setup *setup = &prepared->setup;
     int status = prepare_library(prepared->library, sizeof prepared->library, err);
+    if (status == 0)
+        status = check_file_limit(err);
     if (status == 0)
         status = make_directory(options, prepared, err);
     if (status != 0)
