@@ -23,8 +23,9 @@
 #define ALLOC_TAIL
 #endif
 
-/* What the thread's innermost wrapper is doing while the real function runs. */
-enum alloc_nest { ALLOC_NEST_NONE = 0, ALLOC_NEST_ALLOC, ALLOC_NEST_RESIZE, ALLOC_NEST_FREE };
+/* What the thread's outermost wrapper is doing while the real function runs. Only operator new calls malloc in the
+ * ordinary course of things; in a malloc, another one is a signal handler's. */
+enum alloc_nest { ALLOC_NEST_NONE = 0, ALLOC_NEST_NEW, ALLOC_NEST_ALLOC, ALLOC_NEST_RESIZE, ALLOC_NEST_FREE };
 
 /* State of one thread, in initial-exec TLS (cut from every thread's stack: keep it small). */
 struct alloc_thread {
@@ -43,6 +44,7 @@ struct alloc_call {
     double weight;  /* blocks the result stands for; 0: it is not reported */
     bool recorded;  /* the block given to realloc is a recorded one */
     bool announced; /* inside(true) was called */
+    uint8_t outer;  /* enum alloc_nest of the call around this one */
 };
 
 /* Frame of the function that called the enclosing function. Needs no frame pointers elsewhere: asking for the own
@@ -69,8 +71,8 @@ const struct alloc_sink *alloc_sink_hook(void);
 uint64_t alloc_min_bytes_hook(void);
 
 /* Before a real allocation of n_bytes. False: call it plainly and report nothing. True: call it, then
- * alloc_call_end_hook. errno is kept.  ctx: hook */
-bool alloc_call_begin_hook(struct alloc_call *call, size_t n_bytes);
+ * alloc_call_end_hook. nest: ALLOC_NEST_NEW or ALLOC_NEST_ALLOC. errno is kept.  ctx: hook */
+bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t n_bytes);
 
 /* After it: reports p (NULL: it failed).  ctx: hook */
 void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const struct alloc_site *site);

@@ -110,19 +110,19 @@ static double block_weight(struct alloc_thread *thread, size_t n_bytes)
     return sampling_weight_hook(&thread->sampling, (double)scope.sample_bytes, n_bytes);
 }
 
-/* Tells the sink that the thread enters the allocator; ready says whether the sink may record a new block. */
-static void announce(struct alloc_call *call, bool ask_ready)
+/* Tells the sink that the thread enters the allocator, when the sink is ready to record what comes out of it. */
+static void announce(struct alloc_call *call)
 {
     int saved_errno = alloc_work_enter_hook(call->thread);
-    if (ask_ready && call->weight > 0 && !call->sink->ready())
+    if (call->weight > 0 && !call->sink->ready())
         call->weight = 0;
-    call->announced = call->weight > 0 || call->recorded;
+    call->announced = (call->weight > 0 || call->recorded) && call->outer == ALLOC_NEST_NONE;
     if (call->announced)
         call->sink->inside(true);
     alloc_work_leave_hook(call->thread, saved_errno);
 }
 
-bool alloc_call_begin_hook(struct alloc_call *call, size_t n_bytes)
+bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t n_bytes)
 {
     *call = (struct alloc_call){.sink = alloc_sink_hook(), .thread = &scope_thread};
     struct alloc_thread *thread = call->thread;
@@ -130,17 +130,17 @@ bool alloc_call_begin_hook(struct alloc_call *call, size_t n_bytes)
         count_early(n_bytes);
         return false;
     }
-    if (thread->in_hook && !thread->n_guard && n_bytes >= scope.min_bytes)
+    if ((thread->in_hook || thread->nest >= ALLOC_NEST_ALLOC) && !thread->n_guard && n_bytes >= scope.min_bytes)
         call->sink->skipped(ALLOC_SKIP_REENTERED);
     if (thread->n_guard || thread->in_hook || thread->nest)
         return false;
     call->weight = block_weight(thread, n_bytes);
     if (call->weight > 0)
-        announce(call, true);
+        announce(call);
     /* With sampling on, a real operator new may call malloc: the bytes must pass the sampler once. */
     if (!call->announced && !scope.sample_bytes)
         return false;
-    thread->nest = ALLOC_NEST_ALLOC;
+    thread->nest = (uint8_t)nest;
     return true;
 }
 
@@ -183,11 +183,11 @@ static bool may_touch(struct alloc_call *call, void *p)
 
 bool alloc_release_begin_hook(struct alloc_call *call, void *p)
 {
-    if (!may_touch(call, p) || call->thread->nest >= ALLOC_NEST_RESIZE)
+    if (!may_touch(call, p) || call->thread->nest == ALLOC_NEST_RESIZE)
         return false;
     int saved_errno = alloc_work_enter_hook(call->thread);
     call->sink->release(ALLOC_HEAP, p);
-    /* Inside a real operator new a new_handler may free its reserve: released, but the bracket is the outer one's. */
+    /* A new_handler or a signal handler inside a real function: released, but the bracket is the outer call's. */
     call->announced = call->thread->nest == ALLOC_NEST_NONE;
     if (call->announced)
         call->sink->inside(true);
@@ -209,14 +209,15 @@ bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes)
 {
     bool touch = may_touch(call, p);
     if (!touch)
-        return alloc_call_begin_hook(call, n_bytes);
-    if (call->thread->nest)
+        return alloc_call_begin_hook(call, ALLOC_NEST_ALLOC, n_bytes);
+    if (call->thread->nest == ALLOC_NEST_RESIZE)
         return false;
+    call->outer = call->thread->nest;
     call->weight = call->thread->n_guard ? 0 : block_weight(call->thread, n_bytes);
     int saved_errno = alloc_work_enter_hook(call->thread);
     call->recorded = call->sink->resize_begin(p);
     alloc_work_leave_hook(call->thread, saved_errno);
-    announce(call, true);
+    announce(call);
     call->thread->nest = ALLOC_NEST_RESIZE;
     return true;
 }
@@ -235,5 +236,5 @@ void alloc_resize_end_hook(struct alloc_call *call, void *old_p, void *new_p, si
     if (call->announced)
         call->sink->inside(false);
     alloc_work_leave_hook(call->thread, saved_errno);
-    call->thread->nest = ALLOC_NEST_NONE;
+    call->thread->nest = call->outer;
 }

@@ -20,7 +20,7 @@ static bool always_recorded(const void *p)
 
 /* limit_bytes is 0 and the filter lets everything through until the real functions are known. */
 static struct {
-    size_t limit_bytes;
+    _Alignas(64) size_t limit_bytes;
     bool (*maybe_recorded)(const void *p);
     uintptr_t boot_start;
     void *(*malloc)(size_t n_bytes);
@@ -48,7 +48,7 @@ static ALLOC_NOINLINE void *malloc_slow(size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->malloc(n_bytes);
     void *p = alloc_real_hook()->malloc(n_bytes);
     alloc_call_end_hook(&call, p, n_bytes, &site);
@@ -67,7 +67,7 @@ static ALLOC_NOINLINE void *calloc_slow(size_t n, size_t size_bytes)
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
     size_t n_bytes;
-    if (__builtin_mul_overflow(n, size_bytes, &n_bytes) || !alloc_call_begin_hook(&call, n_bytes))
+    if (__builtin_mul_overflow(n, size_bytes, &n_bytes) || !alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->calloc(n, size_bytes);
     void *p = alloc_real_hook()->calloc(n, size_bytes);
     alloc_call_end_hook(&call, p, n_bytes, &site);
@@ -120,7 +120,7 @@ ALLOC_EXPORT void *memalign(size_t alignment, size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->memalign(alignment, n_bytes);
     void *p = alloc_real_hook()->memalign(alignment, n_bytes);
     alloc_call_end_hook(&call, p, n_bytes, &site);
@@ -131,7 +131,7 @@ ALLOC_EXPORT void *aligned_alloc(size_t alignment, size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->aligned_alloc(alignment, n_bytes);
     void *p = alloc_real_hook()->aligned_alloc(alignment, n_bytes);
     alloc_call_end_hook(&call, p, n_bytes, &site);
@@ -142,7 +142,7 @@ ALLOC_EXPORT int posix_memalign(void **p, size_t alignment, size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->posix_memalign(p, alignment, n_bytes);
     int status = alloc_real_hook()->posix_memalign(p, alignment, n_bytes);
     alloc_call_end_hook(&call, status == 0 ? *p : NULL, n_bytes, &site);
@@ -153,7 +153,7 @@ ALLOC_EXPORT void *valloc(size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->valloc(n_bytes);
     void *p = alloc_real_hook()->valloc(n_bytes);
     alloc_call_end_hook(&call, p, n_bytes, &site);
@@ -164,7 +164,7 @@ ALLOC_EXPORT void *pvalloc(size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
     struct alloc_call call;
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_ALLOC, n_bytes))
         return alloc_real_hook()->pvalloc(n_bytes);
     void *p = alloc_real_hook()->pvalloc(n_bytes);
     alloc_call_end_hook(&call, p, n_bytes, &site);

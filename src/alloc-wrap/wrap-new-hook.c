@@ -16,7 +16,7 @@ static bool always_recorded(const void *p)
 }
 
 static struct {
-    size_t limit_bytes;
+    _Alignas(64) size_t limit_bytes;
     bool (*maybe_recorded)(const void *p);
 } fast = {.maybe_recorded = always_recorded};
 
@@ -54,7 +54,7 @@ static void *new_reported(enum operator_form form, uintptr_t n_bytes, uintptr_t 
 {
     struct alloc_call call;
     operator_function *operator_new = alloc_operator_hook(form, site->pc);
-    if (!alloc_call_begin_hook(&call, n_bytes))
+    if (!alloc_call_begin_hook(&call, ALLOC_NEST_NEW, n_bytes))
         return operator_new(n_bytes, second, third);
     void *p = new_real_call(operator_new, n_bytes, second, third);
     alloc_call_end_hook(&call, p, n_bytes, site);

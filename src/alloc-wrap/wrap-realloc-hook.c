@@ -18,7 +18,7 @@ static bool always_recorded(const void *p)
 }
 
 static struct {
-    size_t limit_bytes;
+    _Alignas(64) size_t limit_bytes;
     bool (*maybe_recorded)(const void *p);
     uintptr_t boot_start;
     void *(*realloc)(void *p, size_t n_bytes);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "alloc-recorder.h"
+#include "alloc-wrap/hook.h"
 
 #define TOO_MUCH ((size_t)PTRDIFF_MAX + 1)
 
@@ -246,6 +247,27 @@ static void test_reentered_by_a_signal_handler(void **state)
     assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
 }
 
+/* A handler that interrupts a real malloc: new blocks are counted only, but what ends is taken from the records. */
+static void test_interrupted_inside_a_real_function(void **state)
+{
+    (void)state;
+    struct recorder *recorder = recorder_connect(1024, 0);
+    void *p = malloc(opaque(2000));
+    alloc_thread_hook()->nest = ALLOC_NEST_ALLOC;
+    p = realloc(p, opaque(300000));
+    free(malloc(opaque(5000)));
+    free(p);
+    assert_int_equal(alloc_thread_hook()->nest, ALLOC_NEST_ALLOC);
+    alloc_thread_hook()->nest = ALLOC_NEST_NONE;
+    assert_int_equal(recorder->n_events, 4);
+    assert_int_equal(recorder->events[1].what, RECORD_RESIZE_BEGIN);
+    assert_int_equal(recorder->events[2].what, RECORD_RESIZE_DONE);
+    assert_int_equal(recorder->events[3].what, RECORD_RELEASE);
+    assert_int_equal(recorder->n_skipped[ALLOC_SKIP_REENTERED], 1);
+    assert_int_equal(recorder->n_inside, 0);
+    assert_int_equal(recorder->n_entered, 1);
+}
+
 static void test_guard_and_not_ready_forward_plainly(void **state)
 {
     (void)state;
@@ -362,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_realloc_moves_the_record),
         cmocka_unit_test(test_failed_realloc_keeps_the_record),
         cmocka_unit_test(test_reentered_by_a_signal_handler),
+        cmocka_unit_test(test_interrupted_inside_a_real_function),
         cmocka_unit_test(test_guard_and_not_ready_forward_plainly),
         cmocka_unit_test(test_without_sink),
         cmocka_unit_test(test_thread_local_destructors_are_seen),
