@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcrun: see hpcrun-options.c for what it does and launch.c for how. */
+#include <fcntl.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "doctor.h"
 #include "hpcrun-options.h"
@@ -8,10 +10,22 @@
 
 enum { STATUS_USAGE = 2 };
 
+/* Where standard streams are closed, their numbers must not become those of our sockets. CLOEXEC: the program finds
+ * them closed, as they were. */
+static void hold_standard_streams(void)
+{
+    for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDWR | O_CLOEXEC))
+        if (fd > STDERR_FILENO) {
+            (void)close(fd);
+            break;
+        }
+}
+
 int main(int argc, char **argv)
 {
     struct hpcrun_options options;
     struct error err;
+    hold_standard_streams();
     int status = hpcrun_options_parse(argc, argv, &options, &err);
     if (status == 1)
         return 0;
