@@ -40,7 +40,7 @@ static bool base_of_sig(const struct recipe_operand *operand, const struct recip
 
 static bool index_of_sig(const struct recipe_operand *operand, const struct recipe_regs *regs, uint64_t *index)
 {
-    uint64_t scale = operand->scale & 15u;
+    uint64_t scale = operand->scale & 127u;
     if (!scale) {
         *index = 0;
         return true;

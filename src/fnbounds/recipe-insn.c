@@ -231,6 +231,37 @@ static void add_sum(const struct source *s, struct insn *out, int sign)
     }
 }
 
+static void add_scale(struct insn *out, uint8_t reg, uint8_t other, int64_t scale, int64_t value)
+{
+    if (scale < 1 || scale > INT8_MAX || value != (int32_t)value)
+        return;
+    struct insn_effect *effect = new_effect(out, EFFECT_SCALE, reg);
+    effect->other = other;
+    effect->scale = (int8_t)scale;
+    effect->value = (int32_t)value;
+}
+
+static void add_extension(const struct source *s, struct insn *out, unsigned from)
+{
+    if (s->operands[from].type == ZYDIS_OPERAND_TYPE_REGISTER && s->operands[from].size == 32)
+        new_effect(out, EFFECT_EXTEND, reg_number(s->operands[0].reg.value))->other =
+            reg_number(s->operands[from].reg.value);
+}
+
+/* shl and imul with a constant, of whole registers. */
+static void add_product(const struct source *s, struct insn *out)
+{
+    const ZydisDecodedOperand *constant = &s->operands[s->head->operand_count_visible - 1];
+    const ZydisDecodedOperand *factor = &s->operands[s->head->operand_count_visible - 2];
+    if (constant->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || factor->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        s->operands[0].size != 64)
+        return;
+    int64_t value = constant->imm.value.s;
+    if (s->head->mnemonic != ZYDIS_MNEMONIC_IMUL)
+        value = value >= 0 && value < 7 ? 1 << value : 0;
+    add_scale(out, reg_number(s->operands[0].reg.value), reg_number(factor->reg.value), value, 0);
+}
+
 static void add_lea(const struct source *s, struct insn *out)
 {
     const ZydisDecodedOperandMem *mem = &s->operands[1].mem;
@@ -238,7 +269,14 @@ static void add_lea(const struct source *s, struct insn *out)
     int64_t value = mem->disp.has_displacement ? mem->disp.value : 0;
     if (mem->base == ZYDIS_REGISTER_RIP)
         out->table = (uint32_t)(out->pc + out->len_bytes + (uint64_t)value);
-    if (mem->base == ZYDIS_REGISTER_NONE || mem->base == ZYDIS_REGISTER_RIP || value != (int32_t)value)
+    if (mem->base == ZYDIS_REGISTER_RIP || value != (int32_t)value)
+        return;
+    if ((mem->base == ZYDIS_REGISTER_NONE || mem->base == mem->index) && mem->index != ZYDIS_REGISTER_NONE) {
+        if (s->operands[0].size == 64)
+            add_scale(out, reg, reg_number(mem->index), mem->scale + (mem->base == mem->index), value);
+        return;
+    }
+    if (mem->base == ZYDIS_REGISTER_NONE)
         return;
     uint8_t base = reg_number(mem->base);
     uint8_t index = mem->index == ZYDIS_REGISTER_NONE ? RECIPE_NO_REG : reg_number(mem->index);
@@ -261,11 +299,11 @@ static void add_lea(const struct source *s, struct insn *out)
 
 static void add_mov(const struct source *s, struct insn *out)
 {
-    if (s->operands[0].size != 64)
-        return;
     uint8_t reg = reg_number(s->operands[0].reg.value);
-    if (reg >= 16)
+    if (s->operands[0].size != 64) {
+        add_extension(s, out, 1);
         return;
+    }
     if (s->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && reg_number(s->operands[1].reg.value) < 16)
         new_effect(out, EFFECT_COPY, reg)->source = reg_number(s->operands[1].reg.value);
     else if (s->operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY && out->n_operands == 1)
@@ -311,6 +349,14 @@ static void add_register_effect(const struct source *s, struct insn *out)
         break;
     case ZYDIS_MNEMONIC_MOV:
         add_mov(s, out);
+        break;
+    case ZYDIS_MNEMONIC_MOVSXD:
+    case ZYDIS_MNEMONIC_CDQE:
+        add_extension(s, out, 1);
+        break;
+    case ZYDIS_MNEMONIC_SHL:
+    case ZYDIS_MNEMONIC_IMUL:
+        add_product(s, out);
         break;
     default:
         break;

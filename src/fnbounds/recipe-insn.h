@@ -37,11 +37,13 @@ enum insn_kind {
 
 enum insn_effect_kind {
     EFFECT_NONE = 0,
-    EFFECT_ADD,  /* reg = reg + source * scale + value; source may be RECIPE_NO_REG */
-    EFFECT_COPY, /* reg = source + value */
-    EFFECT_SUM,  /* reg = source + other * scale + value */
-    EFFECT_LOAD, /* reg = 64-bit word at the first operand */
-    EFFECT_STORE /* 64-bit word at the first operand = source */
+    EFFECT_ADD,    /* reg = reg + source * scale + value; source may be RECIPE_NO_REG */
+    EFFECT_COPY,   /* reg = source + value */
+    EFFECT_SUM,    /* reg = source + other * scale + value */
+    EFFECT_SCALE,  /* reg = other * scale + value */
+    EFFECT_EXTEND, /* reg = lower 32 bits of other, extended */
+    EFFECT_LOAD,   /* reg = 64-bit word at the first operand */
+    EFFECT_STORE   /* 64-bit word at the first operand = source */
 };
 
 /* A change of a general register that is known symbolically; every other written register is lost. */

@@ -16,10 +16,11 @@ struct value {
     int64_t offset;
 };
 
-/* result = left + right * scale + constant */
+/* result = left + right * scale + constant; left may be NO_VALUE, and right may count with its lower 32 bits only */
 struct sum {
     uint32_t result, left, right;
     int8_t scale;
+    bool is_extended;
     int64_t constant;
 };
 
@@ -64,6 +65,14 @@ static struct value add_sum(struct machine *m, struct value left, struct value r
                                             .right = right.id,
                                             .scale = scale,
                                             .constant = left.offset + right.offset * scale + value};
+    return result;
+}
+
+static struct value add_product(struct machine *m, struct value right, const struct insn_effect *effect)
+{
+    struct value result = add_sum(m, (struct value){NO_VALUE, 0}, right, effect->scale, effect->value);
+    if (m->n_sums && m->sums[m->n_sums - 1].result == result.id)
+        m->sums[m->n_sums - 1].is_extended = effect->kind == EFFECT_EXTEND;
     return result;
 }
 
@@ -130,6 +139,9 @@ static struct value effect_value(struct machine *m, const struct insn *insn, con
         return value;
     case EFFECT_SUM:
         return add_sum(m, m->regs[effect->source], m->regs[effect->other], effect->scale, effect->value);
+    case EFFECT_SCALE:
+    case EFFECT_EXTEND:
+        return add_product(m, m->regs[effect->other], effect);
     default:
         return load_value(m, insn);
     }
@@ -184,6 +196,37 @@ static bool use_reg(const struct machine *m, struct value value, int64_t scale, 
     if (*reg == RECIPE_NO_REG)
         return false;
     *disp += (value.offset - m->regs[*reg].offset) * scale;
+    return true;
+}
+
+static const struct sum *find_product(const struct machine *m, uint32_t id)
+{
+    for (unsigned i = 0; i < m->n_sums; i++)
+        if (m->sums[i].result == id && m->sums[i].left == NO_VALUE)
+            return &m->sums[i];
+    return NULL;
+}
+
+/* Index value in a register, or as a multiple of one: sets index, scale and INDEX32 of *out. */
+static bool use_index(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
+{
+    const struct sum *product;
+    int64_t scale = out->scale, rest = *disp;
+    uint8_t flags = 0;
+    while (!use_reg(m, value, scale, &out->index, &rest)) {
+        product = find_product(m, value.id);
+        if (!product || flags || scale * product->scale > INT8_MAX)
+            return false;
+        rest += scale * (value.offset + product->constant);
+        scale *= product->scale;
+        flags = product->is_extended ? RECIPE_OP_INDEX32 : 0;
+        value = (struct value){product->right, 0};
+    }
+    if (flags && out->index >= RECIPE_VEC)
+        return false;
+    out->scale = (uint8_t)scale;
+    out->flags |= flags;
+    *disp = rest;
     return true;
 }
 
@@ -326,7 +369,8 @@ static bool use_proxy(const struct flow *flow, uint32_t i, const struct machine 
     return use_reg(m, (struct value){address->loaded, 0}, 1, &out->base, &disp) && finish(out, disp);
 }
 
-/* Array element whose index is gone: the start of the array. */
+/* Array element whose index is gone: the start of the array. With scale 1 either part may be the array; the one that is
+ * left is taken, and when it is no address the sample counts as lost. */
 static void drop_index(struct recipe_operand *out, int64_t *disp)
 {
     out->index = RECIPE_NO_REG;
@@ -343,15 +387,17 @@ static bool solve(const struct flow *flow, uint32_t i, const struct machine *m, 
     *out = *operand;
     if (operand->base == RECIPE_RIP)
         disp += (int64_t)flow->insns[i].pc - pc;
-    if (operand->scale && !use_reg(m, address->index, operand->scale, &out->index, &disp)) {
-        if (operand->scale < 2 && operand->index < RECIPE_VEC)
-            return false;
-        disp = operand->disp;
+    bool has_index = !operand->scale || use_index(m, address->index, out, &disp);
+    if (!has_index)
         drop_index(out, &disp);
+    if (operand->base >= 16 || use_base(m, address->base, out, &disp))
+        return finish(out, disp);
+    if (has_index && operand->scale == 1 && out->scale == 1 && out->index < RECIPE_VEC) {
+        out->base = out->index;
+        drop_index(out, &disp);
+        return finish(out, disp);
     }
-    if (operand->base < 16 && !use_base(m, address->base, out, &disp))
-        return use_proxy(flow, i, m, address, operand, out);
-    return finish(out, disp);
+    return use_proxy(flow, i, m, address, operand, out);
 }
 
 /* Walks to the start of the straight line before instruction i, so that copies made there are known. */

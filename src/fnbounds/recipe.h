@@ -25,7 +25,7 @@ enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 1
 #define RECIPE_OP_READ 2u    /* the instruction loads from there */
 #define RECIPE_OP_FS 4u      /* add the fs base (thread-local storage) */
 #define RECIPE_OP_GS 8u
-#define RECIPE_OP_INDEX32 16u /* vector index lane is 32 bits wide, sign-extended (else 64) */
+#define RECIPE_OP_INDEX32 16u /* only the lower 32 bits of the index (or lane) count, sign-extended */
 #define RECIPE_OP_INEXACT 32u /* proxy: right block expected, address within it uncertain; count the sample as lost
                                * when it lies in no known block */
 #define RECIPE_OP_ADDR32 64u  /* 32-bit address size: truncate the sum before adding the segment */
@@ -41,7 +41,7 @@ enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 1
  * instructions in between are folded into disp, base and index. Evaluate with recipe_address_sig(). */
 struct recipe_operand {
     uint8_t base, index;
-    uint8_t scale; /* 0, 1, 2, 4, 8, or one of them | RECIPE_SCALE_NEGATIVE; index is ignored when 0 */
+    uint8_t scale; /* 0-127, or 1-127 | RECIPE_SCALE_NEGATIVE; index is ignored when 0 */
     uint8_t flags; /* RECIPE_OP_* */
     int32_t disp;
     uint16_t size_bytes; /* of the access; 0 = variable (string operations) */

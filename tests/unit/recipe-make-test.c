@@ -91,6 +91,17 @@ static void test_undo(void **state)
     expect(recipe_at(rc_undo, moved), RECIPE_DEPENDENT, R10, AX, 1, 8, READ | RECIPE_OP_INEXACT);
 }
 
+static void test_index(void **state)
+{
+    (void)state;
+    expect(recipe_at(rc_index, shift), RECIPE_MEMORY, R10, BX, 16, 8, READ);
+    expect(recipe_at(rc_index, extended), RECIPE_MEMORY, SI, DX, 4, 0, READ | RECIPE_OP_INDEX32);
+    expect(recipe_at(rc_index, product), RECIPE_MEMORY, R11, R8, 24, 3, READ);
+    expect(recipe_at(rc_index, lea), RECIPE_MEMORY, R11, R8, 40, 16, READ);
+    expect(recipe_at(rc_index, dropped), RECIPE_MEMORY, DI, NO, 0, 0, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_index, left), RECIPE_MEMORY, DI, NO, 0, 0, READ | RECIPE_OP_INEXACT);
+}
+
 static void test_stack(void **state)
 {
     (void)state;
@@ -217,11 +228,11 @@ static void test_open_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_direct),       cmocka_unit_test(test_direct_rip), cmocka_unit_test(test_no_access),
-        cmocka_unit_test(test_undo),         cmocka_unit_test(test_stack),      cmocka_unit_test(test_string),
-        cmocka_unit_test(test_chase),        cmocka_unit_test(test_loop),       cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),      cmocka_unit_test(test_garbage),
-        cmocka_unit_test(test_store_limits), cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_direct),  cmocka_unit_test(test_direct_rip),   cmocka_unit_test(test_no_access),
+        cmocka_unit_test(test_undo),    cmocka_unit_test(test_index),        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_string),  cmocka_unit_test(test_chase),        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_gather),  cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),
+        cmocka_unit_test(test_garbage), cmocka_unit_test(test_store_limits), cmocka_unit_test(test_open_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

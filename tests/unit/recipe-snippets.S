@@ -77,6 +77,29 @@ AT rc_undo_moved
     ret
 END rc_undo
 
+BEGIN rc_index
+    mov %rbx, %rax
+    shl $4, %rax
+    mov 8(%r10,%rax,1), %rax
+AT rc_index_shift
+    movslq %edi, %rdi
+    mov %edx, %ecx
+    mov (%rsi,%rcx,4), %ecx
+AT rc_index_extended
+    imul $24, %r8, %r9
+    movzbl 3(%r11,%r9), %r9d
+AT rc_index_product
+    lea 2(%r8,%r8,4), %r9
+    mov (%r11,%r9,8), %r9
+AT rc_index_lea
+    and $15, %eax
+    movzbl (%rdi,%rax), %eax
+AT rc_index_dropped
+    movzbl (%rax,%rdi), %eax
+AT rc_index_left
+    ret
+END rc_index
+
 BEGIN rc_stack
     push %rbx
 AT rc_stack_push
