@@ -40,11 +40,12 @@ void alloc_wrap_owners(char owner[4][256])
     static const char *const names[4] = {"malloc", "free", "_Znwm", "_ZdlPv"};
     const struct link_map *ours = NULL;
     Dl_info info;
-    void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
     memset(owner, 0, 4 * sizeof *owner);
-    if (!program || !dladdr1((void *)alloc_wrap_owners, &info, (void **)&ours, RTLD_DL_LINKMAP))
+    if (!dladdr1((void *)alloc_wrap_owners, &info, (void **)&ours, RTLD_DL_LINKMAP))
         return;
-    for (int i = 0; i < 4; i++) {
+    alloc_wrap_guard_enter();
+    void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+    for (int i = 0; i < 4 && program; i++) {
         const struct link_map *definer = first_definer(program, names[i]);
         if (!definer || definer == ours)
             continue;
@@ -53,5 +54,8 @@ void alloc_wrap_owners(char owner[4][256])
         else
             strncpy(owner[i], "the executable", 255);
     }
-    (void)dlclose(program);
+    if (program)
+        (void)dlclose(program);
+    (void)dlerror(); /* the program must not find our failures when it asks for its own */
+    alloc_wrap_guard_leave();
 }

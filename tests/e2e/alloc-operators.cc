@@ -182,6 +182,7 @@ static void after_main()
 
 int main(int argc, char **argv)
 {
+    check(dlerror() == nullptr, "no error of the loader is left for the program");
     sink_counts = reinterpret_cast<counts_function *>(dlsym(RTLD_DEFAULT, "alloc_sink_counts"));
     if (argc > 1)
         expected = std::strtoul(argv[1], nullptr, 10);

@@ -37,7 +37,7 @@ static struct {
     _Atomic int64_t n_inside; /* entered and not left */
     uint64_t min_bytes;
     bool is_child;
-    char out[256];
+    char out[256], owner[4][256];
 } sink_state = {.lock = ATOMIC_FLAG_INIT};
 
 static unsigned hash_address(uintptr_t p)
@@ -212,6 +212,7 @@ __attribute__((constructor)) static void sink_start(void)
         (void)snprintf(sink_state.out, sizeof sink_state.out, "%s", out);
     (void)pthread_atfork(NULL, NULL, sink_in_child);
     sink_state.min_bytes = number_of("ALLOC_SINK_MIN", 1024);
+    alloc_wrap_owners(sink_state.owner);
     alloc_wrap_connect(&sink, sink_state.min_bytes, number_of("ALLOC_SINK_SAMPLE", 0));
 }
 
@@ -238,11 +239,10 @@ static const char *short_name(const char *path)
 /* A fork child that ends without exec also writes its line; its counts include the parent's until then. */
 __attribute__((destructor)) static void sink_stop(void)
 {
-    char owner[4][256], line[1600];
+    char line[1600];
     if (!sink_state.out[0])
         return;
     alloc_wrap_guard_enter();
-    alloc_wrap_owners(owner);
     int len = snprintf(
         line, sizeof line,
         "exe=%s heap=%lu mmap=%lu file=%lu shm=%lu brk=%lu released=%lu resized=%lu resize_failed=%lu unmapped=%lu "
@@ -252,8 +252,9 @@ __attribute__((destructor)) static void sink_stop(void)
         sink_state.n_alloc[3], sink_state.n_alloc[4], sink_state.n_release, sink_state.n_resize,
         sink_state.n_resize_failed, sink_state.n_unmapped, sink_state.n_blocks, sink_state.n_overwritten,
         sink_state.n_unknown, sink_state.n_full, sink_state.n_inside, sink_state.n_skipped[ALLOC_SKIP_NESTED],
-        sink_state.n_skipped[ALLOC_SKIP_EARLY], sink_state.n_skipped[ALLOC_SKIP_REENTERED], short_name(owner[0]),
-        short_name(owner[1]), short_name(owner[2]), short_name(owner[3]));
+        sink_state.n_skipped[ALLOC_SKIP_EARLY], sink_state.n_skipped[ALLOC_SKIP_REENTERED],
+        short_name(sink_state.owner[0]), short_name(sink_state.owner[1]), short_name(sink_state.owner[2]),
+        short_name(sink_state.owner[3]));
     int fd = open(sink_state.out, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd >= 0) {
         (void)!write(fd, line, (size_t)len);
