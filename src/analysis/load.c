@@ -129,7 +129,8 @@ static int list_profiles(struct load *load, const char *const *paths, size_t n_p
         if (code != 0)
             return code;
     }
-    qsort(load->profiles, load->n_profiles, sizeof *load->profiles, compare_profiles);
+    if (load->n_profiles)
+        qsort(load->profiles, load->n_profiles, sizeof *load->profiles, compare_profiles);
     drop_repeated(load);
     return 0;
 }

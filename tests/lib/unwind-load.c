@@ -16,7 +16,7 @@
 
 static struct {
     void (*on_signal)(void);
-    volatile long sink;
+    volatile unsigned long sink; /* may wrap */
     jmp_buf out;
 } load;
 
@@ -30,7 +30,7 @@ NOINLINE static long recurse(int depth, long a, long b)
 
 static int compare(const void *a, const void *b)
 {
-    load.sink += recurse(2, *(const int *)a, 1);
+    load.sink += (unsigned long)recurse(2, *(const int *)a, 1);
     return *(const int *)a - *(const int *)b;
 }
 
@@ -40,7 +40,7 @@ NOINLINE static void sort(int n)
     for (int i = 0; i < n; i++)
         items[i] = (i * 7919) % 101;
     qsort(items, (size_t)n, sizeof *items, compare);
-    load.sink += items[n / 2];
+    load.sink += (unsigned long)items[n / 2];
 }
 
 /* A local that needs more alignment than the stack has makes the compiler realign it and address the caller's frame
@@ -74,11 +74,11 @@ NOINLINE static void late_calls(int n)
 {
     char text[64];
     (void)snprintf(text, sizeof text, "%d %g", n, 1.5 * n);
-    load.sink += strtol(text, NULL, 10) + (long)strtod(text, NULL);
-    load.sink += (long)(cos(n) + hypot(n, 2.0) + cbrt(n) + tgamma(1.0 + n % 5));
+    load.sink += (unsigned long)(strtol(text, NULL, 10) + (long)strtod(text, NULL));
+    load.sink += (unsigned long)(long)(cos(n) + hypot(n, 2.0) + cbrt(n) + tgamma(1.0 + n % 5));
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    load.sink += now.tv_nsec + (long)strcspn(text, "9") + (long)strspn(text, "12");
+    load.sink += (unsigned long)now.tv_nsec + strcspn(text, "9") + strspn(text, "12");
 }
 
 static void handle(int signal)
@@ -86,7 +86,7 @@ static void handle(int signal)
     (void)signal;
     load.on_signal();
     sort(5);
-    load.sink += recurse(3, 1, 2);
+    load.sink += (unsigned long)recurse(3, 1, 2);
 }
 
 void unwind_load_c(int n, void (*on_signal)(void))
@@ -94,9 +94,9 @@ void unwind_load_c(int n, void (*on_signal)(void))
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK}, plain = {.sa_handler = handle}, old;
     load.on_signal = on_signal;
     for (int i = 0; i < n; i++) {
-        load.sink += recurse(20 + i % 5, i, 2);
+        load.sink += (unsigned long)recurse(20 + i % 5, i, 2);
         sort(12 + i % 3);
-        load.sink += (long)realigned(3 + i % 3, i);
+        load.sink += (unsigned long)realigned(3 + i % 3, i);
         if (!setjmp(load.out))
             jump(6);
         late_calls(i);

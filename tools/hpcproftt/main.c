@@ -75,7 +75,7 @@ static int emit(const struct request *request, struct buf *out)
         status = fail(1, (error_set(&err, ERR_MEMORY, "out of memory"), &err));
     else if (request->output && file_write_new(request->output, out->data, out->len_bytes, &err))
         status = fail(1, &err);
-    else if (!request->output && fwrite(out->data, 1, out->len_bytes, stdout) != out->len_bytes)
+    else if (!request->output && out->len_bytes && fwrite(out->data, 1, out->len_bytes, stdout) != out->len_bytes)
         status = fail(1, (error_set(&err, ERR_IO, "cannot write to standard output"), &err));
     buf_fini(out);
     return status;
