@@ -243,4 +243,49 @@ AT rc_garbage_dead
     ret
 END rc_garbage
 
+/* Loops for real sampling: one access misses, the others around it always hit.
+ * chase(node rdi, n rsi, small rdx), random(seed rdi, n rsi, big rdx, mask rcx, small r8), store likewise */
+BEGIN rs_chase
+1:  mov (%rdx), %r8
+    mov 8(%rdi), %rdi
+    mov 16(%rdx), %r9
+    add %rdi, %rax
+    add %r8, %r9
+    dec %rsi
+    jnz 1b
+    mov %rdi, %rax
+    ret
+END rs_chase
+
+BEGIN rs_random
+1:  imul $1664525, %rdi, %rdi
+    add $1013904223, %rdi
+    mov %rdi, %r10
+    shr $20, %r10
+    and %rcx, %r10
+    mov (%r8), %r9
+    mov 8(%rdx,%r10), %r11
+    mov 8(%r8), %r9
+    xor %r9, %rax
+    dec %rsi
+    jnz 1b
+    mov %rdi, %rax
+    ret
+END rs_random
+
+BEGIN rs_store
+1:  imul $1664525, %rdi, %rdi
+    add $1013904223, %rdi
+    mov %rdi, %r10
+    shr $20, %r10
+    and %rcx, %r10
+    mov (%r8), %r9
+    movq $1, (%rdx,%r10)
+    xor %r9, %rax
+    dec %rsi
+    jnz 1b
+    mov %rdi, %rax
+    ret
+END rs_store
+
     .section .note.GNU-stack,"",@progbits
