@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The arena of a child of fork that goes on where its parent was: records keep their references, counts start at
- * zero, because the parent reports its own. Apart from companion-arena.c because it must know the kinds of records.
+/* The arena of a child of fork that goes on where its parent was: paths, modules and names keep their references, sums
+ * stay behind, because the parent reports its own. The parent goes on recording meanwhile, so only records that never
+ * change once published are taken over. Apart from companion-arena.c because it must know the kinds of records.
  * Ordinary code. */
 #include "companion-state.h"
 
 #include <string.h>
 
-static void clear_hits(char *data, uint32_t used_bytes)
+/* Sums stay behind: their links might lead to records that the parent made during the copy. */
+static void clear_nodes(char *data, uint32_t used_bytes)
 {
-    struct arena_hit *hits = (struct arena_hit *)(void *)data;
-    for (uint32_t i = 0; i < used_bytes / sizeof *hits; i++) {
-        atomic_store_explicit(&hits[i].count, 0, memory_order_relaxed);
-        atomic_store_explicit(&hits[i].weight, 0, memory_order_relaxed);
-    }
-}
-
-static void clear_places(char *data, uint32_t used_bytes)
-{
-    struct arena_place *places = (struct arena_place *)(void *)data;
-    for (uint32_t i = 0; i < used_bytes / sizeof *places; i++)
-        atomic_store_explicit(&places[i].count, 0, memory_order_relaxed);
+    struct arena_node *nodes = (struct arena_node *)(void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *nodes; i++)
+        nodes[i].hits = 0;
 }
 
 static void clear_threads(char *data, uint32_t used_bytes)
@@ -31,27 +24,29 @@ static void clear_threads(char *data, uint32_t used_bytes)
         memset(thread->overflows, 0, sizeof thread->overflows);
         memset(thread->fates, 0, sizeof thread->fates);
         memset(thread->unwind_stops, 0, sizeof thread->unwind_stops);
+        memset(thread->places, 0, sizeof thread->places);
+        thread->end_ns = thread->start_ns;
         atomic_store(&thread->n_frames, 0);
         atomic_store(&thread->cpu_time_ns, 0);
     }
 }
 
-static void clear_counts(enum arena_kind kind, char *data, uint32_t used_bytes)
-{
-    if (kind == ARENA_HITS)
-        clear_hits(data, used_bytes);
-    else if (kind == ARENA_PLACES)
-        clear_places(data, used_bytes);
-    else if (kind == ARENA_THREADS)
-        clear_threads(data, used_bytes);
-    else if (kind == ARENA_TRACE)
-        memset(data, 0, used_bytes);
-}
-
-/* The child may go on inside a half-filled chunk, but what its parent traced there is not its own. */
+/* Bytes of a chunk that the child inherits: what its own records may refer to. */
 static uint32_t inherited_bytes(enum arena_kind kind, uint32_t used_bytes)
 {
-    return kind == ARENA_TRACE ? 0 : used_bytes;
+    bool is_inherited = kind == ARENA_NODES || kind == ARENA_ALLOC_NODES || kind == ARENA_MODULES ||
+                        kind == ARENA_STRINGS || kind == ARENA_THREADS;
+    if (!is_inherited)
+        return 0;
+    return used_bytes < ARENA_CHUNK_BYTES ? used_bytes : ARENA_CHUNK_BYTES;
+}
+
+static void clear_counts(enum arena_kind kind, char *data, uint32_t used_bytes)
+{
+    if (kind == ARENA_THREADS)
+        clear_threads(data, used_bytes);
+    else if (kind == ARENA_NODES || kind == ARENA_ALLOC_NODES)
+        clear_nodes(data, used_bytes);
 }
 
 static void copy_header(struct arena_header *to, const struct arena_header *from)
@@ -79,15 +74,14 @@ void companion_arena_copy(struct companion_process *process, const struct compan
         return;
     copy_header(to, from);
     for (uint32_t i = 0; i < n; i++) {
+        enum arena_kind kind = (enum arena_kind)from_table[i].kind;
         uint32_t used = atomic_load_explicit(&from_table[i].used_bytes, memory_order_acquire);
         char *data = (char *)to + to->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
-        if (used > ARENA_CHUNK_BYTES)
-            used = ARENA_CHUNK_BYTES;
+        used = inherited_bytes(kind, used);
         memcpy(data, (char *)from + (data - (char *)to), used);
-        clear_counts((enum arena_kind)from_table[i].kind, data, used);
+        clear_counts(kind, data, used);
         to_table[i].kind = from_table[i].kind;
         to_table[i].thread = from_table[i].thread;
-        used = inherited_bytes((enum arena_kind)from_table[i].kind, used);
         atomic_store_explicit(&to_table[i].used_bytes, used, memory_order_release);
     }
     atomic_store(&to->n_chunks, n);
