@@ -151,16 +151,26 @@ static void discover_section(const struct modtab_elf *m, const GElf_Shdr *shdr, 
         add_gap(m, at, end, funcs);
 }
 
+static void sort(struct modtab_vec *ranges)
+{
+    if (ranges->n)
+        qsort(ranges->items, ranges->n, sizeof(struct modtab_range), compare_ranges);
+}
+
+/* Adds the uncovered code of all sections. Sections of a damaged file may overlap, hence flattened again. */
 static void discover_code(const struct modtab_elf *m, struct modtab_vec *funcs)
 {
     Elf_Scn *scn = NULL;
     GElf_Shdr shdr;
     size_t n = funcs->n;
+    struct modtab_vec all = *funcs;
     while ((scn = elf_nextscn(m->elf, scn)))
         if (gelf_getshdr(scn, &shdr) && is_code_section(&shdr))
-            discover_section(m, &shdr, funcs, n);
-    if (funcs->n > n)
-        qsort(funcs->items, funcs->n, sizeof(struct modtab_range), compare_ranges);
+            discover_section(m, &shdr, &all, n);
+    *funcs = (struct modtab_vec){.failed = all.failed};
+    sort(&all);
+    flatten(m, &all, funcs);
+    free(all.items);
 }
 
 void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes, bool discover,
@@ -172,11 +182,10 @@ void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes
     add_symbols(m, SHT_SYMTAB, &ranges);
     add_symbols(m, SHT_DYNSYM, &ranges);
     add_sections(m, &ranges);
-    if (ranges.n)
-        qsort(ranges.items, ranges.n, sizeof(struct modtab_range), compare_ranges);
+    sort(&ranges);
     flatten(m, &ranges, funcs);
-    if (discover)
-        discover_code(m, funcs);
     funcs->failed |= ranges.failed;
     free(ranges.items);
+    if (discover)
+        discover_code(m, funcs);
 }
