@@ -18,6 +18,8 @@ struct side_row {
         uint64_t count;
     } *places; /* [n_places] owned */
     size_t n_places, cap_places;
+    int64_t *stack_offsets; /* [n_stack_offsets][2] distance below the CFA, samples; owned */
+    size_t n_stack_offsets;
 };
 
 struct side_rows {

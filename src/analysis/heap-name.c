@@ -213,27 +213,34 @@ static enum alloc_name_result name_by_code(const struct search *search, size_t s
                            call_value(search, site), out->name, sizeof out->name);
 }
 
-/* The source may tell more than the machine code: "box.inside", where the code shows a store into "box". */
-static void refine_by_text(const struct search *search, struct heap_name *out)
+/* True when the statement makes several blocks, so that its text alone may name the wrong one. */
+static bool is_ambiguous(const struct search *search, size_t site, const char *statement)
 {
-    char name[sizeof out->name];
-    struct buf statement = {0};
-    size_t len = strlen(out->name);
-    enum assign_kind kind = read_statement(search, out->site, &statement, name, sizeof name);
-    buf_fini(&statement);
-    if (kind == ASSIGN_NAME && strncmp(name, out->name, len) == 0 && (name[len] == '.' || name[len] == '-'))
-        memcpy(out->name, name, sizeof name);
+    char buffer[256], name[64];
+    const char *callee = callee_of(search, site, buffer, sizeof buffer);
+    static const char *const allocators[] = {"malloc", "calloc", "realloc", "new", "mmap"};
+    int n = 0;
+    for (size_t i = 0; !callee && i < sizeof allocators / sizeof *allocators; i++)
+        for (const char *p = statement; (p = strstr(p, allocators[i])); p++)
+            n++;
+    for (const char *p = statement; callee && *callee && (p = strstr(p, callee)); p++)
+        n++;
+    return n > 1 || assign_name_fortran(statement, 1, name, sizeof name);
 }
 
-/* The site's variable by its source text. */
-static bool name_by_text(const struct search *search, struct heap_name *out)
+/* The site's variable by its source text. With sure: only when the text leaves no doubt. */
+static bool name_by_text(const struct search *search, bool sure, struct heap_name *out)
 {
     struct buf statement = {0};
-    enum assign_kind kind = read_statement(search, out->site, &statement, out->name, sizeof out->name);
+    char name[sizeof out->name];
+    enum assign_kind kind = read_statement(search, out->site, &statement, name, sizeof name);
+    bool taken = kind == ASSIGN_NAME && !(sure && is_ambiguous(search, out->site, statement.data));
     buf_fini(&statement);
-    if (kind == ASSIGN_NAME)
-        out->site = follow_out_parameter(search, out->site, out->name, sizeof out->name);
-    return kind == ASSIGN_NAME;
+    if (!taken)
+        return false;
+    memcpy(out->name, name, sizeof name);
+    out->site = follow_out_parameter(search, out->site, out->name, sizeof out->name);
+    return true;
 }
 
 static void name_by_place(const struct search *search, struct heap_name *out)
@@ -262,9 +269,9 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
             break;
         out->site = find_site(&search, outer);
     }
-    if (result == ALLOC_NAME_FOUND)
-        refine_by_text(&search, out);
-    out->is_variable = result == ALLOC_NAME_FOUND || name_by_text(&search, out);
+    /* the text tells "v" where the code shows a temporary or a member of v; the code tells two calls on a line apart */
+    bool by_text = name_by_text(&search, result == ALLOC_NAME_FOUND, out);
+    out->is_variable = by_text || result == ALLOC_NAME_FOUND;
     if (!out->is_variable)
         name_by_place(&search, out);
 }

@@ -46,6 +46,17 @@ static void add_place(struct side_row *row, uint32_t metric, uint32_t numa_node,
         row->places[row->n_places++] = (struct side_place){metric, numa_node, count};
 }
 
+static void copy_offsets(struct side_row *row, const struct objects_variable *from)
+{
+    if (from->n_stack_offsets == 0)
+        return;
+    row->stack_offsets = calloc(from->n_stack_offsets, 2 * sizeof *row->stack_offsets);
+    if (!row->stack_offsets)
+        return;
+    memcpy(row->stack_offsets, from->stack_offsets, from->n_stack_offsets * 2 * sizeof *row->stack_offsets);
+    row->n_stack_offsets = from->n_stack_offsets;
+}
+
 static void add_variable(struct load_sides *sides, const struct objects_variable *from,
                          const struct hpcrun_profile *profile, const struct raw_id *ids,
                          const struct topology *topology)
@@ -64,6 +75,7 @@ static void add_variable(struct load_sides *sides, const struct objects_variable
                              .bytes_freed = from->bytes_freed,
                              .max_block_bytes = from->max_block_bytes,
                              .n_inexact = from->n_inexact};
+    copy_offsets(row, from);
     for (size_t i = 0; topology && i < from->n_cpus; i++) {
         const struct objects_count *count = &from->cpus[i];
         int64_t metric =
@@ -165,6 +177,8 @@ void load_sides_fini(struct load_sides *sides)
 {
     for (size_t i = 0; i < sides->rows.n; i++)
         free(sides->rows.rows[i].places);
+    for (size_t i = 0; i < sides->rows.n; i++)
+        free(sides->rows.rows[i].stack_offsets);
     free(sides->rows.rows);
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)
         topology_fini(&sides->topologies[i]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "analysis/load-sides.h"
 #include "analysis/roles.h"
@@ -74,6 +75,12 @@ static bool is_profile_name(const char *name)
 static int list_directory(struct load *load, const char *path, struct error *err)
 {
     enum pending_state pending = pending_wait(path, load->options->wait_ms);
+    const struct timespec step = {.tv_nsec = 50000000};
+    /* a program that has just ended may still be noted as running for a moment */
+    for (int tries = 0; pending == PENDING_RUNNING && tries < 20; tries++) {
+        (void)nanosleep(&step, NULL);
+        pending = pending_wait(path, load->options->wait_ms);
+    }
     if (pending == PENDING_RUNNING)
         model_note(load->model, "A program that writes into %s still runs: this is what it had saved so far.", path);
     else if (pending == PENDING_WRITING)

@@ -34,6 +34,7 @@ static void free_rows(struct model *model)
     for (size_t i = 0; i < model->n_variables; i++) {
         free(model->variables[i].scopes);
         free(model->variables[i].places);
+        free(model->variables[i].parts);
     }
     for (size_t i = 0; i < model->n_events; i++) {
         free(model->events[i].metric);

@@ -93,6 +93,13 @@ enum variable_class {
     CLASS_COUNT
 };
 
+/* Part of a stack frame: one local variable. */
+struct variable_part {
+    uint32_t name, file, line;
+    uint64_t size_bytes;
+    double fraction; /* of the frame's samples of the first event with addresses; the parts add up to 1 */
+};
+
 struct variable {
     uint32_t name;                /* string id */
     uint32_t function, file, line; /* allocation site or declaration; string ids, 0 = not known */
@@ -102,6 +109,8 @@ struct variable {
     uint64_t n_inexact;           /* samples located by a proxy address */
     uint32_t *scopes;             /* [n_scopes] its subtrees: one per allocation path */
     size_t n_scopes, cap_scopes;
+    struct variable_part *parts;  /* [n_parts] local variables of a stack frame, where there are several */
+    size_t n_parts, cap_parts;
     uint64_t *places;             /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
 };
 

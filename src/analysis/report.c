@@ -13,21 +13,21 @@ static const char *base_name(const char *path)
 }
 
 /* Name of a function without parameters where they are long, for the site column. */
-static char *make_site(const struct model *model, const struct variable *variable)
+static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
 {
     char *site = NULL;
-    const char *function = model_text(model, variable->function), *file = model_text(model, variable->file);
+    const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
     const char *parameters = strchr(function, '(');
     int len = parameters && parameters > function ? (int)(parameters - function) : (int)strlen(function);
     int code = 0;
     if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE)
         return strdup("");
-    if (variable->function && variable->line)
-        code = asprintf(&site, "%.*s (%s:%u)", len, function, base_name(file), variable->line);
+    if (variable->function && line)
+        code = asprintf(&site, "%.*s (%s:%u)", len, function, base_name(file), line);
     else if (variable->function)
         code = asprintf(&site, "%s", function);
-    else if (variable->line)
-        code = asprintf(&site, "%s:%u", base_name(file), variable->line);
+    else if (line)
+        code = asprintf(&site, "%s:%u", base_name(file), line);
     else
         code = asprintf(&site, "%s", base_name(model_text(model, variable->module)));
     return code < 0 ? NULL : site;
@@ -95,25 +95,52 @@ static int collect_lines(const struct model *model, size_t metric, struct report
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-static int add_row(struct report *report, const struct variable *variable, double value, struct error *err)
+/* What the row says of its variable, or of the part of it. */
+static bool describe_row(const struct report *report, struct report_row *row)
+{
+    const struct model *model = report->model;
+    const struct variable *variable = row->variable;
+    const struct variable_part *part = row->part;
+    row->class = model_class_name(variable ? variable->class : CLASS_UNATTRIBUTED);
+    row->name = "<not data-centric>";
+    if (variable) {
+        row->name = model_text(model, part ? part->name : variable->name);
+        row->size_bytes = part ? part->size_bytes : variable->size_bytes;
+        row->n_blocks = part ? part->size_bytes > 0 : variable->n_blocks;
+        row->site = make_site(model, variable, part ? part->file : variable->file, part ? part->line : variable->line);
+        if (variable->places && model->n_numa_nodes && !part)
+            row->places = &variable->places[report->metric * model->n_numa_nodes];
+    } else {
+        row->site = strdup("");
+    }
+    return row->site != NULL;
+}
+
+static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
+                   double value, struct error *err)
 {
     const struct model *model = report->model;
     if (!vec_reserve(&report->rows, &report->cap_rows, report->n_rows + 1, sizeof *report->rows))
         return error_set(err, ERR_MEMORY, "out of memory");
     struct report_row *row = &report->rows[report->n_rows++];
-    *row = (struct report_row){.variable = variable, .value = value, .name = "<not data-centric>"};
-    row->class = model_class_name(variable ? variable->class : CLASS_UNATTRIBUTED);
+    *row = (struct report_row){.variable = variable, .part = part, .value = value};
     row->samples = model_samples(model, report->metric, value);
     row->share = report->total_value > 0 ? 100 * value / report->total_value : 0;
-    row->site = variable ? make_site(model, variable) : strdup("");
-    if (!row->site)
+    if (!describe_row(report, row))
         return error_set(err, ERR_MEMORY, "out of memory");
-    if (!variable)
-        return 0;
-    row->name = model_text(model, variable->name);
-    if (variable->places && model->n_numa_nodes)
-        row->places = &variable->places[report->metric * model->n_numa_nodes];
-    return collect_lines(model, report->metric, row, err);
+    /* which lines access which part of a frame is not known */
+    return variable && !part ? collect_lines(model, report->metric, row, err) : 0;
+}
+
+/* A row, or one for each part, which are known for the first event with addresses. */
+static int add_variable(struct report *report, const struct variable *variable, double value, struct error *err)
+{
+    if (variable->n_parts == 0 || (int64_t)report->metric != model_choose_metric(report->model, NULL))
+        return add_row(report, variable, NULL, value, err);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < variable->n_parts; i++)
+        code = add_row(report, variable, &variable->parts[i], value * variable->parts[i].fraction, err);
+    return code;
 }
 
 static double variable_value(const struct model *model, const struct variable *variable, size_t metric)
@@ -171,10 +198,10 @@ int report_make(const struct model *model, size_t metric, bool with_unused, stru
         double value = variable_value(model, &model->variables[i], metric);
         covered += value;
         if (value != 0 || with_unused)
-            code = add_row(report, &model->variables[i], value, err);
+            code = add_variable(report, &model->variables[i], value, err);
     }
     if (code == 0 && report->total_value - covered > report->total_value * 1e-9)
-        code = add_row(report, NULL, report->total_value - covered, err);
+        code = add_row(report, NULL, NULL, report->total_value - covered, err);
     if (code != 0) {
         report_fini(report);
         return code;

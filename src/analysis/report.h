@@ -14,8 +14,10 @@ struct report_line {
 
 struct report_row {
     const struct variable *variable; /* NULL for the last row: samples outside the data-centric tree */
+    const struct variable_part *part; /* the row is about this part of a stack frame; NULL = all of the variable */
     const char *name;
     const char *class;
+    uint64_t size_bytes, n_blocks;
     char *site;          /* "function (file:line)", "file:line", module, or "" */
     double value;        /* of the metric */
     double samples;

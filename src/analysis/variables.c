@@ -23,7 +23,7 @@ static const struct side_row *find_side(const struct build *build, uint32_t node
     return low < build->sides->n && build->sides->rows[low].node == node ? &build->sides->rows[low] : NULL;
 }
 
-/* The row with this key, added as a copy of proto when new; RAW_NONE when out of memory. */
+/* The row with this key, added as a copy of proto when new (which owns the parts); RAW_NONE when out of memory. */
 static uint32_t find_or_add(struct build *build, const char *key, const struct variable *proto)
 {
     struct model *model = build->model;
@@ -34,6 +34,8 @@ static uint32_t find_or_add(struct build *build, const char *key, const struct v
         return RAW_NONE;
     if ((size_t)index == model->n_variables)
         model->variables[model->n_variables++] = *proto;
+    else
+        free(proto->parts);
     return (uint32_t)index;
 }
 
@@ -161,6 +163,62 @@ static void describe_static(struct build *build, uint32_t index, struct variable
     }
 }
 
+/* The part with this name and declaration, added when new; NULL when out of memory. */
+static struct variable_part *find_part(struct variable *variable, const struct variable_part *proto)
+{
+    for (size_t i = 0; i < variable->n_parts; i++) {
+        struct variable_part *part = &variable->parts[i];
+        if (part->name == proto->name && part->file == proto->file && part->line == proto->line)
+            return part;
+    }
+    if (!vec_reserve(&variable->parts, &variable->cap_parts, variable->n_parts + 1, sizeof *variable->parts))
+        return NULL;
+    variable->parts[variable->n_parts] = *proto;
+    return &variable->parts[variable->n_parts++];
+}
+
+/* Sums the samples of a frame by local variable, from the offsets in all side rows of its node. */
+static void collect_parts(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
+{
+    double total = 0;
+    const struct side_row *end = build->sides->rows + build->sides->n;
+    for (const struct side_row *side = find_side(build, index); side && side < end && side->node == index; side++)
+        for (size_t i = 0; i < side->n_stack_offsets; i++) {
+            struct symbols_data data = {0};
+            struct variable_part part = {.name = proto->name, .file = proto->file, .line = proto->line};
+            if (symbols_stack_at(symbols, build->tree->nodes[index].ip - 1, side->stack_offsets[2 * i], &data))
+                part = (struct variable_part){.name = model_string(build->model, data.name),
+                                              .file = model_string(build->model, data.decl_file),
+                                              .line = data.decl_line,
+                                              .size_bytes = data.size_bytes};
+            struct variable_part *found = find_part(proto, &part);
+            if (found)
+                found->fraction += (double)side->stack_offsets[2 * i + 1];
+            total += (double)side->stack_offsets[2 * i + 1];
+        }
+    for (size_t i = 0; i < proto->n_parts && total > 0; i++)
+        proto->parts[i].fraction /= total;
+}
+
+/* A frame whose samples nearly all lie in one variable is that variable. */
+static void take_only_part(struct variable *proto)
+{
+    for (size_t i = 0; i < proto->n_parts; i++) {
+        const struct variable_part part = proto->parts[i];
+        if (part.fraction < 0.98)
+            continue;
+        proto->name = part.name;
+        proto->file = part.file;
+        proto->line = part.line;
+        proto->size_bytes = part.size_bytes;
+        proto->n_blocks = part.size_bytes > 0;
+        free(proto->parts);
+        proto->parts = NULL;
+        proto->n_parts = proto->cap_parts = 0;
+        return;
+    }
+}
+
 static void describe_stack(struct build *build, uint32_t index, struct variable *proto)
 {
     const struct raw_node *node = &build->tree->nodes[index];
@@ -177,6 +235,10 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
     proto->line = frames[0].decl_line;
     (void)snprintf(name, sizeof name, "stack of %.140s", symbolizer_text(build->symbolizer, frames[0].function));
     proto->name = model_string(build->model, name);
+    struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
+    if (symbols && node->ip)
+        collect_parts(build, index, symbols, proto);
+    take_only_part(proto);
 }
 
 static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t parent, enum variable_class class)
@@ -263,7 +325,8 @@ void variables_apply_sides(struct build *build)
         if (row == RAW_NONE)
             continue;
         struct variable *variable = &build->model->variables[row];
-        bool one_block = variable->class == CLASS_STATIC || variable->class == CLASS_TLS;
+        bool one_block =
+            variable->class == CLASS_STATIC || variable->class == CLASS_TLS || variable->class == CLASS_STACK;
         if (one_block && side->bytes > variable->size_bytes)
             variable->size_bytes = side->bytes;
         if (one_block) {

@@ -35,8 +35,8 @@ static void put_row(const struct report *report, const struct report_row *row, s
     put_field(out, row->name);
     buf_printf(out, ",%s,", row->class);
     put_field(out, row->site);
-    buf_printf(out, ",%llu,%llu,%.15g,%.6f", (unsigned long long)(variable ? variable->size_bytes : 0),
-               (unsigned long long)(variable ? variable->n_blocks : 0), row->samples, row->share);
+    buf_printf(out, ",%llu,%llu,%.15g,%.6f", (unsigned long long)row->size_bytes,
+               (unsigned long long)row->n_blocks, row->samples, row->share);
     buf_printf(out, ",%.15g,", row->value);
     put_field(out, variable ? model_text(report->model, variable->file) : "");
     buf_printf(out, ",%u,", variable ? variable->line : 0);

@@ -30,9 +30,9 @@ static void put_row(const struct report *report, const struct report_row *row, s
     json_put_double_at(out, "samples", row->samples);
     json_put_double_at(out, "share", row->share);
     json_put_double_at(out, "value", row->value);
+    json_put_word_at(out, "size_bytes", row->size_bytes);
+    json_put_word_at(out, "n_blocks", row->n_blocks);
     if (variable) {
-        json_put_word_at(out, "size_bytes", variable->size_bytes);
-        json_put_word_at(out, "n_blocks", variable->n_blocks);
         json_put_word_at(out, "size_freed_bytes", variable->size_freed_bytes);
         json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
         json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);

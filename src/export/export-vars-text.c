@@ -5,6 +5,7 @@
 
 #include "analysis/report.h"
 #include "export/exporter-list.h"
+#include "export/skid-text.h"
 #include "export/text-cells.h"
 
 #define LABEL_WIDTH 10
@@ -68,8 +69,12 @@ static void put_fates(const struct report *report, const struct export_job *job,
 static void put_notes(const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
+    struct buf skid = {0};
     if (model->skid)
-        put_labelled(out, job, "skid test", model->skid);
+        skid_text(&skid, model->skid);
+    if (skid.len_bytes)
+        put_labelled(out, job, "skid test", skid.data);
+    buf_fini(&skid);
     if (model->n_killed) {
         char text[128];
         (void)snprintf(text, sizeof text, "%u of %zu threads belong to processes that did not end by themselves.",
@@ -111,7 +116,7 @@ static void put_access(const struct report *report, const struct export_job *job
 {
     struct buf text = {0};
     put_places(report, row, &text);
-    for (size_t i = 0; i < row->n_lines && i < 3; i++) {
+    for (size_t i = 0; i < row->n_lines && i < 3 && row->lines[i].value >= 0.005 * row->value; i++) {
         const struct report_line *line = &row->lines[i];
         const char *function = model_text(report->model, line->function);
         const char *file = text_base(model_text(report->model, line->file));
@@ -131,13 +136,23 @@ static void put_access(const struct report *report, const struct export_job *job
     buf_fini(&text);
 }
 
+/* Where the whole site does not fit, its file and line say more than the beginning of the function's name. */
+static void put_site(const struct export_job *job, const char *site, size_t width, struct buf *out)
+{
+    const char *open = strrchr(site, '(');
+    size_t len = open ? strlen(open + 1) : 0;
+    if (strlen(site) > width && len > 1 && open[len] == ')')
+        buf_printf(out, "%.*s", (int)(len - 1), open + 1);
+    else
+        text_cut(out, job, site, width);
+}
+
 static void put_row(const struct report *report, const struct export_job *job, const struct report_row *row,
                     struct buf *out)
 {
     char size[16], blocks[24];
-    const struct variable *variable = row->variable;
-    text_size(variable ? variable->size_bytes : 0, size);
-    (void)snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)(variable ? variable->n_blocks : 0));
+    text_size(row->size_bytes, size);
+    (void)snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)row->n_blocks);
     buf_printf(out, "%5.1f %% ", row->share);
     text_bar(out, job, row->share, 8);
     buf_printf(out, "  ");
@@ -150,7 +165,7 @@ static void put_row(const struct report *report, const struct export_job *job, c
     text_cell(out, job, blocks[0] == '0' ? "-" : blocks, 8, true);
     buf_printf(out, "  ");
     if (strcmp(row->site, row->name) != 0)
-        text_cut(out, job, row->site, job->columns - 73);
+        put_site(job, row->site, job->columns - 73, out);
     while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
         out->data[--out->len_bytes] = 0;
     buf_append(out, "\n", 1);

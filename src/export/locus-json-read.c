@@ -116,6 +116,25 @@ static void take_events(struct json_take *take, const json_t *root, struct model
     }
 }
 
+static void take_parts(struct json_take *take, const json_t *row, size_t n_strings, struct variable *variable)
+{
+    size_t n = 0;
+    if (!json_object_get(row, "parts"))
+        return;
+    const json_t *list = json_take_array_at(take, row, "parts", &n);
+    variable->parts = zeroed(take, n, sizeof *variable->parts);
+    variable->n_parts = variable->parts ? n : 0;
+    for (size_t i = 0; i < variable->n_parts; i++) {
+        const json_t *words = json_array_get(list, i);
+        struct variable_part *part = &variable->parts[i];
+        part->name = (uint32_t)json_take_word(take, json_array_get(words, 0), n_strings - 1, "name");
+        part->file = (uint32_t)json_take_word(take, json_array_get(words, 1), n_strings - 1, "file");
+        part->line = (uint32_t)json_take_word(take, json_array_get(words, 2), UINT32_MAX, "line");
+        part->size_bytes = json_take_word(take, json_array_get(words, 3), UINT64_MAX, "size");
+        part->fraction = json_number_value(json_array_get(words, 4));
+    }
+}
+
 static void take_variable(struct json_take *take, const json_t *row, struct model *model, struct variable *variable)
 {
     size_t n_strings = model->strings.n_strings, n = 0;
@@ -136,6 +155,7 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     variable->n_scopes = variable->scopes ? n : 0;
     for (size_t i = 0; i < variable->n_scopes; i++)
         variable->scopes[i] = (uint32_t)json_take_word(take, json_array_get(list, i), model->n_scopes - 1, "scope");
+    take_parts(take, row, n_strings, variable);
     n = model->n_metrics * model->n_numa_nodes;
     if (!json_object_get(row, "places") || n == 0)
         return;

@@ -127,6 +127,13 @@ static void put_variable(const struct model *model, const struct variable *varia
     for (size_t i = 0; i < variable->n_scopes; i++)
         buf_printf(out, i ? ", %u" : "%u", variable->scopes[i]);
     buf_printf(out, "]");
+    for (size_t i = 0; i < variable->n_parts; i++) {
+        const struct variable_part *part = &variable->parts[i];
+        buf_printf(out, "%s[%u, %u, %u, %llu, ", i ? ", " : ", \"parts\": [", part->name, part->file, part->line,
+                   (unsigned long long)part->size_bytes);
+        json_put_double(out, part->fraction);
+        buf_printf(out, i + 1 < variable->n_parts ? "]" : "]]");
+    }
     if (variable->places) {
         json_put_key(out, "places", 0);
         json_put_words(out, variable->places, model->n_metrics * model->n_numa_nodes);

@@ -30,7 +30,8 @@ static uint64_t fixed_address(Dwarf_Die *die)
     return 0;
 }
 
-static void add_variable(struct symbols *symbols, Dwarf_Die *die)
+/* named: the DIE that the variable is named and declared by, die itself except in a Fortran COMMON block. */
+static void add_variable(struct symbols *symbols, Dwarf_Die *die, Dwarf_Die *named)
 {
     uint64_t address = fixed_address(die);
     int line = 0;
@@ -38,11 +39,23 @@ static void add_variable(struct symbols *symbols, Dwarf_Die *die)
                                      sizeof *symbols->variables))
         return;
     struct dwarf_variable *variable = &symbols->variables[symbols->n_variables++];
-    (void)dwarf_decl_line(die, &line);
+    (void)dwarf_decl_line(named, &line);
     *variable = (struct dwarf_variable){.vaddr = address + symbols->dwarf_bias,
-                                        .name = symbols_own_name(symbols, dwarf_diename(die)),
-                                        .file = symbols_own_path(symbols, dwarf_decl_file(die)),
+                                        .name = symbols_own_name(symbols, dwarf_diename(named)),
+                                        .file = symbols_decl_file(symbols, named),
                                         .line = (uint32_t)line};
+}
+
+/* The symbol of a COMMON block begins where its first member does. */
+static void add_common(struct symbols *symbols, Dwarf_Die *block)
+{
+    Dwarf_Die member;
+    if (dwarf_child(block, &member) != 0)
+        return;
+    do {
+        if (dwarf_tag(&member) == DW_TAG_variable)
+            add_variable(symbols, &member, block);
+    } while (dwarf_siblingof(&member, &member) == 0);
 }
 
 static void walk(struct symbols *symbols, Dwarf_Die *parent, unsigned depth)
@@ -53,8 +66,10 @@ static void walk(struct symbols *symbols, Dwarf_Die *parent, unsigned depth)
     do {
         switch (dwarf_tag(&die)) {
         case DW_TAG_variable:
+            add_variable(symbols, &die, &die);
+            break;
         case DW_TAG_common_block:
-            add_variable(symbols, &die);
+            add_common(symbols, &die);
             break;
         case DW_TAG_namespace:
         case DW_TAG_module:

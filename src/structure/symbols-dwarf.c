@@ -121,11 +121,26 @@ static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
     return symbols_own_name(symbols, name ? name : linkage);
 }
 
+const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Die unit;
+    Dwarf_Word index = 0;
+    Dwarf_Files *files = NULL;
+    size_t n_files = 0;
+    Dwarf_Half version = 0;
+    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) || dwarf_formudata(&attribute, &index) != 0 ||
+        dwarf_cu_info(attribute.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
+        (index == 0 && version < 5) || dwarf_getsrcfiles(&unit, &files, &n_files) != 0 || index >= n_files)
+        return NULL;
+    return symbols_own_path(symbols, dwarf_filesrc(files, index, NULL, NULL));
+}
+
 static void describe_function(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame)
 {
     int line = 0;
     *frame = (struct symbols_frame){.function = function_name(symbols, die), .die = dwarf_dieoffset(die)};
-    frame->decl_file = symbols_own_path(symbols, dwarf_decl_file(die));
+    frame->decl_file = symbols_decl_file(symbols, die);
     if (dwarf_decl_line(die, &line) == 0)
         frame->decl_line = (uint32_t)line;
 }
@@ -212,6 +227,16 @@ static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t addr
         frame->column = (uint32_t)column;
         return;
     }
+}
+
+bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function)
+{
+    uint64_t address = vaddr - symbols->dwarf_bias;
+    struct dwarf_unit *unit = find_unit(symbols, address);
+    const struct dwarf_range *range = unit ? find_range(unit->functions, unit->n_functions, address) : NULL;
+    if (range)
+        *function = range->die;
+    return range != NULL;
 }
 
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames)

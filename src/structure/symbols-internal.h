@@ -45,6 +45,14 @@ struct dwarf_variable {
     uint32_t line;
 };
 
+/* A variable in a stack frame: bytes [CFA + offset, CFA + offset + size). */
+struct stack_variable {
+    int64_t offset_bytes;
+    uint64_t size_bytes;
+    const char *name, *file;
+    uint32_t line;
+};
+
 struct modtab_range;
 
 struct symbols {
@@ -64,6 +72,9 @@ struct symbols {
     bool variables_indexed;
     struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
     size_t n_variables, cap_variables;
+    uint64_t stack_function; /* DWARF offset of the function that stack is about, 0 = none */
+    struct stack_variable *stack; /* [n_stack] */
+    size_t n_stack, cap_stack;
     struct strtab strings; /* owns every string handed out */
 };
 
@@ -79,6 +90,10 @@ const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum el
 /* symbols-dwarf.c */
 void symbols_dwarf_load(struct symbols *symbols);
 void symbols_dwarf_free(struct symbols *symbols);
+/* Owned path of the file that declares die; unlike dwarf_decl_file it knows that file 0 of version 5 is a file. */
+const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
+/* The function that contains vaddr; false when none is known. */
+bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
 
 /* symbols-unwind.c: start of the range of code that contains vaddr, for stripped code; false when none does. */

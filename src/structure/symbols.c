@@ -101,6 +101,7 @@ void symbols_close(struct symbols *symbols)
     symbols_elf_free(symbols);
     symbols_dwarf_free(symbols);
     free(symbols->variables);
+    free(symbols->stack);
     free(symbols->ranges_unwind);
     free(symbols->path);
     strtab_fini(&symbols->strings);
@@ -182,8 +183,9 @@ static bool describe_data(struct symbols *symbols, enum elf_symbol_kind kind, ui
     data->decl_file = variable->file;
     data->decl_line = variable->line;
     size_t len = variable->name ? strlen(variable->name) : 0;
-    /* a static inside a function: the compiler made "name.4" of "name" */
-    if (len && strncmp(symbol->name, variable->name, len) == 0 && symbol->name[len] == '.')
+    /* a static inside a function: the compiler made "name.4" of "name"; a COMMON block: "name_" */
+    if (len && strncmp(symbol->name, variable->name, len) == 0 &&
+        (symbol->name[len] == '.' || strcmp(symbol->name + len, "_") == 0))
         data->name = variable->name;
     return true;
 }

@@ -54,4 +54,9 @@ int symbols_returns_pointer(struct symbols *symbols, uint64_t die);
 bool symbols_data_at(struct symbols *symbols, uint64_t vaddr, struct symbols_data *data);
 bool symbols_tls_at(struct symbols *symbols, uint64_t offset, struct symbols_data *data);
 
+/* The local variable or parameter in the stack frame of the function that contains vaddr, by the distance of a 16-byte
+ * granule below the frame's CFA: distance_bytes is a multiple of 16, the granule is [CFA - distance - 15,
+ * CFA - distance]. data->vaddr is 0. Returns false when none is known there. */
+bool symbols_stack_at(struct symbols *symbols, uint64_t vaddr, int64_t distance_bytes, struct symbols_data *data);
+
 #endif

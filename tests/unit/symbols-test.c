@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) int inlined_leaf(int x)
     return sink;
 }
 
-enum { CALL_LINE = __LINE__ + 5 };
+enum { CALL_LINE = __LINE__ + 5, LINES_TO_ARRAYS = 95 };
 
 /* Calls through a volatile pointer so that the return address is known to lie in this function. */
 static __attribute__((noinline)) uintptr_t outer_function(uintptr_t (*volatile where)(void))
@@ -121,6 +121,37 @@ static void test_data(void **state)
     assert_false(symbols_data_at(*state, (uintptr_t)outer_function - bias, &data));
 }
 
+/* Fills places with a distance below the CFA for the middle of each array. */
+static __attribute__((noinline)) void frame_with_arrays(volatile char *(*volatile keep)(volatile char *),
+                                                        int64_t distances[2])
+{
+    volatile char large_array[4000], small_array[200];
+    char *cfa = __builtin_dwarf_cfa();
+    distances[0] = (cfa - (char *)(uintptr_t)keep(large_array + 2000)) / 16 * 16;
+    distances[1] = (cfa - (char *)(uintptr_t)keep(small_array + 100)) / 16 * 16;
+}
+
+static volatile char *same(volatile char *p)
+{
+    return p;
+}
+
+static void test_stack(void **state)
+{
+    struct symbols_data data;
+    int64_t distances[2];
+    uint64_t function = (uintptr_t)frame_with_arrays - load_bias();
+    frame_with_arrays(same, distances);
+    assert_true(symbols_stack_at(*state, function, distances[0], &data));
+    assert_string_equal(data.name, "large_array");
+    assert_int_equal(data.size_bytes, 4000);
+    assert_true(symbols_stack_at(*state, function, distances[1], &data));
+    assert_string_equal(data.name, "small_array");
+    assert_int_equal(data.decl_line, CALL_LINE + LINES_TO_ARRAYS);
+    assert_false(symbols_stack_at(*state, function, 1 << 20, &data));
+    assert_false(symbols_stack_at(*state, 0x7fffffff0000, distances[0], &data));
+}
+
 static void test_not_code(void **state)
 {
     struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
@@ -156,7 +187,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_function_and_line), cmocka_unit_test(test_inlined_function),
-        cmocka_unit_test(test_data),              cmocka_unit_test(test_not_code),
+        cmocka_unit_test(test_data),              cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_not_code),
         cmocka_unit_test(test_refused_files),     cmocka_unit_test(test_demangle),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);
