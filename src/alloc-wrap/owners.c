@@ -1,38 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who owns the allocation functions: an allocator inside the executable, or preloaded before us, takes the calls and we
- * see none of them. Ordinary code, asked once at start. */
+ * see none of them. Asked once at start, before the C library is initialised: so no dlopen, which would run the
+ * library's constructors too early and without the environment. */
 #include "alloc-wrap/alloc-wrap.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 
-/* Address of name's definition in the module itself, NULL when the module has none. */
-static void *defined_in(const struct link_map *module, const char *name)
+/* The object whose definition of name the program's calls reach; NULL when there is none, or only a stub: an executable
+ * that is not position-independent and takes the function's address has its own stub as that address, under an
+ * undefined symbol, and calls go on to the definition. */
+static const struct link_map *definer_of(const char *name)
 {
     Dl_info info;
     const ElfW(Sym) *symbol = NULL;
     const struct link_map *owner = NULL;
-    void *handle = dlopen(module->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    void *address = handle ? dlsym(handle, name) : NULL;
-    if (handle)
-        (void)dlclose(handle);
-    if (!address || !dladdr1(address, &info, (void **)&owner, RTLD_DL_LINKMAP) || owner != module)
+    void *address = dlsym(RTLD_DEFAULT, name);
+    if (!address || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+        (symbol && symbol->st_shndx == SHN_UNDEF) || !dladdr1(address, &info, (void **)&owner, RTLD_DL_LINKMAP))
         return NULL;
-    /* An executable that is not position-independent and takes the function's address has its own stub as that
-     * address, under an undefined symbol: calls go on to the definition. */
-    if (dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol && symbol->st_shndx == SHN_UNDEF)
-        return NULL;
-    return address;
-}
-
-/* First module in the order of the global scope that defines name. */
-static const struct link_map *first_definer(const struct link_map *executable, const char *name)
-{
-    for (const struct link_map *module = executable; module; module = module->l_next)
-        if (defined_in(module, name))
-            return module;
-    return NULL;
+    return owner;
 }
 
 void alloc_wrap_owners(char owner[4][256])
@@ -43,19 +31,10 @@ void alloc_wrap_owners(char owner[4][256])
     memset(owner, 0, 4 * sizeof *owner);
     if (!dladdr1((void *)alloc_wrap_owners, &info, (void **)&ours, RTLD_DL_LINKMAP))
         return;
-    alloc_wrap_guard_enter();
-    void *program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
-    for (int i = 0; i < 4 && program; i++) {
-        const struct link_map *definer = first_definer(program, names[i]);
+    for (int i = 0; i < 4; i++) {
+        const struct link_map *definer = definer_of(names[i]);
         if (!definer || definer == ours)
             continue;
-        if (definer->l_name[0])
-            strncpy(owner[i], definer->l_name, 255);
-        else
-            strncpy(owner[i], "the executable", 255);
+        strncpy(owner[i], definer->l_name[0] ? definer->l_name : "the executable", 255);
     }
-    if (program)
-        (void)dlclose(program);
-    (void)dlerror(); /* the program must not find our failures when it asks for its own */
-    alloc_wrap_guard_leave();
 }

@@ -14,8 +14,12 @@ struct objmap_state *objmap_state_sig(void)
     return &find.map;
 }
 
-static void enter_epoch(struct objmap_state *map, unsigned reader)
+/* Returns what the slot held: 0, or the epoch of the look-up in a malloc hook that this signal handler interrupted. */
+static uint64_t enter_epoch(struct objmap_state *map, unsigned reader)
 {
+    uint64_t outer = atomic_load_explicit(&map->readers[reader].epoch, memory_order_relaxed);
+    if (outer)
+        return outer;
     _Atomic uint64_t *group = &map->reader_groups[reader / 64 / 64];
     uint64_t bit = 1ull << (reader / 64 & 63);
     if (!(atomic_load_explicit(group, memory_order_relaxed) & bit))
@@ -23,11 +27,12 @@ static void enter_epoch(struct objmap_state *map, unsigned reader)
     /* Sequentially consistent on both sides: either the writer's scan sees this slot, or the loads below see what the
      * writer unlinked. */
     atomic_store(&map->readers[reader].epoch, atomic_load(&map->epoch));
+    return 0;
 }
 
-static void leave_epoch(struct objmap_state *map, unsigned reader)
+static void leave_epoch(struct objmap_state *map, unsigned reader, uint64_t outer)
 {
-    atomic_store_explicit(&map->readers[reader].epoch, 0, memory_order_release);
+    atomic_store_explicit(&map->readers[reader].epoch, outer, memory_order_release);
 }
 
 /* Last record of the list that starts at or below offset, NULL when there is none. The value of the comparison is
@@ -97,7 +102,7 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
     if (!atomic_load_explicit(&map->ready, memory_order_acquire) || reader >= OBJMAP_READERS ||
         address >> OBJMAP_ADDRESS_BITS)
         return false;
-    enter_epoch(map, reader);
+    uint64_t outer = enter_epoch(map, reader);
     const struct objmap_record *record = find_record(map, address);
     if (record) {
         found->start = record->block.start;
@@ -107,7 +112,7 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
         found->thread = record->block.thread;
         found->weight_bytes = record->block.weight_bytes;
     }
-    leave_epoch(map, reader);
+    leave_epoch(map, reader, outer);
     return record != NULL;
 }
 

@@ -9,7 +9,7 @@ import tree
 # Memory and string leaves, raw system calls and POSIX async-signal-safe wrappers of them; _dl_find_object is
 # documented as such by glibc. errno must be saved and restored, so its address is needed.
 SIGNAL_SAFE = set("""
-    memcpy memmove memset memcmp strlen __errno_location __stack_chk_fail _GLOBAL_OFFSET_TABLE_
+    memcpy memmove memset memcmp strlen strnlen strcmp __errno_location __stack_chk_fail _GLOBAL_OFFSET_TABLE_
     syscall clock_gettime sched_getcpu getpid gettid _dl_find_object
     """.split())
 # Fortified and checked spellings of the same leaves.

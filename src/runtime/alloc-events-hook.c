@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allocation events: unwinds to the allocation's call path, interns it in the thread's allocation tree, and keeps the
+ * object map. Runs inside the program's malloc: own locks only, no malloc, no stdio. */
+#include "runtime/alloc-events.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/loadmap.h"
+#include "runtime/objmap.h"
+#include "runtime/process.h"
+#include "runtime/sample.h"
+#include "runtime/thread.h"
+
+static bool events_ready(void)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self)
+        return process_start_hook() && thread_self_sig();
+    return !self->in_hook && process_is_ours_sig();
+}
+
+/* Node of the allocation's call path, 0 when the arena is full. */
+static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
+{
+    struct unwind_start start = {.pc = site->pc, .known = 1u << 6 | 1u << 7};
+    start.gpr[6] = site->fp;
+    start.gpr[7] = site->sp;
+    struct unwind_bounds bounds = self->bounds;
+    struct objmap_block block;
+    if ((site->sp < bounds.low || site->sp >= bounds.high) && objmap_find_sig(self->reader, site->sp, &block)) {
+        bounds.alt_low = block.start;
+        bounds.alt_high = block.end;
+    }
+    (void)unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->alloc_path);
+    return cct_insert_sig(&self->allocs, &self->alloc_path);
+}
+
+/* Counts a block at its allocation path. The hit of frees is made at the same time, right behind, so that any thread
+ * finds it later without changing links. */
+static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
+{
+    uint32_t node = var_key_b(var);
+    struct arena_node *owner = arena_record_sig(node);
+    struct cct_key key = {.event = HIT_EVENT_FREE, .var = var};
+    if (!owner->hits)
+        (void)cct_hit_sig(&self->allocs, node, &key, 0, 0);
+    key.event = HIT_EVENT_ALLOC;
+    (void)cct_hit_sig(&self->allocs, node, &key, n_blocks, n_bytes);
+    struct arena_header *header = arena_header_sig();
+    atomic_fetch_add_explicit(&header->n_blocks_recorded, n_blocks, memory_order_relaxed);
+    atomic_fetch_add_explicit(&header->bytes_recorded, n_bytes, memory_order_relaxed);
+}
+
+static void count_free(uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
+{
+    enum var_kind kind = var_key_kind(var);
+    if (kind != VAR_HEAP && kind != VAR_MMAP)
+        return;
+    const struct arena_node *owner = arena_record_sig(var_key_b(var));
+    for (uint32_t ref = owner->hits; ref;) {
+        struct arena_hit *hit = arena_record_sig(ref);
+        if (hit->event == HIT_EVENT_FREE) {
+            atomic_fetch_add_explicit(&hit->count, n_blocks, memory_order_relaxed);
+            atomic_fetch_add_explicit(&hit->weight, n_bytes, memory_order_relaxed);
+            return;
+        }
+        ref = hit->next;
+    }
+}
+
+/* Samples that waited for the allocator's result can be attributed now. */
+static void settle_pending(struct thread_state *self)
+{
+    if (!self->n_pending)
+        return;
+    self->tree_busy = 1;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    sample_resolve_pending_sig(self, false);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->tree_busy = 0;
+}
+
+static void record_block(struct thread_state *self, enum var_kind kind, void *p, size_t n_bytes, double weight,
+                         const struct alloc_site *site)
+{
+    self->in_hook = 1;
+    uint32_t node = path_node(self, site);
+    if (node) {
+        uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
+        uint64_t weight_bytes = weight > 1 ? (uint64_t)(weight * (double)n_bytes + 0.5) : n_bytes;
+        uint64_t var = var_key(kind, 0, node);
+        if (objmap_insert_hook((uintptr_t)p, n_bytes, var, self->ref, weight_bytes))
+            count_alloc(self, var, n_blocks, weight_bytes);
+    }
+    self->in_hook = 0;
+    settle_pending(self);
+}
+
+static void events_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    if (self)
+        record_block(self, kind == ALLOC_HEAP ? VAR_HEAP : VAR_MMAP, p, n_bytes, weight, site);
+}
+
+static bool events_maybe_recorded(const void *p)
+{
+    return objmap_maybe_start_sig((uintptr_t)p);
+}
+
+static void events_release(enum alloc_kind kind, void *p)
+{
+    struct objmap_block removed;
+    (void)kind;
+    if (process_is_ours_sig() && objmap_remove_hook((uintptr_t)p, &removed))
+        count_free(removed.var, 1, removed.weight_bytes);
+}
+
+static bool events_resize_begin(void *p)
+{
+    return process_is_ours_sig() && objmap_flag_hook((uintptr_t)p, true);
+}
+
+static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    struct objmap_block old;
+    /* Another thread may own the old address by now: then its record is not the flagged one. */
+    if (self && objmap_find_sig(self->reader, (uintptr_t)old_p, &old) &&
+        atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING)
+        events_release(ALLOC_HEAP, old_p);
+    if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
+        record_block(self, VAR_HEAP, new_p, n_bytes, 1, site);
+}
+
+static void events_resize_failed(void *old_p)
+{
+    (void)objmap_flag_hook((uintptr_t)old_p, false);
+}
+
+static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
+{
+    (void)context;
+    count_free(block->var, bytes_removed >= block->end - block->start ? 1 : 0, bytes_removed);
+}
+
+static void events_unmapped(void *p, size_t n_bytes)
+{
+    if (process_is_ours_sig())
+        objmap_cut_hook((uintptr_t)p, (uintptr_t)p + n_bytes, cut_one, NULL);
+}
+
+static void events_inside(bool entering)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self)
+        return;
+    self->in_allocator = entering;
+    if (!entering)
+        settle_pending(self);
+}
+
+static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
+{
+    char link[32] = "/proc/self/fd/", path[ARENA_PATH_MAX];
+    char digits[12];
+    size_t n_digits = 0, len = strlen(link);
+    (void)site;
+    for (unsigned value = (unsigned)fd; value || !n_digits; value /= 10)
+        digits[n_digits++] = (char)('0' + value % 10);
+    while (n_digits)
+        link[len++] = digits[--n_digits];
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n <= 0)
+        return;
+    path[n] = '\0';
+    uint32_t name = 0;
+    if (arena_shared_begin_sig()) {
+        name = arena_shared_string_sig(path);
+        arena_shared_end_sig();
+    }
+    struct thread_state *self = thread_self_sig();
+    if (name && self)
+        (void)objmap_insert_hook((uintptr_t)p, n_bytes, var_key(VAR_FILE, 0, name), self->ref, n_bytes);
+}
+
+static void events_skipped(enum alloc_skip reason)
+{
+    struct arena_header *header = arena_header_sig();
+    if (header && reason < 8)
+        atomic_fetch_add_explicit(&header->n_alloc_unrecorded[reason], 1, memory_order_relaxed);
+}
+
+bool alloc_events_prepare(void)
+{
+    const struct arena_header *header = arena_header_sig();
+    return objmap_init_hook(header->min_bytes < 1024 || header->sample_bytes ? 14 : 16);
+}
+
+void alloc_events_connect(void)
+{
+    static const struct alloc_sink sink = {
+        .ready = events_ready,
+        .alloc = events_alloc,
+        .maybe_recorded = events_maybe_recorded,
+        .release = events_release,
+        .resize_begin = events_resize_begin,
+        .resize_done = events_resize_done,
+        .resize_failed = events_resize_failed,
+        .unmapped = events_unmapped,
+        .inside = events_inside,
+        .mapped_file = events_mapped_file,
+        .skipped = events_skipped,
+    };
+    struct arena_header *header = arena_header_sig();
+    alloc_wrap_connect(&sink, header->min_bytes, header->sample_bytes);
+    alloc_wrap_owners(header->allocator_owner);
+}
+
+void alloc_events_end(void)
+{
+    struct arena_header *header = arena_header_sig();
+    struct objmap_stats stats = objmap_stats_sig();
+    atomic_store(&header->n_retired_pending_max, stats.n_retired_pending_max);
+    atomic_store(&header->n_blocks_live, stats.n_live);
+}

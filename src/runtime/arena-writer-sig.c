@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing into the arena: bump allocation inside 64 KiB chunks that are handed out by one atomic counter, so that the
+ * signal handler never waits. Runs in the handler and in malloc hooks. */
+#include "runtime/arena-writer.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/sigsafe.h"
+
+static struct {
+    char *base;
+    _Atomic int shared_lock;
+    struct arena_cursor shared[ARENA_KINDS];
+    int bell_fd;
+} writer = {.bell_fd = -1};
+
+void arena_attach_sig(void *base)
+{
+    writer.base = base;
+}
+
+struct arena_header *arena_header_sig(void)
+{
+    return (struct arena_header *)(void *)writer.base;
+}
+
+uint32_t arena_ref_sig(const void *record)
+{
+    return arena_ref(writer.base, record);
+}
+
+void *arena_record_sig(uint32_t ref)
+{
+    return arena_at(writer.base, ref);
+}
+
+void arena_range_sig(uintptr_t *low, uintptr_t *high)
+{
+    struct arena_header *header = arena_header_sig();
+    *low = (uintptr_t)writer.base;
+    *high = header ? *low + header->size_bytes : 0;
+}
+
+static bool cursor_next_chunk_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!header || atomic_load_explicit(&header->n_chunks, memory_order_relaxed) >= header->chunk_limit)
+        return false;
+    uint32_t index = atomic_fetch_add_explicit(&header->n_chunks, 1, memory_order_relaxed);
+    if (index >= header->chunk_limit)
+        return false;
+    struct arena_chunk *chunk = (struct arena_chunk *)(void *)(writer.base + header->chunk_table_offset) + index;
+    chunk->kind = (uint16_t)kind;
+    chunk->thread = thread;
+    cursor->chunk = chunk;
+    cursor->position = writer.base + header->chunk_data_offset + (uint64_t)index * ARENA_CHUNK_BYTES;
+    cursor->end = cursor->position + ARENA_CHUNK_BYTES;
+    return true;
+}
+
+void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
+{
+    size_t size = (n_bytes + ARENA_UNIT - 1) & ~(size_t)(ARENA_UNIT - 1);
+    if (size > ARENA_CHUNK_BYTES)
+        return NULL;
+    if (size > (size_t)(cursor->end - cursor->position) && !cursor_next_chunk_sig(cursor, kind, thread))
+        return NULL;
+    void *record = cursor->position;
+    cursor->position += size;
+    return record;
+}
+
+void arena_publish_sig(struct arena_cursor *cursor)
+{
+    if (cursor->chunk)
+        atomic_store_explicit(&cursor->chunk->used_bytes,
+                              (uint32_t)(ARENA_CHUNK_BYTES - (cursor->end - cursor->position)), memory_order_release);
+}
+
+bool arena_shared_begin_sig(void)
+{
+    return !atomic_exchange_explicit(&writer.shared_lock, 1, memory_order_acquire);
+}
+
+void *arena_shared_reserve_sig(enum arena_kind kind, size_t n_bytes)
+{
+    return arena_reserve_sig(&writer.shared[kind], kind, 0, n_bytes);
+}
+
+void arena_shared_end_sig(void)
+{
+    for (int kind = 0; kind < ARENA_KINDS; kind++)
+        arena_publish_sig(&writer.shared[kind]);
+    atomic_store_explicit(&writer.shared_lock, 0, memory_order_release);
+}
+
+void arena_shared_reset_sig(void)
+{
+    memset(writer.shared, 0, sizeof writer.shared);
+    atomic_store(&writer.shared_lock, 0);
+}
+
+uint32_t arena_shared_string_sig(const char *text)
+{
+    size_t len = strnlen(text, ARENA_PATH_MAX - 1);
+    struct arena_string *string = arena_shared_reserve_sig(ARENA_STRINGS, sizeof *string + len + 1);
+    if (!string)
+        return 0;
+    string->len_bytes = (uint32_t)len;
+    memcpy(string->text, text, len);
+    string->text[len] = '\0';
+    return arena_ref_sig(string);
+}
+
+void arena_log_sig(const char *text)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!header)
+        return;
+    uint32_t len = (uint32_t)strnlen(text, 1000) + 1;
+    uint32_t at = atomic_fetch_add(&header->log_len_bytes, len);
+    if (at + len > sizeof header->log)
+        return;
+    memcpy(header->log + at, text, len - 1);
+    header->log[at + len - 1] = '\n';
+}
+
+void arena_set_bell_sig(int fd)
+{
+    writer.bell_fd = fd;
+}
+
+int arena_bell_sig(void)
+{
+    return writer.bell_fd;
+}
+
+void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!header)
+        return;
+    uint32_t slot = atomic_fetch_add(&header->request_tail, 1) & (ARENA_REQUESTS - 1);
+    struct arena_request *request = &header->requests[slot];
+    uint32_t empty = 0;
+    if (!atomic_compare_exchange_strong(&request->state, &empty, 1))
+        return;
+    request->kind = kind;
+    request->module = module;
+    request->func = func;
+    atomic_store_explicit(&request->state, 2, memory_order_release);
+    static const uint64_t one = 1;
+    if (writer.bell_fd >= 0)
+        (void)syscall(SYS_write, writer.bell_fd, &one, sizeof one);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The runtime's side of the conversation with the companion: one short connection for the start, one for the end, so
+ * that no descriptor of ours stays open for the program to close or inherit. */
+#include "runtime/client.h"
+
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fmt/companion.h"
+#include "runtime/process.h"
+
+#define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
+
+/* A connection to the companion, -1 when there is none. */
+static int client_connect(void)
+{
+    const char *name = process_environment(COMPANION_ENV);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!name || !name[0] || strlen(name) > sizeof address.sun_path - 2)
+        return -1;
+    memcpy(address.sun_path + 1, name, strlen(name));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, len) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool client_send(int fd, enum companion_kind kind, struct companion_message *message)
+{
+    message->magic = COMPANION_MAGIC;
+    message->version = COMPANION_VERSION;
+    message->kind = kind;
+    message->pid = (uint32_t)getpid();
+    return send(fd, message, sizeof *message, MSG_NOSIGNAL) == (ssize_t)sizeof *message;
+}
+
+/* Receives one message with up to three descriptors, waiting at most timeout_ms. */
+static bool client_receive(int fd, struct companion_message *message, int fds[3], int timeout_ms)
+{
+    union {
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    struct msghdr header = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    int ready = poll(&wait, 1, timeout_ms);
+    if (ready <= 0 || recvmsg(fd, &header, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *message)
+        return false;
+    struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+    if (item && item->cmsg_type == SCM_RIGHTS && item->cmsg_len == CMSG_LEN(3 * sizeof(int)))
+        memcpy(fds, CMSG_DATA(item), 3 * sizeof(int));
+    return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
+}
+
+bool client_hello(bool is_fork, struct client_welcome *welcome)
+{
+    struct companion_message message = {0};
+    struct rlimit limit;
+    int fd = client_connect();
+    if (fd < 0)
+        return false;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        message.size_bytes = SMALL_ARENA_BYTES;
+    int fds[3] = {-1, -1, -1};
+    bool is_welcome = client_send(fd, is_fork ? COMPANION_FORK : COMPANION_HELLO, &message) &&
+                      client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WELCOME &&
+                      fds[0] >= 0;
+    close(fd);
+    *welcome = (struct client_welcome){.arena_fd = fds[0],
+                                       .recipe_fd = fds[1],
+                                       .bell_fd = fds[2],
+                                       .arena_bytes = message.size_bytes,
+                                       .recipe_bytes = message.recipe_bytes};
+    return is_welcome;
+}
+
+bool client_end(int exit_code, int rank)
+{
+    struct companion_message message = {.rank = rank, .exit_code = exit_code};
+    int fd = client_connect();
+    int fds[3] = {-1, -1, -1};
+    if (fd < 0)
+        return false;
+    bool is_written = client_send(fd, COMPANION_END, &message) &&
+                      client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WRITTEN;
+    close(fd);
+    return is_written;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The runtime's side of the conversation with the companion: see fmt/companion.h. */
+#ifndef LOCUS_RUNTIME_CLIENT_H
+#define LOCUS_RUNTIME_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a WELCOME brought. The descriptors belong to the caller. */
+struct client_welcome {
+    int arena_fd, recipe_fd, bell_fd;
+    uint64_t arena_bytes, recipe_bytes;
+};
+
+/* Says HELLO (or, is_fork, FORK) and fills *welcome. False when there is no companion or it refused.
+ * ctx: ordinary or hook; no malloc */
+bool client_hello(bool is_fork, struct client_welcome *welcome);
+
+/* Says END and waits for WRITTEN; false on time-out.  ctx: ordinary; no malloc */
+bool client_end(int exit_code, int rank);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the arena's header says of the process. Ordinary code, without malloc and stdio. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/arena-writer.h"
+#include "runtime/placeholders.h"
+#include "runtime/process-internal.h"
+
+/* MPI rank as the launchers of MPI programs tell it; -1 when there is none. */
+static int rank_from_environment(void)
+{
+    static const char *const names[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = process_environment(names[i]);
+        if (value && value[0])
+            return atoi(value);
+    }
+    return -1;
+}
+
+void process_describe(void)
+{
+    struct arena_header *header = arena_header_sig();
+    struct timespec now;
+    ssize_t len = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
+    header->exe[len < 0 ? 0 : len] = '\0';
+    const char *name = process_argument() ? process_argument() : header->exe;
+    if (strrchr(name, '/'))
+        name = strrchr(name, '/') + 1;
+    memcpy(header->argv0, name, strnlen(name, sizeof header->argv0 - 1));
+    header->pid = (uint32_t)getpid();
+    header->parent_pid = (uint32_t)getppid();
+    header->uid = (uint32_t)getuid();
+    clock_gettime(CLOCK_REALTIME, &now);
+    header->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    header->page_bytes = 4096;
+    placeholders_fill(header->placeholders);
+    int rank = rank_from_environment();
+    atomic_store(&header->rank, (uint32_t)(rank < 0 ? 0 : rank));
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The events of the plan on this process's threads: perf descriptors with a thread-directed overflow signal, or POSIX
+ * CPU-time timers, and the signal handler that receives them. */
+#ifndef LOCUS_RUNTIME_EVENTS_H
+#define LOCUS_RUNTIME_EVENTS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "runtime/thread.h"
+
+#define EVENTS_SIGNAL SIGURG /* ignored by default: a pending one cannot kill a program after exec */
+
+/* Installs the handler; the program's earlier one is kept for chaining.  ctx: ordinary, once per process */
+void events_install_handler(void);
+
+/* Opens all events of the plan for the calling thread and, unless sampling is off, starts them.  ctx: ordinary */
+void events_open(struct thread_state *self);
+
+/* Stops and closes them; exact overflow counts go into the thread's record.  ctx: ordinary, calling thread */
+void events_close(struct thread_state *self);
+
+/* In a child of fork: closes the inherited descriptors without touching the parent's events.  ctx: ordinary */
+void events_forget(struct thread_state *self);
+
+/* Starts or stops the calling thread's events.  ctx: ordinary */
+void events_enable(struct thread_state *self, bool enable);
+
+/* The program's own action for our signal, as set by its sigaction; old gets the one before.  ctx: any */
+void events_set_program_action_sig(const struct sigaction *action, struct sigaction *old);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between the two files of the load map: loadmap.c (start, ordinary code) and loadmap-sig.c (handler). */
+#ifndef LOCUS_RUNTIME_LOADMAP_INTERNAL_H
+#define LOCUS_RUNTIME_LOADMAP_INTERNAL_H
+
+#include <dlfcn.h>
+#include <stdint.h>
+
+#include "runtime/loadmap.h"
+
+/* The loader's lock-free look-up (glibc >= 2.35); NULL where it is missing. */
+extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));
+
+/* Tells which module is this library and where the vdso is.  ctx: ordinary, before the first look-up */
+void loadmap_set_own_sig(uintptr_t own_address, uintptr_t vdso);
+
+/* Adds a module, or returns the entry it has; NULL when the table is full or busy. tls_offset: see
+ * struct loadmap_module.  ctx: any */
+const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uintptr_t bias, const char *name,
+                                             int64_t tls_offset);
+
+#endif

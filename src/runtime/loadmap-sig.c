@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The load map: see loadmap.h. Runs in the signal handler: the loader is only asked through _dl_find_object, which
+ * takes no lock; ELF headers are read from memory; tables are mapped with raw system calls. */
+#include "runtime/loadmap.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/arena-writer.h"
+#include "runtime/loadmap-internal.h"
+#include "base/sigsafe.h"
+
+#define PAGE_CACHE 1024
+#define RETRY_NS 2000000u
+
+static struct {
+    struct loadmap_module modules[LOADMAP_MODULES_MAX];
+    _Atomic uint32_t n_modules;
+    _Atomic uint32_t generation;
+    _Atomic int lock; /* adding modules, mapping tables: never waited for in the handler */
+    _Atomic uint64_t cache[PAGE_CACHE]; /* page number << 20 | generation & 0xff << 12 | module index + 1 */
+    uintptr_t own_address, vdso;
+} map = {.generation = 1};
+
+uint32_t loadmap_generation_sig(void)
+{
+    return atomic_load_explicit(&map.generation, memory_order_acquire);
+}
+
+void loadmap_changed_sig(void)
+{
+    atomic_fetch_add(&map.generation, 1);
+}
+
+void loadmap_set_own_sig(uintptr_t own_address, uintptr_t vdso)
+{
+    map.own_address = own_address;
+    map.vdso = vdso;
+}
+
+static uint64_t now_ns_sig(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What the ELF header in memory tells of a module. False when start does not hold one. */
+static bool elf_read_sig(uintptr_t start, uintptr_t bias, struct loadmap_module *module)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
+    if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_phentsize != sizeof(ElfW(Phdr)))
+        return false;
+    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)(start + header->e_phoff);
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        const ElfW(Phdr) *segment = &segments[i];
+        if (segment->p_type == PT_TLS)
+            module->tls_bytes = segment->p_memsz;
+        if (segment->p_type != PT_NOTE || module->table_id)
+            continue;
+        const char *note = (const char *)bias + segment->p_vaddr, *end = note + segment->p_memsz;
+        while (note + sizeof(ElfW(Nhdr)) <= end) {
+            const ElfW(Nhdr) *n = (const ElfW(Nhdr) *)(const void *)note;
+            const char *name = note + sizeof *n;
+            const char *value = name + ((n->n_namesz + 3u) & ~3u);
+            if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && memcmp(name, "GNU", 4) == 0)
+                module->table_id = modtab_id_of_build_id((const uint8_t *)value, n->n_descsz);
+            note = value + ((n->n_descsz + 3u) & ~3u);
+        }
+    }
+    return true;
+}
+
+static uint64_t file_id_sig(const char *path)
+{
+    struct stat status;
+    if (syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) != 0)
+        return 0;
+    return modtab_id_of_file(path, (uint64_t)status.st_size,
+                             (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec);
+}
+
+static void hex_name_sig(char *out, uint64_t id)
+{
+    for (int i = 0; i < 16; i++)
+        out[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
+    memcpy(out + 16, ".lmt", 5);
+}
+
+/* Maps a table from the cache; the caller holds the lock. */
+static const struct modtab_header *table_map_sig(uint64_t id)
+{
+    static char path[ARENA_PATH_MAX + 32]; /* under the lock; too large for a signal stack */
+    const char *directory = arena_header_sig()->tables;
+    size_t len = strnlen(directory, ARENA_PATH_MAX);
+    memcpy(path, directory, len);
+    path[len] = '/';
+    hex_name_sig(path + len + 1, id);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    struct stat status;
+    void *mapped = MAP_FAILED;
+    if (syscall(SYS_fstat, fd, &status) == 0 && status.st_size >= (off_t)sizeof(struct modtab_header))
+        mapped = (void *)syscall(SYS_mmap, 0, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    syscall(SYS_close, fd);
+    if (mapped == MAP_FAILED || (uintptr_t)mapped >= (uintptr_t)-4095)
+        return NULL;
+    const struct modtab_header *table = mapped;
+    if (memcmp(table->magic, MODTAB_MAGIC, 8) == 0 && table->version == MODTAB_VERSION && table->id == id &&
+        table->file_bytes == (uint64_t)status.st_size)
+        return table;
+    syscall(SYS_munmap, mapped, status.st_size);
+    return NULL;
+}
+
+/* A table that another entry of the same file has mapped already. */
+static const struct modtab_header *table_shared_sig(uint64_t id)
+{
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n_modules; i++) {
+        if (map.modules[i].table_id == id && map.modules[i].code.table)
+            return map.modules[i].code.table;
+    }
+    return NULL;
+}
+
+const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found)
+{
+    struct loadmap_module *module = &map.modules[found - map.modules];
+    const struct modtab_header *table = __atomic_load_n(&module->code.table, __ATOMIC_ACQUIRE);
+    if (table || !module->table_id || !arena_header_sig())
+        return table;
+    uint64_t now = now_ns_sig();
+    if (now < module->retry_ns || atomic_exchange(&map.lock, 1))
+        return NULL;
+    table = table_shared_sig(module->table_id);
+    if (!table)
+        table = table_map_sig(module->table_id);
+    if (table) {
+        __atomic_store_n(&module->code.table, table, __ATOMIC_RELEASE);
+        atomic_fetch_add(&map.generation, 1);
+    } else {
+        bool is_first = !module->retry_ns;
+        module->retry_ns = now + RETRY_NS;
+        if (is_first)
+            arena_request_sig(REQUEST_MODULE, module->code.ref, 0);
+    }
+    atomic_store(&map.lock, 0);
+    return table;
+}
+
+/* Publishes the module in the arena; its reference is 0 when that was not possible now. */
+static void module_record_sig(struct loadmap_module *module)
+{
+    if (!arena_header_sig() || !arena_shared_begin_sig())
+        return;
+    struct arena_module *record = arena_shared_reserve_sig(ARENA_MODULES, sizeof *record);
+    uint32_t path = arena_shared_string_sig(module->name);
+    if (record && path) {
+        record->id = atomic_fetch_add(&arena_header_sig()->n_modules, 1) + 1;
+        record->path = path;
+        record->start = module->code.start;
+        record->end = module->code.end;
+        record->bias = module->code.bias;
+        record->table_id = module->table_id;
+        module->id = record->id;
+        module->code.ref = arena_ref_sig(record);
+        if (module->is_own)
+            arena_header_sig()->libhpcrun_module = module->code.ref;
+    }
+    arena_shared_end_sig();
+}
+
+static struct loadmap_module *module_known_sig(uintptr_t start, uintptr_t end, const char *name)
+{
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n_modules; i++) {
+        struct loadmap_module *module = &map.modules[i];
+        if (module->code.start == start && (module->code.end ^ end) < 4096 && strcmp(module->name, name) == 0)
+            return module;
+    }
+    return NULL;
+}
+
+/* Private copies of names: bump allocation in one static area. */
+static char *name_copy_sig(const char *name)
+{
+    static char area[512 * 1024];
+    static size_t used;
+    size_t len = strnlen(name, ARENA_PATH_MAX - 1);
+    if (used + len + 1 > sizeof area)
+        return NULL;
+    char *copy = memcpy(area + used, name, len);
+    copy[len] = '\0';
+    used += len + 1;
+    return copy;
+}
+
+const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uintptr_t bias, const char *name,
+                                             int64_t tls_offset)
+{
+    struct loadmap_module *module = module_known_sig(start, end, name);
+    if (module)
+        return module;
+    if (atomic_exchange(&map.lock, 1))
+        return NULL;
+    uint32_t index = atomic_load(&map.n_modules);
+    char *copy = index < LOADMAP_MODULES_MAX ? name_copy_sig(name) : NULL;
+    if (copy) {
+        module = &map.modules[index];
+        module->code = (struct unwind_module){.start = start, .end = end, .bias = bias};
+        module->name = copy;
+        module->is_own = map.own_address >= start && map.own_address < end;
+        module->is_vdso = map.vdso >= start && map.vdso < end;
+        module->tls_offset = tls_offset;
+        if (elf_read_sig(start, bias, module) && !module->table_id && !module->is_vdso)
+            module->table_id = file_id_sig(copy);
+        module_record_sig(module);
+        atomic_store_explicit(&map.n_modules, index + 1, memory_order_release);
+    }
+    atomic_store(&map.lock, 0);
+    if (module)
+        (void)loadmap_table_sig(module);
+    return module;
+}
+
+/* Asks the loader which object holds the address. */
+static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
+{
+    struct dl_find_object found;
+    if (!_dl_find_object || _dl_find_object((void *)address, &found) != 0) {
+        uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+        for (uint32_t i = 0; i < n_modules; i++) { /* the vdso, and loaders without _dl_find_object */
+            const struct loadmap_module *module = &map.modules[i];
+            if (address >= module->code.start && address < module->code.end && (module->is_vdso || !_dl_find_object))
+                return module;
+        }
+        return NULL;
+    }
+    const char *name = found.dlfo_link_map->l_name;
+    if ((uintptr_t)found.dlfo_map_start == map.vdso && map.vdso)
+        name = "[vdso]";
+    else if (!name[0] && arena_header_sig())
+        name = arena_header_sig()->exe;
+    return loadmap_add_sig((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
+                           found.dlfo_link_map->l_addr, name, 0);
+}
+
+const struct loadmap_module *loadmap_find_sig(uintptr_t address)
+{
+    uint32_t generation = loadmap_generation_sig() & 0xff;
+    uint64_t page = address >> 12;
+    _Atomic uint64_t *entry = &map.cache[page & (PAGE_CACHE - 1)];
+    uint64_t cached = atomic_load_explicit(entry, memory_order_acquire);
+    if (cached >> 20 == page && (cached >> 12 & 0xff) == generation && (cached & 0xfff)) {
+        const struct loadmap_module *module = &map.modules[(cached & 0xfff) - 1];
+        if (module->code.table || !module->table_id)
+            return module;
+    }
+    const struct loadmap_module *module = find_by_loader_sig(address);
+    if (!module)
+        return NULL;
+    if (!module->code.ref)
+        module_record_sig(&map.modules[module - map.modules]);
+    if (!module->code.table)
+        (void)loadmap_table_sig(module);
+    uint64_t index = (uint64_t)(module - map.modules) + 1;
+    if (index < 0x1000)
+        atomic_store_explicit(entry, page << 20 | (uint64_t)generation << 12 | index, memory_order_release);
+    return module;
+}
+
+const struct unwind_module *loadmap_find_code_sig(uintptr_t pc)
+{
+    const struct loadmap_module *module = loadmap_find_sig(pc);
+    return module ? &module->code : NULL;
+}
+
+const struct loadmap_module *loadmap_find_tls_sig(uintptr_t thread_pointer, uintptr_t address, uint64_t *offset)
+{
+    int64_t distance = (int64_t)(address - thread_pointer);
+    if (distance >= 0 || distance < -(int64_t)(16 << 20))
+        return NULL;
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n_modules; i++) {
+        const struct loadmap_module *module = &map.modules[i];
+        if (module->tls_offset && distance >= module->tls_offset &&
+            distance < module->tls_offset + (int64_t)module->tls_bytes) {
+            *offset = (uint64_t)(distance - module->tls_offset);
+            return module;
+        }
+    }
+    return NULL;
+}
+
+void loadmap_fork_child_sig(void)
+{
+    atomic_store(&map.lock, 0);
+    uint32_t n_modules = atomic_load(&map.n_modules);
+    for (uint32_t i = 0; i < n_modules; i++)
+        map.modules[i].retry_ns = 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The load map at start: registers what is loaded already, with the static TLS offsets that only the loader's list
+ * tells. Ordinary code, once per process. */
+#include <link.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+
+#include "runtime/arena-writer.h"
+#include "runtime/loadmap-internal.h"
+
+static int add_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    uintptr_t vdso = *(uintptr_t *)context;
+    uintptr_t low = UINTPTR_MAX, high = 0, header = 0;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD)
+            continue;
+        uintptr_t start = info->dlpi_addr + (segment->p_vaddr & ~(uintptr_t)4095);
+        uintptr_t end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+        low = start < low ? start : low;
+        high = end > high ? end : high;
+        if (!segment->p_offset)
+            header = start;
+    }
+    if (!high || header != low)
+        return 0;
+    int64_t tls_offset = 0;
+    if (info->dlpi_tls_data)
+        tls_offset = (int64_t)((uintptr_t)info->dlpi_tls_data - (uintptr_t)__builtin_thread_pointer());
+    if (tls_offset > 0 || tls_offset < -(int64_t)(16 << 20))
+        tls_offset = 0; /* dynamic TLS: its blocks come from malloc */
+    const char *name = info->dlpi_name[0] ? info->dlpi_name : arena_header_sig()->exe;
+    (void)loadmap_add_sig(low, high, info->dlpi_addr, low == vdso ? "[vdso]" : name, tls_offset);
+    return 0;
+}
+
+void loadmap_init(void *own_address)
+{
+    uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+    loadmap_set_own_sig((uintptr_t)own_address, vdso);
+    dl_iterate_phdr(add_object, &vdso);
+}

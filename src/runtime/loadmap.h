@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The load map: which module holds an address, with its table. Modules are discovered in the signal handler itself by
+ * the loader's lock-free _dl_find_object, so that no dlopen has to be intercepted for correctness; dlopen and dlclose
+ * only advance a generation that makes cached answers stale. */
+#ifndef LOCUS_RUNTIME_LOADMAP_H
+#define LOCUS_RUNTIME_LOADMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/unwind.h"
+
+#define LOADMAP_MODULES_MAX 4096
+
+struct loadmap_module {
+    struct unwind_module code; /* what the unwinder needs; first member */
+    uint64_t table_id;
+    uint32_t id;          /* arena_module id, dense from 1 */
+    int64_t tls_offset;   /* of its static TLS block from the thread pointer; 0 = none or dynamic */
+    uint64_t tls_bytes;
+    bool is_own, is_vdso;
+    uint64_t retry_ns;    /* when to look for its table again */
+    char *name;           /* as the loader has it; private copy */
+};
+
+/* Finds the tables directory, registers all modules that are loaded now. own_address: any address of this library.
+ * ctx: ordinary */
+void loadmap_init(void *own_address);
+
+/* Module that holds a code or data address, NULL when none does.  ctx: any */
+const struct loadmap_module *loadmap_find_sig(uintptr_t address);
+
+/* The same for the unwinder.  ctx: any */
+const struct unwind_module *loadmap_find_code_sig(uintptr_t pc);
+
+/* Changes when modules came or went: cached facts about addresses are stale.  ctx: any */
+uint32_t loadmap_generation_sig(void);
+void loadmap_changed_sig(void);
+
+/* Module whose static TLS block of a thread with this thread pointer holds address; NULL when none does.
+ * offset: within the module's TLS segment.  ctx: any */
+const struct loadmap_module *loadmap_find_tls_sig(uintptr_t thread_pointer, uintptr_t address, uint64_t *offset);
+
+/* Makes sure that the module's table is asked for, and maps it when it has arrived.  ctx: any */
+const struct modtab_header *loadmap_table_sig(const struct loadmap_module *module);
+
+/* Registers anew all known modules in a fresh arena (child of fork).  ctx: ordinary, single-threaded */
+void loadmap_fork_child_sig(void);
+
+#endif

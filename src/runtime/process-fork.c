@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Following fork: the child goes on with a copy of its parent's arena under its own name, so that blocks allocated
+ * before the fork keep their allocation paths; what the parent had counted stays the parent's. */
+#include <pthread.h>
+#include <string.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "runtime/arena-writer.h"
+#include "runtime/attach.h"
+#include "runtime/objmap.h"
+#include "runtime/process-internal.h"
+#include "runtime/thread.h"
+
+static struct {
+    bool was_ours; /* in the parent, at the fork under way */
+} forking;
+
+static void fork_prepare(void)
+{
+    forking.was_ours = process_is_ours_sig();
+    if (forking.was_ours)
+        objmap_fork_prepare_hook();
+}
+
+static void fork_parent(void)
+{
+    if (forking.was_ours)
+        objmap_fork_done_hook();
+}
+
+static void clear_hits(char *data, uint32_t used_bytes)
+{
+    struct arena_hit *hits = (void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *hits; i++) {
+        atomic_store(&hits[i].count, 0);
+        atomic_store(&hits[i].weight, 0);
+    }
+}
+
+static void clear_threads(char *data, uint32_t used_bytes)
+{
+    struct arena_thread *threads = (void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *threads; i++) {
+        memset(threads[i].taken, 0, sizeof *threads - offsetof(struct arena_thread, taken));
+        threads[i].end_ns = threads[i].start_ns;
+    }
+}
+
+static void clear_counts(void)
+{
+    struct arena_header *header = arena_header_sig();
+    struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
+    uint32_t n_chunks = atomic_load(&header->n_chunks);
+    for (uint32_t i = 0; i < n_chunks && i < header->chunk_limit; i++) {
+        char *data = (char *)header + header->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
+        uint32_t used_bytes = atomic_load(&chunks[i].used_bytes);
+        if (chunks[i].kind == ARENA_HITS)
+            clear_hits(data, used_bytes);
+        else if (chunks[i].kind == ARENA_THREADS)
+            clear_threads(data, used_bytes);
+        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES)
+            atomic_store(&chunks[i].used_bytes, 0);
+    }
+}
+
+static void fork_child(void)
+{
+    if (!forking.was_ours)
+        return;
+    alloc_wrap_guard_enter();
+    objmap_fork_done_hook();
+    if (attach_fork_child() && process_own()) {
+        clear_counts();
+        thread_fork_child();
+    } else {
+        process_set_running_sig(false);
+    }
+    alloc_wrap_guard_leave();
+}
+
+void process_follow_forks(void)
+{
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}

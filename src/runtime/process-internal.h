@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Between the files that start, fork and end the process: process.c, process-fork.c, describe.c, attach.c. */
+#ifndef LOCUS_RUNTIME_PROCESS_INTERNAL_H
+#define LOCUS_RUNTIME_PROCESS_INTERNAL_H
+
+#include <stdint.h>
+
+#include "runtime/process.h"
+
+/* Fills what the arena's header says of the process: names, ids, start, placeholders, rank.  ctx: ordinary */
+void process_describe(void);
+
+/* The program's name as it was started (argv[0]), NULL before the constructor ran.  ctx: ordinary */
+const char *process_argument(void);
+
+/* Makes this process the owner of the arena; false when the kernel cannot wipe the word in children.  ctx: ordinary */
+bool process_own(void);
+
+/* Profiling goes on (true) or has ended for good (false).  ctx: ordinary */
+void process_set_running_sig(bool is_running);
+
+/* The page with the owner's pid, which the kernel wipes in a child of fork; NULL before it was set.  ctx: ordinary */
+void *process_owner_page_sig(void);
+void process_set_owner_sig(void *page, uint32_t pid);
+
+/* Registers the handlers that follow fork.  ctx: ordinary, once */
+void process_follow_forks(void);
+
+#endif

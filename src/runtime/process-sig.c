@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whose arena it is: asked by every entry point, signal handler included, before it touches anything of ours. */
+#include <stddef.h>
+
+#include "runtime/process-internal.h"
+#include "base/sigsafe.h"
+
+static struct {
+    volatile uint32_t *owner_word; /* pid; the kernel wipes its page in a child of fork */
+    _Atomic bool is_running;
+} owner;
+
+bool process_is_ours_sig(void)
+{
+    return owner.is_running && owner.owner_word && *owner.owner_word;
+}
+
+void process_set_running_sig(bool is_running)
+{
+    owner.is_running = is_running;
+}
+
+void *process_owner_page_sig(void)
+{
+    return (void *)(uintptr_t)owner.owner_word;
+}
+
+void process_set_owner_sig(void *page, uint32_t pid)
+{
+    owner.owner_word = page;
+    *owner.owner_word = pid;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of the profiled process: start and end. Ordinary code, but it may run inside the first malloc of a program,
+ * before any constructor: so it uses no malloc and no stdio, and guards what the library does for it. */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "runtime/alloc-events.h"
+#include "runtime/arena-writer.h"
+#include "runtime/attach.h"
+#include "runtime/process-internal.h"
+#include "runtime/thread.h"
+
+static struct {
+    _Atomic bool is_tried; /* the start has been tried */
+    _Atomic bool is_ended;
+    pid_t pid;
+    char **arguments, **environment; /* of the constructor */
+} process;
+
+const char *process_environment(const char *name)
+{
+    char **entry = process.environment ? process.environment : environ;
+    size_t len = strlen(name);
+    for (; entry && *entry; entry++) {
+        if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
+            return *entry + len + 1;
+    }
+    return NULL;
+}
+
+const char *process_argument(void)
+{
+    return process.arguments ? process.arguments[0] : NULL;
+}
+
+bool process_own(void)
+{
+    void *page = process_owner_page_sig();
+    if (!page) {
+        page = (void *)syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if ((uintptr_t)page >= (uintptr_t)-4095)
+            return false;
+        if (syscall(SYS_madvise, page, 4096, MADV_WIPEONFORK) != 0) {
+            syscall(SYS_munmap, page, 4096);
+            return false;
+        }
+    }
+    process.pid = getpid();
+    process_set_owner_sig(page, (uint32_t)process.pid);
+    return true;
+}
+
+/* Everything between an attached arena and the first sample. */
+static bool start_recording(void)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!process_own() || !alloc_events_prepare())
+        return false;
+    process_set_running_sig(true);
+    atomic_store(&header->state, ARENA_RUNNING);
+    if (!thread_begin_first(!header->delay_sampling))
+        return false;
+    alloc_events_connect();
+    process_follow_forks();
+    return true;
+}
+
+bool process_start_hook(void)
+{
+    if (atomic_exchange(&process.is_tried, true))
+        return process_is_ours_sig();
+    alloc_wrap_guard_enter();
+    bool is_started = attach_start() && start_recording();
+    process_set_running_sig(is_started);
+    alloc_wrap_guard_leave();
+    return is_started;
+}
+
+void process_end(int exit_code)
+{
+    struct timespec now;
+    if (!process_is_ours_sig() || getpid() != process.pid || atomic_exchange(&process.is_ended, true))
+        return;
+    alloc_wrap_guard_enter();
+    thread_end_all();
+    process_set_running_sig(false);
+    struct arena_header *header = arena_header_sig();
+    alloc_events_end();
+    clock_gettime(CLOCK_REALTIME, &now);
+    atomic_store(&header->exit_code, (uint32_t)exit_code);
+    atomic_store(&header->end_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    atomic_store(&header->state, ARENA_ENDED);
+    attach_end(exit_code);
+    alloc_wrap_guard_leave();
+}
+
+/* Runs before the constructors of all other objects (-z initfirst), so that their allocations are seen, and so that the
+ * look-up of the real functions never happens inside a libc function that holds a lock and allocates (setlocale). */
+__attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
+{
+    (void)argc;
+    process.arguments = arguments;
+    process.environment = environment;
+    alloc_wrap_init();
+    (void)process_start_hook();
+}
+
+__attribute__((destructor)) static void process_destructor(void)
+{
+    process_end(0);
+}

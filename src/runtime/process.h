@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of the profiled process: start, fork, end. */
+#ifndef LOCUS_RUNTIME_PROCESS_H
+#define LOCUS_RUNTIME_PROCESS_H
+
+#include <stdbool.h>
+
+/* True in the process that owns the arena: false before the start, after the end, and in a child of a raw clone or
+ * _Fork, whose copy of this word the kernel has wiped.  ctx: any */
+bool process_is_ours_sig(void);
+
+/* Starts the runtime once; later calls return at once. True when the process is being profiled.
+ * ctx: ordinary or a malloc hook (own allocations are guarded) */
+bool process_start_hook(void);
+
+/* Value of an environment variable as the process started with it, NULL when it is not set. Works before libc has
+ * initialised its own environ, because our constructor runs first.  ctx: ordinary */
+const char *process_environment(const char *name);
+
+/* Ends the recording and waits until the companion has written the measurement (at most COMPANION_END_WAIT_MS).
+ * Idempotent; does nothing in another process than the one that started (vfork).  ctx: ordinary */
+void process_end(int exit_code);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Recipes as the handler finds them: by pc, through a cache, asked for when missing. */
+#ifndef LOCUS_RUNTIME_RECIPES_H
+#define LOCUS_RUNTIME_RECIPES_H
+
+#include <stdint.h>
+
+#include "fnbounds/recipe.h"
+
+enum recipes_result {
+    RECIPES_FOUND = 0,
+    RECIPES_LATER, /* asked for; try again */
+    RECIPES_NEVER  /* pc lies in no analysable function, or is no instruction boundary */
+};
+
+/* The recipe of a sampled pc.  ctx: signal handler */
+enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **recipe);
+
+/* The shared store, NULL: none, every answer is NEVER.  ctx: ordinary, at start */
+void recipes_set_store_sig(const struct recipe_store *store);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a data address to the variable that holds it: see resolve.h. Wait-free; runs in the signal handler. */
+#include "runtime/resolve.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/loadmap.h"
+#include "runtime/objmap.h"
+#include "base/sigsafe.h"
+
+#define NO_SYMBOL UINT32_MAX
+
+static enum resolve_result unknown_sig(enum unknown_reason reason, uint64_t *var)
+{
+    *var = var_key(VAR_UNKNOWN, 0, reason);
+    return RESOLVE_UNKNOWN;
+}
+
+static bool resolve_tls_sig(const struct thread_state *self, uintptr_t address, uint64_t *var)
+{
+    uint64_t offset;
+    const struct loadmap_module *module = loadmap_find_tls_sig(self->thread_pointer, address, &offset);
+    if (!module || !module->id)
+        return false;
+    const struct modtab_header *table = loadmap_table_sig(module);
+    int64_t index = table ? modtab_find_sym(modtab_tls_syms(table), table->n_tls_syms, offset) : -1;
+    *var = var_key(VAR_TLS, module->id, index < 0 ? NO_SYMBOL : (uint32_t)index);
+    return true;
+}
+
+static enum resolve_result resolve_static_sig(const struct loadmap_module *module, uintptr_t address, uint64_t *var)
+{
+    if (module->is_vdso)
+        return unknown_sig(UNKNOWN_VDSO, var);
+    if (module->is_own)
+        return unknown_sig(UNKNOWN_OWN, var);
+    if (!module->table_id || !module->id)
+        return unknown_sig(UNKNOWN_NO_BLOCK, var);
+    const struct modtab_header *table = loadmap_table_sig(module);
+    if (!table)
+        return RESOLVE_LATER;
+    int64_t index = modtab_find_sym(modtab_syms(table), table->n_syms, address - module->code.bias);
+    if (index < 0)
+        return unknown_sig(UNKNOWN_NO_BLOCK, var);
+    *var = var_key(VAR_STATIC, module->id, (uint32_t)index);
+    return RESOLVE_NAMED;
+}
+
+/* The frame whose stack area holds the address: the innermost one whose canonical frame address lies above it. */
+static uint64_t resolve_own_stack_sig(uintptr_t address, const struct thread_frame *frames, unsigned n_frames)
+{
+    for (unsigned i = 0; i < n_frames; i++) {
+        if (address < frames[i].cfa) {
+            uint64_t units = (frames[i].cfa - address) / 16;
+            return var_key(VAR_STACK, units > 0xffffff ? 0xffffff : (uint32_t)units, frames[i].node);
+        }
+    }
+    return var_key(VAR_STACK, 0xffffff, n_frames ? frames[n_frames - 1].node : 0);
+}
+
+/* Below the program break but in no recorded block: a small block. */
+static bool is_in_brk_sig(uintptr_t address)
+{
+    uintptr_t top = (uintptr_t)syscall(SYS_brk, 0);
+    return address < top && top - address < (uintptr_t)1 << 40 && address > top - ((uintptr_t)1 << 36);
+}
+
+enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
+                                        const struct thread_frame *frames, unsigned n_frames, uint64_t *var)
+{
+    if (address >> 47)
+        return unknown_sig(UNKNOWN_KERNEL, var);
+    if (address < 4096)
+        return unknown_sig(UNKNOWN_NULL, var);
+    if (resolve_tls_sig(self, address, var))
+        return RESOLVE_NAMED;
+    struct objmap_block block;
+    if (objmap_find_sig(self->reader, address, &block)) {
+        if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
+            return RESOLVE_LATER;
+        *var = block.var;
+        return RESOLVE_NAMED;
+    }
+    const struct loadmap_module *module = loadmap_find_sig(address);
+    if (module)
+        return resolve_static_sig(module, address, var);
+    if (address >= self->bounds.low && address < self->bounds.high) {
+        *var = resolve_own_stack_sig(address, frames, n_frames);
+        return RESOLVE_NAMED;
+    }
+    uintptr_t arena_low, arena_high;
+    arena_range_sig(&arena_low, &arena_high);
+    if (address >= arena_low && address < arena_high)
+        return RESOLVE_OWN;
+    uint32_t other = thread_of_stack_sig(address);
+    if (other) {
+        *var = var_key(VAR_STACK_OTHER, 0, other);
+        return RESOLVE_NAMED;
+    }
+    if (self->in_allocator)
+        return RESOLVE_LATER;
+    return unknown_sig(is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, var);
+}

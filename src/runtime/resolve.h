@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a data address to the variable that holds it, in the order: impossible addresses, thread-local storage, recorded
+ * blocks and mappings, statics, stacks, the rest under a reason. */
+#ifndef LOCUS_RUNTIME_RESOLVE_H
+#define LOCUS_RUNTIME_RESOLVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/thread.h"
+
+enum resolve_result {
+    RESOLVE_NAMED = 0, /* in a known variable */
+    RESOLVE_UNKNOWN,   /* in none: the key has kind VAR_UNKNOWN and the reason */
+    RESOLVE_LATER,     /* its module's table has not arrived yet, or its block is being resized */
+    RESOLVE_OWN        /* the profiler's own arena */
+};
+
+/* Fills *var for address. frames: [n_frames] of the sample, innermost first, for own-stack addresses.
+ * ctx: signal handler of self's thread, or its ordinary code with tree_busy set */
+enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
+                                        const struct thread_frame *frames, unsigned n_frames, uint64_t *var);
+
+#endif

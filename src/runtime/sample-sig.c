@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One sample: unwind, find the address, find the variable, count. Everything here runs in the signal handler. */
+#include "runtime/sample.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "runtime/objmap.h"
+#include "runtime/recipes.h"
+#include "runtime/resolve.h"
+#include "runtime/loadmap.h"
+#include "base/sigsafe.h"
+
+#define PENDING_PATIENCE_NS 2000000000u
+
+static struct {
+    _Atomic bool is_active;
+} sampling;
+
+/* A sample on its way into the records. */
+struct taken {
+    uint32_t leaf;
+    uint16_t cpu;
+    uint8_t event, class;
+    uint16_t flags;
+    uint64_t weight;
+};
+
+void sample_set_active_sig(bool active)
+{
+    atomic_store(&sampling.is_active, active);
+}
+
+bool sample_is_active_sig(void)
+{
+    return atomic_load_explicit(&sampling.is_active, memory_order_relaxed);
+}
+
+static void count_fate_sig(struct thread_state *self, unsigned event, enum fate fate)
+{
+    atomic_fetch_add_explicit(&self->record->fates[event][fate], 1, memory_order_relaxed);
+}
+
+static uint64_t clock_ns_sig(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Counts the sample at its leaf under var and closes it with fate. */
+static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
+{
+    struct cct_key key = {.var = var, .event = taken->event, .class = taken->class, .flags = taken->flags};
+    if (!taken->leaf || !cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight)) {
+        count_fate_sig(self, taken->event, FATE_DROP_ARENA_FULL);
+        return;
+    }
+    (void)cct_place_sig(&self->samples, var, taken->event, taken->cpu);
+    count_fate_sig(self, taken->event, fate);
+}
+
+static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
+{
+    static const enum fate fates[HIT_CLASSES] = {
+        [HIT_COMPUTE] = FATE_NO_ADDRESS_COMPUTE,
+        [HIT_LOST] = FATE_NO_ADDRESS_LOST,
+        [HIT_SYSCALL] = FATE_NO_ADDRESS_SYSCALL,
+        [HIT_PLAIN] = FATE_NO_ADDRESS_SOURCE,
+    };
+    taken->class = (uint8_t)class;
+    taken->flags = 0;
+    record_sig(self, taken, var_key(VAR_NONE, 0, 0), fates[class]);
+}
+
+/* Attributes an address; false when that must wait. A proxy address outside every known block says nothing. */
+static bool record_address_sig(struct thread_state *self, struct taken *taken, uint64_t address,
+                               const struct thread_frame *frames, unsigned n_frames)
+{
+    uint64_t var = 0;
+    switch (resolve_address_sig(self, address, frames, n_frames, &var)) {
+    case RESOLVE_NAMED:
+        record_sig(self, taken, var, FATE_NAMED);
+        return true;
+    case RESOLVE_UNKNOWN:
+        if (taken->flags & HIT_FLAG_INEXACT)
+            record_without_address_sig(self, taken, HIT_LOST);
+        else
+            record_sig(self, taken, var, FATE_UNKNOWN_DATA);
+        return true;
+    case RESOLVE_OWN:
+        record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
+        return true;
+    case RESOLVE_LATER:
+    default:
+        return false;
+    }
+}
+
+/* Applies a recipe; false when the address must wait for its object. */
+static bool record_recipe_sig(struct thread_state *self, struct taken *taken, const struct recipe *recipe,
+                              const struct recipe_regs *regs, const struct thread_frame *frames, unsigned n_frames,
+                              uint64_t *address)
+{
+    if (!recipe->n_operands) {
+        enum hit_class class = recipe->class <= HIT_DEPENDENT ? HIT_LOST : (enum hit_class)recipe->class;
+        record_without_address_sig(self, taken, class);
+        return true;
+    }
+    unsigned which = recipe->n_operands > 1 ? self->toggle++ & 1 : 0;
+    const struct recipe_operand *operand = &recipe->operands[which];
+    if (!recipe_address_sig(operand, regs, address)) {
+        record_without_address_sig(self, taken, HIT_LOST);
+        return true;
+    }
+    taken->class = recipe->class;
+    taken->flags = operand->flags & RECIPE_OP_INEXACT ? HIT_FLAG_INEXACT : 0;
+    return record_address_sig(self, taken, *address, frames, n_frames);
+}
+
+static unsigned frames_copy_sig(const struct unwind_path *path, struct thread_frame *frames, unsigned limit)
+{
+    unsigned n = path->n_frames < limit ? path->n_frames : limit;
+    for (unsigned i = 0; i < n; i++)
+        frames[i] = (struct thread_frame){.cfa = path->frames[i].cfa, .node = path->frames[i].node};
+    return n;
+}
+
+static struct thread_pending *pending_push_sig(struct thread_state *self, const struct taken *taken)
+{
+    if (self->n_pending == THREAD_PENDING_MAX) {
+        count_fate_sig(self, taken->event, FATE_DROP_RAW_FULL);
+        return NULL;
+    }
+    struct thread_pending *pending =
+        &self->pending[(self->first_pending + self->n_pending++) & (THREAD_PENDING_MAX - 1)];
+    pending->leaf = taken->leaf;
+    pending->cpu = taken->cpu;
+    pending->event = taken->event;
+    pending->class = taken->class;
+    pending->flags = taken->flags;
+    pending->weight = taken->weight;
+    pending->has_address = false;
+    pending->t_ns = clock_ns_sig(CLOCK_MONOTONIC);
+    pending->n_frames = (uint8_t)frames_copy_sig(&self->sample_path, pending->frames, THREAD_PENDING_FRAMES);
+    return pending;
+}
+
+/* True when the pending sample is done (recorded or dropped). */
+static bool pending_try_sig(struct thread_state *self, struct thread_pending *pending, bool final)
+{
+    struct taken taken = {.leaf = pending->leaf, .cpu = pending->cpu, .event = pending->event,
+                          .class = pending->class, .flags = pending->flags, .weight = pending->weight};
+    if (!pending->has_address) {
+        const struct recipe *recipe = NULL;
+        enum recipes_result result = recipes_find_sig(pending->regs.rip, &recipe);
+        if (result == RECIPES_NEVER) {
+            record_without_address_sig(self, &taken, HIT_LOST);
+            return true;
+        }
+        if (result == RECIPES_FOUND) {
+            if (record_recipe_sig(self, &taken, recipe, &pending->regs, pending->frames, pending->n_frames,
+                                  &pending->address))
+                return true;
+            pending->has_address = true;
+            pending->class = taken.class;
+            pending->flags = taken.flags;
+        }
+    } else if (record_address_sig(self, &taken, pending->address, pending->frames, pending->n_frames)) {
+        return true;
+    }
+    if (!final && clock_ns_sig(CLOCK_MONOTONIC) - pending->t_ns < PENDING_PATIENCE_NS)
+        return false;
+    if (pending->has_address)
+        record_sig(self, &taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK), FATE_UNKNOWN_DATA);
+    else
+        count_fate_sig(self, pending->event, FATE_DROP_NO_RECIPE);
+    return true;
+}
+
+void sample_resolve_pending_sig(struct thread_state *self, bool final)
+{
+    uint32_t n = self->n_pending, kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
+        if (pending_try_sig(self, pending, final))
+            continue;
+        struct thread_pending *target = &self->pending[(self->first_pending + kept++) & (THREAD_PENDING_MAX - 1)];
+        if (target != pending)
+            *target = *pending;
+    }
+    self->n_pending = kept;
+}
+
+/* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
+static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *context, struct unwind_bounds *bounds)
+{
+    uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+    *bounds = self->bounds;
+    if (context->uc_stack.ss_sp && !(context->uc_stack.ss_flags & SS_DISABLE)) {
+        bounds->alt_low = (uintptr_t)context->uc_stack.ss_sp;
+        bounds->alt_high = bounds->alt_low + context->uc_stack.ss_size;
+    }
+    struct objmap_block block;
+    if ((sp < bounds->low || sp >= bounds->high) && (sp < bounds->alt_low || sp >= bounds->alt_high) &&
+        objmap_find_sig(self->reader, sp, &block)) {
+        bounds->alt_low = block.start;
+        bounds->alt_high = block.end;
+    }
+}
+
+/* Unwinds the interrupted context into the sample tree; 0 when the arena is full. */
+static uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context)
+{
+    static const uint8_t dwarf_order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                                            REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    struct unwind_start start = {.known = 0xffff, .is_interrupted = true};
+    for (int i = 0; i < 16; i++)
+        start.gpr[i] = (uint64_t)context->uc_mcontext.gregs[dwarf_order[i]];
+    start.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    struct unwind_bounds bounds;
+    bounds_fill_sig(self, context, &bounds);
+    enum unwind_stop stop =
+        unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->sample_path);
+    atomic_fetch_add_explicit(&self->record->unwind_stops[stop], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->record->n_frames, self->sample_path.n_frames, memory_order_relaxed);
+    return cct_insert_sig(&self->samples, &self->sample_path);
+}
+
+static void trace_sig(struct thread_state *self, const struct taken *taken)
+{
+    struct arena_trace *record =
+        arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
+    if (!record)
+        return;
+    record->t_ns = clock_ns_sig(CLOCK_REALTIME);
+    record->node = taken->leaf;
+    record->event = taken->event;
+    arena_publish_sig(&self->trace);
+}
+
+/* True when the sample cannot be recorded at all; its fate has been counted. */
+static bool is_refused_sig(struct thread_state *self, unsigned event)
+{
+    atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
+    if (!sample_is_active_sig() || self->ending) {
+        count_fate_sig(self, event, FATE_DROP_STOPPED);
+        return true;
+    }
+    if (self->tree_busy) {
+        count_fate_sig(self, event, FATE_DROP_REENTERED);
+        return true;
+    }
+    return false;
+}
+
+static void taken_start_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
+{
+    int cpu = sched_getcpu();
+    *taken = (struct taken){.event = event->index, .weight = event->weight, .cpu = (uint16_t)(cpu < 0 ? 0 : cpu),
+                            .class = HIT_KERNEL_ADDR};
+    if (self->n_pending)
+        sample_resolve_pending_sig(self, false);
+}
+
+static void take_known_address_sig(struct thread_state *self, struct taken *taken, uint64_t address)
+{
+    struct thread_frame frames[THREAD_PENDING_FRAMES];
+    unsigned n_frames = frames_copy_sig(&self->sample_path, frames, THREAD_PENDING_FRAMES);
+    if (record_address_sig(self, taken, address, frames, n_frames))
+        return;
+    struct thread_pending *pending = pending_push_sig(self, taken);
+    if (pending) {
+        pending->address = address;
+        pending->has_address = true;
+    }
+}
+
+static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, const ucontext_t *context)
+{
+    struct recipe_regs regs;
+    struct thread_frame frames[THREAD_PENDING_FRAMES];
+    const struct recipe *recipe = NULL;
+    uint64_t address = 0;
+    bool has_address = false;
+    recipe_regs_of_ucontext_sig(context, &regs);
+    regs.fs_base = self->thread_pointer;
+    uintptr_t sp = (uintptr_t)regs.gpr[RECIPE_RSP];
+    if (sp >= self->bounds.low && sp < self->bounds.high) {
+        regs.stack_low = sp;
+        regs.stack_high = self->bounds.high;
+    }
+    enum recipes_result result = recipes_find_sig(regs.rip, &recipe);
+    if (result == RECIPES_NEVER) {
+        record_without_address_sig(self, taken, HIT_LOST);
+        return;
+    }
+    if (result == RECIPES_FOUND) {
+        unsigned n_frames = frames_copy_sig(&self->sample_path, frames, THREAD_PENDING_FRAMES);
+        if (record_recipe_sig(self, taken, recipe, &regs, frames, n_frames, &address))
+            return;
+        has_address = true;
+    }
+    struct thread_pending *pending = pending_push_sig(self, taken);
+    if (pending) {
+        pending->regs = regs;
+        pending->regs.stack_low = pending->regs.stack_high = 0; /* its words will have changed by then */
+        pending->address = address;
+        pending->has_address = has_address;
+    }
+}
+
+void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
+{
+    struct taken taken;
+    if (is_refused_sig(self, event->index))
+        return;
+    taken_start_sig(self, &taken, event);
+    taken.leaf = leaf_of_context_sig(self, context);
+    const struct arena_header *header = arena_header_sig();
+    if (header->trace && taken.leaf)
+        trace_sig(self, &taken);
+    if (!taken.leaf)
+        count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
+    else if (event->has_address)
+        take_known_address_sig(self, &taken, event->address);
+    else if (header->events[event->index].source == SOURCE_EADDR)
+        take_by_recipe_sig(self, &taken, context);
+    else if (header->events[event->index].flags & EVENT_ADDRESS)
+        record_without_address_sig(self, &taken, HIT_LOST);
+    else
+        record_without_address_sig(self, &taken, HIT_PLAIN);
+}
+
+void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc)
+{
+    struct taken taken;
+    if (is_refused_sig(self, event->index))
+        return;
+    taken_start_sig(self, &taken, event);
+    const struct loadmap_module *module = loadmap_find_sig(pc);
+    taken.leaf = cct_child_sig(&self->samples, self->samples.partial, pc, module ? module->code.ref : 0);
+    self->sample_path.n_frames = 0;
+    if (!taken.leaf)
+        count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
+    else if (event->has_address)
+        take_known_address_sig(self, &taken, event->address);
+    else
+        record_without_address_sig(self, &taken, HIT_PLAIN);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One sample: from the overflow signal to the records in the arena. */
+#ifndef LOCUS_RUNTIME_SAMPLE_H
+#define LOCUS_RUNTIME_SAMPLE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "runtime/thread.h"
+
+/* What the event itself knows of the sample. */
+struct sample_event {
+    uint8_t index;      /* into arena_header.events */
+    bool has_address;   /* address comes from the kernel */
+    uint64_t address;
+    uint64_t weight;    /* in the event's unit, 0 for a fixed period */
+};
+
+/* Records one sample of the interrupted context; the fate is counted in any case.  ctx: signal handler of self */
+void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context);
+
+/* Records a sample of which only address and pc are known (ring records).  ctx: signal handler of self */
+void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc);
+
+/* Tries to attribute pending samples. final: those that still cannot be are dropped and counted.
+ * ctx: signal handler of self, or its ordinary code with tree_busy set */
+void sample_resolve_pending_sig(struct thread_state *self, bool final);
+
+/* Sampling as a whole, by the public API.  ctx: any */
+void sample_set_active_sig(bool active);
+bool sample_is_active_sig(void);
+
+
+#endif

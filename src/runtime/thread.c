@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registering and ending threads. Ordinary code that may run inside the program's pthread_create and at thread exit;
+ * its memory comes from mmap, never from the program's allocator. */
+#include "runtime/thread-internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/events.h"
+#include "runtime/objmap.h"
+#include "runtime/sample.h"
+
+#define MAIN_STACK_MAX ((uintptr_t)256 << 20)
+
+extern void *__libc_stack_end __attribute__((weak)); /* the loader's note of where the main stack began */
+
+static struct {
+    _Atomic int lock;
+    struct thread_state *free_states; /* of ended threads, kept for the next ones */
+    struct thread_state *live;        /* registered threads */
+} threads;
+
+static void lock_threads(void)
+{
+    while (atomic_exchange(&threads.lock, 1))
+        syscall(SYS_sched_yield);
+}
+
+static void unlock_threads(void)
+{
+    atomic_store(&threads.lock, 0);
+}
+
+static uint64_t realtime_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct thread_state *thread_prepare(void)
+{
+    lock_threads();
+    struct thread_state *state = threads.free_states;
+    if (state)
+        threads.free_states = state->next;
+    unlock_threads();
+    if (state)
+        return state;
+    state = (struct thread_state *)syscall(SYS_mmap, 0, sizeof *state, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return (uintptr_t)state >= (uintptr_t)-4095 ? NULL : state;
+}
+
+void thread_discard(struct thread_state *state)
+{
+    lock_threads();
+    state->next = threads.free_states;
+    threads.free_states = state;
+    unlock_threads();
+}
+
+/* The part of a reused state that must start from nothing; the large arrays need not. */
+static void state_clear(struct thread_state *state)
+{
+    void *(*start)(void *) = state->start;
+    void *argument = state->argument;
+    size_t stack_bytes = state->stack_bytes;
+    memset(state, 0, offsetof(struct thread_state, pending));
+    state->start = start;
+    state->argument = argument;
+    state->stack_bytes = stack_bytes;
+    state->sample_path.n_frames = 0;
+    state->alloc_path.n_frames = 0;
+    for (int i = 0; i < ARENA_EVENTS_MAX; i++)
+        state->events[i].fd = -1;
+}
+
+/* Stack of the main thread: from the loader's mark down to the limit. */
+static void bounds_of_main(struct thread_state *state)
+{
+    struct rlimit limit;
+    uintptr_t top = (uintptr_t)(&__libc_stack_end ? __libc_stack_end : __builtin_frame_address(0));
+    uintptr_t size = MAIN_STACK_MAX;
+    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < size)
+        size = limit.rlim_cur;
+    state->bounds.high = (top + 4096) & ~(uintptr_t)4095;
+    state->bounds.low = state->bounds.high - size;
+}
+
+/* Glibc places the thread control block at the upper end of a thread's stack. */
+static void bounds_of_thread(struct thread_state *state, size_t stack_bytes)
+{
+    state->bounds.high = state->thread_pointer;
+    state->bounds.low = state->bounds.high - stack_bytes;
+}
+
+static bool record_begin(struct thread_state *state)
+{
+    struct arena_header *header = arena_header_sig();
+    while (!arena_shared_begin_sig())
+        syscall(SYS_sched_yield);
+    struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
+    if (record) {
+        record->id = atomic_fetch_add(&header->n_threads, 1);
+        record->tid = (uint32_t)syscall(SYS_gettid);
+        record->start_ns = realtime_ns(CLOCK_REALTIME);
+        record->stack_low = state->bounds.low;
+        record->stack_high = state->bounds.high;
+        state->record = record;
+        state->ref = arena_ref_sig(record);
+        state->reader = record->id % OBJMAP_READERS;
+    }
+    arena_shared_end_sig();
+    if (!record || !cct_init_sig(&state->samples, ARENA_NODES, state->ref, true) ||
+        !cct_init_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false))
+        return false;
+    record->root = state->samples.root;
+    record->partial = state->samples.partial;
+    record->alloc_root = state->allocs.root;
+    return true;
+}
+
+static void live_add(struct thread_state *state)
+{
+    lock_threads();
+    state->next_live = threads.live;
+    threads.live = state;
+    unlock_threads();
+}
+
+static void live_remove(const struct thread_state *state)
+{
+    lock_threads();
+    for (struct thread_state **at = &threads.live; *at; at = &(*at)->next_live) {
+        if (*at == state) {
+            *at = state->next_live;
+            break;
+        }
+    }
+    unlock_threads();
+}
+
+bool thread_begin(struct thread_state *state, size_t stack_bytes)
+{
+    state_clear(state);
+    state->thread_pointer = (uintptr_t)__builtin_thread_pointer();
+    if (stack_bytes)
+        bounds_of_thread(state, stack_bytes);
+    else
+        bounds_of_main(state);
+    if (!record_begin(state))
+        return false;
+    live_add(state);
+    thread_stack_add_sig(state);
+    thread_set_self_sig(state);
+    events_open(state);
+    return true;
+}
+
+/* Last words of a thread whose events are closed: pending samples get a little time for their answers. */
+static void record_end(struct thread_state *state, clockid_t cpu_clock)
+{
+    state->tree_busy = 1;
+    for (int tries = 0; state->n_pending && tries < 50; tries++) {
+        sample_resolve_pending_sig(state, tries == 49);
+        if (state->n_pending) {
+            struct timespec pause = {.tv_nsec = 2000000};
+            syscall(SYS_nanosleep, &pause, NULL);
+        }
+    }
+    atomic_store(&state->record->cpu_time_ns, realtime_ns(cpu_clock));
+    state->record->end_ns = realtime_ns(CLOCK_REALTIME);
+}
+
+void thread_end(struct thread_state *state)
+{
+    state->ending = 1;
+    events_close(state);
+    record_end(state, CLOCK_THREAD_CPUTIME_ID);
+    live_remove(state);
+    thread_set_self_sig(NULL);
+    thread_stack_remove_sig(state);
+    thread_discard(state);
+}
+
+void thread_enable_all(bool enable)
+{
+    lock_threads();
+    for (struct thread_state *state = threads.live; state; state = state->next_live)
+        events_enable(state, enable);
+    unlock_threads();
+}
+
+static void end_others(void)
+{
+    lock_threads();
+    for (struct thread_state *state = threads.live; state; state = state->next_live) {
+        if (state == thread_self_sig())
+            continue;
+        state->ending = 1;
+        events_enable(state, false);
+        for (int tries = 0; state->in_handler && tries < 1000; tries++)
+            syscall(SYS_sched_yield);
+        if (state->in_handler)
+            continue;
+        events_close(state);
+        /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+        record_end(state, (clockid_t)(~state->record->tid << 3 | 6u));
+    }
+    unlock_threads();
+}
+
+bool thread_begin_first(bool is_active)
+{
+    struct thread_state *state = thread_prepare();
+    events_install_handler();
+    sample_set_active_sig(is_active);
+    return state && thread_begin(state, 0);
+}
+
+void thread_end_all(void)
+{
+    struct thread_state *self = thread_self_sig();
+    sample_set_active_sig(false);
+    end_others();
+    if (self)
+        thread_end(self);
+}
+
+void thread_fork_child(void)
+{
+    struct thread_state *state = thread_self_sig();
+    thread_stack_reset_sig();
+    atomic_store(&threads.lock, 0);
+    threads.free_states = NULL;
+    threads.live = NULL;
+    if (!state)
+        return;
+    events_forget(state);
+    thread_set_self_sig(NULL);
+    struct unwind_bounds bounds = state->bounds;
+    state_clear(state);
+    state->bounds = bounds;
+    state->thread_pointer = (uintptr_t)__builtin_thread_pointer();
+    if (!record_begin(state))
+        return;
+    live_add(state);
+    thread_stack_add_sig(state);
+    thread_set_self_sig(state);
+    events_open(state);
+}

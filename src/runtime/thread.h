@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the runtime keeps per thread, in private memory that is mapped once per thread and reused. Reached through one
+ * initial-exec thread-local pointer. */
+#ifndef LOCUS_RUNTIME_THREAD_H
+#define LOCUS_RUNTIME_THREAD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fnbounds/recipe-eval-sig.h"
+#include "runtime/cct.h"
+#include "runtime/unwind.h"
+
+#define THREAD_PENDING_MAX 64 /* power of two */
+#define THREAD_PENDING_FRAMES 24
+
+/* A sampled event of one thread. */
+struct thread_event {
+    int fd;          /* perf descriptor, -1 none */
+    bool has_timer;  /* POSIX timer instead of perf */
+    int timer_id;    /* kernel timer id */
+    void *ring;      /* mapped ring of 1 + 2^n pages, NULL none */
+    uint32_t ring_bytes;
+    uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
+};
+
+/* A frame kept with a pending sample, for stack addresses. */
+struct thread_frame {
+    uintptr_t cfa;
+    uint32_t node;
+    uint32_t pad;
+};
+
+/* A sample that cannot be attributed yet: its recipe or module table is missing, or its thread was inside the
+ * allocator, whose result is not known yet. */
+struct thread_pending {
+    struct recipe_regs regs;
+    uint64_t address; /* when has_address */
+    uint64_t weight;
+    uint64_t t_ns; /* CLOCK_MONOTONIC when it was taken */
+    uint32_t leaf;
+    uint16_t cpu;
+    uint8_t event, class;
+    uint16_t flags;
+    bool has_address;
+    uint8_t n_frames;
+    struct thread_frame frames[THREAD_PENDING_FRAMES];
+};
+
+struct thread_state {
+    struct arena_thread *record;
+    uint32_t ref;    /* of record */
+    uint32_t reader; /* epoch slot of the object map */
+    uintptr_t thread_pointer;
+    struct unwind_bounds bounds;
+    struct cct_tree samples, allocs;
+    struct arena_cursor trace;
+    volatile sig_atomic_t in_handler;   /* the overflow handler runs on this thread */
+    volatile sig_atomic_t in_hook;      /* a malloc hook of ours is recording on this thread */
+    volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
+    volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
+    volatile sig_atomic_t ending;
+    bool wants_signal_blocked;          /* the program believes that it blocked our signal */
+    uint32_t toggle;                    /* which operand of a two-operand instruction is next */
+    uint32_t n_pending, first_pending;
+    struct thread_event events[ARENA_EVENTS_MAX];
+    void *(*start)(void *); /* of pthread_create */
+    void *argument;
+    size_t stack_bytes;
+    struct thread_state *next;      /* free list */
+    struct thread_state *next_live; /* list of registered threads */
+    struct thread_pending pending[THREAD_PENDING_MAX];
+    struct unwind_path sample_path, alloc_path;
+};
+
+/* State of the calling thread, NULL when it is not registered.  ctx: any */
+struct thread_state *thread_self_sig(void);
+
+/* Memory for a thread about to start (pthread_create), NULL when there is none.  ctx: ordinary */
+struct thread_state *thread_prepare(void);
+void thread_discard(struct thread_state *state);
+
+/* Registers the calling thread with state (thread_prepare) and starts its events. stack_bytes: size of its stack, 0
+ * for the main thread. False when the arena is full: the thread then runs unprofiled.  ctx: ordinary */
+bool thread_begin(struct thread_state *state, size_t stack_bytes);
+
+/* Ends the calling thread's recording: events closed, pending samples resolved or counted.  ctx: ordinary */
+void thread_end(struct thread_state *state);
+
+/* At the start of the process: installs the signal handler and registers the calling thread as the first one.
+ * is_active: sampling begins now. False when the arena is full.  ctx: ordinary */
+bool thread_begin_first(bool is_active);
+
+/* At the end of the process: sampling stops, and what all threads have recorded is closed, the calling one's last. The
+ * others may go on running but take no further sample.  ctx: ordinary */
+void thread_end_all(void);
+
+/* Starts or stops the events of all registered threads.  ctx: ordinary */
+void thread_enable_all(bool enable);
+
+/* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten.
+ * ctx: ordinary, single-threaded */
+void thread_fork_child(void);
+
+
+/* The thread whose stack holds address: reference of its arena_thread, 0 when none does.  ctx: any */
+uint32_t thread_of_stack_sig(uintptr_t address);
+
+#endif

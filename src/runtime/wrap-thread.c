@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads: every thread that pthread_create starts is registered before its first instruction and ended after its last,
+ * however it ends. Ordinary code of the program's threads. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "runtime/process.h"
+#include "runtime/thread.h"
+#include "runtime/wrap.h"
+
+typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+static void end_thread(void *context)
+{
+    struct thread_state *self = thread_self_sig();
+    (void)context;
+    if (!self || !process_is_ours_sig())
+        return;
+    alloc_wrap_guard_enter();
+    thread_end(self);
+    alloc_wrap_guard_leave();
+}
+
+void *monitor_begin_thread(void *context) __attribute__((visibility("hidden"), noinline));
+
+/* First frame of every thread; the original tools show a function of this name as the root of a thread. */
+void *monitor_begin_thread(void *context)
+{
+    struct thread_state *state = context;
+    void *(*start)(void *) = state->start;
+    void *argument = state->argument;
+    void *result;
+    alloc_wrap_guard_enter();
+    if (!process_is_ours_sig() || !thread_begin(state, state->stack_bytes))
+        thread_discard(state);
+    alloc_wrap_guard_leave();
+    pthread_cleanup_push(end_thread, NULL);
+    result = start(argument);
+    pthread_cleanup_pop(1);
+    return result;
+}
+
+static size_t stack_size_of(const pthread_attr_t *attr)
+{
+    size_t size = 0;
+    pthread_attr_t defaults;
+    if (attr && pthread_attr_getstacksize(attr, &size) == 0 && size)
+        return size;
+    if (pthread_getattr_default_np(&defaults) == 0) {
+        pthread_attr_getstacksize(&defaults, &size);
+        pthread_attr_destroy(&defaults);
+    }
+    return size ? size : (size_t)8 << 20;
+}
+
+WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
+{
+    static create_function *real;
+    if (!real)
+        real = (create_function *)wrap_real("pthread_create");
+    if (!real)
+        return EAGAIN;
+    struct thread_state *state = NULL;
+    if (process_is_ours_sig() && thread_self_sig())
+        state = thread_prepare();
+    if (!state)
+        return real(thread, attr, start, argument);
+    state->start = start;
+    state->argument = argument;
+    alloc_wrap_guard_enter();
+    state->stack_bytes = stack_size_of(attr);
+    alloc_wrap_guard_leave();
+    int result = real(thread, attr, monitor_begin_thread, state);
+    if (result != 0)
+        thread_discard(state);
+    return result;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of the arena writer and the call trees (runtime/arena-writer.h, runtime/cct.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "runtime/cct.h"
+
+#define N_CHUNKS 64
+
+static struct arena_header *arena_make(uint32_t n_chunks)
+{
+    size_t table = (sizeof(struct arena_header) + 4095) & ~(size_t)4095;
+    size_t data = (table + n_chunks * sizeof(struct arena_chunk) + 65535) & ~(size_t)65535;
+    struct arena_header *header = aligned_alloc(65536, data + (size_t)n_chunks * ARENA_CHUNK_BYTES);
+    assert_non_null(header);
+    memset(header, 0, data + (size_t)n_chunks * ARENA_CHUNK_BYTES);
+    header->size_bytes = data + (size_t)n_chunks * ARENA_CHUNK_BYTES;
+    header->chunk_table_offset = table;
+    header->chunk_data_offset = data;
+    header->chunk_limit = n_chunks;
+    atomic_store(&header->n_chunks, 1); /* reference 0 is "none" only because the header is there; keep chunk 0 free */
+    arena_attach_sig(header);
+    arena_shared_reset_sig();
+    return header;
+}
+
+static void arena_drop(struct arena_header *header)
+{
+    arena_attach_sig(NULL);
+    free(header);
+}
+
+static void test_children_are_found_again(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, true));
+    uint32_t refs[2000];
+    uint64_t seed = 12345;
+    for (int i = 0; i < 2000; i++) {
+        uint64_t ip = (uint64_t)i * 7919 % 2003;
+        refs[i] = cct_child_sig(&tree, tree.root, ip + 10, i % 3 ? 8 : 16);
+        assert_int_not_equal(refs[i], 0);
+    }
+    for (int n = 0; n < 20000; n++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        int i = (int)(seed >> 33) % 2000;
+        assert_int_equal(cct_child_sig(&tree, tree.root, (uint64_t)i * 7919 % 2003 + 10, i % 3 ? 8 : 16), refs[i]);
+    }
+    const struct arena_node *node = arena_record_sig(refs[5]);
+    assert_int_equal(node->parent, tree.root);
+    assert_int_equal(node->ip, 5 * 7919 % 2003 + 10);
+    arena_drop(header);
+}
+
+static void fill_path(struct unwind_path *path, const uintptr_t *pcs, uint32_t n, uint32_t n_reused)
+{
+    path->frames = path->store;
+    path->n_frames = n;
+    path->n_reused = n_reused;
+    path->stop = UNWIND_COMPLETE;
+    for (uint32_t i = 0; i < n; i++)
+        path->frames[i].pc = pcs[i];
+}
+
+static void test_paths_share_their_callers(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    static struct unwind_path path;
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, true));
+    fill_path(&path, (const uintptr_t[]){30, 20, 10}, 3, 0);
+    uint32_t leaf = cct_insert_sig(&tree, &path);
+    assert_int_equal(((struct arena_node *)arena_record_sig(leaf))->ip, 30);
+    uint32_t middle = path.frames[1].node;
+    path.frames[0].pc = 31;
+    path.n_reused = 2;
+    uint32_t other = cct_insert_sig(&tree, &path);
+    assert_int_not_equal(other, leaf);
+    assert_int_equal(((struct arena_node *)arena_record_sig(other))->parent, middle);
+    path.n_reused = 3;
+    assert_int_equal(cct_insert_sig(&tree, &path), other);
+    fill_path(&path, (const uintptr_t[]){30, 20}, 2, 0);
+    path.stop = UNWIND_GAP;
+    (void)cct_insert_sig(&tree, &path);
+    assert_int_equal(((struct arena_node *)arena_record_sig(path.frames[1].node))->parent, tree.partial);
+    arena_drop(header);
+}
+
+static void test_hits_sum_by_key(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, false));
+    struct cct_key a = {.var = var_key(VAR_HEAP, 0, 77), .event = 1};
+    struct cct_key b = {.var = var_key(VAR_STATIC, 3, 77), .event = 1};
+    for (int i = 0; i < 10; i++) {
+        assert_non_null(cct_hit_sig(&tree, tree.root, &a, 1, 5));
+        assert_non_null(cct_hit_sig(&tree, tree.root, &b, 2, 0));
+    }
+    struct arena_hit *hit_a = cct_hit_sig(&tree, tree.root, &a, 0, 0), *hit_b = cct_hit_sig(&tree, tree.root, &b, 0, 0);
+    assert_int_equal(atomic_load(&hit_a->count), 10);
+    assert_int_equal(atomic_load(&hit_a->weight), 50);
+    assert_int_equal(atomic_load(&hit_b->count), 20);
+    arena_drop(header);
+}
+
+static void test_full_arena_refuses(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(3);
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, true));
+    uint32_t n = 0;
+    while (cct_child_sig(&tree, tree.root, n + 10, 0))
+        n++;
+    assert_in_range(n, ARENA_CHUNK_BYTES / sizeof(struct arena_node) - 3,
+                    3 * ARENA_CHUNK_BYTES / sizeof(struct arena_node));
+    assert_int_not_equal(cct_child_sig(&tree, tree.root, 10, 0), 0);
+    arena_drop(header);
+}
+
+static void test_strings_are_published(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    assert_true(arena_shared_begin_sig());
+    assert_false(arena_shared_begin_sig());
+    uint32_t ref = arena_shared_string_sig("/usr/lib/libx.so");
+    arena_shared_end_sig();
+    const struct arena_string *string = arena_record_sig(ref);
+    assert_string_equal(string->text, "/usr/lib/libx.so");
+    assert_int_equal(string->len_bytes, 16);
+    arena_drop(header);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_children_are_found_again), cmocka_unit_test(test_paths_share_their_callers),
+        cmocka_unit_test(test_hits_sum_by_key),          cmocka_unit_test(test_full_arena_refuses),
+        cmocka_unit_test(test_strings_are_published),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
