@@ -10,7 +10,6 @@ void source_clock_attr(uint64_t period_ns, struct perf_event_attr *attr)
 {
     source_attr_init(attr, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
     attr->sample_period = period_ns;
-    attr->write_backward = 1;
 }
 
 static void try_perf(struct source_probe *out)

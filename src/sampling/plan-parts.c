@@ -48,6 +48,7 @@ void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t conf
         .exclude_kernel = 1,
         .exclude_hv = 1,
         .wakeup_events = 1,
+        .write_backward = 1,
     };
 }
 

@@ -14,7 +14,8 @@ struct source_event *source_plan_add(struct source_plan *plan, enum source_numbe
 /* Adds a sentence to plan->warning. */
 void source_plan_warn(struct source_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Fills what all our perf events have in common: size, disabled, user mode only, not inherited, one wake-up each. */
+/* Fills what all our perf events have in common: size, disabled, user mode only, not inherited, one wake-up each,
+ * a ring (if any) that the kernel overwrites. */
 void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config);
 
 /* Period of a clock source in ns: threshold, or default_hz without one.

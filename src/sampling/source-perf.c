@@ -54,7 +54,6 @@ static int set_rate(const char *event, const struct source_threshold *threshold,
     row->attr.sample_freq = hz;
     row->attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
                              PERF_SAMPLE_PERIOD;
-    row->attr.write_backward = 1;
     row->flags |= SOURCE_RING | SOURCE_WEIGHTED;
     return 0;
 }

@@ -22,7 +22,8 @@ trap 'echo caught; exit 9' USR1
 echo ready
 while :; do sleep 0.05; done
 END
-    "$hpcrun" -e CPUTIME bash "$scratch/catch.sh" >"$scratch/caught" 2>/dev/null &
+    : >"$scratch/caught"
+    "$hpcrun" -e CPUTIME bash "$scratch/catch.sh" >>"$scratch/caught" 2>/dev/null &
     local started=$! waited=0 status=0
     until grep -q ready "$scratch/caught" || [ "$waited" = 200 ]; do
         sleep 0.05

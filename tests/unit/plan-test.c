@@ -119,14 +119,14 @@ static void test_attrs(void **state)
 #endif
     check_attr("cputime@100000", "CPUTIME (usec) source=3 flags=0 scale=100 size=whole type=1 config=1 period=100000 "
                                  "freq=0 sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
-    check_attr("FAULTS", "FAULTS source=2 flags=13 scale=1 size=whole type=1 config=2 period=300 freq=1 "
+    check_attr("FAULTS", "FAULTS source=2 flags=13 scale=1 size=whole type=1 config=2 period=1000 freq=1 "
                          "sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
     check_attr("FAULTS@1", "FAULTS source=2 flags=12 scale=1 size=whole type=1 config=2 period=1 freq=0 "
                            "sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
     check_attr("FAULTS@ring", "FAULTS source=2 flags=92 scale=1 size=whole type=1 config=2 period=1 freq=0 "
                               "sample_type=0x18f " COMMON " backward=0 precise=0 read=0");
     check_attr("minor-faults@16", "minor-faults source=6 flags=0 scale=16 size=whole type=1 config=5 period=16 freq=0 "
-                                  "sample_type=0x1 " COMMON " backward=0 precise=0 read=0");
+                                  "sample_type=0x1 " COMMON " backward=1 precise=0 read=0");
     check_attr("perf::PAGE-FAULTS", "perf::PAGE-FAULTS source=6 flags=5 scale=1 size=whole type=1 config=2 period=300 "
                                     "freq=1 sample_type=0x18f " COMMON " backward=1 precise=0 read=0");
 }
@@ -155,7 +155,7 @@ static void test_datacentric_is_the_default(void **state)
     assert_string_equal(plan.warning, "");
     assert_int_equal(plan_of(NULL, 0, "f200", &plan, &err), 0);
     assert_int_equal(plan.events[0].attr.sample_period, 5000000);
-    assert_int_equal(plan.events[1].attr.sample_freq, 300);
+    assert_int_equal(plan.events[1].attr.sample_freq, 1000);
 #endif
 }
 

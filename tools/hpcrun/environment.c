@@ -65,5 +65,4 @@ void environment_set(const struct hpcrun_options *options, const struct prepared
     set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
     set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);
     set_list("HPCRUN_DEBUG_FLAGS", options->debug_flags, options->n_debug_flags);
-    set("HPCRUN_WAIT", options->waits_for_debugger ? "1" : NULL);
 }

@@ -65,7 +65,7 @@ static const struct option_row rows[] = {
      "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: record blocks below "
      "DATACENTRIC_MIN_BYTES too, one for every N bytes on average. Others are handed to the program in "
      "HPCRUN_CONTROL_KNOBS."},
-    {OPT_DEBUG, "-d --debug", NULL, "Sets HPCRUN_WAIT=1: the program waits at its start for a debugger."},
+    {OPT_DEBUG, "-d --debug", NULL, "Wait for a debugger to attach before the program starts."},
     {OPT_DEBUG_FLAG, "-dd --dynamic-debug", "FLAG", "Adds FLAG to HPCRUN_DEBUG_FLAGS."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "environment.h"
@@ -17,6 +18,28 @@
 #include "report.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+static bool is_traced(void)
+{
+    char line[128];
+    int tracer = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+            break;
+    if (file)
+        (void)fclose(file);
+    return tracer != 0;
+}
+
+/* -d: a debugger that attaches now follows the program through exec. */
+static void wait_for_debugger(void)
+{
+    const struct timespec step = {.tv_nsec = 50000000};
+    (void)fprintf(stderr, "hpcrun: process %ld waits for a debugger: gdb -p %ld\n", (long)getpid(), (long)getpid());
+    while (!is_traced())
+        (void)nanosleep(&step, NULL);
+}
 
 static int execute(const struct program *program, char **command)
 {
@@ -58,6 +81,14 @@ static void say_plan(const struct source_plan *plan)
         (void)fprintf(stderr, "hpcrun: warning: %s\n", plan->warning);
 }
 
+static int execute_measured(const struct hpcrun_options *options, const struct prepared *prepared)
+{
+    environment_set(options, prepared);
+    if (options->waits_for_debugger)
+        wait_for_debugger();
+    return execute(&prepared->program, options->command);
+}
+
 /* hpcrun is replaced by the program: same process, same parent, same everything. */
 static int run_replaced(const struct hpcrun_options *options, struct prepared *prepared)
 {
@@ -70,8 +101,7 @@ static int run_replaced(const struct hpcrun_options *options, struct prepared *p
     if (companion_start(&prepared->setup, prepared->listen_fd, &err) < 0)
         return step_aside(options, &prepared->program, err.text);
     (void)close(prepared->setup.launched_pidfd);
-    environment_set(options, prepared);
-    return execute(&prepared->program, options->command);
+    return execute_measured(options, prepared);
 }
 
 /* A Slurm step ends with its last task, a container with its process 1: then somebody must wait for the companion. */
@@ -88,7 +118,7 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
         return step_aside(options, &prepared->program, err.text);
     if (keeper.is_child) {
         if (keeper_wait_for_start(&keeper))
-            environment_set(options, prepared);
+            return execute_measured(options, prepared);
         return execute(&prepared->program, options->command);
     }
     prepared->setup.launched_pid = keeper.child;

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What the options do that no other test looks at: the program's environment, traces, fractions, several events, -d.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+hpcrun=$builddir/hpcrun
+cd "$scratch"
+
+# The environment: ours in front, the user's behind, and what scripts expect.
+touch other.so
+LD_PRELOAD=$scratch/other.so expect_status 0 "$hpcrun" -e CPUTIME@f50 -t -ds -c f20 -m 1 -dd UNW -dd CCT -ck A=b \
+    -o environment env
+for line in "LD_PRELOAD=$builddir/.libs/libhpcrun.so:$scratch/other.so" HPCRUN_TRACE=1 HPCRUN_DELAY_SAMPLING=1 \
+    HPCRUN_EVENT_LIST=CPUTIME@f50 HPCRUN_PERF_COUNT=f20 HPCRUN_MERGE_THREADS=1 'HPCRUN_DEBUG_FLAGS=UNW CCT' \
+    HPCRUN_CONTROL_KNOBS=A=b "HPCRUN_OUT_PATH=$scratch/environment"; do
+    grep -qxF "$line" "$scratch/out" || fail "the program does not see $line"
+done
+
+cat >burn.c <<'END'
+#include <time.h>
+int main(void)
+{
+    volatile unsigned long x = 0;
+    while (clock() < CLOCKS_PER_SEC / 2)
+        for (int i = 0; i < 100000; i++)
+            x += i;
+    return 4;
+}
+END
+$CC -O1 burn.c -o burn
+
+# Events from the environment, several at once, with a trace.
+HPCRUN_EVENT_LIST='CPUTIME@f500 FAULTS@1' expect_status 4 "$hpcrun" -t -o traced ./burn
+compgen -G 'traced/burn-*.hpctrace' >/dev/null || fail "no trace: $(ls traced)"
+cat traced/burn-*.log >"$scratch/log"
+expect_text "$scratch/log" 'name: CPUTIME'
+expect_text "$scratch/log" 'name: FAULTS'
+
+# A rate is a rate: twice as many samples at four times the frequency, at the very least.
+samples() {
+    cat "$1"/burn-*.log | sed -n 's/^SUMMARY: samples: \([0-9]*\).*/\1/p'
+}
+expect_status 4 "$hpcrun" -e CPUTIME@f200 -o slow ./burn
+expect_status 4 "$hpcrun" -e CPUTIME@f800 -o fast ./burn
+[ "$(samples fast)" -gt $((2 * $(samples slow))) ] ||
+    fail "$(samples fast) samples at 800 Hz, $(samples slow) at 200 Hz"
+
+# A fraction so small that no process is chosen: the program runs as it is.
+expect_status 4 "$hpcrun" -f 1/1000000000000 -o none ./burn
+[ ! -e none ] || fail "a process was measured that was not chosen"
+
+# -d waits; the default directory bears the command's name and the job's number.
+PBS_JOBID=77 "$hpcrun" -e CPUTIME -d ./burn 2>waiting &
+started=$!
+waited=0
+until grep -q 'waits for a debugger' waiting || [ "$waited" = 200 ]; do
+    sleep 0.05
+    waited=$((waited + 1))
+done
+expect_text waiting "gdb -p $started"
+[ "$(readlink "/proc/$started/exe")" = "$(readlink -f "$hpcrun")" ] || fail "the program did not wait"
+kill "$started"
+wait "$started" 2>/dev/null || true
+[ -d hpctoolkit-burn-measurements-77 ] || fail "no directory with the job's number: $(ls)"
+
+expect_status 0 "$hpcrun" -L
+expect_text "$scratch/out" 'EADDR .*data address'
+expect_text "$scratch/out" 'page-faults'
+expect_status 0 "$hpcrun" -V
+expect_text "$scratch/out" '^hpcrun .*[0-9]+\.[0-9]+'
+"$hpcrun" --doctor >"$scratch/out" || true
+for source in EADDR FAULTS CPUTIME REALTIME MEMLEAK skid library cache companion; do
+    expect_text "$scratch/out" "^$source +(works|does not work): ."
+done
+finish
