@@ -42,7 +42,7 @@ ranks = {id(r): i for i, r in enumerate(sorted(named, key=lambda r: -float(r["sh
 for rank, (name, kind, share, phase) in enumerate(truth):
     found = [r for r in named if re.search(rf"(^|[>.]){name}$", r["variable"])]
     measured = sum(float(r["share"]) for r in found)
-    low, high = float(share) - float(sys.argv[3]), max(float(share), float(phase)) + float(sys.argv[3])
+    low, high = float(share) - float(sys.argv[3]), float(share) + float(sys.argv[3])
     print(f"{name}: truth {share} (phase {phase}), measured {measured:.1f}")
     wrong |= not low <= measured <= high
     wrong |= rank < 2 and (not found or min(ranks[id(r)] for r in found) != rank or found[0]["class"] != kind)
