@@ -7,7 +7,8 @@
 
 static struct {
     struct objmap_state map;
-} find;
+    _Atomic uint8_t no_starts[2]; /* the filter until there is a map: one zero for every address */
+} find = {.map = {.filter = find.no_starts, .filter_shift = 63}};
 
 struct objmap_state *objmap_state_sig(void)
 {
@@ -118,10 +119,7 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
 
 bool objmap_maybe_start_sig(uintptr_t start)
 {
-    const struct objmap_state *map = &find.map;
-    if (!atomic_load_explicit(&map->ready, memory_order_acquire))
-        return false;
-    return atomic_load_explicit(objmap_filter_at(map, start), memory_order_relaxed) != 0;
+    return atomic_load_explicit(objmap_filter_at(&find.map, start), memory_order_relaxed) != 0;
 }
 
 struct objmap_stats objmap_stats_sig(void)

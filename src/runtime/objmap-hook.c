@@ -84,13 +84,17 @@ static bool map_tables(struct objmap_state *map)
     size_t node_bytes = sizeof(struct objmap_entry) << map->node_bits;
     map->top = objmap_pages_hook(node_bytes);
     map->shards = objmap_pages_hook(OBJMAP_SHARDS * sizeof *map->shards);
-    map->filter = objmap_pages_hook((size_t)OBJMAP_SHARDS << OBJMAP_FILTER_BITS);
+    _Atomic uint8_t *filter = objmap_pages_hook((size_t)OBJMAP_SHARDS << OBJMAP_FILTER_BITS);
     map->caches = objmap_pages_hook(OBJMAP_CACHES * sizeof *map->caches);
     map->readers = objmap_pages_hook(OBJMAP_READERS * sizeof *map->readers);
     uint64_t bytes = node_bytes + OBJMAP_SHARDS * sizeof *map->shards + ((size_t)OBJMAP_SHARDS << OBJMAP_FILTER_BITS) +
                      OBJMAP_CACHES * sizeof *map->caches + OBJMAP_READERS * sizeof *map->readers;
     atomic_fetch_add_explicit(&map->bytes_memory, bytes, memory_order_relaxed);
-    return map->top && map->shards && map->filter && map->caches && map->readers;
+    if (!map->top || !map->shards || !filter || !map->caches || !map->readers)
+        return false;
+    atomic_store(&map->filter, filter);
+    atomic_store_explicit(&map->filter_shift, map->domain_shift - OBJMAP_FILTER_BITS, memory_order_release);
+    return true;
 }
 
 bool objmap_init_hook(unsigned granule_shift)
