@@ -288,9 +288,11 @@ static void add_lea(const struct source *s, struct insn *out)
     if (index == reg || (s->operands[0].size != 64 && base != reg))
         return;
     bool is_in_place = base == reg;
-    struct insn_effect *effect = new_effect(out, is_in_place               ? EFFECT_ADD
-                                                 : index == RECIPE_NO_REG ? EFFECT_COPY
-                                                                          : EFFECT_SUM, reg);
+    struct insn_effect *effect = new_effect(out,
+                                            is_in_place              ? EFFECT_ADD
+                                            : index == RECIPE_NO_REG ? EFFECT_COPY
+                                                                     : EFFECT_SUM,
+                                            reg);
     effect->source = is_in_place ? index : base;
     effect->other = is_in_place ? RECIPE_NO_REG : index;
     effect->scale = (int8_t)scale;

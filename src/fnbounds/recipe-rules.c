@@ -14,7 +14,7 @@ static void set_operands(const struct flow *flow, const struct value_path *path,
                          struct recipe *out)
 {
     const struct insn *insn = &flow->insns[path->insns[0]];
-    out->class = (uint8_t)class;
+    out->class = (uint8_t) class;
     for (unsigned o = 0; o < insn->n_operands; o++)
         if (value_solve(flow, path, o, pc, &out->operands[out->n_operands]))
             out->n_operands++;
@@ -29,11 +29,8 @@ static void set_stack_word(struct recipe *out, int32_t disp, uint8_t flags)
 {
     out->class = RECIPE_MEMORY;
     out->n_operands = 1;
-    out->operands[0] = (struct recipe_operand){.base = RECIPE_RSP,
-                                               .index = RECIPE_NO_REG,
-                                               .flags = flags | RECIPE_OP_STACK,
-                                               .disp = disp,
-                                               .size_bytes = 8};
+    out->operands[0] = (struct recipe_operand){
+        .base = RECIPE_RSP, .index = RECIPE_NO_REG, .flags = flags | RECIPE_OP_STACK, .disp = disp, .size_bytes = 8};
 }
 
 /* Operands of a repeated string operation: where it stands now, or, once it has ended, its last elements. */

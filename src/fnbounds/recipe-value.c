@@ -95,8 +95,8 @@ static void forget_slots(struct machine *m, struct value address, unsigned size_
     unsigned n = 0;
     for (unsigned i = 0; i < m->n_slots; i++) {
         struct value at = m->slots[i].address;
-        bool overlaps = at.id == address.id && at.offset < address.offset + size_bytes &&
-                        address.offset < at.offset + 8;
+        bool overlaps =
+            at.id == address.id && at.offset < address.offset + size_bytes && address.offset < at.offset + 8;
         if (!overlaps)
             m->slots[n++] = m->slots[i];
     }
@@ -290,8 +290,7 @@ static bool use_moved(const struct machine *m, const struct sum *sum, struct val
 static bool use_sums(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
 {
     for (unsigned i = 0; i < m->n_sums; i++)
-        if ((m->sums[i].result == value.id || m->sums[i].left == value.id) &&
-            use_sum(m, &m->sums[i], value, out, disp))
+        if ((m->sums[i].result == value.id || m->sums[i].left == value.id) && use_sum(m, &m->sums[i], value, out, disp))
             return true;
     for (unsigned i = 0; i < m->n_sums; i++)
         if (use_moved(m, &m->sums[i], value, out, disp))

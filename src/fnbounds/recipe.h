@@ -21,15 +21,16 @@
  * sampled pc itself), RECIPE_NO_REG = none; vector registers xmm/ymm/zmm 0-31 are 32-63 (their lowest lane). */
 enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 16, RECIPE_VEC = 32 };
 
-#define RECIPE_OP_WRITE 1u   /* the instruction stores there */
-#define RECIPE_OP_READ 2u    /* the instruction loads from there */
-#define RECIPE_OP_FS 4u      /* add the fs base (thread-local storage) */
+#define RECIPE_OP_WRITE 1u /* the instruction stores there */
+#define RECIPE_OP_READ 2u  /* the instruction loads from there */
+#define RECIPE_OP_FS 4u    /* add the fs base (thread-local storage) */
 #define RECIPE_OP_GS 8u
 #define RECIPE_OP_INDEX32 16u /* only the lower 32 bits of the index (or lane) count, sign-extended */
-#define RECIPE_OP_INEXACT 32u /* proxy: right block expected, address within it uncertain; count the sample as lost
-                               * when it lies in no known block */
-#define RECIPE_OP_ADDR32 64u  /* 32-bit address size: truncate the sum before adding the segment */
-#define RECIPE_OP_STACK 128u  /* push/pop/call/ret: implicit stack slot */
+#define RECIPE_OP_INEXACT                                                                                              \
+    32u                      /* proxy: right block expected, address within it uncertain; count the sample as lost     \
+                              * when it lies in no known block */
+#define RECIPE_OP_ADDR32 64u /* 32-bit address size: truncate the sum before adding the segment */
+#define RECIPE_OP_STACK 128u /* push/pop/call/ret: implicit stack slot */
 
 /* In base: the register's neighbourhood holds the base: base value = *(uint64_t *)(register + disp), and the access is
  * at base value + index * scale + offset. The register is rsp or rbp; read only inside known stack bounds. */
@@ -59,7 +60,7 @@ enum recipe_class {
 
 /* One program counter. class: enum hit_class of fmt/arena.h (memory, dependent, compute, lost, system call). */
 struct recipe {
-    uint32_t pc; /* relative to the module's base_vaddr */
+    uint32_t pc;        /* relative to the module's base_vaddr */
     uint8_t class;      /* enum recipe_class */
     uint8_t n_operands; /* 0, 1 or 2 (string operations: the sample is split) */
     uint16_t pad;

@@ -59,8 +59,8 @@ static bool read_cache(const char *path, const struct skid_key *key, struct skid
     if (!file)
         return false;
     *result = (struct skid_result){.key = *key, .is_from_cache = true};
-    bool ok = fread(seen, 1, strlen(head), file) == strlen(head) && strcmp(seen, head) == 0 &&
-              read_counts(file, result);
+    bool ok =
+        fread(seen, 1, strlen(head), file) == strlen(head) && strcmp(seen, head) == 0 && read_counts(file, result);
     (void)fclose(file);
     return ok;
 }

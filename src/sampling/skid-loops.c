@@ -7,7 +7,10 @@
 #define LOOP(name)                                                                                                     \
     uint64_t skid_##name(uint64_t position, uint64_t n_turns, void *memory, uint64_t mask);                            \
     extern const char skid_##name##_from[], skid_##name##_stall[], skid_##name##_next[], skid_##name##_to[]
-#define ROW(name) {skid_##name##_from, skid_##name##_stall, skid_##name##_next, skid_##name##_to, skid_##name}
+#define ROW(name)                                                                                                      \
+    {                                                                                                                  \
+        skid_##name##_from, skid_##name##_stall, skid_##name##_next, skid_##name##_to, skid_##name                     \
+    }
 
 LOOP(chase);
 LOOP(mixed);

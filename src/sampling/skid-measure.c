@@ -60,8 +60,7 @@ static bool start_timer(void)
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGURG};
     struct itimerspec interval = {{0, PERIOD_NS}, {0, PERIOD_NS}};
     timer_t timer;
-    return timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0 &&
-           timer_settime(timer, 0, &interval, NULL) == 0;
+    return timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0 && timer_settime(timer, 0, &interval, NULL) == 0;
 }
 
 static bool start_trigger(struct report *report)
@@ -170,8 +169,7 @@ int skid_measure(struct skid_result *result, struct error *err)
     skid_key_read(&result->key);
     if (!skid_loops()[0].run)
         return error_set(err, ERR_UNSUPPORTED, "the skid self-test exists for x86-64 only");
-    struct report *report =
-        mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct report *report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED)
         return error_set(err, ERR_IO, "no memory for the skid self-test: %s", strerror(errno));
     int code = run_forked(report, err);

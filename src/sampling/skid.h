@@ -16,9 +16,9 @@
 
 /* What decides whether an earlier measurement still holds. */
 struct skid_key {
-    char cpu[SKID_KEY_BYTES];       /* model name, family, model, stepping */
-    char microcode[SKID_KEY_BYTES]; /* revision, or "unknown" */
-    char kernel[SKID_KEY_BYTES];    /* uname release */
+    char cpu[SKID_KEY_BYTES];        /* model name, family, model, stepping */
+    char microcode[SKID_KEY_BYTES];  /* revision, or "unknown" */
+    char kernel[SKID_KEY_BYTES];     /* uname release */
     char hypervisor[SKID_KEY_BYTES]; /* vendor signature, or "none" */
 };
 

@@ -34,9 +34,8 @@ static const uint8_t *code_bytes(const void *image, uint64_t pc, size_t n_bytes)
 static void check_operand(const struct recipe_operand *operand)
 {
     uint64_t stack[64] = {0}, address;
-    struct recipe_regs regs = {.vec_known = UINT32_MAX,
-                               .stack_low = (uintptr_t)stack,
-                               .stack_high = (uintptr_t)(stack + 64)};
+    struct recipe_regs regs = {
+        .vec_known = UINT32_MAX, .stack_low = (uintptr_t)stack, .stack_high = (uintptr_t)(stack + 64)};
     for (unsigned i = 0; i < 16; i++)
         regs.gpr[i] = (uintptr_t)(stack + 4 * i) + (i & 3);
     (void)recipe_address_sig(operand, &regs, &address);

@@ -233,8 +233,8 @@ static bool is_target(pid_t pid, uint64_t pc)
     static uint64_t flow_bias;
     if (t.flow.start != func->start || flow_bias != module->bias) {
         uint8_t *bytes = malloc(func->end - func->start);
-        assert_true(read_child(pid, func->start + module->bias + module->table->base_vaddr, bytes,
-                               func->end - func->start));
+        assert_true(
+            read_child(pid, func->start + module->bias + module->table->base_vaddr, bytes, func->end - func->start));
         assert_true(flow_build(&t.flow, t.insn_decoder, &image, bytes, func->start, func->end));
         free(bytes);
         flow_bias = module->bias;

@@ -158,10 +158,8 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measure),
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_directory),
-        cmocka_unit_test(test_one_measures_for_all),
+        cmocka_unit_test(test_measure),      cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_no_directory), cmocka_unit_test(test_one_measures_for_all),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

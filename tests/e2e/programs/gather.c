@@ -11,7 +11,7 @@
 static uint32_t *table, *indexes;
 
 __attribute__((target("avx2"))) static KERNEL_NOINLINE uint64_t gather(const uint32_t *words, uint32_t mask,
-                                                                     const uint32_t *positions, uint64_t n_turns)
+                                                                       const uint32_t *positions, uint64_t n_turns)
 {
     __m256i sum = _mm256_setzero_si256(), masks = _mm256_set1_epi32((int)mask);
     __m256i step = _mm256_set1_epi32(0x10001), moved = _mm256_setzero_si256();

@@ -27,8 +27,7 @@ static uint64_t product(uint64_t n_turns, unsigned resident)
     static uint64_t element;
     for (uint64_t i = 0; i < n_turns; i++, element++) {
         uint64_t row = element / N_COLUMNS % N_ROWS, column = element * 8 % N_COLUMNS;
-        c[row * N_COLUMNS + column] =
-            dot(a + row * N_INNER, resident ? b : b + column, resident ? 0 : N_COLUMNS);
+        c[row * N_COLUMNS + column] = dot(a + row * N_INNER, resident ? b : b + column, resident ? 0 : N_COLUMNS);
     }
     return (uint64_t)c[0];
 }
