@@ -14,7 +14,8 @@ struct recipe_regs {
     uint64_t gpr[16]; /* x86 encoding order: rax rcx rdx rbx rsp rbp rsi rdi r8-r15 */
     uint64_t rip;
     uint64_t fs_base, gs_base;
-    uint64_t stack_low, stack_high; /* words in here and above rsp may be read (RECIPE_BASE_DEREF); equal: none */
+    /* The thread's stack (not from rsp on: words of the red zone below it count too); equal: nothing may be read. */
+    uint64_t stack_low, stack_high;
     uint64_t vec_low[32];           /* lowest 64 bits of xmm/ymm/zmm 0-31 */
     uint32_t vec_known;             /* bit i: vec_low[i] is valid */
 };
