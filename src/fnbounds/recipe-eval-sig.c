@@ -60,6 +60,17 @@ static bool index_of_sig(const struct recipe_operand *operand, const struct reci
     return true;
 }
 
+const struct recipe *recipe_choose_sig(const struct recipe *recipe, const struct recipe_regs *regs)
+{
+    if (!recipe->entry)
+        return recipe;
+    const struct recipe *entry = recipe + recipe->entry;
+    uint64_t value = regs->gpr[entry->guard_reg & 15];
+    if (entry->guard_other != RECIPE_NO_REG)
+        return value == regs->gpr[entry->guard_other & 15] ? entry : recipe;
+    return (uint32_t)value == entry->guard_value ? entry : recipe;
+}
+
 bool recipe_address_sig(const struct recipe_operand *operand, const struct recipe_regs *regs, uint64_t *address)
 {
     uint64_t base, index;

@@ -20,6 +20,10 @@ struct recipe_regs {
     uint32_t vec_known;             /* bit i: vec_low[i] is valid */
 };
 
+/* The recipe that applies with these registers: the given one, or that of the loop's entry when its guard holds.
+ * ctx: any */
+const struct recipe *recipe_choose_sig(const struct recipe *recipe, const struct recipe_regs *regs);
+
 /* Computes the data address of the operand. Returns false, *address untouched, when it needs a register that is not
  * known or a stack word outside the bounds.
  * ctx: signal handler; reads memory only inside [stack_low, stack_high) and from the red zone below rsp upwards */

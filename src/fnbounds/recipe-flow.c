@@ -228,3 +228,21 @@ unsigned flow_preds(const struct flow *flow, uint32_t i, uint32_t preds[FLOW_PRE
         preds[n++] = flow->last_indirect;
     return n;
 }
+
+uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edge)
+{
+    uint32_t entry = INSN_NONE;
+    *back_edge = innermost_back_edge(flow, i);
+    if (*back_edge == INSN_NONE)
+        return INSN_NONE;
+    if (i && flow_falls_through(flow, i - 1))
+        entry = i - 1;
+    for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++) {
+        if (flow->sources[s] >= i)
+            continue;
+        if (entry != INSN_NONE)
+            return INSN_NONE;
+        entry = flow->sources[s];
+    }
+    return entry;
+}

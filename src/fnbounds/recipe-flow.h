@@ -49,4 +49,8 @@ bool flow_is_target(const struct flow *flow, uint32_t i);
  * the head of one, else the fallthrough and all jumps. Returns their number (<= FLOW_PREDS_MAX), 0 when unknown. */
 unsigned flow_preds(const struct flow *flow, uint32_t i, uint32_t preds[FLOW_PREDS_MAX]);
 
+/* When instruction i is the head of a loop that is entered in one way only: the instruction before the entry, and the
+ * jump round its innermost loop; else INSN_NONE. */
+uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edge);
+
 #endif

@@ -299,9 +299,20 @@ static void add_lea(const struct source *s, struct insn *out)
     effect->value = (int32_t)value;
 }
 
+/* reg = value, of a 32- or 64-bit register. */
+static void add_value(struct insn *out, uint8_t reg, int64_t value)
+{
+    if (value == (int32_t)value || value == (uint32_t)value)
+        new_effect(out, EFFECT_CONSTANT, reg)->value = (int32_t)value;
+}
+
 static void add_mov(const struct source *s, struct insn *out)
 {
     uint8_t reg = reg_number(s->operands[0].reg.value);
+    if (s->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        add_value(out, reg, s->operands[1].imm.value.s);
+        return;
+    }
     if (s->operands[0].size != 64) {
         add_extension(s, out, 1);
         return;
@@ -333,6 +344,10 @@ static void add_register_effect(const struct source *s, struct insn *out)
         return;
     }
     uint8_t reg = reg_number(s->operands[0].reg.value);
+    if (is_zero_idiom(s)) {
+        add_value(out, reg, 0);
+        return;
+    }
     switch (s->head->mnemonic) {
     case ZYDIS_MNEMONIC_ADD:
         add_sum(s, out, 1);

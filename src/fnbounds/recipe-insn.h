@@ -43,6 +43,7 @@ enum insn_effect_kind {
     EFFECT_SCALE,  /* reg = other * scale + value */
     EFFECT_EXTEND, /* reg = lower 32 bits of other, extended */
     EFFECT_LOAD,   /* reg = 64-bit word at the first operand */
+    EFFECT_CONSTANT, /* reg = value */
     EFFECT_STORE   /* 64-bit word at the first operand = source */
 };
 

@@ -52,13 +52,23 @@ static const uint8_t *bytes_at_pc(const void *context, uint64_t pc, size_t n_byt
 
 static int publish(struct recipe_maker *maker, struct recipe_store *store, uint32_t func, struct error *err)
 {
-    uint32_t n = (uint32_t)maker->flow.n_insns;
-    struct recipe_block *block = recipe_store_reserve(store, maker->table->id, func, n);
+    uint32_t n = (uint32_t)maker->flow.n_insns, n_entries = 0;
+    struct recipe entry;
+    for (uint32_t i = 0; i < n; i++)
+        n_entries += recipe_rules_entry(&maker->flow, i, &entry);
+    struct recipe_block *block = recipe_store_reserve(store, maker->table->id, func, n, n_entries);
     if (!block)
         return error_set(err, ERR_RANGE, "the recipe store is full (%llu bytes)",
                          (unsigned long long)store->size_bytes);
-    for (uint32_t i = 0; i < n; i++)
+    uint32_t next_entry = n;
+    for (uint32_t i = 0; i < n; i++) {
         recipe_rules_apply(&maker->flow, i, &block->recipes[i]);
+        if (!recipe_rules_entry(&maker->flow, i, &entry))
+            continue;
+        if (next_entry - i <= UINT16_MAX)
+            block->recipes[i].entry = (uint16_t)(next_entry - i);
+        block->recipes[next_entry++] = entry;
+    }
     if (recipe_store_publish(store, block) != 0)
         return error_set(err, ERR_RANGE, "the recipe store is full (%u functions)", store->n_slots);
     return 0;

@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+#include "fnbounds/recipe-guard.h"
 #include "fnbounds/recipe-value.h"
 
 #define FOLLOW_MAX 16
 #define NOPS_MAX 4
+#define ENTRY_SCORE_MIN 4 /* only what may wait long is worth telling apart */
 
 static void set_operands(const struct flow *flow, const struct value_path *path, uint32_t pc, enum recipe_class class,
                          struct recipe *out)
@@ -176,4 +178,23 @@ void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out)
         apply_preds(flow, preds, n, out);
     else if (i == 0)
         set_stack_word(out, 0, RECIPE_OP_WRITE | RECIPE_OP_INEXACT);
+}
+
+bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out)
+{
+    struct recipe_guard guard;
+    struct recipe repeated;
+    uint32_t back_edge, entry = flow_loop_entry(flow, i, &back_edge);
+    if (entry == INSN_NONE || flow->insns[i].kind == INSN_REP)
+        return false;
+    *out = (struct recipe){.pc = flow->insns[i].pc, .class = RECIPE_COMPUTE};
+    apply_pred(flow, entry, out->pc, out);
+    recipe_rules_apply(flow, i, &repeated);
+    if (score(out) < ENTRY_SCORE_MIN || same_operands(out, &repeated) ||
+        !recipe_guard_find(flow, i, back_edge, entry, &guard))
+        return false;
+    out->guard_reg = guard.reg;
+    out->guard_other = guard.other;
+    out->guard_value = guard.value;
+    return true;
 }

@@ -9,4 +9,9 @@
 /* Fills *out with the recipe for samples at instruction i of the function. */
 void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out);
 
+/* When instruction i is the head of a loop, control that enters the loop may wait for something else than control that
+ * repeats it. Fills *out with the recipe of the entry and its guard; false when the two need not or cannot be told
+ * apart. */
+bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out);
+
 #endif

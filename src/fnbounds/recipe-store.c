@@ -6,7 +6,7 @@
 
 #include "fnbounds/recipe-make.h"
 
-_Static_assert(sizeof(struct recipe) == 32, "recipes are shared between processes");
+_Static_assert(sizeof(struct recipe) == 40, "recipes are shared between processes");
 _Static_assert(sizeof(struct recipe_slot) == 16, "slots are shared between processes");
 
 int recipe_store_init(void *memory, size_t size_bytes, uint32_t n_slots)
@@ -31,16 +31,17 @@ static uint64_t block_bytes(uint32_t n_recipes)
 }
 
 struct recipe_block *recipe_store_reserve(struct recipe_store *store, uint64_t module_id, uint32_t func,
-                                          uint32_t n_recipes)
+                                          uint32_t n_recipes, uint32_t n_entries)
 {
     uint64_t offset = atomic_load_explicit(&store->next_offset, memory_order_relaxed);
-    uint64_t n_bytes = block_bytes(n_recipes);
+    uint64_t n_bytes = block_bytes(n_recipes + n_entries);
     if (offset > store->size_bytes || n_bytes > store->size_bytes - offset || offset / 8 > UINT32_MAX)
         return NULL;
     struct recipe_block *block = (struct recipe_block *)((char *)store + offset);
     block->module_id = module_id;
     block->func = func;
     block->n_recipes = n_recipes;
+    block->n_entries = n_entries;
     return block;
 }
 
@@ -58,7 +59,7 @@ int recipe_store_publish(struct recipe_store *store, struct recipe_block *block)
     slot->module_id = block->module_id;
     slot->func = block->func;
     store->n_used++;
-    atomic_store_explicit(&store->next_offset, offset + block_bytes(block->n_recipes), memory_order_relaxed);
+    atomic_store_explicit(&store->next_offset, offset + block_bytes(block->n_recipes + block->n_entries), memory_order_relaxed);
     atomic_store_explicit(&slot->block, (uint32_t)(offset / 8), memory_order_release);
     return 0;
 }

@@ -137,6 +137,8 @@ static struct value effect_value(struct machine *m, const struct insn *insn, con
         value = m->regs[effect->source];
         value.offset += effect->value;
         return value;
+    case EFFECT_CONSTANT:
+        return fresh(m);
     case EFFECT_SUM:
         return add_sum(m, m->regs[effect->source], m->regs[effect->other], effect->scale, effect->value);
     case EFFECT_SCALE:

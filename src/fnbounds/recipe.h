@@ -63,15 +63,24 @@ struct recipe {
     uint32_t pc;        /* relative to the module's base_vaddr */
     uint8_t class;      /* enum recipe_class */
     uint8_t n_operands; /* 0, 1 or 2 (string operations: the sample is split) */
-    uint16_t pad;
+    /* Head of a loop whose entry waits for something else than its repetition: distance in recipes to the recipe of
+     * the entry, which holds a guard; 0 = none. Choose with recipe_choose_sig(). */
+    uint16_t entry;
     struct recipe_operand operands[2];
+    /* Recipe of an entry only: it applies when register guard_reg equals guard_value in its lower 32 bits, or the
+     * register guard_other when that is not RECIPE_NO_REG. */
+    uint32_t guard_value;
+    uint8_t guard_reg, guard_other;
+    uint16_t pad;
 };
 
 struct recipe_block {
     uint64_t module_id; /* modtab_header.id */
     uint32_t func;      /* index into the module table's functions */
     uint32_t n_recipes; /* sorted by pc: one for each instruction boundary of the function */
-    struct recipe recipes[];
+    uint32_t n_entries; /* recipes of entries, behind the others */
+    uint32_t pad;
+    struct recipe recipes[]; /* [n_recipes + n_entries] */
 };
 
 struct recipe_slot {

@@ -102,6 +102,7 @@ static bool record_recipe_sig(struct thread_state *self, struct taken *taken, co
                               const struct recipe_regs *regs, const struct thread_frame *frames, unsigned n_frames,
                               uint64_t *address)
 {
+    recipe = recipe_choose_sig(recipe, regs);
     if (!recipe->n_operands) {
         enum hit_class class = recipe->class <= HIT_DEPENDENT ? HIT_LOST : (enum hit_class)recipe->class;
         record_without_address_sig(self, taken, class);

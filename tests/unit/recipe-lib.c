@@ -48,7 +48,7 @@ static void give_up(const char *what, const struct error *err)
     abort();
 }
 
-struct recipe recipe_lib_at(const void *start, const void *end, const void *pc)
+struct recipe recipe_lib_pair(const void *start, const void *end, const void *pc, struct recipe *entry)
 {
     const size_t store_bytes = 1 << 20;
     struct recipe_lib_table table;
@@ -70,6 +70,15 @@ struct recipe recipe_lib_at(const void *start, const void *end, const void *pc)
     struct recipe recipe = {.class = 255};
     if (found)
         recipe = *found;
+    *entry = (struct recipe){.class = 255};
+    if (found && found->entry)
+        *entry = found[found->entry];
     free(store);
     return recipe;
+}
+
+struct recipe recipe_lib_at(const void *start, const void *end, const void *pc)
+{
+    struct recipe entry;
+    return recipe_lib_pair(start, end, pc, &entry);
 }

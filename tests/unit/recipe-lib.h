@@ -19,4 +19,7 @@ uint64_t recipe_lib_table(struct recipe_lib_table *table, const void *start, con
  * none. Fails the program when the maker refuses. */
 struct recipe recipe_lib_at(const void *start, const void *end, const void *pc);
 
+/* The same with the recipe of the loop's entry at this pc; its class is 255 when there is none. */
+struct recipe recipe_lib_pair(const void *start, const void *end, const void *pc, struct recipe *entry);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "fnbounds/recipe-eval-sig.h"
 #include "recipe-lib.h"
 
 enum { AX, CX, DX, BX, SP, BP, SI, DI, R8, R9, R10, R11, NO = RECIPE_NO_REG };
@@ -225,6 +226,42 @@ static void test_open_refuses(void **state)
     recipe_maker_close(maker);
 }
 
+/* The entry of a loop and its repetition wait for different things; a counted register tells them apart. */
+static void test_loop_entry(void **state)
+{
+    (void)state;
+    extern const char rc_entry[], rc_entry_end[], rc_entry_constant[], rc_entry_copy[], rc_entry_unguarded[];
+    struct recipe entry;
+    expect_none(recipe_lib_pair(rc_entry, rc_entry_end, rc_entry_constant, &entry), RECIPE_COMPUTE);
+    expect(entry, RECIPE_MEMORY, BX, NO, 0, 8, READ);
+    assert_int_equal(entry.guard_reg, DX);
+    assert_int_equal(entry.guard_other, NO);
+    assert_int_equal(entry.guard_value, 4);
+    expect_none(recipe_lib_pair(rc_entry, rc_entry_end, rc_entry_copy, &entry), RECIPE_COMPUTE);
+    expect(entry, RECIPE_MEMORY, BX, NO, 0, 24, READ);
+    assert_int_equal(entry.guard_reg, R10);
+    assert_int_equal(entry.guard_other, R9);
+    (void)recipe_lib_pair(rc_entry, rc_entry_end, rc_entry_unguarded, &entry);
+    assert_int_equal(entry.class, 255);
+}
+
+static void test_loop_entry_is_chosen(void **state)
+{
+    (void)state;
+    struct recipe pair[2] = {{.entry = 1}, {.guard_reg = DX, .guard_other = NO, .guard_value = 4}};
+    struct recipe_regs regs = {0};
+    regs.gpr[DX] = 4;
+    assert_ptr_equal(recipe_choose_sig(pair, &regs), pair + 1);
+    regs.gpr[DX] = 3;
+    assert_ptr_equal(recipe_choose_sig(pair, &regs), pair);
+    pair[1].guard_other = R9;
+    assert_ptr_equal(recipe_choose_sig(pair, &regs), pair);
+    regs.gpr[R9] = 3;
+    assert_ptr_equal(recipe_choose_sig(pair, &regs), pair + 1);
+    pair[0].entry = 0;
+    assert_ptr_equal(recipe_choose_sig(pair, &regs), pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_undo),    cmocka_unit_test(test_index),        cmocka_unit_test(test_stack),
         cmocka_unit_test(test_string),  cmocka_unit_test(test_chase),        cmocka_unit_test(test_loop),
         cmocka_unit_test(test_gather),  cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),
+        cmocka_unit_test(test_loop_entry), cmocka_unit_test(test_loop_entry_is_chosen),
         cmocka_unit_test(test_garbage), cmocka_unit_test(test_store_limits), cmocka_unit_test(test_open_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -288,4 +288,33 @@ BEGIN rs_store
     ret
 END rs_store
 
+/* Nested loops: the heads of the inner ones are reached from a load as well as round the loop. */
+BEGIN rc_entry
+1:  mov (%rbx), %rbx
+    mov $4, %edx
+    add 8(%rbx), %rsi
+2:
+AT rc_entry_constant
+    imul $3, %rcx, %rcx
+    sub $1, %edx
+    jne 2b
+    mov %r9, %r10
+    add 24(%rbx), %rsi
+3:
+AT rc_entry_copy
+    imul $3, %rcx, %rcx
+    add $8, %r10
+    cmp %r11, %r10
+    jne 3b
+    add 32(%rbx), %rsi
+4:
+AT rc_entry_unguarded
+    imul $3, %rcx, %rcx
+    cmp %r11, %rcx
+    jne 4b
+    dec %rdi
+    jnz 1b
+    ret
+END rc_entry
+
     .section .note.GNU-stack,"",@progbits
