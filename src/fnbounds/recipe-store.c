@@ -59,7 +59,8 @@ int recipe_store_publish(struct recipe_store *store, struct recipe_block *block)
     slot->module_id = block->module_id;
     slot->func = block->func;
     store->n_used++;
-    atomic_store_explicit(&store->next_offset, offset + block_bytes(block->n_recipes + block->n_entries), memory_order_relaxed);
+    uint64_t n_bytes = block_bytes(block->n_recipes + block->n_entries);
+    atomic_store_explicit(&store->next_offset, offset + n_bytes, memory_order_relaxed);
     atomic_store_explicit(&slot->block, (uint32_t)(offset / 8), memory_order_release);
     return 0;
 }

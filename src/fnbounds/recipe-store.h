@@ -5,8 +5,8 @@
 
 #include "fnbounds/recipe.h"
 
-/* Unpublished block with room for n_recipes recipes and n_entries recipes of loop entries at the end of the store, NULL when it does not fit. Abandoned when
- * it is not published before the next call. */
+/* Unpublished block with room for n_recipes recipes and n_entries recipes of loop entries at the end of the store, NULL
+ * when it does not fit. Abandoned when it is not published before the next call. */
 struct recipe_block *recipe_store_reserve(struct recipe_store *store, uint64_t module_id, uint32_t func,
                                           uint32_t n_recipes, uint32_t n_entries);
 
