@@ -3,6 +3,7 @@
  * misses of the same function do not. */
 #include "runtime/recipes.h"
 
+#include "fnbounds/recipe-eval-sig.h"
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap.h"
 #include "base/sigsafe.h"
@@ -23,6 +24,7 @@ static struct {
 
 void recipes_set_store_sig(const struct recipe_store *store)
 {
+    recipe_eval_init_sig();
     recipes.store = store;
 }
 

@@ -288,7 +288,7 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
     regs.fs_base = self->thread_pointer;
     uintptr_t sp = (uintptr_t)regs.gpr[RECIPE_RSP];
     if (sp >= self->bounds.low && sp < self->bounds.high) {
-        regs.stack_low = sp;
+        regs.stack_low = self->bounds.low;
         regs.stack_high = self->bounds.high;
     }
     enum recipes_result result = recipes_find_sig(regs.rip, &recipe);
