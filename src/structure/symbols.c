@@ -70,8 +70,10 @@ int symbols_open(const char *path, struct symbols **out, struct error *err)
     struct symbols *symbols = calloc(1, sizeof *symbols);
     if (symbols)
         symbols->path = strdup(path);
-    if (!symbols || !symbols->path)
+    if (!symbols || !symbols->path) {
+        free(symbols);
         return error_set(err, ERR_MEMORY, "out of memory while opening %s", path);
+    }
     FILE *probe = fopen(path, "rb");
     if (!probe) {
         symbols_close(symbols);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash disable=SC1091,SC2154
+# shellcheck shell=bash disable=SC1091,SC2034,SC2154
 # For the tests of the allocation wrappers under LD_PRELOAD with the recording sink (tests/lib/alloc-sink.c).
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 sink=$builddir/tests/lib/.libs/alloc-sink.so

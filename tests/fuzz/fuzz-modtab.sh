@@ -19,6 +19,7 @@ int common_block[8] __attribute__((common));
 int visible(int i) { int *p = __builtin_alloca(i); counters[i]++; p[0] = buffer[i & 7]++; return numbers[p[0]]; }
 void _start(void) { visible(common_block[0]); }
 END
+# shellcheck disable=SC2054 # the commas are the linker's
 flags=(-O1 -nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096)
 clang "${flags[@]}" -shared -fPIC "$scratch/seed.c" -o "$corpus/seed-library"
 clang "${flags[@]}" -no-pie "$scratch/seed.c" -Wl,--build-id -o "$corpus/seed-fixed"
