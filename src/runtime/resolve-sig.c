@@ -63,7 +63,7 @@ static uint64_t resolve_own_stack_sig(uintptr_t address, const struct thread_fra
 static bool is_in_brk_sig(uintptr_t address)
 {
     uintptr_t top = (uintptr_t)syscall(SYS_brk, 0);
-    return address < top && top - address < (uintptr_t)1 << 40 && address > top - ((uintptr_t)1 << 36);
+    return address < top && top - address < (uintptr_t)1 << 36;
 }
 
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,

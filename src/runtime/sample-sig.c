@@ -193,6 +193,15 @@ void sample_resolve_pending_sig(struct thread_state *self, bool final)
     self->n_pending = kept;
 }
 
+bool sample_has_parked_sig(const struct thread_state *self)
+{
+    for (uint32_t i = 0; i < self->n_pending; i++) {
+        if (self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)].has_address)
+            return true;
+    }
+    return false;
+}
+
 /* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
 static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *context, struct unwind_bounds *bounds)
 {

@@ -28,6 +28,9 @@ void sample_take_plain_sig(struct thread_state *self, const struct sample_event 
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_resolve_pending_sig(struct thread_state *self, bool final);
 
+/* True when a pending sample knows its address and only waits for its object.  ctx: any, thread of self */
+bool sample_has_parked_sig(const struct thread_state *self);
+
 /* Sampling as a whole, by the public API.  ctx: any */
 void sample_set_active_sig(bool active);
 bool sample_is_active_sig(void);

@@ -12,7 +12,7 @@
 #include "runtime/cct.h"
 #include "runtime/unwind.h"
 
-#define THREAD_PENDING_MAX 64 /* power of two */
+#define THREAD_PENDING_MAX 256 /* power of two */
 #define THREAD_PENDING_FRAMES 24
 
 /* A sampled event of one thread. */
