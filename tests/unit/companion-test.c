@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include <dirent.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -193,6 +196,8 @@ static void test_normal_end(void **state)
     assert_ptr_equal(mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, client.recipe_fd, 0), MAP_FAILED);
     assert_null(recipe_find_block(client.recipes, 1, 2));
     add_thread(&client, 7);
+    for (int i = 0; i < 500 && pending_wait(f->setup.dir, 0) != PENDING_RUNNING; i++)
+        usleep(20000);
     assert_int_equal(pending_wait(f->setup.dir, 0), PENDING_RUNNING);
     int fd = dial(f->name);
     say(fd, COMPANION_END, COMPANION_VERSION, "");
@@ -413,6 +418,46 @@ static void test_module_message_waits_for_the_table(void **state)
     assert_int_equal(n, 1);
 }
 
+static bool refuse_forks(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void test_written_even_without_workers(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    struct companion_message message;
+    struct error err;
+    char name[COMPANION_NAME_MAX], text[4096];
+    int fds[3], status, listen_fd = companion_listen(name, &err);
+    assert_true(listen_fd >= 0);
+    pid_t poor = fork();
+    if (poor == 0)
+        _exit(refuse_forks() ? companion_run(&f->setup, listen_fd) : 77);
+    close(listen_fd);
+    if (waitpid(poor, &status, WNOHANG) == poor) {
+        printf("SKIP: seccomp filters cannot be installed here\n");
+        skip();
+    }
+    greet(name, COMPANION_HELLO, &client);
+    add_thread(&client, 7);
+    int fd = dial(name);
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+    assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 1);
+    assert_int_equal(kill(poor, SIGKILL), 0);
+    assert_int_equal(waitpid(poor, &status, 0), poor);
+}
+
 static void test_strangers_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -464,6 +509,7 @@ int main(void)
         TEST(test_memory_is_allocated_ahead),
         TEST(test_requests_are_answered),
         TEST(test_module_message_waits_for_the_table),
+        TEST(test_written_even_without_workers),
         TEST(test_strangers_are_refused),
         TEST(test_directory_that_vanishes),
     };

@@ -15,43 +15,19 @@ static void clear_nodes(char *data, uint32_t used_bytes)
         nodes[i].hits = 0;
 }
 
-static void clear_threads(char *data, uint32_t used_bytes)
-{
-    struct arena_thread *threads = (struct arena_thread *)(void *)data;
-    for (uint32_t i = 0; i < used_bytes / sizeof *threads; i++) {
-        struct arena_thread *thread = &threads[i];
-        memset(thread->taken, 0, sizeof thread->taken);
-        memset(thread->overflows, 0, sizeof thread->overflows);
-        memset(thread->fates, 0, sizeof thread->fates);
-        memset(thread->unwind_stops, 0, sizeof thread->unwind_stops);
-        memset(thread->places, 0, sizeof thread->places);
-        thread->end_ns = thread->start_ns;
-        atomic_store(&thread->n_frames, 0);
-        atomic_store(&thread->cpu_time_ns, 0);
-    }
-}
-
-/* Bytes of a chunk that the child inherits: what its own records may refer to. */
+/* Bytes of a chunk that the child inherits: what its own records may refer to. Not the threads: they do not exist in
+ * the child, whose own one becomes number 0 again. */
 static uint32_t inherited_bytes(enum arena_kind kind, uint32_t used_bytes)
 {
     bool is_inherited = kind == ARENA_NODES || kind == ARENA_ALLOC_NODES || kind == ARENA_MODULES ||
-                        kind == ARENA_STRINGS || kind == ARENA_THREADS;
+                        kind == ARENA_STRINGS;
     if (!is_inherited)
         return 0;
     return used_bytes < ARENA_CHUNK_BYTES ? used_bytes : ARENA_CHUNK_BYTES;
 }
 
-static void clear_counts(enum arena_kind kind, char *data, uint32_t used_bytes)
-{
-    if (kind == ARENA_THREADS)
-        clear_threads(data, used_bytes);
-    else if (kind == ARENA_NODES || kind == ARENA_ALLOC_NODES)
-        clear_nodes(data, used_bytes);
-}
-
 static void copy_header(struct arena_header *to, const struct arena_header *from)
 {
-    atomic_store(&to->n_threads, atomic_load(&((struct arena_header *)(uintptr_t)from)->n_threads));
     atomic_store(&to->n_modules, atomic_load(&((struct arena_header *)(uintptr_t)from)->n_modules));
     atomic_store(&to->rank, atomic_load(&((struct arena_header *)(uintptr_t)from)->rank));
     to->libhpcrun_module = from->libhpcrun_module;
@@ -79,7 +55,8 @@ void companion_arena_copy(struct companion_process *process, const struct compan
         char *data = (char *)to + to->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
         used = inherited_bytes(kind, used);
         memcpy(data, (char *)from + (data - (char *)to), used);
-        clear_counts(kind, data, used);
+        if (kind == ARENA_NODES || kind == ARENA_ALLOC_NODES)
+            clear_nodes(data, used);
         to_table[i].kind = from_table[i].kind;
         to_table[i].thread = from_table[i].thread;
         atomic_store_explicit(&to_table[i].used_bytes, used, memory_order_release);

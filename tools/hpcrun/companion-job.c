@@ -36,16 +36,20 @@ static int run_job(const struct companion *c, const struct companion_job *job)
     return 1;
 }
 
-static bool job_start(const struct companion *c, struct companion_job *job)
+static void finish(struct companion *c, struct companion_job *job, int status);
+
+static bool job_start(struct companion *c, struct companion_job *job)
 {
     job->start_ms = companion_now_ms();
     job->pid = fork();
     if (job->pid < 0) {
-        companion_log(c, "No worker could be forked: %s.", strerror(errno));
         job->pid = 0;
-        return false;
-    }
-    if (job->pid == 0) {
+        if (job->kind != JOB_WRITE)
+            return false;
+        /* Better a companion that does not answer for a while than a measurement that is lost. */
+        companion_log(c, "No worker could be forked: %s.", strerror(errno));
+        finish(c, job, run_job(c, job) << 8);
+    } else if (job->pid == 0) {
         sigset_t none;
         (void)sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -109,8 +109,14 @@ static void checkpoint(struct companion *c, struct companion_process *process)
     uint64_t n_taken = companion_arena_n_taken(process->arena);
     if (process->is_checkpointing || n_taken == process->n_taken_checkpointed)
         return;
-    if (!companion_write_claim(c, process) || !companion_job_add(c, JOB_CHECKPOINT, process, NULL))
+    struct companion_job *job =
+        companion_write_claim(c, process) ? companion_job_add(c, JOB_CHECKPOINT, process, NULL) : NULL;
+    if (!job || !job->pid) {
+        /* Not queued: the final writing would have to wait for it. */
+        if (job)
+            job->has_ended = true;
         return;
+    }
     process->is_checkpointing = true;
     process->n_taken_checkpointed = n_taken;
 }

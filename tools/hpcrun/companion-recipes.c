@@ -115,8 +115,12 @@ void companion_recipes_start(struct companion *c)
     (void)fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
     (void)fcntl(fds[1], F_SETFL, O_NONBLOCK);
     c->recipes_fd = fds[1];
-    if (c->recipes_pid < 0)
+    if (c->recipes_pid < 0) {
         companion_log(c, "No recipes can be made: %s.", strerror(errno));
+        (void)close(fds[1]);
+        c->recipes_fd = -1;
+        c->recipes_pid = 0;
+    }
 }
 
 bool companion_recipes_ask(struct companion *c, uint64_t module_id, uint32_t func, const char *path)

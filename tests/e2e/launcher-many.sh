@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Many at once: ranks that start together with a cold cache make each table once and share it, a tree of short
+# processes leaves one line each and no files, and a companion stays small.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+cd "$scratch"
+hpcrun=$builddir/hpcrun
+export XDG_CACHE_HOME=$scratch/cache
+
+cat >burn.c <<'END'
+#include <time.h>
+int main(void)
+{
+    volatile unsigned long x = 0;
+    while (clock() < CLOCKS_PER_SEC / 10)
+        for (int i = 0; i < 100000; i++)
+            x += i;
+    return 0;
+}
+END
+$CC -O1 burn.c -o burn
+
+# settle DIR: waits until its companions have written.
+settle() {
+    local waited=0
+    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt 600 ]; do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    [ "$waited" -lt 600 ] || fail "$1 is still being written after 30 s"
+}
+
+# Sixteen ranks.
+ranks=()
+for rank in $(seq 0 15); do
+    PMI_RANK=$rank "$hpcrun" -o ranks ./burn 2>"stderr-$rank" &
+    ranks+=("$!")
+done
+for rank in "${ranks[@]}"; do
+    wait "$rank" || fail "a rank ended with status $?"
+done
+settle ranks
+n=$(find ranks -name 'burn-*.hpcrun' | sed 's/.*burn-\([0-9]*\)-.*/\1/' | sort -u | wc -l)
+[ "$n" = 16 ] || fail "profiles of $n ranks instead of 16"
+[ "$(find ranks -name 'topology-*.xml' | wc -l)" = 1 ] || fail "more than one topology of this host"
+[ -z "$(find ranks -name 'companion-*.txt')" ] || fail "complaints: $(cat ranks/companion-*.txt)"
+[ "$(find cache -name '*.tmp*' | wc -l)" = 0 ] || fail "left in the cache: $(ls cache/locus)"
+
+# Two hundred short processes of one program.
+expect_status 0 "$hpcrun" -e CPUTIME@f10 -o family sh -c \
+    'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done'
+settle family
+n=$(grep -c 'no samples' family/index-*)
+[ "$n" -ge 150 ] || fail "$n processes in the index instead of about 200"
+[ "$(find family -name 'true-*.hpcrun' | wc -l)" -le 50 ] || fail "files of processes without samples"
+
+# The companion of a running program, without what it shares with the program.
+"$hpcrun" -o small sh -c './burn; sleep 3' 2>/dev/null &
+started=$!
+waited=0
+until compgen -G 'small/.writing-*' >/dev/null || [ "$waited" = 200 ]; do
+    sleep 0.05
+    waited=$((waited + 1))
+done
+sleep 1.5
+companion=$(find small -name '.writing-*' | sed 's/.*-//')
+kib=$(awk '/^(RssAnon|RssFile)/ { sum += $2 } END { print sum }' "/proc/$companion/status")
+echo "companion: $kib KiB"
+[ "$kib" -lt 5120 ] || fail "the companion takes $kib KiB"
+wait "$started" || true
+finish
