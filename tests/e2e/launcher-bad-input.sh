@@ -75,6 +75,9 @@ if [ -e "$builddir/.libs/libhpcrun.so" ]; then
         stands_aside 'ulimit -f' ./seven
         finish
     ) || fail "the limit of file sizes"
+    mkdir -p 'a blank/.libs'
+    cp "$builddir/hpcrun" 'a blank/' && ln -s "$builddir/.libs/libhpcrun.so" 'a blank/.libs/'
+    hpcrun='a blank/hpcrun' stands_aside 'cannot be preloaded' ./seven
     if [ "$(id -u)" = 0 ]; then
         chown 1 seven && chmod u+s seven
         stands_aside 'raised privileges' ./seven

@@ -41,6 +41,16 @@ int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
     return fd;
 }
 
+/* Descriptors first..last; one by one where the kernel is older than close_range. */
+static void close_between(unsigned first, unsigned last)
+{
+    long n_open = sysconf(_SC_OPEN_MAX);
+    if (close_range(first, last, 0) == 0)
+        return;
+    for (unsigned fd = first; fd <= last && (long)fd < n_open; fd++)
+        (void)close((int)fd);
+}
+
 /* A pipe that the program's reader waits on must see its end, so nothing inherited may stay open. */
 static void close_others(const int *keep, int n_keep)
 {
@@ -53,10 +63,10 @@ static void close_others(const int *keep, int n_keep)
         if (lowest < 0)
             break;
         if (lowest > next)
-            (void)close_range((unsigned)next, (unsigned)lowest - 1, 0);
+            close_between((unsigned)next, (unsigned)lowest - 1);
         next = lowest + 1;
     }
-    (void)close_range((unsigned)next, ~0u, 0);
+    close_between((unsigned)next, ~0u);
 }
 
 static void detach(const struct companion_setup *setup, int listen_fd)

@@ -65,8 +65,7 @@ static void print_skid(FILE *out, const char *cache)
     static const char *const verdicts[] = {
         [SKID_UNKNOWN] = "too few samples to judge",
         [SKID_HOLDS] = "interrupted programs stop right behind the stalled instruction",
-        [SKID_FAILS] = "interrupted programs do not stop right behind the stalled instruction, so software addresses "
-                       "are left out",
+        [SKID_FAILS] = "interrupted programs stop elsewhere than right behind the stall: no software addresses",
     };
     struct skid_result result;
     struct error err;

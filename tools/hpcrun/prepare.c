@@ -51,20 +51,29 @@ void prepare_own_directory(char *path, size_t n)
         slash[1] = '\0';
 }
 
+static int check_preloadable(const char *path, struct error *err)
+{
+    if (!strpbrk(path, " :"))
+        return 0;
+    return error_set(err, ERR_UNSUPPORTED, "%s cannot be preloaded, because blanks and colons separate names there: "
+                                           "install Locus elsewhere.",
+                     path);
+}
+
 int prepare_library(char *path, size_t n, struct error *err)
 {
     static const char *const places[] = {".libs/libhpcrun.so", "../lib/locus/libhpcrun.so",
                                          "../lib64/locus/libhpcrun.so"};
     char own[PATH_MAX];
     prepare_own_directory(own, sizeof own);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; own[0] && i < sizeof places / sizeof *places; i++) {
         (void)snprintf(path, n, "%s%s", own, places[i]);
         if (access(path, R_OK) == 0)
-            return 0;
+            return check_preloadable(path, err);
     }
     (void)snprintf(path, n, "%s", LOCUS_LIBRARY);
     if (access(path, R_OK) == 0)
-        return 0;
+        return check_preloadable(path, err);
     return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete.",
                      own, places[1], LOCUS_LIBRARY);
 }
