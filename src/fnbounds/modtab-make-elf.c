@@ -124,6 +124,27 @@ static int read_segments(struct modtab_elf *m, struct error *err)
     return 0;
 }
 
+static void add_code(struct modtab_elf *m, uint64_t start, uint64_t end)
+{
+    const struct modtab_segment *text = modtab_elf_text(m, start);
+    if (text && end > start && m->n_code < MODTAB_SEGMENTS_MAX)
+        m->code[m->n_code++] = (struct modtab_segment){.start = start, .end = end < text->end ? end : text->end};
+}
+
+static void read_code(struct modtab_elf *m)
+{
+    Elf_Scn *scn = NULL;
+    GElf_Shdr shdr;
+    while ((scn = elf_nextscn(m->elf, scn)))
+        if (gelf_getshdr(scn, &shdr) && shdr.sh_flags & SHF_EXECINSTR && shdr.sh_flags & SHF_ALLOC &&
+            shdr.sh_type != SHT_NOBITS)
+            add_code(m, shdr.sh_addr, shdr.sh_addr + shdr.sh_size);
+    bool has_sections = m->n_code > 0;
+    for (size_t i = 0; i < m->n_segments && !has_sections; i++)
+        if (m->segments[i].is_text)
+            add_code(m, m->segments[i].start, m->segments[i].end);
+}
+
 static void read_name(struct modtab_elf *m)
 {
     const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
@@ -158,6 +179,7 @@ static int read_headers(struct modtab_elf *m, struct error *err)
     m->header.machine = m->ehdr.e_machine;
     m->header.is_fixed = m->ehdr.e_type == ET_EXEC;
     memcpy(m->header.path, m->path, sizeof m->header.path);
+    read_code(m);
     read_name(m);
     return 0;
 }
@@ -207,6 +229,14 @@ const struct modtab_segment *modtab_elf_text(const struct modtab_elf *m, uint64_
     for (size_t i = 0; i < m->n_segments; i++)
         if (m->segments[i].is_text && vaddr >= m->segments[i].start && vaddr < m->segments[i].end)
             return &m->segments[i];
+    return NULL;
+}
+
+const struct modtab_segment *modtab_elf_code(const struct modtab_elf *m, uint64_t vaddr)
+{
+    for (size_t i = 0; i < m->n_code; i++)
+        if (vaddr >= m->code[i].start && vaddr < m->code[i].end)
+            return &m->code[i];
     return NULL;
 }
 

@@ -74,14 +74,10 @@ static int compare_ranges(const void *a, const void *b)
 /* End of the code section (or segment) that holds vaddr. */
 static uint64_t section_end(const struct modtab_elf *m, uint64_t vaddr)
 {
-    Elf_Scn *scn = NULL;
-    GElf_Shdr shdr;
-    while ((scn = elf_nextscn(m->elf, scn)))
-        if (gelf_getshdr(scn, &shdr) && is_code_section(&shdr) && vaddr >= shdr.sh_addr &&
-            vaddr - shdr.sh_addr < shdr.sh_size)
-            return shdr.sh_addr + shdr.sh_size;
-    const struct modtab_segment *text = modtab_elf_text(m, vaddr);
-    return text ? text->end : vaddr;
+    const struct modtab_segment *code = modtab_elf_code(m, vaddr);
+    if (!code)
+        code = modtab_elf_text(m, vaddr);
+    return code ? code->end : vaddr;
 }
 
 /* Cuts the sorted ranges so that none overlap: an entry inside another one ends it and takes the rest. */
@@ -134,21 +130,20 @@ static void add_gap(const struct modtab_elf *m, uint64_t start, uint64_t end, st
     }
 }
 
-static void discover_section(const struct modtab_elf *m, const GElf_Shdr *shdr, struct modtab_vec *funcs, size_t n)
+static void discover_section(const struct modtab_elf *m, const struct modtab_segment *code, struct modtab_vec *funcs,
+                             size_t n)
 {
-    uint64_t at = shdr->sh_addr, end;
-    if (!modtab_elf_text(m, at) || __builtin_add_overflow(at, shdr->sh_size, &end))
-        return;
+    uint64_t at = code->start;
     for (size_t i = 0; i < n; i++) {
         struct modtab_range f = ((struct modtab_range *)funcs->items)[i];
-        if (f.end <= at || f.start >= end)
+        if (f.end <= at || f.start >= code->end)
             continue;
         if (f.start > at)
             add_gap(m, at, f.start, funcs);
         at = f.end;
     }
-    if (at < end)
-        add_gap(m, at, end, funcs);
+    if (at < code->end)
+        add_gap(m, at, code->end, funcs);
 }
 
 static void sort(struct modtab_vec *ranges)
@@ -160,13 +155,10 @@ static void sort(struct modtab_vec *ranges)
 /* Adds the uncovered code of all sections. Sections of a damaged file may overlap, hence flattened again. */
 static void discover_code(const struct modtab_elf *m, struct modtab_vec *funcs)
 {
-    Elf_Scn *scn = NULL;
-    GElf_Shdr shdr;
     size_t n = funcs->n;
     struct modtab_vec all = *funcs;
-    while ((scn = elf_nextscn(m->elf, scn)))
-        if (gelf_getshdr(scn, &shdr) && is_code_section(&shdr))
-            discover_section(m, &shdr, &all, n);
+    for (size_t i = 0; i < m->n_code; i++)
+        discover_section(m, &m->code[i], &all, n);
     *funcs = (struct modtab_vec){.failed = all.failed};
     sort(&all);
     flatten(m, &all, funcs);

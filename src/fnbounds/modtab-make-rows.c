@@ -164,7 +164,7 @@ static bool is_stack_switch(Dwarf_Frame *frame, struct modtab_row *row)
 
 static struct modtab_row row_of(Dwarf_Frame *frame, bool is_signal)
 {
-    struct modtab_row row = {.kind = MODTAB_BAD}, plain = {0};
+    struct modtab_row row = {.kind = MODTAB_BAD};
     if (is_outermost(frame))
         return (struct modtab_row){.kind = MODTAB_END};
     if (is_stack_switch(frame, &row))
@@ -173,10 +173,8 @@ static struct modtab_row row_of(Dwarf_Frame *frame, bool is_signal)
     if (is_signal && is_sigreturn(&row))
         return (struct modtab_row){.kind = MODTAB_SIGNAL};
     set_return_address(&row, register_rule(frame, REG_RA));
-    if (row.kind == MODTAB_BAD) {
-        plain.kind = MODTAB_BAD;
-        return plain;
-    }
+    if (row.kind == MODTAB_BAD)
+        return (struct modtab_row){.kind = MODTAB_BAD};
     row.rbp_offset = saved_register(&row, register_rule(frame, REG_RBP), REG_RBP, MODTAB_RBP_SAVED, MODTAB_RBP_EXPR,
                                     MODTAB_RBP_LOST);
     row.rbx_offset = saved_register(&row, register_rule(frame, REG_RBX), REG_RBX, MODTAB_RBX_SAVED, MODTAB_RBX_EXPR,
@@ -189,7 +187,7 @@ static bool same_rule(const struct modtab_row *a, const struct modtab_row *b)
     return memcmp(&a->cfa_offset, &b->cfa_offset, sizeof *a - sizeof a->pc) == 0;
 }
 
-static void add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc)
+void modtab_add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc)
 {
     const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
     row.pc = (uint32_t)pc;
@@ -197,50 +195,91 @@ static void add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc)
         modtab_vec_push(rows, &row, sizeof row);
 }
 
-/* The rows of [start, end), addresses relative to base. */
-static void add_fde_rows(Dwarf_CFI *cfi, uint64_t base, uint64_t start, uint64_t end, struct modtab_vec *rows)
+static const struct modtab_row plain = {.kind = MODTAB_CFA_RSP, .reg = REG_RSP, .cfa_offset = 8};
+
+/* What the rows of one file are made from. */
+struct source {
+    const struct modtab_elf *m;
+    Dwarf_CFI *cfi;
+    const struct modtab_vec *funcs;
+};
+
+/* The rows of the FDE [start, end). One that says from its first to its last instruction that nothing has been pushed
+ * is checked against the code: much hand-written assembly says so and pushes. */
+static void add_fde_rows(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
-    uint64_t at = start;
+    uint64_t at = start, base = s->m->header.base_vaddr;
+    struct modtab_row row = {.kind = MODTAB_BAD};
     for (int i = 0; at < end; i++) {
         Dwarf_Frame *frame = NULL;
         Dwarf_Addr row_start, row_end;
         bool is_signal;
-        if (i == ROWS_PER_FDE_MAX || dwarf_cfi_addrframe(cfi, at, &frame) != 0) {
-            add_row(rows, (struct modtab_row){.kind = MODTAB_BAD}, at - base);
+        if (i == ROWS_PER_FDE_MAX || dwarf_cfi_addrframe(s->cfi, at, &frame) != 0) {
+            modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_BAD}, at - base);
             return;
         }
         int ra = dwarf_frame_info(frame, &row_start, &row_end, &is_signal);
-        add_row(rows, ra == REG_RA ? row_of(frame, is_signal) : (struct modtab_row){.kind = MODTAB_BAD}, at - base);
+        row = ra == REG_RA ? row_of(frame, is_signal) : (struct modtab_row){.kind = MODTAB_BAD};
         free(frame);
+        if (i == 0 && row_end >= end && same_rule(&row, &plain)) {
+            modtab_make_code_rows(s->m, start, end, s->funcs, plain, rows);
+            return;
+        }
+        modtab_add_row(rows, row, at - base);
         if (row_end <= at)
             return;
         at = row_end;
     }
 }
 
-static void add_gap(struct modtab_vec *rows, uint64_t gap_bytes, uint64_t pc)
+/* [start, end) has no FDE. */
+static void add_gap(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
-    static const struct modtab_row leaf = {.kind = MODTAB_CFA_RSP, .reg = REG_RSP, .cfa_offset = 8};
     const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
-    if (gap_bytes >= PADDING_MAX || (gap_bytes > 0 && last && !same_rule(last, &leaf)))
-        add_row(rows, (struct modtab_row){.kind = MODTAB_GAP}, pc);
+    const struct modtab_row gap = {.kind = MODTAB_GAP};
+    if (end - start >= PADDING_MAX)
+        modtab_make_code_rows(s->m, start, end, s->funcs, gap, rows);
+    else if (end > start && last && !same_rule(last, &plain))
+        modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
 }
 
-void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, struct modtab_vec *rows)
+/* The gap up to end, from one section of code to the next. */
+static void add_gaps(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+{
+    const struct modtab_elf *m = s->m;
+    while (start < end) {
+        const struct modtab_segment *code = modtab_elf_code(m, start);
+        uint64_t stop = code && code->end < end ? code->end : end;
+        for (size_t i = 0; !code && i < m->n_code; i++)
+            if (m->code[i].start > start && m->code[i].start < stop)
+                stop = m->code[i].start;
+        if (code)
+            add_gap(s, start, stop, rows);
+        else
+            modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_GAP}, start - m->header.base_vaddr);
+        start = stop;
+    }
+}
+
+void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, const struct modtab_vec *funcs,
+                      struct modtab_vec *rows)
 {
     const struct modtab_range *fde = fdes->items;
-    uint64_t base = m->header.base_vaddr, done = base;
-    Dwarf_CFI *cfi = m->ehdr.e_machine == EM_X86_64 && fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
-    if (!cfi)
+    uint64_t base = m->header.base_vaddr, done = base, end = m->header.end_vaddr;
+    struct source source = {.m = m, .funcs = funcs};
+    if (m->ehdr.e_machine != EM_X86_64 || m->ehdr.e_ident[EI_CLASS] != ELFCLASS64)
         return;
-    for (size_t i = 0; i < fdes->n && !rows->failed; i++) {
+    if (end - base > UINT32_MAX)
+        end = base + UINT32_MAX;
+    source.cfi = fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
+    for (size_t i = 0; source.cfi && i < fdes->n && !rows->failed; i++) {
         uint64_t start = fde[i].start > done ? fde[i].start : done;
-        if (fde[i].end <= start || fde[i].end - base > UINT32_MAX)
+        if (fde[i].end <= start || fde[i].end > end)
             continue;
-        add_gap(rows, start - done, done - base);
-        add_fde_rows(cfi, base, start, fde[i].end, rows);
+        add_gaps(&source, done, start, rows);
+        add_fde_rows(&source, start, fde[i].end, rows);
         done = fde[i].end;
     }
-    add_gap(rows, PADDING_MAX, done - base);
-    dwarf_cfi_end(cfi);
+    add_gaps(&source, done, end, rows);
+    dwarf_cfi_end(source.cfi);
 }

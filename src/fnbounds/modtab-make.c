@@ -96,7 +96,7 @@ int modtab_make_table(const struct modtab_elf *m, char **table, size_t *n_bytes,
     modtab_make_fdes(m, &d.fdes);
     modtab_make_funcs(m, &d.fdes, true, &d.ranges);
     pack_funcs(&d);
-    modtab_make_rows(m, &d.fdes, &d.rows);
+    modtab_make_rows(m, &d.fdes, &d.ranges, &d.rows);
     modtab_make_syms(m, &d.syms, &d.tls_syms, &d.strings, &d.header.has_symtab);
     buf_append(&d.strings, "", 1);
     if (!draft_failed(&d)) {

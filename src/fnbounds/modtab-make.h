@@ -43,6 +43,8 @@ struct modtab_elf {
     GElf_Ehdr ehdr;
     struct modtab_segment segments[MODTAB_SEGMENTS_MAX];
     size_t n_segments;
+    struct modtab_segment code[MODTAB_SEGMENTS_MAX]; /* sections of code; without section headers the segments */
+    size_t n_code;
     uint64_t eh_frame_hdr_vaddr; /* PT_GNU_EH_FRAME, 0 when there is none */
     struct modtab_header header; /* id, addresses, TLS, machine, build id, path filled by modtab_elf_open */
     char name[256];              /* soname, else the last part of the path */
@@ -61,6 +63,9 @@ const char *modtab_elf_section_name(const struct modtab_elf *m, const GElf_Shdr 
 
 /* The segment of code that holds vaddr, NULL when none does. */
 const struct modtab_segment *modtab_elf_text(const struct modtab_elf *m, uint64_t vaddr);
+
+/* The section of code that holds vaddr (without section headers the segment), NULL when none does. */
+const struct modtab_segment *modtab_elf_code(const struct modtab_elf *m, uint64_t vaddr);
 
 /* Reads up to n bytes of file contents at vaddr; returns how many were read. */
 size_t modtab_elf_read(const struct modtab_elf *m, uint64_t vaddr, void *bytes, size_t n);
@@ -97,8 +102,18 @@ void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes);
 void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes, bool discover,
                        struct modtab_vec *funcs);
 
-/* The unwind rows (struct modtab_row) of the FDEs; none for a machine whose rows are not known. */
-void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, struct modtab_vec *rows);
+/* The unwind rows (struct modtab_row) of the FDEs, and by the code itself of functions (struct modtab_range) without
+ * any; none for a machine whose rows are not known. */
+void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, const struct modtab_vec *funcs,
+                      struct modtab_vec *rows);
+
+/* Appends the rows of the code in [start, end) vaddr as its instructions tell, followed from the starts of entries
+ * (struct modtab_range, sorted). filler: the row where they do not tell. */
+void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, uint64_t end, const struct modtab_vec *entries,
+                           struct modtab_row filler, struct modtab_vec *rows);
+
+/* Appends a row for pc (relative to the base) unless it says the same as the one before. */
+void modtab_add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc);
 
 /* The data symbols and regions, and the TLS symbols (struct modtab_sym), names into *strings. *has_symtab: whether
  * .symtab was there. */

@@ -14,6 +14,13 @@ void unwind_load_c(int n, void (*on_signal)(void));
 /* C++: containers, and exceptions thrown through several frames. */
 void unwind_load_cxx(int n);
 
+/* Assembly without usable unwind information; each calls callback once, asm_pushes three times. */
+void asm_pushes(void (*callback)(void));
+void asm_slots(void (*callback)(void));
+void asm_aligned(void (*callback)(void));
+void asm_framed(void (*callback)(void));
+void asm_silent(void (*callback)(void));
+
 #ifdef __cplusplus
 }
 #endif

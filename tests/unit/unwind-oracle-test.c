@@ -44,10 +44,13 @@ static struct {
     uintptr_t pcs[FRAMES_MAX];
     int n_shown;
     volatile sig_atomic_t want_trace;
-    uint64_t n_steps;
+    uint64_t n_steps, n_calls;
     uintptr_t outermost; /* return address into the frame where every path of this thread ends */
     int perf_fd;
     const char *program;
+    bool is_alone;               /* trace without libunwind */
+    uintptr_t known[FRAMES_MAX]; /* [n_known] the outer frames of every path then */
+    uint32_t n_known;
 } test;
 
 static bool open_oracle(void)
@@ -146,6 +149,36 @@ static void compare_context(ucontext_t *context)
         show_difference(n);
 }
 
+/* For assembly, where libunwind has no rule: every path must lead through the function that has called the assembly
+ * (the frame behind it is known) to the outermost frame. */
+static bool is_whole(const struct unwind_path *path)
+{
+    uint32_t n = path->n_frames, n_known = test.n_known;
+    if (path->stop != UNWIND_COMPLETE || n <= n_known)
+        return false;
+    for (uint32_t i = 0; i < n_known; i++)
+        if (path->frames[n - n_known + i].pc != test.known[i])
+            return false;
+    return true;
+}
+
+static void check_alone(ucontext_t *context)
+{
+    struct tally *t = &test.tally;
+    struct unwind_start start = unwind_start_of(context);
+    test.fresh.n_frames = 0;
+    enum unwind_stop stop = unwind_walk_sig(&start, &test.bounds, unwind_modules_find, 1, &test.fresh);
+    (void)unwind_walk_sig(&start, &test.bounds, unwind_modules_find, 1, &test.memory);
+    t->n_contexts++;
+    t->n_stops[stop]++;
+    t->n_frames += test.memory.n_frames;
+    t->n_reused += test.memory.n_reused;
+    t->n_same += is_whole(&test.fresh);
+    t->n_memory_wrong += !same_paths(&test.fresh, &test.memory);
+    if (!is_whole(&test.fresh))
+        show_difference(0);
+}
+
 /* Sets or clears the trap flag as is wanted: the tested code must not do it itself, between pushes that no unwind
  * information describes. */
 static void on_trap(int number, siginfo_t *info, void *context)
@@ -154,7 +187,7 @@ static void on_trap(int number, siginfo_t *info, void *context)
     (void)number;
     (void)info;
     if (test.want_trace && (test.n_steps++ < STEPS_FULL || test.n_steps % 7 == 0))
-        compare_context(u);
+        (test.is_alone ? check_alone : compare_context)(u);
     if (test.want_trace)
         u->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
     else
@@ -291,6 +324,45 @@ static void work_cxx(void)
     unwind_load_cxx(2);
 }
 
+static __attribute__((noinline)) void callback(void)
+{
+    test.n_calls++;
+}
+
+/* The frames outside of the caller of this function are those of all paths that begin below it. */
+static __attribute__((noinline)) void note_known(void)
+{
+    ucontext_t context;
+    if (getcontext(&context) != 0)
+        return;
+    struct unwind_start start = unwind_start_of(&context);
+    (void)unwind_walk_sig(&start, &test.bounds, unwind_modules_find, 1, &test.fresh);
+    test.n_known = test.fresh.n_frames - 2;
+    for (uint32_t i = 0; i < test.n_known; i++)
+        test.known[i] = test.fresh.frames[i + 2].pc;
+}
+
+static __attribute__((noinline)) void work_asm(void)
+{
+    note_known();
+    trace_on();
+    asm_pushes(callback);
+    asm_slots(callback);
+    asm_aligned(callback);
+    asm_framed(callback);
+    asm_silent(callback);
+    trace_off();
+}
+
+static bool run_asm(void)
+{
+    test.is_alone = true;
+    test.n_steps = 0;
+    work_asm();
+    test.is_alone = false;
+    return test.n_calls % 7 == 0 && report("assembly, every instruction", 1.0);
+}
+
 /* In a thread of its own: another stack, another outermost frame. */
 static void *run_thread(void *good)
 {
@@ -326,7 +398,8 @@ static bool run_stripped(const char *dir)
     (void)snprintf(command, sizeof command, "%s/cache-stripped", dir);
     if (!unwind_modules_replace(command, test.program, path))
         return false;
-    return run_traced("C, stripped, every instruction", work_c_traced, 1.0);
+    bool good = run_traced("C, stripped, every instruction", work_c_traced, 1.0);
+    return run_asm() && good;
 }
 
 static bool run_all_sampled(void)
@@ -360,6 +433,7 @@ int main(int argc, char **argv)
     }
     bool good = run_traced("C, every instruction", work_c_traced, 1.0);
     good = run_traced("C++, every instruction", work_cxx, 0.995) && good;
+    good = run_asm() && good;
     good = run_in_thread() && good;
     good = run_all_sampled() && good;
     good = run_stripped(dir) && good;

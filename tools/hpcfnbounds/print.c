@@ -165,13 +165,15 @@ static void put_row(const struct modtab_row *row, uint64_t base, FILE *out)
 
 int print_rows(const struct modtab_elf *m, FILE *out, struct error *err)
 {
-    struct modtab_vec fdes = {0}, rows = {0};
+    struct modtab_vec fdes = {0}, funcs = {0}, rows = {0};
     modtab_make_fdes(m, &fdes);
-    modtab_make_rows(m, &fdes, &rows);
-    bool good = !fdes.failed && !rows.failed;
+    modtab_make_funcs(m, &fdes, true, &funcs);
+    modtab_make_rows(m, &fdes, &funcs, &rows);
+    bool good = !fdes.failed && !funcs.failed && !rows.failed;
     for (size_t i = 0; good && i < rows.n; i++)
         put_row((struct modtab_row *)rows.items + i, m->header.base_vaddr, out);
     free(fdes.items);
+    free(funcs.items);
     free(rows.items);
     return good ? 0 : out_of_memory(m, err);
 }
