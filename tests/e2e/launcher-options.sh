@@ -46,12 +46,30 @@ expect_status 4 "$hpcrun" -e CPUTIME@f800 -o fast ./burn
 [ "$(samples fast)" -gt $((2 * $(samples slow))) ] ||
     fail "$(samples fast) samples at 800 Hz, $(samples slow) at 200 Hz"
 
+# A sample of the allocations stands for all of them: 100000 blocks of 2000 bytes, one in five recorded.
+cat >blocks.c <<'END'
+#include <stdlib.h>
+int main(void)
+{
+    static void *p[100000];
+    for (int i = 0; i < 100000; i++)
+        p[i] = malloc(2000);
+    return p[77777] == NULL;
+}
+END
+$CC -fno-builtin blocks.c -o blocks
+DATACENTRIC_MIN_BYTES=2000 expect_status 0 "$hpcrun" -mp 0.2 -e MEMLEAK -o blocks-sampled ./blocks
+bytes=$(cat blocks-sampled/blocks-*.log | sed -n 's/.*blocks: [0-9]* recorded (\([0-9]*\) bytes).*/\1/p')
+[ "${bytes:-0}" -gt 190000000 ] && [ "$bytes" -lt 210000000 ] ||
+    fail "${bytes:-no} bytes allocated instead of 200000000, give or take 5 %"
+
 # A fraction so small that no process is chosen: the program runs as it is.
 expect_status 4 "$hpcrun" -f 1/1000000000000 -o none ./burn
 [ ! -e none ] || fail "a process was measured that was not chosen"
 
 # -d waits; the default directory bears the command's name and the job's number.
-PBS_JOBID=77 "$hpcrun" -e CPUTIME -d ./burn 2>waiting &
+: >waiting
+PBS_JOBID=77 "$hpcrun" -e CPUTIME -d ./burn 2>>waiting &
 started=$!
 waited=0
 until grep -q 'waits for a debugger' waiting || [ "$waited" = 200 ]; do

@@ -243,6 +243,27 @@ static void test_killed_process_is_written(void **state)
     assert_int_equal(pending_wait(f->setup.dir, 0), PENDING_NONE);
 }
 
+static void test_sigterm_makes_a_checkpoint(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    char text[4096];
+    greet(f->name, COMPANION_HELLO, &client);
+    add_thread(&client, 7);
+    assert_int_equal(kill(f->companion, SIGTERM), 0);
+    for (int i = 0; i < 500 && count_files(f, ".objects", text, sizeof text) == 0; i++)
+        usleep(20000);
+    assert_int_equal(count_files(f, ".objects", text, sizeof text), 1);
+    assert_non_null(strstr(text, "checkpoint"));
+    int fds[3], fd = dial(f->name);
+    struct companion_message message;
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+    assert_int_equal(count_files(f, ".objects", text, sizeof text), 1);
+    assert_non_null(strstr(text, "complete"));
+}
+
 static void test_exec_ends_the_earlier_arena(void **state)
 {
     struct fixture *f = *state;
@@ -504,6 +525,7 @@ int main(void)
         TEST(test_normal_end),
         TEST(test_no_samples_leave_one_line),
         TEST(test_killed_process_is_written),
+        TEST(test_sigterm_makes_a_checkpoint),
         TEST(test_exec_ends_the_earlier_arena),
         TEST(test_fork_copies_records_without_counts),
         TEST(test_memory_is_allocated_ahead),
