@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What sampling costs: one full sample against one with an empty handler, and the CPU time of whole programs sampled at
+# 1 kHz against the same programs with an idle runtime. Ratios of one run; the noise of the machine is the same ratio
+# of the baseline against itself.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+need python3
+hpcrun=$builddir/hpcrun
+bench=$builddir/tests/bench/sample-bench
+[ -x "$bench" ] || skip "sample-bench is for x86-64 only"
+
+for kernel in compute chase; do
+    python3 - "$hpcrun" "$bench" "$kernel" "$scratch" <<'END'
+import statistics, subprocess, sys
+hpcrun, bench, kernel, scratch = sys.argv[1:]
+def gap(words, i):
+    out = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    return int(out[0]), float(out[1])
+empty, full, none = [], [], []
+for i in range(5):
+    none.append(gap([bench, "none", kernel], i))
+    empty.append(gap([bench, "empty", kernel], i))
+    full.append(gap([hpcrun, "-o", f"{scratch}/{kernel}{i}", "-e", "EADDR", bench, "none", kernel], i))
+def line(name, runs):
+    print(f"{kernel:8} {name:15} median gap {statistics.median(g for _, g in runs):6.2f} us, {statistics.median(n for n, _ in runs):.0f} gaps in 3 s")
+line("not sampled", none), line("empty handler", empty), line("full sample", full)
+base = statistics.median(g for _, g in empty)
+noise = max(g for _, g in empty) / min(g for _, g in empty)
+print(f"{kernel:8} full / empty = {statistics.median(g for _, g in full) / base:.2f} (goal 1.2; empty against itself up to {noise:.2f})")
+END
+done
+
+# Whole programs: pairs of an idle runtime and 1 kHz, in turn.
+for program in "$builddir/tests/e2e/programs/matmul" "$builddir/tests/e2e/programs/chase" "$builddir/tests/e2e/programs/openmp"; do
+    [ -x "$program" ] || continue
+    python3 - "$hpcrun" "$program" "$scratch" <<'END'
+import os, resource, shutil, statistics, subprocess, sys
+hpcrun, program, scratch = sys.argv[1:]
+def cpu(words):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def once(*options):
+    where = f"{scratch}/pair"
+    shutil.rmtree(where, ignore_errors=True)
+    return cpu([hpcrun, "-o", where, *options, program])
+ratios, noise = [], []
+for _ in range(15):
+    idle, sampled, again = once("-ds"), once(), once("-ds")
+    ratios.append(sampled / idle)
+    noise.append(again / idle)
+print(f"{os.path.basename(program):8} CPU time at 1 kHz / idle runtime: median of 15 pairs {statistics.median(ratios):.3f} (goal 1.02); idle / idle {statistics.median(noise):.3f}, {min(noise):.3f}-{max(noise):.3f}")
+END
+done
+finish
