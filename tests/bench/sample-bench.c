@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one sample costs the program: the length of the gaps that it tears into a loop reading the time-stamp counter,
- * at call depth 30. Kernels: compute (nothing but the counter), chase (a dependent load that misses between two readings).
- * With "empty" the program samples itself with a handler that does nothing; under hpcrun it is called with "none". */
+ * at call depth 30. Kernels: compute (nothing but the counter), chase (a dependent load that misses between two
+ * readings). With "empty" the program samples itself with a handler that does nothing; under hpcrun it is called with
+ * "none". */
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
