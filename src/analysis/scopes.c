@@ -129,6 +129,8 @@ static int compare_scopes(const void *a, const void *b, void *context)
     const struct model *model = context;
     const struct scope *x = &model->scopes[*(const uint32_t *)a], *y = &model->scopes[*(const uint32_t *)b];
     int order = (x->parent > y->parent) - (x->parent < y->parent);
+    if (order == 0) /* statements first, whatever else there is */
+        order = (x->kind != SCOPE_LINE) - (y->kind != SCOPE_LINE);
     if (order == 0)
         order = role_rank(x) - role_rank(y);
     if (order == 0)

@@ -165,7 +165,8 @@ static bool grow_slots(struct symbolizer *symbolizer)
 static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
 {
     char text[512];
-    (void)snprintf(text, sizeof text, "<unknown file> [%.400s]", base_name(symbolizer_path(symbolizer, module)));
+    const char *base = base_name(symbolizer_path(symbolizer, module));
+    (void)snprintf(text, sizeof text, *base == '[' ? "<unknown file> %.400s" : "<unknown file> [%.400s]", base);
     return model_string(symbolizer->model, text);
 }
 
@@ -173,12 +174,13 @@ static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
 static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, bool stripped_name,
                            struct code_frame *frame)
 {
-    char text[600];
+    char text[600], where[520];
     const char *base = module ? base_name(symbolizer_path(symbolizer, module)) : "unknown module";
+    (void)snprintf(where, sizeof where, *base == '[' ? "%.500s" : "[%.500s]", base);
     if (!frame->function)
-        (void)snprintf(text, sizeof text, "0x%llx [%.500s]", (unsigned long long)vaddr, base);
+        (void)snprintf(text, sizeof text, "0x%llx %s", (unsigned long long)vaddr, where);
     else if (stripped_name)
-        (void)snprintf(text, sizeof text, "%.64s [%.500s]", model_text(symbolizer->model, frame->function), base);
+        (void)snprintf(text, sizeof text, "%.64s %s", model_text(symbolizer->model, frame->function), where);
     frame->named = frame->function && !stripped_name;
     if (!frame->named)
         frame->function = model_string(symbolizer->model, text);

@@ -6,11 +6,28 @@
 
 #include "analysis/roles.h"
 
-/* Appends text as an attribute value; control characters become '?'. */
+/* Bytes of the UTF-8 character at p that XML allows; 0 when there is none. */
+static size_t xml_char(const char *p)
+{
+    unsigned char c = (unsigned char)*p;
+    size_t n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+    uint32_t code = n > 1 ? c & (0xffu >> (n + 1)) : c;
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)p[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | ((unsigned char)p[i] & 0x3f);
+    }
+    static const uint32_t least[] = {0, 32, 0x80, 0x800, 0x10000};
+    bool allowed = code >= least[n] && code < 0x110000 && (code < 0xd800 || code > 0xdfff) && (code & ~1u) != 0xfffe;
+    return allowed ? n : 0;
+}
+
+/* Appends text as an attribute value; what XML cannot hold becomes '?'. */
 static void put_escaped(struct buf *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
         unsigned char c = (unsigned char)*p;
+        size_t n = xml_char(p);
         if (c == '&')
             buf_printf(out, "&amp;");
         else if (c == '<')
@@ -20,7 +37,8 @@ static void put_escaped(struct buf *out, const char *text)
         else if (c == '"')
             buf_printf(out, "&quot;");
         else
-            buf_append(out, c < 32 ? "?" : p, 1);
+            buf_append(out, n ? p : "?", n ? n : 1);
+        p += n > 1 ? n - 1 : 0;
     }
 }
 

@@ -31,6 +31,17 @@ static void put_labelled(struct buf *out, const struct export_job *job, const ch
     }
 }
 
+/* The programs of the processes, when they are several. */
+static void put_programs(const struct model *model, struct buf *text)
+{
+    struct strtab names = {0};
+    for (size_t i = 0; i < model->n_processes; i++)
+        (void)strtab_intern(&names, model->processes[i].exe);
+    for (size_t i = 0; names.n_strings > 1 && i < names.n_strings; i++)
+        buf_printf(text, "%s%s%s", i ? ", " : " (", names.strings[i], i + 1 < names.n_strings ? "" : ")");
+    strtab_fini(&names);
+}
+
 static void put_program(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
@@ -38,8 +49,9 @@ static void put_program(const struct report *report, const struct export_job *jo
     buf_printf(&text, "%s", model->command ? model->command : model->program ? model->program : "?");
     put_labelled(out, job, "program", text.data);
     buf_fini(&text);
-    buf_printf(&text, "%zu process%s, %zu thread%s", model->n_processes, model->n_processes == 1 ? "" : "es",
-               model->n_threads, model->n_threads == 1 ? "" : "s");
+    buf_printf(&text, "%zu process%s", model->n_processes, model->n_processes == 1 ? "" : "es");
+    put_programs(model, &text);
+    buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");
     if (model->cpu_time_ns)
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
     if (model->topology)

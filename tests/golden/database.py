@@ -40,7 +40,7 @@ def expect(condition, sentence):
 
 def run(tool, *arguments, status=0):
     result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
-                            env={**os.environ, "LC_ALL": "C"})
+                            errors="replace", env={**os.environ, "LC_ALL": "C"})
     expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
     return result
 
@@ -88,6 +88,8 @@ def make_measurement(directory):
                 access = START + [(APP, 0x5000 + 16 * i)]
                 profile.sample(access, {0: SAMPLES[name], 1: i}, variable(thread))
                 profile.sample(access[:-1] + [(APP, 0x6000)], {1: 1}, variable(thread))
+            grid = profile.placeholder(profile.placeholder(profile.root, "DATACENTRIC"), "DATACENTRIC_Static")
+            profile.add(profile.node(grid, (APP, 0x404041), 0), {2: 8192})  # a value of the variable itself
             profile.write(directory)
     (directory / "topology.xml").write_text(TWO_NODES, encoding="utf-8")
 
@@ -210,6 +212,20 @@ def check_damaged_database(database, scratch):
         expect(result.stderr.count("\n") == 1 and "locus.json" in result.stderr, f"damaged: {result.stderr}")
 
 
+def check_names(scratch):
+    """Names that are no XML or no UTF-8, and the default name of the database."""
+    directory = scratch / "hpctoolkit-odd-measurements-77"
+    profile = m.Profile("o-000-dd", METRICS)
+    for i, name in enumerate(("a<b>&\"c", "tab\there", "caf\u00e9 \u65e5", "\udcff\udcfe broken", "\ufffe")):
+        profile.sample([(APP, 0x1010 + 16 * i)], {0: 1}, m.by_address("DATACENTRIC_Static", APP, 64 * i, "static", name))
+    profile.write(directory)
+    result = subprocess.run([str(BUILD / "hpcprof"), str(directory)], cwd=scratch, capture_output=True, check=False)
+    expect(result.returncode == 0 and (scratch / "hpctoolkit-odd-database-77").exists(), f"odd names: {result.stderr}")
+    check_rules(scratch / "hpctoolkit-odd-database-77", "--time")
+    rows = rows_of(scratch / "hpctoolkit-odd-database-77")
+    expect({"a<b>&\"c", "caf\u00e9 \u65e5"} <= {r["variable"] for r in rows} and len(rows) == 5, f"odd names: {rows}")
+
+
 def check_too_many_threads(scratch):
     directory = scratch / "many"
     for thread in range(500):
@@ -235,6 +251,7 @@ def main():
         check_rules(database, "--time")
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)
+        check_names(scratch)
         check_too_many_threads(scratch)
     for sentence in failures:
         print("FAIL:", sentence)

@@ -18,7 +18,16 @@ def be(value, n_bytes):
 
 
 def string(text):
-    return be(len(text.encode()), 4) + text.encode()
+    raw = text.encode(errors="surrogateescape")
+    return be(len(raw), 4) + raw
+
+
+def side_text(text):
+    """A string as side files hold it: bytes that are not UTF-8 as hexadecimal digits."""
+    try:
+        return text if text is None or text.encode() else ""
+    except UnicodeEncodeError:
+        return {"bytes": text.encode(errors="surrogateescape").hex()}
 
 
 def pairs(items):
@@ -113,7 +122,8 @@ class Profile:
                            "pid": self.pid, "tid": self.pid, "thread_id": self.thread, "rank": self.rank,
                            "start_ns": 0, "end_ns": 0, "cpu_time_ns": 10**9, "plan": self.plan,
                            "topology": self.topology, "skid": None, "n_frames": 0, "unwind_stops": [0] * 16,
-                           "placeholders": marks, "events": self.events, "variables": list(self.variables.values())})
+                           "placeholders": marks, "events": self.events,
+                           "variables": [{**v, "name": side_text(v["name"])} for v in self.variables.values()]})
 
     def write(self, directory, side=True):
         directory = pathlib.Path(directory)

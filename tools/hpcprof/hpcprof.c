@@ -17,8 +17,9 @@
 enum { OPT_OUTPUT = 1, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_QUIET, OPT_VERBOSE };
 
 static const struct option_row rows[] = {
-    {OPT_OUTPUT, "-o --db --output", "DB", "Write the database into the directory DB (default: "
-                                           "hpctoolkit-<program>-database). An older database there is replaced."},
+    {OPT_OUTPUT, "-o --db --output", "DB",
+     "Write the database into the directory DB (default: hpctoolkit-<program>-database, after the name of the "
+     "measurement directory). An older database there is replaced."},
     {OPT_INCLUDE, "-I --include", "DIR", "Look for source files below DIR too; may be given several times."},
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW", "Read source files whose path begins with OLD under NEW instead; may "
                                                   "be given several times."},
@@ -111,11 +112,30 @@ static void print_message(void *context, const char *sentence)
     (void)fprintf(stderr, "hpcprof: left out: %s.\n", sentence);
 }
 
-static int write_database(const struct settings *settings, const struct model *model, struct error *err)
+/* "x-measurements-1" gives "x-database-1"; any other directory, the program's name. malloc'ed. */
+static char *default_output(const char *path, const char *program)
+{
+    static const char word[] = "-measurements";
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    const char *base = path + len;
+    while (base > path && base[-1] != '/')
+        base--;
+    char *name = NULL, *directory = strndup(base, (size_t)(path + len - base));
+    char *at = directory ? strstr(directory, word) : NULL;
+    int code = at ? asprintf(&name, "%.*s-database%s", (int)(at - directory), directory, at + sizeof word - 1)
+                  : asprintf(&name, "hpctoolkit-%s-database", program);
+    free(directory);
+    return code < 0 ? NULL : name;
+}
+
+static int write_database(const struct settings *settings, const struct model *model, const char *input,
+                          struct error *err)
 {
     const char *program = model->program ? names_base(model->program) : "program";
-    char *path = NULL;
-    if (asprintf(&path, "hpctoolkit-%s-database", program) < 0)
+    char *path = default_output(input, program);
+    if (!path)
         return error_set(err, ERR_MEMORY, "out of memory");
     const char *output = settings->output ? settings->output : path;
     int code = database_write(model, output, settings->title ? settings->title : program, err);
@@ -143,7 +163,7 @@ static int combine(const struct settings *settings, const char *const *paths, si
     if (code == 0) {
         code = load_measurements(paths, n_paths, &options, &model, &n_skipped, &err);
         if (code == 0)
-            code = write_database(settings, &model, &err);
+            code = write_database(settings, &model, paths[0], &err);
         model_fini(&model);
     }
     if (code != 0)

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of export/text-cells.h and export/skid-text.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "export/skid-text.h"
+#include "export/text-cells.h"
+
+static const struct export_job plain = {.columns = 100}, wide = {.columns = 100, .unicode = true};
+
+static void expect(struct buf *out, const char *expected)
+{
+    assert_string_equal(out->data, expected);
+    buf_fini(out);
+}
+
+static void test_cells(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    text_cell(&out, &plain, "abc", 5, false);
+    text_cell(&out, &plain, "abc", 5, true);
+    expect(&out, "abc    abc");
+    text_cell(&out, &plain, "abcdef", 5, false);
+    text_cell(&out, &wide, "abcdef", 5, false);
+    expect(&out, "abc..abcd\xe2\x80\xa6");
+    text_cell(&out, &wide, "\xc3\xa9\xc3\xa9", 3, true);
+    expect(&out, " \xc3\xa9\xc3\xa9");
+    text_cut(&out, &plain, "a\tb\033c\xff", 10);
+    expect(&out, "a?b?c\xff");
+    text_cut(&out, &plain, "abc", 3);
+    expect(&out, "abc");
+}
+
+static void test_bars(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    text_bar(&out, &plain, 50, 8);
+    expect(&out, "####    ");
+    text_bar(&out, &plain, 1000, 4);
+    expect(&out, "####");
+    text_bar(&out, &plain, -3, 4);
+    expect(&out, "    ");
+    text_bar(&out, &wide, 50, 3);
+    expect(&out, "\xe2\x96\x88\xe2\x96\x8c ");
+}
+
+static void check_size(uint64_t bytes, const char *expected)
+{
+    char text[16];
+    text_size(bytes, text);
+    assert_string_equal(text, expected);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    check_size(0, "-");
+    check_size(1023, "1023 B");
+    check_size(1536, "1.5 KiB");
+    check_size(UINT64_C(64) << 20, "64.0 MiB");
+    check_size(UINT64_MAX, "16.0 EiB");
+}
+
+static void test_skid(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    skid_text(&out, "{\"rule\": \"holds\", \"kernels\": [{\"samples\": 10, \"percent_next\": 100.0}, "
+                    "{\"samples\": 30, \"percent_next\": 90.0}]}");
+    expect(&out, "rule holds: 92 % of 40 samples lay on the next instruction (worst loop: 90 %)");
+    skid_text(&out, "not measured");
+    expect(&out, "not measured");
+    skid_text(&out, "{}");
+    expect(&out, "{}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_bars),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_skid),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
