@@ -117,10 +117,6 @@ static void add_head(struct model *model, const struct objects_file *file)
 {
     keep_text(&model->plan, file->plan);
     keep_text(&model->skid, file->skid);
-    if (file->exe && *file->exe == '/' && (!model->program || *model->program != '/')) {
-        free(model->program);
-        model->program = strdup(file->exe);
-    }
     model->cpu_time_ns += file->cpu_time_ns;
     model->n_frames += file->n_frames;
     model->n_killed += file->state && strcmp(file->state, "complete") != 0;

@@ -208,10 +208,9 @@ static int merge_profile(struct load *load, const struct profile_path *path, con
     thread->thread_id = id.thread;
     thread->process = find_process(load, &id, path->directory);
     model->n_threads++;
-    if (!model->program) {
-        const char *program = hpcrun_pair_value(profile, "program-path");
-        model->program = strdup(program && *program ? program : id.exe);
-    }
+    const char *program = hpcrun_pair_value(profile, "program-path");
+    if (thread->process != RAW_NONE && !model->processes[thread->process].path)
+        model->processes[thread->process].path = strdup(program && *program ? program : id.exe);
     return thread->process == RAW_NONE ? error_set(err, ERR_MEMORY, "out of memory") : 0;
 }
 
@@ -294,6 +293,24 @@ static int order_threads(struct load *load, struct error *err)
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
+/* The program that the report is named after: of the process with the most samples. */
+static void choose_program(struct model *model)
+{
+    int64_t metric = model_choose_metric(model, NULL);
+    double *sums = calloc(model->n_processes + 1, sizeof *sums);
+    size_t best = 0;
+    for (size_t t = 0; sums && t < model->n_threads; t++)
+        for (size_t i = 0; i < model->threads[t].n_cells; i++)
+            if (model->threads[t].cells[i].metric == metric)
+                sums[model->threads[t].process] += model->threads[t].cells[i].value;
+    for (size_t i = 1; sums && i < model->n_processes; i++)
+        if (sums[i] > sums[best])
+            best = i;
+    free(sums);
+    if (model->n_processes && model->processes[best].path)
+        model->program = strdup(model->processes[best].path);
+}
+
 static int build_all(struct load *load, struct error *err)
 {
     struct source_text *source = source_text_new(load->options->search, load->options->replace);
@@ -307,8 +324,10 @@ static int build_all(struct load *load, struct error *err)
     roles_assign(&load->tree, load->symbolizer);
     int code = build_model(&build, err);
     source_text_free(source);
-    if (code == 0)
+    if (code == 0) {
         symbolizer_note_missing(load->symbolizer);
+        choose_program(load->model);
+    }
     return code;
 }
 

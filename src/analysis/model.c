@@ -28,6 +28,7 @@ static void free_rows(struct model *model)
     for (size_t i = 0; i < model->n_processes; i++) {
         free(model->processes[i].exe);
         free(model->processes[i].host_id);
+        free(model->processes[i].path);
     }
     for (size_t i = 0; i < model->n_threads; i++)
         free(model->threads[i].cells);

@@ -69,6 +69,7 @@ struct cell {
 
 struct process {
     char *exe, *host_id;
+    char *path; /* of the program; NULL = not known */
     uint32_t rank, pid, generation;
     uint32_t n_threads;
 };

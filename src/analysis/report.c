@@ -124,6 +124,7 @@ static int add_row(struct report *report, const struct variable *variable, const
         return error_set(err, ERR_MEMORY, "out of memory");
     struct report_row *row = &report->rows[report->n_rows++];
     *row = (struct report_row){.variable = variable, .part = part, .value = value};
+    row->n_paths = variable ? variable->n_scopes : 0;
     row->samples = model_samples(model, report->metric, value);
     row->share = report->total_value > 0 ? 100 * value / report->total_value : 0;
     if (!describe_row(report, row))
@@ -141,6 +142,75 @@ static int add_variable(struct report *report, const struct variable *variable, 
     for (size_t i = 0; code == 0 && i < variable->n_parts; i++)
         code = add_row(report, variable, &variable->parts[i], value * variable->parts[i].fraction, err);
     return code;
+}
+
+/* Adds the samples by NUMA node of one variable to those of another. */
+static bool merge_places(const struct model *model, struct variable *into, const struct variable *from)
+{
+    size_t n = model->n_metrics * model->n_numa_nodes;
+    if (!from->places)
+        return true;
+    if (!into->places)
+        into->places = calloc(n, sizeof *into->places);
+    for (size_t i = 0; into->places && i < n; i++)
+        into->places[i] += from->places[i];
+    return into->places != NULL;
+}
+
+static bool merge_variable(const struct model *model, struct variable *into, const struct variable *from)
+{
+    if (!vec_reserve(&into->scopes, &into->cap_scopes, into->n_scopes + from->n_scopes, sizeof *into->scopes))
+        return false;
+    memcpy(into->scopes + into->n_scopes, from->scopes, from->n_scopes * sizeof *from->scopes);
+    into->n_scopes += from->n_scopes;
+    into->size_bytes += from->size_bytes;
+    into->n_blocks += from->n_blocks;
+    into->size_freed_bytes += from->size_freed_bytes;
+    into->n_blocks_freed += from->n_blocks_freed;
+    into->n_inexact += from->n_inexact;
+    if (from->max_block_bytes > into->max_block_bytes)
+        into->max_block_bytes = from->max_block_bytes;
+    return merge_places(model, into, from);
+}
+
+/* The report's own variable for one of the model: of the same site, or a new one. */
+static struct variable *find_variable(struct report *report, struct strtab *keys, const struct variable *from,
+                                      size_t index, bool with_paths)
+{
+    char key[96];
+    bool is_heap = from->class == CLASS_HEAP || from->class == CLASS_MMAP;
+    (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
+                   from->line, from->module, is_heap && !with_paths ? 0 : index + 1);
+    int64_t known = strtab_intern(keys, key);
+    if (known < 0 || !vec_reserve(&report->variables, &report->cap_variables, (size_t)known + 1, sizeof *from))
+        return NULL;
+    struct variable *into = &report->variables[known];
+    if ((size_t)known == report->n_variables) {
+        report->n_variables++;
+        *into = (struct variable){.name = from->name,
+                                  .function = from->function,
+                                  .file = from->file,
+                                  .line = from->line,
+                                  .module = from->module,
+                                  .class = from->class,
+                                  .parts = from->parts,
+                                  .n_parts = from->n_parts};
+    }
+    return into;
+}
+
+/* Fills the report's variables from the model's. */
+static int merge_variables(struct report *report, bool with_paths, struct error *err)
+{
+    struct strtab keys = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < report->model->n_variables; i++) {
+        const struct variable *from = &report->model->variables[i];
+        struct variable *into = find_variable(report, &keys, from, i, with_paths);
+        ok = into && merge_variable(report->model, into, from);
+    }
+    strtab_fini(&keys);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
 static double variable_value(const struct model *model, const struct variable *variable, size_t metric)
@@ -181,7 +251,8 @@ static void set_quality(struct report *report)
     }
 }
 
-int report_make(const struct model *model, size_t metric, bool with_unused, struct report *report, struct error *err)
+int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
+                struct error *err)
 {
     *report = (struct report){.model = model, .metric = metric};
     uint32_t root = model_data_root(model);
@@ -193,12 +264,12 @@ int report_make(const struct model *model, size_t metric, bool with_unused, stru
     for (size_t i = 0; i < model->n_events; i++)
         if (strcmp(model->events[i].metric, model->metrics[metric].name) == 0)
             report->event = &model->events[i];
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < model->n_variables; i++) {
-        double value = variable_value(model, &model->variables[i], metric);
+    int code = merge_variables(report, with_paths, err);
+    for (size_t i = 0; code == 0 && i < report->n_variables; i++) {
+        double value = variable_value(model, &report->variables[i], metric);
         covered += value;
         if (value != 0 || with_unused)
-            code = add_variable(report, &model->variables[i], value, err);
+            code = add_variable(report, &report->variables[i], value, err);
     }
     if (code == 0 && report->total_value - covered > report->total_value * 1e-9)
         code = add_row(report, NULL, NULL, report->total_value - covered, err);
@@ -219,5 +290,10 @@ void report_fini(struct report *report)
         free(report->rows[i].lines);
     }
     free(report->rows);
+    for (size_t i = 0; i < report->n_variables; i++) {
+        free(report->variables[i].scopes);
+        free(report->variables[i].places);
+    }
+    free(report->variables);
     memset(report, 0, sizeof *report);
 }

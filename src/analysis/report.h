@@ -24,6 +24,7 @@ struct report_row {
     double share;        /* percent of all samples */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
+    size_t n_paths;      /* allocation paths that the row stands for */
     const uint64_t *places; /* [n_numa_nodes] samples by node, NULL = not known */
 };
 
@@ -31,15 +32,19 @@ struct report {
     const struct model *model;
     size_t metric;
     double total_value, total_samples;
+    struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site */
+    size_t n_variables, cap_variables;
     struct report_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
     const struct event_sum *event; /* of the metric; NULL without side files */
     double recovered, named; /* percent of the samples taken; by fates, else by the tree */
 };
 
-/* Makes the table of variables for a metric. Rows without samples are left out unless with_unused.
+/* Makes the table of variables for a metric. Rows without samples are left out unless with_unused. Heap variables of
+ * the same name and site are one row; with_paths: one for each allocation path.
  * err: ERR_MEMORY */
-int report_make(const struct model *model, size_t metric, bool with_unused, struct report *report, struct error *err);
+int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
+                struct error *err);
 void report_fini(struct report *report);
 
 #endif

@@ -43,8 +43,8 @@ static void put_row(const struct report *report, const struct report_row *row, s
     put_field(out, variable ? model_text(report->model, variable->function) : "");
     buf_append(out, ",", 1);
     put_field(out, variable ? model_text(report->model, variable->module) : "");
-    buf_printf(out, ",%llu,%llu,", (unsigned long long)(variable ? variable->max_block_bytes : 0),
-               (unsigned long long)(variable ? variable->n_inexact : 0));
+    buf_printf(out, ",%llu,%llu,%zu,", (unsigned long long)(variable ? variable->max_block_bytes : 0),
+               (unsigned long long)(variable ? variable->n_inexact : 0), row->n_paths);
     put_lines(report, row, out);
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
         buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
@@ -54,11 +54,11 @@ static void put_row(const struct report *report, const struct report_row *row, s
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
-    int code = report_make(job->model, job->metric, job->with_unused, &report, err);
+    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     buf_printf(out, "variable,class,alloc_site,size_bytes,n_blocks,samples,share,value,file,line,function,module,"
-                    "max_block_bytes,inexact_samples,top_lines");
+                    "max_block_bytes,inexact_samples,n_paths,top_lines");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
     buf_append(out, "\n", 1);

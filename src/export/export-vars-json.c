@@ -37,6 +37,7 @@ static void put_row(const struct report *report, const struct report_row *row, s
         json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
         json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
         json_put_word_at(out, "inexact_samples", variable->n_inexact);
+        json_put_word_at(out, "n_paths", row->n_paths);
         json_put_text_at(out, "function", model_text(report->model, variable->function));
         json_put_text_at(out, "file", model_text(report->model, variable->file));
         json_put_word_at(out, "line", variable->line);
@@ -68,7 +69,7 @@ static void put_fates(const struct event_sum *event, struct buf *out)
 static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
-    int code = report_make(job->model, job->metric, job->with_unused, &report, err);
+    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"program\": ");

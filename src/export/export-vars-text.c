@@ -66,6 +66,24 @@ static void put_program(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
+/* Shares by class, so that many small variables are seen as a whole. */
+static void put_classes(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    double shares[CLASS_COUNT] = {0};
+    struct buf text = {0};
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct variable *variable = report->rows[i].variable;
+        shares[variable ? variable->class : CLASS_UNATTRIBUTED] += report->rows[i].share;
+    }
+    for (int i = 0; i < CLASS_COUNT; i++)
+        if (shares[i] >= 0.05)
+            buf_printf(&text, "%s%s %.1f %%", text.len_bytes ? ", " : "", model_class_name((enum variable_class)i),
+                       shares[i]);
+    if (text.len_bytes)
+        put_labelled(out, job, "classes", text.data);
+    buf_fini(&text);
+}
+
 static void put_fates(const struct report *report, const struct export_job *job, struct buf *out)
 {
     struct buf text = {0};
@@ -136,7 +154,7 @@ static void put_access(const struct report *report, const struct export_job *job
         if (line->line)
             buf_printf(&text, "%.*s %s:%u", (int)strcspn(function, "(<"), function, file, line->line);
         else
-            buf_printf(&text, "%s", function);
+            buf_printf(&text, "%.*s", (int)strcspn(function, "(<"), function);
     }
     if (text.len_bytes) {
         buf_printf(out, "%*s", LABEL_WIDTH + 8, "");
@@ -187,10 +205,11 @@ static void put_row(const struct report *report, const struct export_job *job, c
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
-    int code = report_make(job->model, job->metric, job->with_unused, &report, err);
+    int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
     put_program(&report, job, out);
+    put_classes(&report, job, out);
     put_fates(&report, job, out);
     put_notes(job, out);
     put_head(job, out);

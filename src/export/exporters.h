@@ -12,6 +12,7 @@ struct export_job {
     size_t metric;
     size_t top;       /* rows at most (text forms); 0 = all */
     bool with_unused; /* variables without samples too */
+    bool with_paths;  /* heap variables by allocation path */
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */

@@ -139,7 +139,8 @@ def check_reports(database):
     text = run("hpcquery", "vars", database).stdout
     expect(max(map(len, text.split("\n"))) <= 100, "a line of the report is longer than 100 columns")
     for wanted in ("EADDR because of a test", "2 processes, 5 threads, 5.00 s of CPU time", "455 named, 5 unknown-data",
-                   "NUMA node 0:", "address found for 91.1 %", "variable named for 90.1 %", "50.0 % ####"):
+                   "heap 70.0 %, mmap 5.0 %, static 7.0 %, thread-local 4.0 %, stack 3.0 %, file 2.0 %,",
+                   "unknown 1.0 %, unattributed 8.0 %", "NUMA node 0:", "address found for 91.1 %", "variable named for 90.1 %", "50.0 % ####"):
         expect(wanted in text, f"the report lacks '{wanted}':\n{text}")
     expect("\033" not in text, "escape sequences in a pipe")
     top = run("hpcquery", "vars", "--top", "2", database).stdout
@@ -168,6 +169,22 @@ def check_same_bytes(directory, scratch):
         for name in names:
             same = (other / name).read_bytes() == (scratch / "forward" / name).read_bytes()
             expect(same, f"{name} differs in {other.name}")
+
+
+def check_paths(scratch):
+    """One site reached by two paths, and by recursion: one row, with --paths one for each path; recursion is none."""
+    directory = scratch / "paths"
+    profile = m.Profile("app", METRICS)
+    site, inner = (APP, 0x3030), [(APP, 0x2020)]
+    for count, path in ((1, [(APP, 0x1010), site]), (2, [(APP, 0x1510), site]), (4, [(APP, 0x1010)] + 3 * inner + [site]),
+                        (8, [(APP, 0x1010)] + 7 * inner + [site])):
+        profile.sample([(APP, 0x7070)], {0: count}, m.heap(path, size=100))
+    profile.write(directory)
+    run("hpcprof", "-q", "-o", scratch / "paths-db", directory)
+    rows = rows_of(scratch / "paths-db")
+    expect([(r["samples"], r["n_blocks"], r["size_bytes"]) for r in rows] == [("15", "4", "400")], f"one site: {rows}")
+    rows = rows_of(scratch / "paths-db", "--paths")
+    expect(sorted(r["samples"] for r in rows) == ["1", "12", "2"], f"--paths: {rows}")
 
 
 def check_bad_input(directory, scratch):
@@ -249,6 +266,7 @@ def main():
         check_same_bytes(directory, scratch)
         run("hpcprof", "-q", "-o", database, directory)
         check_rules(database, "--time")
+        check_paths(scratch)
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)
         check_names(scratch)

@@ -17,7 +17,7 @@
 
 #define COLUMNS_DEFAULT 100
 
-enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_THRESHOLD };
+enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_THRESHOLD };
 
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
@@ -26,6 +26,7 @@ static const struct option_row rows[] = {
                             "JSON."},
     {OPT_METRIC, "-M --metric", "NAME", "Report about this metric. Default: the first with data addresses."},
     {OPT_ALL, "-a --all", NULL, "vars: list variables without samples too."},
+    {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, also where name and site are the same."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -54,7 +55,7 @@ struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused;
+    bool with_unused, with_paths;
 };
 
 static int usage(const char *text)
@@ -87,6 +88,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_ALL:
         settings->with_unused = true;
+        break;
+    case OPT_PATHS:
+        settings->with_paths = true;
         break;
     case OPT_TOP:
         settings->top = strtol(value, &end, 10);
@@ -131,6 +135,7 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
                                    .with_unused = settings->with_unused,
+                                   .with_paths = settings->with_paths,
                                    .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
                                    .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                    .columns = terminal_columns(),
