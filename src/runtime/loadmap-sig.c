@@ -282,7 +282,10 @@ const struct loadmap_module *loadmap_find_sig(uintptr_t address)
 const struct unwind_module *loadmap_find_code_sig(uintptr_t pc)
 {
     const struct loadmap_module *module = loadmap_find_sig(pc);
-    return module ? &module->code : NULL;
+    if (!module)
+        return NULL;
+    (void)loadmap_table_sig(module); /* frames lie in modules in which no sample ever falls */
+    return &module->code;
 }
 
 const struct loadmap_module *loadmap_find_tls_sig(uintptr_t thread_pointer, uintptr_t address, uint64_t *offset)
