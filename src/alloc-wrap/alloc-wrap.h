@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct start_filter;
+
 enum alloc_kind { ALLOC_HEAP = 0, ALLOC_MMAP = 1, ALLOC_FILE = 2, ALLOC_SHM = 3, ALLOC_BRK = 4 };
 
 /* Why an allocation was not reported; counted. */
@@ -50,6 +52,8 @@ struct alloc_sink {
     void (*mapped_file)(void *p, size_t n_bytes, int fd, const struct alloc_site *site);
     /* An allocation was not reported. */
     void (*skipped)(enum alloc_skip reason);
+    /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/start-filter.h). */
+    const struct start_filter *filter;
 };
 
 /* Connects the wrappers to a sink (NULL disconnects). min_bytes: blocks of at least this size are reported;

@@ -7,6 +7,7 @@
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "alloc-wrap/sampling.h"
+#include "alloc-wrap/start-filter.h"
 
 #define ALLOC_EXPORT __attribute__((visibility("default")))
 #ifdef __clang__
@@ -96,17 +97,14 @@ void alloc_call_unwound_hook(void);
 int alloc_work_enter_hook(struct alloc_thread *thread);
 void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno);
 
-/* Filter that stands in for the sink's while there is none.  ctx: hook */
-bool alloc_never_recorded_hook(const void *p);
-
 /* Hands the current limit and filter to the fast paths: after the real functions became known and after a sink was
  * connected.  ctx: hook */
 void alloc_fast_refresh_hook(void);
 
 /* Each wrapper file keeps what its fast path needs; these refresh it. limit_bytes: calls below it are forwarded at
- * once; maybe_recorded: the sink's filter.  ctx: hook */
-void wrap_malloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p));
-void wrap_realloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p));
-void wrap_new_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p));
+ * once; filter: blocks that it does not know are freed at once; static storage or the sink's.  ctx: hook */
+void wrap_malloc_set_hook(size_t limit_bytes, const struct start_filter *filter);
+void wrap_realloc_set_hook(size_t limit_bytes, const struct start_filter *filter);
+void wrap_new_set_hook(size_t limit_bytes, const struct start_filter *filter);
 
 #endif

@@ -7,15 +7,20 @@
 #include <stdatomic.h>
 
 #include "alloc-wrap/real.h"
-
-#define EARLY_MIN_BYTES 1024 /* blocks that count as missed while the threshold is not known yet */
+#include "base/min-bytes.h"
 
 static struct {
     const struct alloc_sink *_Atomic sink;
     uint64_t min_bytes, sample_bytes;
     atomic_bool configured; /* alloc_wrap_connect was called */
     _Atomic uint64_t n_early;
-} scope;
+    struct start_filter every, none; /* for a sink without a filter, and without a sink */
+    _Atomic uint8_t ones[2], zeros[2];
+} scope = {
+    .every = {.counts = scope.ones, .shift = 63},
+    .none = {.counts = scope.zeros, .shift = 63},
+    .ones = {1, 1},
+};
 
 static __thread struct alloc_thread scope_thread __attribute__((tls_model("initial-exec")));
 
@@ -36,19 +41,13 @@ uint64_t alloc_min_bytes_hook(void)
     return scope.min_bytes;
 }
 
-bool alloc_never_recorded_hook(const void *p)
-{
-    (void)p;
-    return false;
-}
-
 void alloc_fast_refresh_hook(void)
 {
     const struct alloc_sink *sink = atomic_load(&scope.sink);
     size_t limit = sink ? scope.min_bytes : SIZE_MAX;
     if (!alloc_real_known_hook() || !atomic_load(&scope.configured) || (sink && scope.sample_bytes))
         limit = 0;
-    bool (*filter)(const void *) = sink ? sink->maybe_recorded : alloc_never_recorded_hook;
+    const struct start_filter *filter = sink && sink->filter ? sink->filter : sink ? &scope.every : &scope.none;
     if (!alloc_real_known_hook())
         return;
     wrap_malloc_set_hook(limit, filter);
@@ -96,7 +95,7 @@ void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno)
 
 static void count_early(size_t n_bytes)
 {
-    if (n_bytes >= EARLY_MIN_BYTES && !atomic_load_explicit(&scope.configured, memory_order_relaxed))
+    if (n_bytes >= MIN_BYTES_DEFAULT && !atomic_load_explicit(&scope.configured, memory_order_relaxed))
         atomic_fetch_add_explicit(&scope.n_early, 1, memory_order_relaxed);
 }
 

@@ -12,30 +12,26 @@
 
 ALLOC_EXPORT void cfree(void *p);
 
-static bool always_recorded(const void *p)
-{
-    (void)p;
-    return true;
-}
-
 /* limit_bytes is 0 and the filter lets everything through until the real functions are known. */
 static struct {
     _Alignas(64) size_t limit_bytes;
-    bool (*maybe_recorded)(const void *p);
+    const struct start_filter *filter;
     uintptr_t boot_start;
     void *(*malloc)(size_t n_bytes);
     void *(*calloc)(size_t n, size_t size_bytes);
     void (*free)(void *p);
-} fast = {.maybe_recorded = always_recorded};
+    struct start_filter every; /* until the real functions are known: every block is looked at */
+    _Atomic uint8_t ones[2];
+} fast = {.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
-void wrap_malloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p))
+void wrap_malloc_set_hook(size_t limit_bytes, const struct start_filter *filter)
 {
     const struct alloc_real *real = alloc_real_hook();
     fast.boot_start = boot_arena_start_hook();
     fast.malloc = real->malloc;
     fast.calloc = real->calloc;
     fast.free = real->free;
-    __atomic_store_n(&fast.maybe_recorded, maybe_recorded, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast.filter, filter, __ATOMIC_RELEASE);
     __atomic_store_n(&fast.limit_bytes, limit_bytes, __ATOMIC_RELEASE);
 }
 
@@ -97,7 +93,7 @@ static ALLOC_NOINLINE void free_slow(void *p)
 
 static inline __attribute__((always_inline)) bool is_ordinary(const void *p)
 {
-    return !__atomic_load_n(&fast.maybe_recorded, __ATOMIC_ACQUIRE)(p) &&
+    return !start_filter_has(__atomic_load_n(&fast.filter, __ATOMIC_ACQUIRE), (uintptr_t)p) &&
            (uintptr_t)p - fast.boot_start >= BOOT_ARENA_BYTES;
 }
 

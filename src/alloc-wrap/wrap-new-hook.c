@@ -9,16 +9,12 @@
 #include "alloc-wrap/hook.h"
 #include "alloc-wrap/real.h"
 
-static bool always_recorded(const void *p)
-{
-    (void)p;
-    return true;
-}
-
 static struct {
     _Alignas(64) size_t limit_bytes;
-    bool (*maybe_recorded)(const void *p);
-} fast = {.maybe_recorded = always_recorded};
+    const struct start_filter *filter;
+    struct start_filter every; /* until the real functions are known: every block is looked at */
+    _Atomic uint8_t ones[2];
+} fast = {.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
 _Unwind_Reason_Code alloc_personality_hook(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                            struct _Unwind_Exception *exception, struct _Unwind_Context *context);
@@ -106,7 +102,7 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     ALLOC_EXPORT operator_function name;                                                                               \
     void *name(uintptr_t p, uintptr_t second, uintptr_t third)                                                         \
     {                                                                                                                  \
-        if (!__atomic_load_n(&fast.maybe_recorded, __ATOMIC_ACQUIRE)((const void *)p))                                 \
+        if (!start_filter_has(__atomic_load_n(&fast.filter, __ATOMIC_ACQUIRE), p))                                     \
             ALLOC_TAIL return name##_next(p, second, third);                                                           \
         ALLOC_TAIL return name##_slow(p, second, third);                                                               \
     }
@@ -117,10 +113,10 @@ OPERATOR_ROWS(ROW_NEW, ROW_DELETE)
     if (real->operators[form])                                                                                         \
         name##_next = real->operators[form];
 
-void wrap_new_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p))
+void wrap_new_set_hook(size_t limit_bytes, const struct start_filter *filter)
 {
     const struct alloc_real *real = alloc_real_hook();
     OPERATOR_ROWS(ROW_SET, ROW_SET)
-    __atomic_store_n(&fast.maybe_recorded, maybe_recorded, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast.filter, filter, __ATOMIC_RELEASE);
     __atomic_store_n(&fast.limit_bytes, limit_bytes, __ATOMIC_RELEASE);
 }

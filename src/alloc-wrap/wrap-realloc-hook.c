@@ -11,24 +11,20 @@
 #include "alloc-wrap/hook.h"
 #include "alloc-wrap/real.h"
 
-static bool always_recorded(const void *p)
-{
-    (void)p;
-    return true;
-}
-
 static struct {
     _Alignas(64) size_t limit_bytes;
-    bool (*maybe_recorded)(const void *p);
+    const struct start_filter *filter;
     uintptr_t boot_start;
     void *(*realloc)(void *p, size_t n_bytes);
-} fast = {.maybe_recorded = always_recorded};
+    struct start_filter every; /* until the real functions are known: every block is looked at */
+    _Atomic uint8_t ones[2];
+} fast = {.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
-void wrap_realloc_set_hook(size_t limit_bytes, bool (*maybe_recorded)(const void *p))
+void wrap_realloc_set_hook(size_t limit_bytes, const struct start_filter *filter)
 {
     fast.boot_start = boot_arena_start_hook();
     fast.realloc = alloc_real_hook()->realloc;
-    __atomic_store_n(&fast.maybe_recorded, maybe_recorded, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast.filter, filter, __ATOMIC_RELEASE);
     __atomic_store_n(&fast.limit_bytes, limit_bytes, __ATOMIC_RELEASE);
 }
 
@@ -95,7 +91,7 @@ static ALLOC_NOINLINE void *realloc_slow(void *p, size_t n_bytes)
 ALLOC_EXPORT void *realloc(void *p, size_t n_bytes)
 {
     if (n_bytes < __atomic_load_n(&fast.limit_bytes, __ATOMIC_ACQUIRE) &&
-        !__atomic_load_n(&fast.maybe_recorded, __ATOMIC_ACQUIRE)(p) &&
+        !start_filter_has(__atomic_load_n(&fast.filter, __ATOMIC_ACQUIRE), (uintptr_t)p) &&
         (uintptr_t)p - fast.boot_start >= BOOT_ARENA_BYTES)
         ALLOC_TAIL return fast.realloc(p, n_bytes);
     ALLOC_TAIL return realloc_slow(p, n_bytes);

@@ -201,7 +201,7 @@ bool alloc_events_prepare(void)
 
 void alloc_events_connect(void)
 {
-    static const struct alloc_sink sink = {
+    static struct alloc_sink sink = {
         .ready = events_ready,
         .alloc = events_alloc,
         .maybe_recorded = events_maybe_recorded,
@@ -215,6 +215,7 @@ void alloc_events_connect(void)
         .skipped = events_skipped,
     };
     struct arena_header *header = arena_header_sig();
+    sink.filter = objmap_start_filter_sig();
     alloc_wrap_connect(&sink, header->min_bytes, header->sample_bytes);
     alloc_wrap_owners(header->allocator_owner);
 }

@@ -8,7 +8,7 @@
 static struct {
     struct objmap_state map;
     _Atomic uint8_t no_starts[2]; /* the filter until there is a map: one zero for every address */
-} find = {.map = {.filter = find.no_starts, .filter_shift = 63}};
+} find = {.map = {.filter = {.counts = find.no_starts, .shift = 63}}};
 
 struct objmap_state *objmap_state_sig(void)
 {
@@ -119,7 +119,12 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
 
 bool objmap_maybe_start_sig(uintptr_t start)
 {
-    return atomic_load_explicit(objmap_filter_at(&find.map, start), memory_order_relaxed) != 0;
+    return start_filter_has(&find.map.filter, start);
+}
+
+const struct start_filter *objmap_start_filter_sig(void)
+{
+    return &find.map.filter;
 }
 
 struct objmap_stats objmap_stats_sig(void)

@@ -72,7 +72,7 @@ static struct objmap_record **hold_tree(struct operation *operation, uintptr_t s
 /* A saturated count stays: its real value is no longer known. */
 static void filter_add(const struct objmap_state *map, uintptr_t start, int change)
 {
-    _Atomic uint8_t *counter = objmap_filter_at(map, start);
+    _Atomic uint8_t *counter = start_filter_at(&map->filter, start);
     uint8_t value = atomic_load_explicit(counter, memory_order_relaxed);
     if (value != UINT8_MAX)
         atomic_store_explicit(counter, (uint8_t)(value + change), memory_order_relaxed);
@@ -92,8 +92,8 @@ static bool map_tables(struct objmap_state *map)
     atomic_fetch_add_explicit(&map->bytes_memory, bytes, memory_order_relaxed);
     if (!map->top || !map->shards || !filter || !map->caches || !map->readers)
         return false;
-    atomic_store(&map->filter, filter);
-    atomic_store_explicit(&map->filter_shift, map->domain_shift - OBJMAP_FILTER_BITS, memory_order_release);
+    atomic_store(&map->filter.counts, filter);
+    atomic_store_explicit(&map->filter.shift, map->domain_shift - OBJMAP_FILTER_BITS, memory_order_release);
     return true;
 }
 

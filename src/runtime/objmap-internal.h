@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "alloc-wrap/start-filter.h"
 #include "runtime/objmap.h"
 
 #pragma GCC visibility push(hidden)
@@ -113,11 +114,10 @@ struct objmap_state {
     _Atomic bool ready;
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
-    struct objmap_shard *shards;     /* [OBJMAP_SHARDS] */
-    _Atomic uint8_t *_Atomic filter; /* [OBJMAP_SHARDS][1 << OBJMAP_FILTER_BITS] saturating counts of starts */
-    _Atomic unsigned filter_shift;   /* addresses per count, log2; set after filter */
-    struct objmap_cache *caches;     /* [OBJMAP_CACHES] */
-    struct objmap_reader *readers;   /* [OBJMAP_READERS] */
+    struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */
+    struct start_filter filter;    /* a shard has its own counters, changed under its lock */
+    struct objmap_cache *caches;   /* [OBJMAP_CACHES] */
+    struct objmap_reader *readers; /* [OBJMAP_READERS] */
     _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* bit: some slot of the 64 was ever used */
     _Atomic uint64_t epoch;
     _Atomic uint64_t n_pending, n_pending_max, bytes_memory;
@@ -148,14 +148,9 @@ static inline unsigned objmap_shard_index(const struct objmap_state *map, uintpt
     return (unsigned)((domain ^ domain >> 12 ^ domain >> 24) & (OBJMAP_SHARDS - 1));
 }
 
-/* Every free asks the filter: the shard's index (objmap_shard_index) is folded in place, above the count's. */
-static inline _Atomic uint8_t *objmap_filter_at(const struct objmap_state *map, uintptr_t start)
-{
-    const uintptr_t in_shard = (1u << OBJMAP_FILTER_BITS) - 1, all = OBJMAP_SHARDS * (in_shard + 1) - 1;
-    uintptr_t bin = start >> atomic_load_explicit(&map->filter_shift, memory_order_acquire);
-    uintptr_t index = (bin ^ (bin >> 12 & ~in_shard) ^ (bin >> 24 & ~in_shard)) & all;
-    return &atomic_load_explicit(&map->filter, memory_order_relaxed)[index];
-}
+/* The filter folds addresses into shards as objmap_shard_index does. */
+_Static_assert(OBJMAP_SHARDS << OBJMAP_FILTER_BITS == 1 << START_FILTER_BITS, "counters of all shards");
+_Static_assert(OBJMAP_FILTER_BITS == START_FILTER_LOCAL_BITS, "counters of one shard");
 
 static inline struct objmap_record *objmap_item_record(uint64_t item)
 {

@@ -11,20 +11,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct start_filter;
+
 /* A live block or mapping. Immutable after publication, but for the flags. */
 struct objmap_block {
-    uintptr_t start, end; /* [start, end) */
-    uint64_t var;         /* variable key of fmt/arena.h */
+    uintptr_t start, end;   /* [start, end) */
+    uint64_t var;           /* variable key of fmt/arena.h */
     _Atomic uint32_t flags; /* OBJMAP_* */
-    uint32_t thread;      /* reference of the arena_thread that allocated it */
-    uint64_t weight_bytes; /* bytes it stands for (size, or more when it was sampled) */
+    uint32_t thread;        /* reference of the arena_thread that allocated it */
+    uint64_t weight_bytes;  /* bytes it stands for (size, or more when it was sampled) */
 };
 #define OBJMAP_RESIZING 1u /* a realloc is under way: the address may already belong to somebody else */
 
 /* Statistics, for the log and the tests. */
 struct objmap_stats {
     uint64_t n_live, n_retired_pending, n_retired_pending_max, bytes_memory;
-    uint64_t n_refused; /* blocks that could not be recorded for lack of memory */
+    uint64_t n_refused;  /* blocks that could not be recorded for lack of memory */
     uint64_t n_replaced; /* blocks dropped because a new one took their range: their release was missed */
 };
 
@@ -40,6 +42,9 @@ bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t 
 /* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. False positives
  * allowed, false negatives never.  ctx: any */
 bool objmap_maybe_start_sig(uintptr_t start);
+
+/* The filter behind objmap_maybe_start_sig, for callers that inline it; static storage.  ctx: any */
+const struct start_filter *objmap_start_filter_sig(void);
 
 /* Removes the block that starts at start and copies it to *removed (may be NULL). False when there is none.
  * ctx: hook */

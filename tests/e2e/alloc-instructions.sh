@@ -4,7 +4,7 @@
 # load and clock rates leave alone. The start of the program is subtracted.
 . "$LOCUS_SRCDIR/tests/e2e/alloc-common.sh"
 need valgrind
-limit=34 # 10 of them are the filter of this test's sink
+limit=28
 
 # instructions PRELOAD N: of a program with N pairs.
 instructions() {

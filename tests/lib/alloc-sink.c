@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "alloc-wrap/alloc-wrap.h"
+#include "alloc-wrap/start-filter.h"
 
 #define SLOTS (1u << 20)
 
@@ -27,7 +28,8 @@ struct sink_block {
 
 static struct {
     struct sink_block blocks[SLOTS];
-    _Atomic uint16_t filter[SLOTS]; /* blocks per hash */
+    _Atomic uint8_t starts[1u << START_FILTER_BITS];
+    struct start_filter filter;
     atomic_flag lock;
     unsigned n_blocks;
     _Atomic uint64_t n_alloc[5], n_release, n_resize, n_resize_failed, n_unmapped, n_skipped[ALLOC_SKIPS];
@@ -38,7 +40,7 @@ static struct {
     uint64_t min_bytes;
     bool is_child;
     char out[256], owner[4][256];
-} sink_state = {.lock = ATOMIC_FLAG_INIT};
+} sink_state = {.lock = ATOMIC_FLAG_INIT, .filter = {.counts = sink_state.starts, .shift = 7}};
 
 static unsigned hash_address(uintptr_t p)
 {
@@ -56,6 +58,14 @@ static void unlock_table(void)
     atomic_flag_clear_explicit(&sink_state.lock, memory_order_release);
 }
 
+/* With the table locked. A saturated count stays. */
+static void count_start(uintptr_t start, int change)
+{
+    _Atomic uint8_t *count = start_filter_at(&sink_state.filter, start);
+    if (*count != UINT8_MAX)
+        *count = (uint8_t)(*count + change);
+}
+
 static struct sink_block *find_slot(uintptr_t p)
 {
     unsigned slot = hash_address(p);
@@ -68,7 +78,7 @@ static struct sink_block *find_slot(uintptr_t p)
 static void remove_slot(struct sink_block *block)
 {
     unsigned hole = (unsigned)(block - sink_state.blocks);
-    atomic_fetch_sub(&sink_state.filter[hash_address(block->start)], 1);
+    count_start(block->start, -1);
     sink_state.n_blocks--;
     for (unsigned next = (hole + 1) % SLOTS; sink_state.blocks[next].start; next = (next + 1) % SLOTS) {
         unsigned home = hash_address(sink_state.blocks[next].start);
@@ -91,7 +101,7 @@ static void insert_block(unsigned kind, uintptr_t p, size_t n_bytes, uintptr_t s
         unlock_table();
         return;
     } else {
-        atomic_fetch_add(&sink_state.filter[hash_address(p)], 1);
+        count_start(p, 1);
         sink_state.n_blocks++;
     }
     *block = (struct sink_block){.start = p, .n_bytes = n_bytes, .site_pc = site_pc, .kind = kind};
@@ -129,7 +139,7 @@ static void sink_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double wei
 
 static bool sink_maybe_recorded(const void *p)
 {
-    return atomic_load_explicit(&sink_state.filter[hash_address((uintptr_t)p)], memory_order_relaxed) != 0;
+    return start_filter_has(&sink_state.filter, (uintptr_t)p);
 }
 
 static void sink_release(enum alloc_kind kind, void *p)
@@ -206,6 +216,7 @@ __attribute__((constructor)) static void sink_start(void)
         .inside = sink_inside,
         .mapped_file = sink_mapped_file,
         .skipped = sink_skipped,
+        .filter = &sink_state.filter,
     };
     const char *out = getenv("ALLOC_SINK_OUT");
     if (out)
