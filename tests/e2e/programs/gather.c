@@ -40,5 +40,5 @@ int main(int argc, char **argv)
     memset(table, 1, N_TABLE * sizeof *table);
     for (uint64_t i = 0; i < N_INDEX; i++)
         indexes[i] = (uint32_t)(kernel_random(&state) >> 32);
-    return kernel_loop_main(argc, argv, &loop, 4000000);
+    return kernel_loop_main(argc, argv, &loop, 2000000);
 }

@@ -33,5 +33,5 @@ int main(int argc, char **argv)
     memset(table, 1, N_TABLE * sizeof *table);
     kernel_fill(ran, N_RAN);
     kernel_fill(lut, N_LUT);
-    return kernel_loop_main(argc, argv, &loop, 20000000);
+    return kernel_loop_main(argc, argv, &loop, 10000000);
 }

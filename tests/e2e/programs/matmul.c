@@ -42,5 +42,5 @@ int main(int argc, char **argv)
         a[i] = (double)(i % 7);
     for (uint64_t i = 0; i < N_INNER * N_COLUMNS; i++)
         b[i] = (double)(i % 5);
-    return kernel_loop_main(argc, argv, &loop, 8000);
+    return kernel_loop_main(argc, argv, &loop, 4000);
 }

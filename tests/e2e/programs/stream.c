@@ -71,5 +71,5 @@ int main(int argc, char **argv)
         a[i] = 1e-9 * (double)i;
         b[i] = c[i] = 0;
     }
-    return kernel_loop_main(argc, argv, &loop, 16);
+    return kernel_loop_main(argc, argv, &loop, 8);
 }
