@@ -112,8 +112,11 @@ static int kind_rank(const struct scope *scope)
     return ranks[scope->kind];
 }
 
+/* Statements come before all else, whatever role the other children have. */
 static int role_rank(const struct scope *scope)
 {
+    if (scope->kind == SCOPE_LINE)
+        return -1;
     if (scope->role == ROLE_NONE || scope->role == ROLE_VARIABLE)
         return ROLE_PARTIAL;
     return scope->role;

@@ -7,11 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/events.h"
 #include "runtime/loadmap.h"
 #include "runtime/objmap.h"
 #include "runtime/process.h"
 #include "runtime/sample.h"
-#include "runtime/thread.h"
 
 static bool events_ready(void)
 {
@@ -110,16 +110,26 @@ static bool events_maybe_recorded(const void *p)
     return objmap_maybe_start_sig((uintptr_t)p);
 }
 
+/* What a silent ring holds was touched before now, and must be attributed to the blocks of now. */
+static void drain_faults(void)
+{
+    struct thread_state *self = thread_self_sig();
+    if (self && process_is_ours_sig())
+        events_drain_all_sig(self);
+}
+
 static void events_release(enum alloc_kind kind, void *p)
 {
     struct objmap_block removed;
     (void)kind;
+    drain_faults();
     if (process_is_ours_sig() && objmap_remove_hook((uintptr_t)p, &removed))
         count_free(removed.var, 1, removed.weight_bytes);
 }
 
 static bool events_resize_begin(void *p)
 {
+    drain_faults();
     return process_is_ours_sig() && objmap_flag_hook((uintptr_t)p, true);
 }
 
@@ -148,6 +158,7 @@ static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, vo
 
 static void events_unmapped(void *p, size_t n_bytes)
 {
+    drain_faults();
     if (process_is_ours_sig())
         objmap_cut_hook((uintptr_t)p, (uintptr_t)p + n_bytes, cut_one, NULL);
 }

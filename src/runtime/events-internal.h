@@ -8,8 +8,8 @@
 /* The overflow handler.  ctx: signal handler */
 void events_handler_sig(int number, siginfo_t *info, void *context);
 
-/* Takes all records out of an event's ring as samples; context: of the interrupted code for the newest record, NULL
- * when there is none.  ctx: signal handler, or ordinary code of self with tree_busy handled by the caller */
-void events_drain_sig(struct thread_state *self, unsigned index, const ucontext_t *context);
+/* Takes all records out of an event's silent ring as samples, each with its pc alone.
+ * ctx: signal handler of self, or ordinary code with tree_busy set */
+void events_drain_sig(struct thread_state *self, unsigned index);
 
 #endif

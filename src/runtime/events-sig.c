@@ -49,14 +49,15 @@ static int event_index_sig(const struct thread_state *self, const siginfo_t *inf
         if (info->si_code == SI_TIMER) {
             if (self->events[i].has_timer && self->events[i].timer_id == info->si_timerid)
                 return (int)i;
-        } else if (info->si_code > 0 && self->events[i].fd >= 0 && self->events[i].fd == info->si_fd) {
+        } else if (info->si_code > 0 && info->si_fd >= 0 &&
+                   (self->events[i].fd == info->si_fd || self->events[i].drain_fd == info->si_fd)) {
             return (int)i;
         }
     }
     return -1;
 }
 
-void events_drain_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+void events_drain_sig(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct ring_sample record;
@@ -66,10 +67,7 @@ void events_drain_sig(struct thread_state *self, unsigned index, const ucontext_
         if (plan->flags & EVENT_WEIGHTED)
             event.weight = record.period;
         atomic_fetch_add(&self->record->fates[index][FATE_NOT_DELIVERED], record.n_lost);
-        if (context && is_last && (uint64_t)context->uc_mcontext.gregs[REG_RIP] == record.ip)
-            sample_take_sig(self, &event, context);
-        else
-            sample_take_plain_sig(self, &event, (uintptr_t)record.ip);
+        sample_take_plain_sig(self, &event, (uintptr_t)record.ip);
     }
 }
 
@@ -91,11 +89,10 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
+    if (plan->flags & EVENT_RING_ONLY)
+        return; /* a sign that its ring fills, no sample */
     if (event->ring && plan->flags & EVENT_RING) {
-        if (plan->attr.write_backward)
-            take_newest_sig(self, index, context);
-        else
-            events_drain_sig(self, index, context);
+        take_newest_sig(self, index, context);
         return;
     }
     struct sample_event sample = {.index = (uint8_t)index};
@@ -107,13 +104,29 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     sample_take_sig(self, &sample, context);
 }
 
-/* Events without a signal of their own are emptied on the occasion of the others. */
+/* Silent rings are emptied on the occasion of any signal, but not while the interrupted code is doing just that. */
 static void drain_silent_sig(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++) {
-        if (header->events[i].flags & EVENT_RING_ONLY && self->events[i].ring)
-            events_drain_sig(self, i, NULL);
+        if (header->events[i].flags & EVENT_RING_ONLY && self->events[i].ring && !self->tree_busy)
+            events_drain_sig(self, i);
+    }
+}
+
+void events_drain_all_sig(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++) {
+        const struct perf_event_mmap_page *ring = self->events[i].ring;
+        if (!(header->events[i].flags & EVENT_RING_ONLY) || !ring || self->in_handler || self->tree_busy ||
+            ring->data_head == ring->data_tail)
+            continue;
+        self->tree_busy = 1;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        events_drain_sig(self, i);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        self->tree_busy = 0;
     }
 }
 

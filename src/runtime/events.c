@@ -35,30 +35,69 @@ static void *ring_map(int fd, size_t n_pages, int protection)
     return (uintptr_t)ring >= (uintptr_t)-4095 ? NULL : ring;
 }
 
+#define RING_ONLY_PAGES 16
+
+static int move_up(int fd)
+{
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high < 0)
+        return fd;
+    close(fd);
+    return high;
+}
+
+static int open_event(struct perf_event_attr *attr)
+{
+    int fd = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return fd < 0 ? fd : move_up(fd);
+}
+
+/* Lets every overflow of fd signal the calling thread. */
+static bool set_signal(int fd)
+{
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
+    return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
+           fcntl(fd, F_SETOWN_EX, &owner) == 0;
+}
+
+/* Where signals are wanted at all, each overflow sends one, however full the ring is. So a silent ring has a second
+ * event beside it, which counts the same and overflows each time that about a third of the ring has been filled. */
+static bool open_drain(struct thread_event *event, const struct arena_event *plan)
+{
+    struct perf_event_attr attr = plan->attr;
+    attr.sample_type = 0;
+    attr.sample_period = plan->attr.sample_period * RING_ONLY_PAGES * 4096 / 3 /
+                         ring_record_bytes_sig(plan->attr.sample_type);
+    event->drain_fd = open_event(&attr);
+    return event->ring && event->drain_fd >= 0 && set_signal(event->drain_fd);
+}
+
+static void close_perf(struct thread_event *event)
+{
+    if (event->ring)
+        syscall(SYS_munmap, event->ring, event->ring_bytes);
+    if (event->fd >= 0)
+        close(event->fd);
+    if (event->drain_fd >= 0)
+        close(event->drain_fd);
+    *event = (struct thread_event){.fd = -1, .drain_fd = -1};
+}
+
 static bool open_perf(struct thread_event *event, const struct arena_event *plan)
 {
     struct perf_event_attr attr = plan->attr;
-    int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
+    bool is_silent = plan->flags & EVENT_RING_ONLY;
+    event->fd = open_event(&attr);
+    if (event->fd < 0)
         return false;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high >= 0) {
-        close(fd);
-        fd = high;
-    }
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
-    if (!(plan->flags & EVENT_RING_ONLY) &&
-        (fcntl(fd, F_SETFL, O_ASYNC) != 0 || fcntl(fd, F_SETSIG, EVENTS_SIGNAL) != 0 ||
-         fcntl(fd, F_SETOWN_EX, &owner) != 0)) {
-        close(fd);
-        return false;
-    }
-    event->fd = fd;
     /* An overwritten ring of one page holds the newest record, and its head is the exact number of overflows. */
-    size_t n_pages = plan->flags & EVENT_RING_ONLY ? 16 : 1;
+    size_t n_pages = is_silent ? RING_ONLY_PAGES : 1;
     event->ring_bytes = (uint32_t)((1 + n_pages) * 4096);
-    event->ring = ring_map(fd, n_pages, attr.write_backward ? PROT_READ : PROT_READ | PROT_WRITE);
-    return true;
+    event->ring = ring_map(event->fd, n_pages, attr.write_backward ? PROT_READ : PROT_READ | PROT_WRITE);
+    if (is_silent ? open_drain(event, plan) : set_signal(event->fd))
+        return true;
+    close_perf(event);
+    return false;
 }
 
 static bool open_timer(struct thread_event *event, const struct arena_event *plan)
@@ -87,6 +126,8 @@ void events_enable(struct thread_state *self, bool enable)
         struct thread_event *event = &self->events[i];
         if (event->fd >= 0)
             ioctl(event->fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+        if (event->drain_fd >= 0)
+            ioctl(event->drain_fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
         if (event->has_timer)
             timer_arm(event, enable ? header->events[i].timer_interval_ns : 0);
     }
@@ -98,7 +139,7 @@ void events_open(struct thread_state *self)
     for (unsigned i = 0; i < header->n_events; i++) {
         const struct arena_event *plan = &header->events[i];
         struct thread_event *event = &self->events[i];
-        *event = (struct thread_event){.fd = -1};
+        *event = (struct thread_event){.fd = -1, .drain_fd = -1};
         if (plan->source == SOURCE_MEMLEAK)
             continue;
         bool is_open = plan->flags & EVENT_TIMER ? open_timer(event, plan) : open_perf(event, plan);
@@ -129,16 +170,12 @@ void events_close(struct thread_state *self)
     events_enable(self, false);
     for (unsigned i = 0; i < header->n_events; i++) {
         struct thread_event *event = &self->events[i];
-        if (event->ring && !header->events[i].attr.write_backward)
-            events_drain_sig(self, i, NULL);
+        if (event->ring && header->events[i].flags & EVENT_RING_ONLY && !self->tree_busy)
+            events_drain_sig(self, i);
         count_overflows(self, i);
-        if (event->ring)
-            syscall(SYS_munmap, event->ring, event->ring_bytes);
-        if (event->fd >= 0)
-            close(event->fd);
         if (event->has_timer)
             syscall(SYS_timer_delete, event->timer_id);
-        *event = (struct thread_event){.fd = -1};
+        close_perf(event);
     }
 }
 
@@ -146,8 +183,10 @@ void events_forget(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++) {
+        if (self->events[i].drain_fd >= 0)
+            close(self->events[i].drain_fd);
         if (self->events[i].fd >= 0)
             close(self->events[i].fd);
-        self->events[i] = (struct thread_event){.fd = -1};
+        self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
     }
 }

@@ -23,6 +23,10 @@ void events_close(struct thread_state *self);
 /* In a child of fork: closes the inherited descriptors without touching the parent's events.  ctx: ordinary */
 void events_forget(struct thread_state *self);
 
+/* Empties the rings that fill without signals: before a block disappears, its records must know it.
+ * ctx: any but the handler; calling thread */
+void events_drain_all_sig(struct thread_state *self);
+
 /* Starts or stops the calling thread's events.  ctx: ordinary */
 void events_enable(struct thread_state *self, bool enable);
 

@@ -158,6 +158,15 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     return table;
 }
 
+bool loadmap_is_complete_sig(void)
+{
+    bool is_complete = true;
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n_modules; i++)
+        is_complete &= !map.modules[i].table_id || loadmap_table_sig(&map.modules[i]);
+    return is_complete;
+}
+
 /* Publishes the module in the arena; its reference is 0 when that was not possible now. */
 static void module_record_sig(struct loadmap_module *module)
 {

@@ -4,9 +4,14 @@
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap-internal.h"
+
+#define START_PATIENCE_MS 300
 
 static int add_object(struct dl_phdr_info *info, size_t size, void *context)
 {
@@ -36,9 +41,19 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
+/* The first run of a new program finds no tables yet. Its first allocations need them: their paths are unwound now or
+ * never, so the start waits a little. */
+static void wait_for_tables(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int i = 0; i < START_PATIENCE_MS && !loadmap_is_complete_sig(); i++)
+        syscall(SYS_nanosleep, &pause, NULL);
+}
+
 void loadmap_init(void *own_address)
 {
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
     loadmap_set_own_sig((uintptr_t)own_address, vdso);
     dl_iterate_phdr(add_object, &vdso);
+    wait_for_tables();
 }

@@ -44,6 +44,9 @@ const struct loadmap_module *loadmap_find_tls_sig(uintptr_t thread_pointer, uint
 /* Makes sure that the module's table is asked for, and maps it when it has arrived.  ctx: any */
 const struct modtab_header *loadmap_table_sig(const struct loadmap_module *module);
 
+/* Whether all modules that can have a table have theirs; asks for the missing ones.  ctx: any */
+bool loadmap_is_complete_sig(void);
+
 /* Registers anew all known modules in a fresh arena (child of fork).  ctx: ordinary, single-threaded */
 void loadmap_fork_child_sig(void);
 

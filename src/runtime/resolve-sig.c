@@ -47,16 +47,20 @@ static enum resolve_result resolve_static_sig(const struct loadmap_module *modul
     return RESOLVE_NAMED;
 }
 
-/* The frame whose stack area holds the address: the innermost one whose canonical frame address lies above it. */
-static uint64_t resolve_own_stack_sig(uintptr_t address, const struct thread_frame *frames, unsigned n_frames)
+/* The frame whose stack area holds the address: the innermost one whose canonical frame address lies above it. Without
+ * a call path the stack as a whole. */
+static uint64_t resolve_own_stack_sig(const struct thread_state *self, uintptr_t address,
+                                      const struct thread_frame *frames, unsigned n_frames)
 {
+    if (!n_frames)
+        return var_key(VAR_STACK_OTHER, 0, self->ref);
     for (unsigned i = 0; i < n_frames; i++) {
         if (address < frames[i].cfa) {
             uint64_t units = (frames[i].cfa - address) / 16;
             return var_key(VAR_STACK, units > 0xffffff ? 0xffffff : (uint32_t)units, frames[i].node);
         }
     }
-    return var_key(VAR_STACK, 0xffffff, n_frames ? frames[n_frames - 1].node : 0);
+    return var_key(VAR_STACK, 0xffffff, frames[n_frames - 1].node);
 }
 
 /* Below the program break but in no recorded block: a small block. */
@@ -86,7 +90,7 @@ enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr
     if (module)
         return resolve_static_sig(module, address, var);
     if (address >= self->bounds.low && address < self->bounds.high) {
-        *var = resolve_own_stack_sig(address, frames, n_frames);
+        *var = resolve_own_stack_sig(self, address, frames, n_frames);
         return RESOLVE_NAMED;
     }
     uintptr_t arena_low, arena_high;

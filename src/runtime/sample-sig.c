@@ -12,6 +12,7 @@
 #include "base/sigsafe.h"
 
 #define PENDING_PATIENCE_NS 2000000000u
+#define PENDING_GAP_BYTES 65536
 
 static struct {
     _Atomic bool is_active;
@@ -24,6 +25,7 @@ struct taken {
     uint8_t event, class;
     uint16_t flags;
     uint64_t weight;
+    bool is_own_code; /* the profiler's own instruction */
 };
 
 void sample_set_active_sig(bool active)
@@ -85,15 +87,20 @@ static bool record_address_sig(struct thread_state *self, struct taken *taken, u
     case RESOLVE_UNKNOWN:
         if (taken->flags & HIT_FLAG_INEXACT)
             record_without_address_sig(self, taken, HIT_LOST);
-        else
+        else if (!taken->is_own_code)
             record_sig(self, taken, var, FATE_UNKNOWN_DATA);
+        else
+            record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
         return true;
     case RESOLVE_OWN:
         record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
         return true;
     case RESOLVE_LATER:
     default:
-        return false;
+        if (!taken->is_own_code)
+            return false;
+        record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
+        return true;
     }
 }
 
@@ -127,6 +134,24 @@ static unsigned frames_copy_sig(const struct unwind_path *path, struct thread_fr
     return n;
 }
 
+/* A block that the allocator clears or copies is touched page after page: its samples share one entry. */
+static bool pending_extend_sig(struct thread_state *self, const struct taken *taken, uint64_t address)
+{
+    for (uint32_t i = self->n_pending; i-- > 0;) {
+        struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
+        if (pending->leaf != taken->leaf || pending->event != taken->event || pending->class != taken->class ||
+            pending->flags != taken->flags || !pending->has_address || pending->cpu != taken->cpu ||
+            address + PENDING_GAP_BYTES < pending->address || address > pending->last_address + PENDING_GAP_BYTES)
+            continue;
+        pending->address = address < pending->address ? address : pending->address;
+        pending->last_address = address > pending->last_address ? address : pending->last_address;
+        pending->weight += taken->weight;
+        pending->n_samples++;
+        return true;
+    }
+    return false;
+}
+
 static struct thread_pending *pending_push_sig(struct thread_state *self, const struct taken *taken)
 {
     if (self->n_pending == THREAD_PENDING_MAX) {
@@ -142,9 +167,25 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
     pending->flags = taken->flags;
     pending->weight = taken->weight;
     pending->has_address = false;
+    pending->n_samples = 1;
     pending->t_ns = clock_ns_sig(CLOCK_MONOTONIC);
     pending->n_frames = (uint8_t)frames_copy_sig(&self->sample_path, pending->frames, THREAD_PENDING_FRAMES);
     return pending;
+}
+
+/* Attributes the samples of an entry one by one, spread evenly over their addresses; false when one must wait. */
+static bool pending_record_sig(struct thread_state *self, struct thread_pending *pending, struct taken *taken)
+{
+    while (pending->n_samples > 1) {
+        taken->weight = pending->weight / pending->n_samples;
+        if (!record_address_sig(self, taken, pending->address, pending->frames, pending->n_frames))
+            return false;
+        pending->weight -= taken->weight;
+        pending->n_samples--;
+        pending->address += (pending->last_address - pending->address) / pending->n_samples;
+    }
+    taken->weight = pending->weight;
+    return record_address_sig(self, taken, pending->address, pending->frames, pending->n_frames);
 }
 
 /* True when the pending sample is done (recorded or dropped). */
@@ -167,13 +208,15 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
             pending->class = taken.class;
             pending->flags = taken.flags;
         }
-    } else if (record_address_sig(self, &taken, pending->address, pending->frames, pending->n_frames)) {
+    } else if (pending_record_sig(self, pending, &taken)) {
         return true;
     }
     if (!final && clock_ns_sig(CLOCK_MONOTONIC) - pending->t_ns < PENDING_PATIENCE_NS)
         return false;
+    taken.weight = pending->weight / pending->n_samples;
     if (pending->has_address)
-        record_sig(self, &taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK), FATE_UNKNOWN_DATA);
+        for (uint32_t i = 0; i < pending->n_samples; i++)
+            record_sig(self, &taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK), FATE_UNKNOWN_DATA);
     else
         count_fate_sig(self, pending->event, FATE_DROP_NO_RECIPE);
     return true;
@@ -277,13 +320,20 @@ static void take_known_address_sig(struct thread_state *self, struct taken *take
 {
     struct thread_frame frames[THREAD_PENDING_FRAMES];
     unsigned n_frames = frames_copy_sig(&self->sample_path, frames, THREAD_PENDING_FRAMES);
-    if (record_address_sig(self, taken, address, frames, n_frames))
+    if (record_address_sig(self, taken, address, frames, n_frames) || pending_extend_sig(self, taken, address))
         return;
     struct thread_pending *pending = pending_push_sig(self, taken);
     if (pending) {
-        pending->address = address;
+        pending->address = pending->last_address = address;
         pending->has_address = true;
     }
+}
+
+static void take_kernel_address_sig(struct thread_state *self, struct taken *taken, uint64_t address, uintptr_t pc)
+{
+    const struct loadmap_module *module = loadmap_find_sig(pc);
+    taken->is_own_code = self->in_hook || (module && module->is_own);
+    take_known_address_sig(self, taken, address);
 }
 
 static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, const ucontext_t *context)
@@ -315,7 +365,7 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
     if (pending) {
         pending->regs = regs;
         pending->regs.stack_low = pending->regs.stack_high = 0; /* its words will have changed by then */
-        pending->address = address;
+        pending->address = pending->last_address = address;
         pending->has_address = has_address;
     }
 }
@@ -333,7 +383,7 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
     else if (event->has_address)
-        take_known_address_sig(self, &taken, event->address);
+        take_kernel_address_sig(self, &taken, event->address, (uintptr_t)context->uc_mcontext.gregs[REG_RIP]);
     else if (header->events[event->index].source == SOURCE_EADDR)
         take_by_recipe_sig(self, &taken, context);
     else if (header->events[event->index].flags & EVENT_ADDRESS)
@@ -345,10 +395,10 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc)
 {
     struct taken taken;
-    if (is_refused_sig(self, event->index))
-        return;
+    atomic_fetch_add_explicit(&self->record->taken[event->index], 1, memory_order_relaxed);
     taken_start_sig(self, &taken, event);
     const struct loadmap_module *module = loadmap_find_sig(pc);
+    taken.is_own_code = module && module->is_own;
     taken.leaf = cct_child_sig(&self->samples, self->samples.partial, pc, module ? module->code.ref : 0);
     self->sample_path.n_frames = 0;
     if (!taken.leaf)

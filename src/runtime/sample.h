@@ -21,7 +21,8 @@ struct sample_event {
 /* Records one sample of the interrupted context; the fate is counted in any case.  ctx: signal handler of self */
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context);
 
-/* Records a sample of which only address and pc are known (ring records).  ctx: signal handler of self */
+/* Records a sample of which only address and pc are known (ring records), also when sampling has been stopped since.
+ * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc);
 
 /* Tries to attribute pending samples. final: those that still cannot be are dropped and counted.

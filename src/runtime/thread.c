@@ -77,7 +77,7 @@ static void state_clear(struct thread_state *state)
     state->sample_path.n_frames = 0;
     state->alloc_path.n_frames = 0;
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
-        state->events[i].fd = -1;
+        state->events[i].fd = state->events[i].drain_fd = -1;
 }
 
 /* Stack of the main thread: from the loader's mark down to the limit. */

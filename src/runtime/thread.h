@@ -18,6 +18,7 @@
 /* A sampled event of one thread. */
 struct thread_event {
     int fd;          /* perf descriptor, -1 none */
+    int drain_fd;    /* event that signals that the silent ring of fd fills, -1 none */
     bool has_timer;  /* POSIX timer instead of perf */
     int timer_id;    /* kernel timer id */
     void *ring;      /* mapped ring of 1 + 2^n pages, NULL none */
@@ -37,7 +38,9 @@ struct thread_frame {
 struct thread_pending {
     struct recipe_regs regs;
     uint64_t address; /* when has_address */
-    uint64_t weight;
+    uint64_t last_address; /* of n_samples from neighbouring pages, the first of which is address */
+    uint64_t weight; /* of all of them */
+    uint32_t n_samples;
     uint64_t t_ns; /* CLOCK_MONOTONIC when it was taken */
     uint32_t leaf;
     uint16_t cpu;

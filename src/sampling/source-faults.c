@@ -64,6 +64,7 @@ static int plan(const char *event, const struct source_threshold *threshold, str
         return set_rate(event, threshold, row, out, err);
     row->flags |= SOURCE_RING_ONLY | SOURCE_INTEGER;
     row->attr.write_backward = 0;
+    row->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
     return 0;
 }
 
