@@ -82,12 +82,17 @@ struct tree_node {
     bool has_child, is_retained;
 };
 
+struct tree_slot {
+    uint32_t hash;
+    uint32_t node; /* index + 1, 0 empty */
+};
+
 struct tree {
     struct tree_node *nodes; /* [n_nodes], parents before children */
     size_t n_nodes, cap_nodes;
     uint64_t *values; /* [n_nodes][n_metrics] sums in the events' raw units */
     size_t cap_values, n_metrics;
-    uint32_t *slots; /* [n_slots] hash of (parent, module, ip): index + 1, 0 empty */
+    struct tree_slot *slots; /* [n_slots] open addressing by the hash of (parent, module, ip) */
     size_t n_slots;
     bool failed; /* out of memory: the tree is not complete */
 };
@@ -158,6 +163,13 @@ struct path {
     bool is_partial;
 };
 
+#define KNOWN_PATHS 65536u /* power of two */
+
+/* The tree node for the arena's node ref below base; callers of one path are mostly those of the next ones. */
+struct known_path {
+    uint32_t base, ref, node; /* ref 0: nothing */
+};
+
 /* What a variable key stands for in this thread's tree. */
 struct declaration {
     uint64_t key;
@@ -177,6 +189,10 @@ struct thread {
     struct tree tree;
     struct strtab modules;            /* paths of the load map; the id is index + 1 */
     struct path path, declared;       /* scratch */
+    struct known_path *known;         /* [KNOWN_PATHS] paths entered lately, NULL until the first */
+    uint32_t placed_ref;              /* module reference that was placed last, and what came of it */
+    uint16_t placed_module;
+    uint64_t placed_bias;
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
     struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
     size_t n_declarations, n_slots;

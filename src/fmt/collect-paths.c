@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From nodes of the arena to paths of a profile's tree: call paths, load-map ids, placeholders. Ordinary code. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fmt/collect-internal.h"
@@ -76,20 +77,57 @@ uint16_t thread_module_id(struct thread *thread, const char *path)
 
 void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip)
 {
-    const struct view_module *found = view_module_at(thread->process->view, module_ref);
-    *module = found ? thread_module_id(thread, found->path) : 0;
-    *ip = found ? address - found->bias : address;
+    if (!module_ref || thread->placed_ref != module_ref) {
+        const struct view_module *found = view_module_at(thread->process->view, module_ref);
+        thread->placed_module = found ? thread_module_id(thread, found->path) : 0;
+        thread->placed_bias = found ? found->bias : 0;
+        thread->placed_ref = module_ref;
+    }
+    *module = thread->placed_module;
+    *ip = address - thread->placed_bias;
+}
+
+static struct known_path *known_slot(struct thread *thread, uint32_t base, uint32_t ref)
+{
+    uint64_t hash = ((uint64_t)base << 32 | ref) * 0x9e3779b97f4a7c15u;
+    return &thread->known[hash >> 48 & (KNOWN_PATHS - 1)];
+}
+
+/* The number of frames, from the innermost on, that are not known to be in the tree below base; *node: the last one
+ * that is known. */
+static size_t count_unknown(struct thread *thread, const struct path *path, uint32_t base, uint32_t *node)
+{
+    *node = base;
+    if (!thread->known)
+        thread->known = calloc(KNOWN_PATHS, sizeof *thread->known);
+    if (!thread->known)
+        return path->n;
+    for (size_t i = 0; i < path->n; i++) {
+        const struct known_path *known = known_slot(thread, base, path->frames[i].ref);
+        if (known->ref == path->frames[i].ref && known->base == base) {
+            *node = known->node;
+            return i;
+        }
+    }
+    return path->n;
 }
 
 uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t base, uint32_t last_type)
 {
-    uint32_t node = base;
-    for (size_t i = path->n; i-- > 0;) {
+    uint32_t node;
+    if (base == TREE_NONE)
+        return TREE_NONE;
+    for (size_t i = count_unknown(thread, path, base, &node); i-- > 0 && node != TREE_NONE;) {
         uint16_t module;
         uint64_t ip;
-        thread_place(thread, path->frames[i].module, path->frames[i].ip, &module, &ip);
-        node = tree_child(&thread->tree, node, module, ip, i == 0 ? last_type : 0);
+        const struct path_frame *frame = &path->frames[i];
+        thread_place(thread, frame->module, frame->ip, &module, &ip);
+        node = tree_child(&thread->tree, node, module, ip, 0);
+        if (thread->known && node != TREE_NONE)
+            *known_slot(thread, base, frame->ref) = (struct known_path){base, frame->ref, node};
     }
+    if (node != TREE_NONE && path->n)
+        thread->tree.nodes[node].type |= (uint16_t)last_type;
     return node;
 }
 

@@ -4,20 +4,19 @@
 
 #include "fmt/collect-internal.h"
 
-static size_t slot_of(const struct tree *tree, uint32_t parent, uint16_t module, uint64_t ip)
+static uint32_t hash_of(uint32_t parent, uint16_t module, uint64_t ip)
 {
     uint64_t hash = (ip ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
     hash = (hash ^ hash >> 29 ^ parent) * 0xbf58476d1ce4e5b9u;
-    return (size_t)(hash >> 20) & (tree->n_slots - 1);
+    return (uint32_t)(hash >> 28);
 }
 
-static void put_slot(struct tree *tree, uint32_t index)
+static void put_slot(struct tree_slot *slots, size_t n_slots, struct tree_slot entry)
 {
-    const struct tree_node *node = &tree->nodes[index];
-    size_t slot = slot_of(tree, node->parent, node->module, node->ip);
-    while (tree->slots[slot])
-        slot = (slot + 1) & (tree->n_slots - 1);
-    tree->slots[slot] = index + 1;
+    size_t slot = entry.hash & (n_slots - 1);
+    while (slots[slot].node)
+        slot = (slot + 1) & (n_slots - 1);
+    slots[slot] = entry;
 }
 
 static bool grow_slots(struct tree *tree)
@@ -25,14 +24,15 @@ static bool grow_slots(struct tree *tree)
     if (tree->n_nodes * 2 < tree->n_slots)
         return true;
     size_t n_slots = tree->n_slots ? tree->n_slots * 2 : 1024;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    struct tree_slot *slots = calloc(n_slots, sizeof *slots);
     if (!slots)
         return false;
+    for (size_t i = 0; i < tree->n_slots; i++)
+        if (tree->slots[i].node)
+            put_slot(slots, n_slots, tree->slots[i]);
     free(tree->slots);
     tree->slots = slots;
     tree->n_slots = n_slots;
-    for (uint32_t i = 1; i < tree->n_nodes; i++)
-        put_slot(tree, i);
     return true;
 }
 
@@ -68,17 +68,18 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_
 {
     if (parent >= tree->n_nodes)
         return TREE_NONE;
-    for (size_t slot = slot_of(tree, parent, module, ip); tree->slots[slot]; slot = (slot + 1) & (tree->n_slots - 1)) {
-        struct tree_node *node = &tree->nodes[tree->slots[slot] - 1];
-        if (node->parent == parent && node->module == module && node->ip == ip) {
+    uint32_t hash = hash_of(parent, module, ip);
+    for (size_t slot = hash & (tree->n_slots - 1); tree->slots[slot].node; slot = (slot + 1) & (tree->n_slots - 1)) {
+        struct tree_node *node = &tree->nodes[tree->slots[slot].node - 1];
+        if (tree->slots[slot].hash == hash && node->parent == parent && node->module == module && node->ip == ip) {
             node->type |= (uint16_t)type;
-            return tree->slots[slot] - 1;
+            return tree->slots[slot].node - 1;
         }
     }
     struct tree_node node = {.parent = parent, .module = module, .type = (uint16_t)type, .ip = ip};
     uint32_t index = add_node(tree, &node);
     if (index != TREE_NONE) {
-        put_slot(tree, index);
+        put_slot(tree->slots, tree->n_slots, (struct tree_slot){.hash = hash, .node = index + 1});
         tree->nodes[parent].has_child = true;
     }
     return index;

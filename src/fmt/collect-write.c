@@ -9,6 +9,8 @@
 #include "fmt/file.h"
 #include "fmt/trace.h"
 
+#define PIECE_BYTES (1 << 20)
+
 static int out_of_memory(struct error *err)
 {
     return error_set(err, ERR_MEMORY, "Out of memory for the profile of a thread.");
@@ -141,28 +143,6 @@ static uint64_t value_word(const struct column *column, uint64_t raw)
     return word;
 }
 
-static bool add_nodes(const struct thread *thread, struct hpcrun_profile *profile)
-{
-    const struct tree *tree = &thread->tree;
-    const struct process *process = thread->process;
-    for (uint32_t i = 0; i < tree->n_nodes; i++) {
-        const struct tree_node *from = &tree->nodes[i];
-        int32_t id = thread_node_id(thread, i);
-        struct hpcrun_node node = {.id = from->has_child ? id : -id,
-                                   .parent = i == TREE_ROOT ? 0 : thread_node_id(thread, from->parent),
-                                   .type = from->type,
-                                   .module = from->module,
-                                   .ip = from->ip};
-        int64_t index = hpcrun_add_node(profile, &node);
-        if (index < 0)
-            return false;
-        for (size_t m = 0; m < process->n_columns; m++)
-            profile->values[(size_t)index * profile->n_metrics + m] =
-                value_word(&process->columns[m], tree->values[i * tree->n_metrics + m]);
-    }
-    return true;
-}
-
 static bool add_modules(const struct thread *thread, struct hpcrun_profile *profile)
 {
     for (size_t i = 0; i < thread->modules.n_strings; i++)
@@ -171,18 +151,57 @@ static bool add_modules(const struct thread *thread, struct hpcrun_profile *prof
     return true;
 }
 
+static void put_node(const struct thread *thread, uint32_t i, const struct hpcrun_profile *profile, struct buf *bytes)
+{
+    uint64_t words[ARENA_EVENTS_MAX + 4];
+    const struct tree *tree = &thread->tree;
+    const struct tree_node *from = &tree->nodes[i];
+    int32_t id = thread_node_id(thread, i);
+    struct hpcrun_node node = {.id = from->has_child ? id : -id,
+                               .parent = i == TREE_ROOT ? 0 : thread_node_id(thread, from->parent),
+                               .type = from->type,
+                               .module = from->module,
+                               .ip = from->ip};
+    for (size_t m = 0; m < tree->n_metrics; m++)
+        words[m] = value_word(&thread->process->columns[m], tree->values[i * tree->n_metrics + m]);
+    hpcrun_write_node(profile, &node, words, bytes);
+}
+
+/* The nodes go out in pieces: a tree may be much larger than what a companion should hold twice. */
+static int put_nodes(const struct thread *thread, const struct hpcrun_profile *profile, struct buf *bytes, int fd,
+                     const char *path, struct error *err)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < thread->tree.n_nodes && !code; i++) {
+        put_node(thread, i, profile, bytes);
+        bool is_last = i + 1 == thread->tree.n_nodes;
+        if (bytes->failed)
+            return out_of_memory(err);
+        if (is_last || bytes->len_bytes >= PIECE_BYTES) {
+            code = file_append(fd, path, bytes->data, bytes->len_bytes, err);
+            bytes->len_bytes = 0;
+        }
+    }
+    return code;
+}
+
 static int write_profile(const struct thread *thread, const char *path, struct error *err)
 {
     struct hpcrun_profile profile = {.version = "03.10", .granularity = 1};
     struct buf bytes = {0};
-    int code = 0;
-    if (!add_pairs(thread, &profile) || !add_columns(thread->process, &profile) || !add_modules(thread, &profile) ||
-        !add_nodes(thread, &profile))
+    char *temporary = NULL;
+    int fd = -1, code = 0;
+    if (!add_pairs(thread, &profile) || !add_columns(thread->process, &profile) || !add_modules(thread, &profile))
         code = out_of_memory(err);
     if (!code)
-        code = hpcrun_write(&profile, &bytes, err);
+        code = hpcrun_write_head(&profile, thread->tree.n_nodes, &bytes, err);
     if (!code)
-        code = file_replace(path, bytes.data, bytes.len_bytes, err);
+        code = file_begin(path, &temporary, &fd, err);
+    if (!code)
+        code = put_nodes(thread, &profile, &bytes, fd, path, err);
+    if (!code)
+        code = file_end_replacing(&fd, &temporary, path, err);
+    file_abandon(&fd, &temporary);
     buf_fini(&bytes);
     hpcrun_fini(&profile);
     return code;
@@ -208,6 +227,7 @@ static void thread_fini(struct thread *thread)
     free(thread->path.frames);
     free(thread->declared.frames);
     free(thread->declarations);
+    free(thread->known);
     for (size_t i = 0; i < thread->n_variables; i++) {
         free(thread->variables[i].row.name);
         free(thread->variables[i].row.cpus);

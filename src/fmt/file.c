@@ -153,6 +153,11 @@ int file_end(int *fd, char **temporary, const char *path, struct error *err)
     return finish(fd, temporary, path, false, err);
 }
 
+int file_end_replacing(int *fd, char **temporary, const char *path, struct error *err)
+{
+    return finish(fd, temporary, path, true, err);
+}
+
 static int write_named(const char *path, const void *bytes, size_t len_bytes, bool replace, struct error *err)
 {
     char *temporary = NULL;

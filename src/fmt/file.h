@@ -22,12 +22,14 @@ int file_write_new(const char *path, const void *bytes, size_t len_bytes, struct
 int file_replace(const char *path, const void *bytes, size_t len_bytes, struct error *err);
 
 /* The same in pieces, for files that should not be held in memory. file_begin opens a temporary file beside path, whose
- * name goes into *temporary (malloc'ed); file_end gives it the name path, which must not exist, and frees both;
+ * name goes into *temporary (malloc'ed); file_end gives it the name path, which must not exist (file_end_replacing: may
+ * exist), and frees both;
  * file_abandon removes what is left and frees both (nothing when *temporary is NULL).
  * err: ERR_IO (the text names path and reason), ERR_MEMORY */
 int file_begin(const char *path, char **temporary, int *fd, struct error *err);
 int file_append(int fd, const char *path, const void *bytes, size_t len_bytes, struct error *err);
 int file_end(int *fd, char **temporary, const char *path, struct error *err);
+int file_end_replacing(int *fd, char **temporary, const char *path, struct error *err);
 void file_abandon(int *fd, char **temporary);
 
 #endif

@@ -103,18 +103,22 @@ static char *encode_node(const struct hpcrun_node *node, bool has_type, char *by
     return bytes + 18;
 }
 
+static void put_node(const struct hpcrun_node *node, const uint64_t *values, size_t n_values,
+                     const struct hpcrun_layout *layout, struct buf *out)
+{
+    char *bytes = wire_put_room(out, hpcrun_node_bytes(layout) + 8 * n_values);
+    if (!bytes)
+        return;
+    bytes = encode_node(node, layout->has_type, bytes);
+    for (size_t k = 0; k < n_values; k++, bytes += 8)
+        bytes_put_be(bytes, values[k], 8);
+}
+
 static void put_nodes(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, struct buf *out)
 {
-    const uint64_t *value = epoch->values;
     wire_put(out, epoch->n_nodes, 8);
-    for (size_t i = 0; i < epoch->n_nodes; i++) {
-        char *bytes = wire_put_room(out, hpcrun_node_bytes(layout) + 8 * epoch->n_metrics);
-        if (!bytes)
-            return;
-        bytes = encode_node(&epoch->nodes[i], layout->has_type, bytes);
-        for (size_t k = 0; k < epoch->n_metrics; k++, bytes += 8)
-            bytes_put_be(bytes, *value++, 8);
-    }
+    for (size_t i = 0; i < epoch->n_nodes; i++)
+        put_node(&epoch->nodes[i], epoch->values + i * epoch->n_metrics, epoch->n_metrics, layout, out);
 }
 
 static void put_epoch(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, bool with_tail,
@@ -151,6 +155,20 @@ int hpcrun_write(const struct hpcrun_profile *profile, struct buf *out, struct e
     for (const struct hpcrun_profile *epoch = profile; epoch; epoch = epoch->next)
         put_epoch(epoch, layout, !profile->short_metrics, out);
     return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing a profile") : 0;
+}
+
+int hpcrun_write_head(const struct hpcrun_profile *profile, size_t n_nodes, struct buf *out, struct error *err)
+{
+    int code = hpcrun_write(profile, out, err);
+    if (!code)
+        bytes_put_be(out->data + out->len_bytes - 8, n_nodes, 8);
+    return code;
+}
+
+void hpcrun_write_node(const struct hpcrun_profile *profile, const struct hpcrun_node *node, const uint64_t *values,
+                       struct buf *out)
+{
+    put_node(node, values, profile->n_metrics, hpcrun_layout_of(profile->version), out);
 }
 
 int hpcrun_write_file(const struct hpcrun_profile *profile, const char *path, struct error *err)

@@ -103,6 +103,12 @@ struct buf;
 int hpcrun_write(const struct hpcrun_profile *profile, struct buf *out, struct error *err);
 int hpcrun_write_file(const struct hpcrun_profile *profile, const char *path, struct error *err);
 
+/* The same in pieces, for large profiles of one epoch: all before the nodes, of which the profile has none and n_nodes
+ * will follow; then each node, values: [n_metrics].  err: ERR_MEMORY, ERR_RANGE, ERR_UNSUPPORTED */
+int hpcrun_write_head(const struct hpcrun_profile *profile, size_t n_nodes, struct buf *out, struct error *err);
+void hpcrun_write_node(const struct hpcrun_profile *profile, const struct hpcrun_node *node, const uint64_t *values,
+                       struct buf *out);
+
 /* Value of a header pair, NULL when it is not there; borrowed. */
 const char *hpcrun_pair_value(const struct hpcrun_profile *profile, const char *name);
 
