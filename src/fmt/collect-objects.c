@@ -2,6 +2,7 @@
 /* The side file of one thread, from its record in the arena and the variables of its tree. Ordinary code. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fmt/collect-internal.h"
 
@@ -18,6 +19,16 @@ static uint64_t load(const _Atomic uint64_t *value)
     return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
 }
 
+/* A process that was killed, or still runs, leaves samples that wait for their recipe or whose handler is under way. */
+static void fill_undecided(struct objects_event *event)
+{
+    uint64_t n_decided = 0;
+    for (int fate = 0; fate < FATE_TAKEN_MAX; fate++)
+        n_decided += event->fates[fate];
+    if (event->taken > n_decided)
+        event->fates[FATE_DROP_NO_RECIPE] += event->taken - n_decided;
+}
+
 static void fill_event(struct side *side, const struct thread *thread, uint32_t i)
 {
     const struct arena_event *from = &thread->process->view->header->events[i];
@@ -31,6 +42,9 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
                                     .overflows = load(&thread->record->overflows[i])};
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = load(&thread->record->fates[i][fate]);
+    const char *state = thread->process->context->state;
+    if (state && strcmp(state, "complete") != 0)
+        fill_undecided(event);
 }
 
 static void fill_thread(struct side *side, const struct thread *thread)

@@ -73,11 +73,11 @@ static void count_free(uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
 /* Samples that waited for the allocator's result can be attributed now. */
 static void settle_pending(struct thread_state *self)
 {
-    if (!sample_has_parked_sig(self))
+    if (self->ending || !sample_has_parked_sig(self))
         return;
     self->tree_busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sample_resolve_pending_sig(self, false);
+    sample_resolve_parked_sig(self);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->tree_busy = 0;
 }

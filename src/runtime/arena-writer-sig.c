@@ -4,6 +4,7 @@
 #include "runtime/arena-writer.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -134,6 +135,9 @@ void arena_set_bell_sig(int fd)
 
 int arena_bell_sig(void)
 {
+    struct stat status;
+    if (writer.bell_fd >= 0 && (syscall(SYS_fstat, writer.bell_fd, &status) != 0 || status.st_mode & S_IFMT))
+        writer.bell_fd = -1; /* eventfds have no file type */
     return writer.bell_fd;
 }
 
@@ -152,6 +156,7 @@ void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t f
     request->func = func;
     atomic_store_explicit(&request->state, 2, memory_order_release);
     static const uint64_t one = 1;
-    if (writer.bell_fd >= 0)
-        (void)syscall(SYS_write, writer.bell_fd, &one, sizeof one);
+    int bell = arena_bell_sig();
+    if (bell >= 0)
+        (void)syscall(SYS_write, bell, &one, sizeof one);
 }

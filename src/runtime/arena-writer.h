@@ -55,7 +55,8 @@ void arena_log_sig(const char *text);
  * again later.  ctx: any */
 void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
 
-/* The eventfd to ring after a request; -1 none.  ctx: ordinary */
+/* The eventfd to ring after a request; -1 none, also when the program has closed it and its number means something
+ * else by now.  ctx: _set ordinary, _bell any */
 void arena_set_bell_sig(int fd);
 int arena_bell_sig(void);
 

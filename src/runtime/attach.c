@@ -2,7 +2,6 @@
 /* Getting an arena from the companion: descriptors become mappings and are closed at once, but for the bell. */
 #include "runtime/attach.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,8 +12,6 @@
 #include "runtime/loadmap.h"
 #include "runtime/process-internal.h"
 #include "runtime/recipes.h"
-
-#define BELL_FD 950
 
 static void *map_and_close(int fd, uint64_t size_bytes, int protection, void *fixed)
 {
@@ -30,10 +27,7 @@ static bool adopt_welcome(const struct client_welcome *welcome, void *fixed)
 {
     void *arena = map_and_close(welcome->arena_fd, welcome->arena_bytes, PROT_READ | PROT_WRITE, fixed);
     void *store = map_and_close(welcome->recipe_fd, welcome->recipe_bytes, PROT_READ, NULL);
-    int bell = fcntl(welcome->bell_fd, F_DUPFD_CLOEXEC, BELL_FD);
-    if (bell >= 0)
-        close(welcome->bell_fd);
-    arena_set_bell_sig(bell >= 0 ? bell : welcome->bell_fd);
+    arena_set_bell_sig(welcome->bell_fd);
     recipes_set_store_sig(store);
     if (!arena)
         return false;

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "fmt/companion.h"
+#include "runtime/descriptors.h"
 #include "runtime/process.h"
 
+#define BELL_FD 950 /* away from descriptors that select() and shells use */
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
 
 /* A connection to the companion, -1 when there is none. */
@@ -62,7 +64,8 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
 }
 
-bool client_hello(bool is_fork, struct client_welcome *welcome)
+/* The conversation of the start, with room for its descriptors. */
+static bool greet(bool is_fork, struct client_welcome *welcome)
 {
     struct companion_message message = {0};
     struct rlimit limit;
@@ -78,13 +81,23 @@ bool client_hello(bool is_fork, struct client_welcome *welcome)
     close(fd);
     *welcome = (struct client_welcome){.arena_fd = fds[0],
                                        .recipe_fd = fds[1],
-                                       .bell_fd = fds[2],
+                                       .bell_fd = descriptors_move_up(fds[2], BELL_FD),
                                        .arena_bytes = message.size_bytes,
                                        .recipe_bytes = message.recipe_bytes};
     return is_welcome;
 }
 
-bool client_end(int exit_code, int rank)
+bool client_hello(bool is_fork, struct client_welcome *welcome)
+{
+    if (is_fork)
+        descriptors_fork_child();
+    descriptors_widen();
+    bool is_welcome = greet(is_fork, welcome);
+    descriptors_narrow();
+    return is_welcome;
+}
+
+static bool part(int exit_code, int rank)
 {
     struct companion_message message = {.rank = rank, .exit_code = exit_code};
     int fd = client_connect();
@@ -94,5 +107,13 @@ bool client_end(int exit_code, int rank)
     bool is_written = client_send(fd, COMPANION_END, &message) &&
                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WRITTEN;
     close(fd);
+    return is_written;
+}
+
+bool client_end(int exit_code, int rank)
+{
+    descriptors_widen();
+    bool is_written = part(exit_code, rank);
+    descriptors_narrow();
     return is_written;
 }

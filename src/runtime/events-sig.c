@@ -130,18 +130,31 @@ void events_drain_all_sig(struct thread_state *self)
     }
 }
 
+/* Takes the sample that the signal brings; -1 when it is not ours. Who closes the events of another thread says so and
+ * then waits until its handler is not under way: so in_handler is set before ending is read. */
+static int handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
+{
+    self->in_handler = 1;
+    atomic_thread_fence(memory_order_seq_cst);
+    int index = event_index_sig(self, info);
+    if (index >= 0 && self->ending) {
+        sample_refuse_sig(self, (unsigned)index);
+    } else if (index >= 0) {
+        take_sig(self, (unsigned)index, context);
+        drain_silent_sig(self);
+    }
+    self->in_handler = 0;
+    return index;
+}
+
 void events_handler_sig(int number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct thread_state *self = thread_self_sig();
-    int index = self && process_is_ours_sig() ? event_index_sig(self, info) : -1;
-    if (index >= 0) {
-        self->in_handler = 1;
-        take_sig(self, (unsigned)index, context);
-        drain_silent_sig(self);
-        self->in_handler = 0;
-    } else if (info->si_code <= 0) {
+    int index = -1;
+    if (self && process_is_ours_sig())
+        index = handle_sig(self, info, context);
+    if (index < 0 && info->si_code <= 0)
         chain_sig(number, info, context);
-    }
     errno = saved_errno;
 }

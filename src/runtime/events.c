@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/descriptors.h"
 #include "runtime/ring.h"
 #include "runtime/sample.h"
 #include "runtime/wrap-signal.h"
@@ -37,19 +38,10 @@ static void *ring_map(int fd, size_t n_pages, int protection)
 
 #define RING_ONLY_PAGES 16
 
-static int move_up(int fd)
-{
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
-}
-
 static int open_event(struct perf_event_attr *attr)
 {
     int fd = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? fd : move_up(fd);
+    return descriptors_move_up(fd, HIGH_FD);
 }
 
 /* Lets every overflow of fd signal the calling thread. */
@@ -69,17 +61,24 @@ static bool open_drain(struct thread_event *event, const struct arena_event *pla
     attr.sample_period = plan->attr.sample_period * RING_ONLY_PAGES * 4096 / 3 /
                          ring_record_bytes_sig(plan->attr.sample_type);
     event->drain_fd = open_event(&attr);
+    event->drain_id = descriptors_event_id(event->drain_fd);
     return event->ring && event->drain_fd >= 0 && set_signal(event->drain_fd);
+}
+
+/* Closes an event's descriptors unless the program has done so and uses their numbers for something else. */
+static void close_own(const struct thread_event *event)
+{
+    if (event->fd >= 0 && descriptors_event_id(event->fd) == event->id)
+        close(event->fd);
+    if (event->drain_fd >= 0 && descriptors_event_id(event->drain_fd) == event->drain_id)
+        close(event->drain_fd);
 }
 
 static void close_perf(struct thread_event *event)
 {
     if (event->ring)
         syscall(SYS_munmap, event->ring, event->ring_bytes);
-    if (event->fd >= 0)
-        close(event->fd);
-    if (event->drain_fd >= 0)
-        close(event->drain_fd);
+    close_own(event);
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }
 
@@ -90,6 +89,7 @@ static bool open_perf(struct thread_event *event, const struct arena_event *plan
     event->fd = open_event(&attr);
     if (event->fd < 0)
         return false;
+    event->id = descriptors_event_id(event->fd);
     /* An overwritten ring of one page holds the newest record, and its head is the exact number of overflows. */
     size_t n_pages = is_silent ? RING_ONLY_PAGES : 1;
     event->ring_bytes = (uint32_t)((1 + n_pages) * 4096);
@@ -136,6 +136,7 @@ void events_enable(struct thread_state *self, bool enable)
 void events_open(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
+    descriptors_widen();
     for (unsigned i = 0; i < header->n_events; i++) {
         const struct arena_event *plan = &header->events[i];
         struct thread_event *event = &self->events[i];
@@ -146,6 +147,7 @@ void events_open(struct thread_state *self)
         if (!is_open)
             arena_log_sig("an event could not be opened on a thread: its samples are missing there");
     }
+    descriptors_narrow();
     if (sample_is_active_sig())
         events_enable(self, true);
 }
@@ -183,10 +185,7 @@ void events_forget(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++) {
-        if (self->events[i].drain_fd >= 0)
-            close(self->events[i].drain_fd);
-        if (self->events[i].fd >= 0)
-            close(self->events[i].fd);
+        close_own(&self->events[i]);
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Life of the profiled process: start and end. Ordinary code, but it may run inside the first malloc of a program,
  * before any constructor: so it uses no malloc and no stdio, and guards what the library does for it. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -98,6 +99,12 @@ void process_end(int exit_code)
     alloc_wrap_guard_leave();
 }
 
+/* Registered first, so it comes after the program's own. */
+static void process_quick_exit(void)
+{
+    process_end(0);
+}
+
 /* Runs before the constructors of all other objects (-z initfirst), so that their allocations are seen, and so that the
  * look-up of the real functions never happens inside a libc function that holds a lock and allocates (setlocale). */
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
@@ -106,7 +113,8 @@ __attribute__((constructor)) static void process_constructor(int argc, char **ar
     process.arguments = arguments;
     process.environment = environment;
     alloc_wrap_init();
-    (void)process_start_hook();
+    if (process_start_hook())
+        (void)at_quick_exit(process_quick_exit);
 }
 
 __attribute__((destructor)) static void process_destructor(void)

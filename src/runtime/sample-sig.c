@@ -222,27 +222,36 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
     return true;
 }
 
-void sample_resolve_pending_sig(struct thread_state *self, bool final)
+/* Tries the pending samples again, or only those that wait for an object, and closes the gaps. */
+static void pending_retry_sig(struct thread_state *self, bool only_parked, bool final)
 {
-    uint32_t n = self->n_pending, kept = 0;
+    uint32_t n = self->n_pending, kept = 0, n_parked = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
-        if (pending_try_sig(self, pending, final))
+        if ((pending->has_address || !only_parked) && pending_try_sig(self, pending, final))
             continue;
         struct thread_pending *target = &self->pending[(self->first_pending + kept++) & (THREAD_PENDING_MAX - 1)];
         if (target != pending)
             *target = *pending;
+        n_parked += target->has_address;
     }
     self->n_pending = kept;
+    self->n_parked = n_parked;
+}
+
+void sample_resolve_pending_sig(struct thread_state *self, bool final)
+{
+    pending_retry_sig(self, false, final);
+}
+
+void sample_resolve_parked_sig(struct thread_state *self)
+{
+    pending_retry_sig(self, true, false);
 }
 
 bool sample_has_parked_sig(const struct thread_state *self)
 {
-    for (uint32_t i = 0; i < self->n_pending; i++) {
-        if (self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)].has_address)
-            return true;
-    }
-    return false;
+    return self->n_parked > 0;
 }
 
 /* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
@@ -292,6 +301,12 @@ static void trace_sig(struct thread_state *self, const struct taken *taken)
     arena_publish_sig(&self->trace);
 }
 
+void sample_refuse_sig(struct thread_state *self, unsigned event)
+{
+    atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
+    count_fate_sig(self, event, FATE_DROP_STOPPED);
+}
+
 /* True when the sample cannot be recorded at all; its fate has been counted. */
 static bool is_refused_sig(struct thread_state *self, unsigned event)
 {
@@ -326,6 +341,7 @@ static void take_known_address_sig(struct thread_state *self, struct taken *take
     if (pending) {
         pending->address = pending->last_address = address;
         pending->has_address = true;
+        self->n_parked++;
     }
 }
 
@@ -367,6 +383,7 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
         pending->regs.stack_low = pending->regs.stack_high = 0; /* its words will have changed by then */
         pending->address = pending->last_address = address;
         pending->has_address = has_address;
+        self->n_parked += has_address;
     }
 }
 

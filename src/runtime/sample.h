@@ -25,12 +25,19 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc);
 
+/* Counts a sample that comes while the events of self are being closed.  ctx: signal handler of self */
+void sample_refuse_sig(struct thread_state *self, unsigned event);
+
 /* Tries to attribute pending samples. final: those that still cannot be are dropped and counted.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_resolve_pending_sig(struct thread_state *self, bool final);
 
 /* True when a pending sample knows its address and only waits for its object.  ctx: any, thread of self */
 bool sample_has_parked_sig(const struct thread_state *self);
+
+/* Likewise for those that know their address and wait for the object there: at the end of every recorded allocation,
+ * so it leaves alone what waits for the companion.  ctx: as sample_resolve_pending_sig */
+void sample_resolve_parked_sig(struct thread_state *self);
 
 /* Sampling as a whole, by the public API.  ctx: any */
 void sample_set_active_sig(bool active);

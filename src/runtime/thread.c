@@ -203,6 +203,7 @@ static void end_others(void)
         if (state == thread_self_sig())
             continue;
         state->ending = 1;
+        atomic_thread_fence(memory_order_seq_cst);
         events_enable(state, false);
         for (int tries = 0; state->in_handler && tries < 1000; tries++)
             syscall(SYS_sched_yield);

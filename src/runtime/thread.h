@@ -19,6 +19,7 @@
 struct thread_event {
     int fd;          /* perf descriptor, -1 none */
     int drain_fd;    /* event that signals that the silent ring of fd fills, -1 none */
+    uint64_t id, drain_id; /* of the events behind them: the program may close a descriptor and reuse its number */
     bool has_timer;  /* POSIX timer instead of perf */
     int timer_id;    /* kernel timer id */
     void *ring;      /* mapped ring of 1 + 2^n pages, NULL none */
@@ -67,6 +68,7 @@ struct thread_state {
     bool wants_signal_blocked;          /* the program believes that it blocked our signal */
     uint32_t toggle;                    /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
+    uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
     void *(*start)(void *); /* of pthread_create */
     void *argument;

@@ -10,7 +10,21 @@
 #include "runtime/thread.h"
 #include "runtime/wrap.h"
 
+#define LEFT_FRAMES_BYTES ((uintptr_t)128 * 1024)
+
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+extern void __asan_unpoison_memory_region(const volatile void *start, size_t n_bytes) __attribute__((weak));
+
+/* In a program with the address sanitizer, the frames that pthread_exit left still have marks on the stack, and the
+ * functions of libc that we call would report ours as lying on them. */
+static void forget_left_frames(const struct thread_state *self)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t low = here - LEFT_FRAMES_BYTES > self->bounds.low ? here - LEFT_FRAMES_BYTES : self->bounds.low;
+    if (__asan_unpoison_memory_region && low < here)
+        __asan_unpoison_memory_region((void *)low, here - low);
+}
 
 static void end_thread(void *context)
 {
@@ -18,6 +32,7 @@ static void end_thread(void *context)
     (void)context;
     if (!self || !process_is_ours_sig())
         return;
+    forget_left_frames(self);
     alloc_wrap_guard_enter();
     thread_end(self);
     alloc_wrap_guard_leave();
