@@ -65,6 +65,7 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     row->flags |= SOURCE_RING_ONLY | SOURCE_INTEGER;
     row->attr.write_backward = 0;
     row->attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR;
+    row->attr.wakeup_events = 0; /* a wake-up for each record would cost several times the fault itself */
     return 0;
 }
 
