@@ -232,14 +232,31 @@ static void add_fde_rows(const struct source *s, uint64_t start, uint64_t end, s
     }
 }
 
-/* [start, end) has no FDE. */
+/* The function that holds the file's entry point, when it starts in [start, end); NULL otherwise. */
+static const struct modtab_range *entry_in(const struct source *s, uint64_t start, uint64_t end)
+{
+    const struct modtab_range *f = s->funcs->items;
+    uint64_t entry = s->m->ehdr.e_entry;
+    for (size_t i = 0; entry >= start && entry < end && i < s->funcs->n; i++)
+        if (f[i].start >= start && f[i].start <= entry && entry < f[i].end && f[i].end <= end)
+            return &f[i];
+    return NULL;
+}
+
+/* [start, end) has no FDE. Where the process begins there is no caller (the loader's own start has no FDE). */
 static void add_gap(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
     const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
     const struct modtab_row gap = {.kind = MODTAB_GAP};
+    const struct modtab_range *entry = entry_in(s, start, end);
+    if (entry) {
+        add_gap(s, start, entry->start, rows);
+        modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_END}, entry->start - s->m->header.base_vaddr);
+        start = entry->end;
+    }
     if (end - start >= PADDING_MAX)
         modtab_make_code_rows(s->m, start, end, s->funcs, gap, rows);
-    else if (end > start && last && !same_rule(last, &plain))
+    else if (end > start && (entry || (last && !same_rule(last, &plain))))
         modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
 }
 
