@@ -173,14 +173,25 @@ static bool merge_variable(const struct model *model, struct variable *into, con
     return merge_places(model, into, from);
 }
 
+/* Without lines nothing but their size tells two blocks of one function apart: the power of two of the mean block. */
+static unsigned size_class(const struct variable *variable)
+{
+    if (variable->line || !variable->n_blocks)
+        return 0;
+    unsigned class = 1;
+    for (double mean = (double)variable->size_bytes / (double)variable->n_blocks; mean >= 2; mean /= 2)
+        class++;
+    return class;
+}
+
 /* The report's own variable for one of the model: of the same site, or a new one. */
 static struct variable *find_variable(struct report *report, struct strtab *keys, const struct variable *from,
                                       size_t index, bool with_paths)
 {
     char key[96];
     bool is_heap = from->class == CLASS_HEAP || from->class == CLASS_MMAP;
-    (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
-                   from->line, from->module, is_heap && !with_paths ? 0 : index + 1);
+    (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
+                   from->line, from->module, is_heap ? size_class(from) : 0, is_heap && !with_paths ? 0 : index + 1);
     int64_t known = strtab_intern(keys, key);
     if (known < 0 || !vec_reserve(&report->variables, &report->cap_variables, (size_t)known + 1, sizeof *from))
         return NULL;
