@@ -11,6 +11,11 @@
 #include "runtime/loadmap.h"
 #include "base/sigsafe.h"
 
+_Static_assert((int)RECIPE_MEMORY == (int)HIT_MEMORY && (int)RECIPE_DEPENDENT == (int)HIT_DEPENDENT &&
+                   (int)RECIPE_COMPUTE == (int)HIT_COMPUTE && (int)RECIPE_LOST == (int)HIT_LOST &&
+                   (int)RECIPE_SYSCALL == (int)HIT_SYSCALL,
+               "a recipe's class is recorded as the hit's class");
+
 #define PENDING_PATIENCE_NS 2000000000u
 #define PENDING_GAP_BYTES 65536
 

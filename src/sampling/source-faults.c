@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_HZ 1000 /* 3.4 us each: 0.3 % of the time */
+#define DEFAULT_HZ 1000 /* at some microseconds each well below 2 % of the time */
 #define FREQUENCY_MAX_HZ 100000
 
 static void attr_init(struct perf_event_attr *attr)
@@ -33,7 +33,7 @@ static int set_rate(const char *event, const struct source_threshold *threshold,
         row->attr.sample_period = threshold->value;
         row->scale = (double)threshold->value;
         if (threshold->value == 1)
-            source_plan_warn(plan, "%s: every page fault is sampled, which costs about 3.4 us each.", event);
+            source_plan_warn(plan, "%s: every page fault is sampled, which costs several microseconds each.", event);
         return 0;
     }
     if (hz > FREQUENCY_MAX_HZ)
