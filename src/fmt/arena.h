@@ -18,7 +18,7 @@
 #include "fmt/fate.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 1
+#define ARENA_VERSION 2
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 65536
 #define ARENA_EVENTS_MAX 16
@@ -36,6 +36,7 @@ enum arena_kind {
     ARENA_MODULES,     /* struct arena_module */
     ARENA_STRINGS,     /* struct arena_string */
     ARENA_TRACE,       /* struct arena_trace */
+    ARENA_SKETCHES,    /* struct arena_sketch */
     ARENA_KINDS
 };
 
@@ -116,16 +117,21 @@ struct arena_node {
 #define NODE_ROOT 1u    /* the thread's root */
 #define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
 
-/* (call-tree node, event, class, variable) with its sums. count: samples (or faults, blocks); weight: in the unit of
- * the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value). */
+/* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
+ * unit of the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value).
+ * metrics: what the hardware said about these accesses, one bit for each enum mem_metric of sampling/abi/data-src.h;
+ * 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not times the period). */
 struct arena_hit {
     uint32_t next; /* next hit of the same node */
     uint8_t event; /* index into arena_header.events, or HIT_EVENT_* */
     uint8_t class; /* enum hit_class */
     uint16_t flags; /* HIT_FLAG_* */
     uint64_t var;
+    uint32_t metrics;
+    uint32_t pad;
     _Atomic uint64_t count;
     _Atomic uint64_t weight;
+    _Atomic uint64_t latency;
 };
 
 /* Samples of one thread on one variable by CPU. Chained per thread in ARENA_PLACE_BUCKETS buckets. */
@@ -136,6 +142,20 @@ struct arena_place {
     uint8_t pad;
     uint64_t var;
     _Atomic uint64_t count;
+};
+
+/* Latencies of one thread's samples of one event on one variable, as a histogram of fixed size. Chained per thread in
+ * ARENA_SKETCH_BUCKETS hash chains. Bin i counts latencies in core cycles: i for i < 8, above that four bins an octave:
+ * bin 4 * (e - 1) + m holds [2^e + m * 2^(e-2), 2^e + (m + 1) * 2^(e-2)) for e >= 3, m = 0..3; the last bin also
+ * everything larger. */
+#define ARENA_SKETCH_BINS 64
+#define ARENA_SKETCH_BUCKETS 64
+struct arena_sketch {
+    uint32_t next;
+    uint8_t event;
+    uint8_t pad[3];
+    uint64_t var;
+    _Atomic uint32_t bins[ARENA_SKETCH_BINS];
 };
 
 /* Load module as it was mapped; ids are dense from 1 in order of publication. */
@@ -170,6 +190,10 @@ struct arena_event {
     double scale;         /* value in the profile = count * scale, or weight * scale with EVENT_WEIGHTED */
     struct perf_event_attr attr; /* complete; runtime passes it to perf_event_open unchanged */
     uint64_t timer_interval_ns;  /* when EVENT_TIMER: timer_create(CLOCK_THREAD_CPUTIME_ID or MONOTONIC) interval */
+    uint32_t leader; /* 1 + index of the event that must be opened before as the leader of its group; 0: none */
+    uint32_t decode; /* enum mem_decode of sampling/abi/data-src.h: what the record says about the access */
+    uint32_t ring_bytes; /* data part of the ring, a power of two pages; 0: one page */
+    uint32_t aux_bytes;  /* EVENT_AUX: size of the AUX area */
 };
 #define EVENT_WEIGHTED 1u /* value comes from the hits' weight */
 #define EVENT_TIMER 2u    /* POSIX timer instead of perf */
@@ -178,6 +202,11 @@ struct arena_event {
 #define EVENT_INTEGER 16u /* value is an integer in the profile */
 #define EVENT_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC (REALTIME) */
 #define EVENT_RING_ONLY 64u /* no signal: drained from the ring (FAULTS@ring) */
+#define EVENT_DATA_SRC 128u /* the record tells level, latency and so on of the access: hits carry metrics */
+#define EVENT_BATCH 256u    /* large-buffer mode: many records a signal, no call path, drained by the thread itself */
+#define EVENT_AUX 512u      /* records of the hardware in an AUX area (Arm SPE) */
+#define EVENT_SILENT 1024u  /* leads a group, gives no samples of its own */
+#define EVENT_KERNEL 2048u  /* the record carries a kernel call chain */
 
 enum source_id {
     SOURCE_NONE = 0,
@@ -203,10 +232,15 @@ struct arena_thread {
     _Atomic uint64_t cpu_time_ns; /* thread CPU time used, as of the last update */
     _Atomic uint64_t taken[ARENA_EVENTS_MAX];           /* handler entries (or ring records) */
     _Atomic uint64_t overflows[ARENA_EVENTS_MAX];       /* by the kernel's count, 0 = not known */
+    _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];      /* how long the event was wanted ... */
+    _Atomic uint64_t running_ns[ARENA_EVENTS_MAX];      /* ... and really counted; both 0 = not known */
+    _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];     /* the kernel stopped the event for the rest of a tick */
+    _Atomic uint64_t n_no_metric[ARENA_EVENTS_MAX];     /* samples whose data source names neither load nor store */
     _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
     _Atomic uint64_t unwind_stops[16]; /* by enum unwind_stop */
     _Atomic uint64_t n_frames;         /* frames unwound for samples */
-    uint32_t places[ARENA_PLACE_BUCKETS]; /* first arena_place of each bucket */
+    uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
+    uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
 };
 
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */

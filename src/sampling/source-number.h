@@ -10,7 +10,8 @@ enum source_number {
     SOURCE_NUMBER_CPUTIME,
     SOURCE_NUMBER_REALTIME,
     SOURCE_NUMBER_MEMLEAK,
-    SOURCE_NUMBER_PERF
+    SOURCE_NUMBER_PERF,
+    SOURCE_NUMBER_PMU_ADDR
 };
 
 #define SOURCE_WEIGHTED 1u  /* the value comes from weights, not from counts */
@@ -20,5 +21,10 @@ enum source_number {
 #define SOURCE_INTEGER 16u  /* integer in the profile */
 #define SOURCE_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC */
 #define SOURCE_RING_ONLY 64u /* no signal */
+#define SOURCE_DATA_SRC 128u /* records tell level, latency and so on of the access */
+#define SOURCE_BATCH 256u    /* large-buffer mode: many records a signal, no call path */
+#define SOURCE_AUX 512u      /* records in an AUX area (Arm SPE) */
+#define SOURCE_SILENT 1024u  /* leads a group, gives no samples of its own */
+#define SOURCE_KERNEL 2048u  /* records carry a kernel call chain */
 
 #endif

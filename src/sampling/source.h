@@ -25,6 +25,10 @@ struct source_event {
     double scale;
     struct perf_event_attr attr;
     uint64_t timer_interval_ns;
+    uint32_t leader;     /* 1 + index of the event of this plan that leads its group; 0: none */
+    uint32_t decode;     /* enum mem_decode of abi/data-src.h */
+    uint32_t ring_bytes; /* data part of the ring; 0: one page */
+    uint32_t aux_bytes;  /* SOURCE_AUX: size of the AUX area */
 };
 
 struct source_plan {

@@ -11,11 +11,14 @@
 
 _Static_assert((int)SOURCE_NUMBER_EADDR == SOURCE_EADDR && (int)SOURCE_NUMBER_FAULTS == SOURCE_FAULTS &&
                    (int)SOURCE_NUMBER_CPUTIME == SOURCE_CPUTIME && (int)SOURCE_NUMBER_REALTIME == SOURCE_REALTIME &&
-                   (int)SOURCE_NUMBER_MEMLEAK == SOURCE_MEMLEAK && (int)SOURCE_NUMBER_PERF == SOURCE_PERF,
+                   (int)SOURCE_NUMBER_MEMLEAK == SOURCE_MEMLEAK && (int)SOURCE_NUMBER_PERF == SOURCE_PERF &&
+                   (int)SOURCE_NUMBER_PMU_ADDR == SOURCE_PMU_ADDR,
                "sources have the same numbers in sampling and fmt");
 _Static_assert(SOURCE_WEIGHTED == EVENT_WEIGHTED && SOURCE_TIMER == EVENT_TIMER && SOURCE_RING == EVENT_RING &&
                    SOURCE_ADDRESS == EVENT_ADDRESS && SOURCE_INTEGER == EVENT_INTEGER &&
-                   SOURCE_WALLCLOCK == EVENT_WALLCLOCK && SOURCE_RING_ONLY == EVENT_RING_ONLY,
+                   SOURCE_WALLCLOCK == EVENT_WALLCLOCK && SOURCE_RING_ONLY == EVENT_RING_ONLY &&
+                   SOURCE_DATA_SRC == EVENT_DATA_SRC && SOURCE_BATCH == EVENT_BATCH && SOURCE_AUX == EVENT_AUX &&
+                   SOURCE_SILENT == EVENT_SILENT && SOURCE_KERNEL == EVENT_KERNEL,
                "flags have the same values in sampling and fmt");
 _Static_assert(SOURCE_EVENTS_MAX == ARENA_EVENTS_MAX, "a plan fits into an arena");
 
@@ -29,6 +32,10 @@ static void copy_event(const struct source_event *from, struct arena_event *to)
     to->scale = from->scale;
     to->attr = from->attr;
     to->timer_interval_ns = from->timer_interval_ns;
+    to->leader = from->leader;
+    to->decode = from->decode;
+    to->ring_bytes = from->ring_bytes;
+    to->aux_bytes = from->aux_bytes;
 }
 
 /* Probability as a decimal or x/y; 1 when it is neither. */

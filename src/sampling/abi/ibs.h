@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* AMD instruction-based sampling, op form: the registers as the kernel puts them into PERF_SAMPLE_RAW.
+ * src: AMD64 Architecture Programmer's Manual, IBS execution sampling; arch/x86/include/asm/amd-ibs.h. */
+#ifndef LOCUS_SAMPLING_ABI_IBS_H
+#define LOCUS_SAMPLING_ABI_IBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ibs_op {
+    bool is_load, is_store;   /* both for read-modify-write; neither: no memory operation */
+    bool has_address, has_phys_address;
+    bool is_rip_valid;
+    uint64_t rip, address, phys_address;
+    unsigned width_bytes;     /* 0 when not told */
+    uint64_t lat_cycles;      /* of a data cache miss of a load, 0 when there is none */
+    uint64_t tag_to_retire_cycles, comp_to_retire_cycles;
+    bool is_l1_miss, is_l2_miss, is_dtlb_l1_miss, is_dtlb_l2_miss, is_locked, is_uncached, is_write_combined;
+    bool is_swpf, is_misaligned;
+    unsigned data_source;     /* op_data2: 3 bits, or 5 bits with the extended field */
+    bool is_remote;           /* op_data2: the node's other socket */
+    uint64_t data_src;        /* the same as a union perf_mem_data_src */
+};
+
+/* Takes the raw area of one sample apart (n_bytes at raw, as PERF_SAMPLE_RAW delivers it: a 4-byte capability word and
+ * 8-byte registers). is_zen4: the data source field has five bits. False when it is too short.  ctx: any */
+bool ibs_op_parse_sig(const void *raw, size_t n_bytes, bool is_zen4, struct ibs_op *op);
+
+#endif

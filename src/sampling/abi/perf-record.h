@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records as the kernel writes them into a ring or a perf.data file, taken apart. One parser for the signal handler
+ * and for readers of files, of either byte order. It believes nothing: a field that does not fit into the record ends
+ * the parse. src: perf_event_open(2), include/uapi/linux/perf_event.h (order of the fields of PERF_RECORD_SAMPLE). */
+#ifndef LOCUS_SAMPLING_ABI_PERF_RECORD_H
+#define LOCUS_SAMPLING_ABI_PERF_RECORD_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What decides the layout of samples of one event. */
+struct abi_layout {
+    uint64_t sample_type;
+    uint64_t read_format;
+    uint64_t branch_sample_type;
+    uint64_t regs_user, regs_intr; /* attr.sample_regs_user, sample_regs_intr */
+    bool is_swapped;               /* records come from a machine of the other byte order */
+    bool has_sample_id_all;        /* other records end with the sample_id fields */
+};
+
+/* The layout that attr asks for.  ctx: any */
+struct abi_layout abi_layout_of_sig(const struct perf_event_attr *attr);
+
+/* Bytes inside the record, borrowed from it; NULL and 0 when absent. Words inside are still in the record's order. */
+struct abi_bytes {
+    const unsigned char *data;
+    size_t n_bytes;
+};
+
+/* A sample. Fields whose bit is missing in present are 0. */
+struct abi_sample {
+    uint64_t present; /* bits of sample_type that were found */
+    uint64_t ip, time_ns, addr, id, stream_id, period, data_src, transaction, phys_addr, cgroup;
+    uint64_t data_page_bytes, code_page_bytes;
+    uint64_t weight;            /* PERF_SAMPLE_WEIGHT, or var1 of WEIGHT_STRUCT: latency in core cycles */
+    uint16_t weight2, weight3;  /* var2 (latency of the instruction, or retire latency) and var3 of WEIGHT_STRUCT */
+    uint32_t pid, tid, cpu;
+    struct abi_bytes callchain; /* [n] 8-byte words, PERF_CONTEXT_* markers included */
+    struct abi_bytes raw, stack, regs_user, regs_intr, branches, read, aux;
+    uint64_t regs_user_abi, regs_intr_abi, stack_used_bytes;
+};
+
+/* Takes a PERF_RECORD_SAMPLE of n_bytes (its header included, contiguous) apart. False when its header's size is not
+ * n_bytes or a field does not fit: then out holds the fields before it.  ctx: any */
+bool abi_sample_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout,
+                          struct abi_sample *out);
+
+/* Word i of a span of 8-byte words, in native order; i must be inside.  ctx: any */
+uint64_t abi_word_sig(const struct abi_bytes *words, size_t i, bool is_swapped);
+
+/* Where the records of a ring lie: n_bytes (a power of two) at data, positions counted modulo. */
+struct abi_ring {
+    const unsigned char *data;
+    uint64_t n_bytes;
+};
+
+enum abi_status { ABI_RECORD = 0, ABI_EMPTY, ABI_GARBAGE };
+
+/* The record at position (with head bytes written so far): copied into buffer, contiguous, when it wraps or is_copied
+ * is wanted; *record points to it. ABI_EMPTY at head; ABI_GARBAGE when its length is impossible or larger than
+ * n_buffer: the rest up to head cannot be trusted.  ctx: any */
+enum abi_status abi_ring_record_sig(const struct abi_ring *ring, uint64_t position, uint64_t head, void *buffer,
+                                    size_t n_buffer, const struct perf_event_header **record);
+
+#endif

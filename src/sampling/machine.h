@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The machine as sources and doctor see it: sysfs, procfs, and whether the kernel opens an event. Normally this one;
+ * a directory (a fixture of another machine) may stand in for it, for tests and to look at a user's machine from afar:
+ *   DIR/sys/bus/event_source/devices/... and DIR/proc/... as there, and
+ *   DIR/opens: one rule a line, "ok" or an errno name, then what must match: type=NAME of the PMU, config=0x.., any
+ *   field of the attr as name=value; the first rule that matches decides; without a match ENOENT.
+ * Ordinary code of the launcher. */
+#ifndef LOCUS_SAMPLING_MACHINE_H
+#define LOCUS_SAMPLING_MACHINE_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Lets dir stand in for this machine; NULL: this machine again. dir is borrowed. err: ERR_IO no such directory */
+int machine_use(const char *dir, struct error *err);
+
+/* True when a fixture stands in: nothing may be sampled then. */
+bool machine_is_fixture(void);
+
+/* Absolute path (such as /sys/devices) as it is to be opened; out has n_out bytes. False when it does not fit. */
+bool machine_path(const char *path, char *out, size_t n_out);
+
+/* Contents of a small file without its last newline, cut to n_out - 1 bytes. False when it cannot be read. */
+bool machine_read(const char *path, char *out, size_t n_out);
+
+/* An integer from a file, decimal or 0x; fallback when it cannot be read. */
+long machine_read_number(const char *path, long fallback);
+
+/* What perf_event_open would answer: 0 or an errno. On this machine it is tried (in the calling process; group_of: attr
+ * of the leader, or NULL). */
+int machine_try_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of);
+
+/* CPU as /proc/cpuinfo tells: vendor, family, model, stepping, name (x86), PVR (POWER) or MIDR (Arm). */
+struct machine_cpu {
+    enum { CPU_UNKNOWN, CPU_INTEL, CPU_AMD, CPU_POWER, CPU_ARM } vendor;
+    unsigned family, model, stepping;
+    unsigned pvr;             /* POWER, upper half: version */
+    unsigned implementer, part; /* Arm */
+    bool is_virtual;          /* hypervisor flag */
+    bool has_kpti;            /* page-table isolation is on, as far as the kernel tells */
+    char name[96];
+};
+/* Reads it; CPU_UNKNOWN and zeros when the machine does not tell. */
+void machine_cpu(struct machine_cpu *cpu);
+
+#endif
