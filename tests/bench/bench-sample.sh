@@ -32,7 +32,8 @@ END
 done
 
 # Whole programs: pairs of an idle runtime and 1 kHz, in turn.
-for program in "$builddir/tests/e2e/programs/matmul" "$builddir/tests/e2e/programs/chase" "$builddir/tests/e2e/programs/openmp"; do
+CC=${CC:-gcc} "$srcdir/tests/e2e/build-kernels" "$scratch/kernels" matmul chase openmp
+for program in "$scratch/kernels/matmul" "$scratch/kernels/chase" "$scratch/kernels/openmp"; do
     [ -x "$program" ] || continue
     python3 - "$hpcrun" "$program" "$scratch" <<'END'
 import os, resource, shutil, statistics, subprocess, sys

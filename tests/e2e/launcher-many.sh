@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Many at once: ranks that start together with a cold cache make each table once and share it, a tree of short
+# Many at once: ranks that start together with a cold cache (16, LOCUS_RANKS changes
+# it) make each table once and share it, a tree of short
 # processes leaves one line each and no files, and a companion stays small.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
@@ -32,9 +33,10 @@ settle() {
     [ "$waited" -lt 600 ] || fail "$1 is still being written after 30 s"
 }
 
-# Sixteen ranks.
+# Ranks.
+n_ranks=${LOCUS_RANKS:-16}
 ranks=()
-for rank in $(seq 0 15); do
+for rank in $(seq 0 $((n_ranks - 1))); do
     PMI_RANK=$rank "$hpcrun" -o ranks ./burn 2>"stderr-$rank" &
     ranks+=("$!")
 done
@@ -43,7 +45,7 @@ for rank in "${ranks[@]}"; do
 done
 settle ranks
 n=$(find ranks -name 'burn-*.hpcrun' | sed 's/.*burn-\([0-9]*\)-.*/\1/' | sort -u | wc -l)
-[ "$n" = 16 ] || fail "profiles of $n ranks instead of 16"
+[ "$n" = "$n_ranks" ] || fail "profiles of $n ranks instead of $n_ranks"
 [ "$(find ranks -name 'topology-*.xml' | wc -l)" = 1 ] || fail "more than one topology of this host"
 [ -z "$(find ranks -name 'companion-*.txt')" ] || fail "complaints: $(cat ranks/companion-*.txt)"
 [ "$(find cache -name '*.tmp*' | wc -l)" = 0 ] || fail "left in the cache: $(ls cache/locus)"
