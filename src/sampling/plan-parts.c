@@ -2,10 +2,14 @@
 /* Shared pieces of the sources; see plan-parts.h. Ordinary code of the launcher. */
 #include "sampling/plan-parts.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: below, the handler takes all of the time */
@@ -35,6 +39,50 @@ void source_plan_warn(struct source_plan *plan, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(plan->warning + len, sizeof plan->warning - len, format, arguments);
     va_end(arguments);
+}
+
+static void list_terms(const struct source_term *known, char *out, size_t n_out)
+{
+    size_t len = 0;
+    out[0] = '\0';
+    for (const struct source_term *term = known; term->name && len < n_out; term++)
+        len += (size_t)snprintf(out + len, n_out - len, "%s%s%s", len ? ", " : "", term->name,
+                                term->has_value ? "=N" : "");
+}
+
+static int take_term(const char *event, const char *text, const struct source_term *known, struct error *err)
+{
+    char names[160], *end = NULL;
+    size_t len = strcspn(text, "=");
+    for (const struct source_term *term = known; term->name; term++) {
+        if (strlen(term->name) != len || strncasecmp(term->name, text, len) != 0 ||
+            term->has_value != (text[len] == '='))
+            continue;
+        const char *digits = text + len + 1;
+        if (!term->has_value) {
+            *term->value = 1;
+            return 0;
+        }
+        errno = 0;
+        *term->value = isdigit((unsigned char)*digits) ? strtoull(digits, &end, 0) : 0;
+        if (!end || *end || errno)
+            return error_set(err, ERR_USAGE, "%s: '%s' is no number.", event, digits);
+        return 0;
+    }
+    list_terms(known, names, sizeof names);
+    return error_set(err, ERR_USAGE, "%s: there is no term '%s' here; known are %s.", event, text, names);
+}
+
+int source_parse_terms(const char *event, const struct source_term *known, struct error *err)
+{
+    char text[256];
+    for (const char *at = strchr(event, ','); at; at = strchr(at + 1, ',')) {
+        (void)snprintf(text, sizeof text, "%.*s", (int)strcspn(at + 1, ","), at + 1);
+        int status = take_term(event, text, known, err);
+        if (status != 0)
+            return status;
+    }
+    return 0;
 }
 
 void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config)

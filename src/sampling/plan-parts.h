@@ -14,6 +14,17 @@ struct source_event *source_plan_add(struct source_plan *plan, enum source_numbe
 /* Adds a sentence to plan->warning. */
 void source_plan_warn(struct source_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A term that may follow a source's name. */
+struct source_term {
+    const char *name; /* NULL ends the list */
+    bool has_value;   /* "ldlat=30"; else a word alone, such as "large" */
+    uint64_t *value;  /* set to its value, or to 1; untouched when the term is not given */
+};
+
+/* Takes the terms of an event apart: "PEBS,ldlat=30,large". known is ended by an empty row.
+ * err: ERR_USAGE not one of the known terms (they are listed) or no number */
+int source_parse_terms(const char *event, const struct source_term *known, struct error *err);
+
 /* Fills what all our perf events have in common: size, disabled, user mode only, not inherited, one wake-up each,
  * a ring (if any) that the kernel overwrites. */
 void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config);

@@ -12,18 +12,18 @@
 #define DATACENTRIC "datacentric"
 #define DEVICES "/sys/bus/event_source/devices"
 
-/* FAULTS@ring is a name with a form, not a period. */
-static bool is_named(const struct sample_source *source, const char *event)
+/* True when event is name, terms (NAME,term=VALUE) and forms (FAULTS@ring) apart. */
+static bool is_name(const char *name, const char *event)
 {
-    size_t len = strcspn(event, "@");
-    return source->name[0] && strlen(source->name) == len && !strncasecmp(source->name, event, len);
+    size_t len = strcspn(event, "@,");
+    return name[0] && strlen(name) == len && !strncasecmp(name, event, len);
 }
 
 static const struct sample_source *find_source(const char *event)
 {
     const struct sample_source *catch_all = NULL;
     for (const struct sample_source *const *source = source_table(); *source; source++) {
-        if (is_named(*source, event))
+        if (is_name((*source)->name, event))
             return *source;
         if (!(*source)->name[0])
             catch_all = *source;
@@ -60,8 +60,11 @@ static const char *no_hardware(void)
 
 static void say_choice(struct source_plan *plan, const struct source_event *address, const char *faults)
 {
-    if (!address) {
-        (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %s", faults);
+    char chosen[sizeof plan->choice];
+    memcpy(chosen, plan->choice, sizeof chosen);
+    if (!address || chosen[0]) {
+        (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %.480s%s%.480s", chosen, chosen[0] ? "; " : "",
+                       faults);
         return;
     }
     uint64_t period_ns = address->flags & SOURCE_TIMER ? address->timer_interval_ns : address->attr.sample_period;
@@ -79,15 +82,26 @@ static int plan_faults(struct source_plan *plan, char *text, size_t n)
     return status;
 }
 
-static int plan_datacentric(const struct source_threshold *threshold, struct source_plan *plan, struct error *err)
+static int plan_source(const struct sample_source *source, const char *event,
+                       const struct source_threshold *threshold, struct source_plan *plan, struct error *err)
 {
-    char faults[512];
+    if (source->name[0] && !source->takes_terms && strchr(event, ','))
+        return error_set(err, ERR_USAGE, "%s: %s takes no terms.", event, source->name);
+    return source->plan(event, threshold, plan, err);
+}
+
+/* terms: what the user wrote after the name, from the comma on, for the source that is chosen. */
+static int plan_datacentric(const char *terms, const struct source_threshold *threshold, struct source_plan *plan,
+                            struct error *err)
+{
+    char faults[512], event[sizeof plan->events[0].name];
     struct source_probe why = {0};
     const struct source_event *address = NULL;
     const struct sample_source *source = best_address_source(&why);
     if (source) {
         uint32_t at = plan->n_events;
-        int status = source->plan(source->name, threshold, plan, err);
+        (void)snprintf(event, sizeof event, "%s%s", source->name, terms);
+        int status = plan_source(source, event, threshold, plan, err);
         if (status != 0)
             return status;
         address = &plan->events[at];
@@ -110,11 +124,10 @@ static int plan_one(const char *text, const struct source_threshold *standard, s
         return status;
     if (!threshold.is_given && standard)
         threshold = *standard;
-    if (!strcasecmp(name, DATACENTRIC))
-        return plan_datacentric(&threshold, plan, err);
+    if (is_name(DATACENTRIC, name))
+        return plan_datacentric(name + strlen(DATACENTRIC), &threshold, plan, err);
     uint32_t from = plan->n_events;
-    const struct sample_source *source = find_source(name);
-    status = source->plan(name, &threshold, plan, err);
+    status = plan_source(find_source(name), name, &threshold, plan, err);
     for (uint32_t i = from; status == 0 && i < plan->n_events; i++)
         plan->wants_datacentric |= (plan->events[i].flags & SOURCE_ADDRESS) != 0;
     return status;

@@ -51,6 +51,7 @@ struct source_threshold {
 /* Result of trying a source on this machine. */
 struct source_probe {
     bool works;
+    bool is_foreign;  /* the source belongs to other processors than this one: not worth a sentence */
     char reason[512]; /* why it works (what was tried) or exactly why not: system call, errno, paranoid level, limits */
     char fix[512];    /* what the user or administrator can do; empty when nothing */
 };
@@ -59,8 +60,10 @@ struct sample_source {
     const char *name;        /* "EADDR": matched without regard to case; "": asked for what no other source knows */
     const char *summary;     /* one line for -L and the man page */
     int datacentric_rank;    /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
+    bool takes_terms;        /* its name may be followed by terms: NAME,term,term=VALUE (source_parse_terms) */
     void (*probe)(struct source_probe *out);
-    /* Appends this source's event(s) to the plan.  err: ERR_RANGE impossible period, ERR_UNSUPPORTED */
+    /* Appends this source's event(s) to the plan; may say in plan->choice what was chosen.  err: ERR_RANGE impossible
+     * period, ERR_UNSUPPORTED, ERR_USAGE unknown term */
     int (*plan)(const char *event, const struct source_threshold *threshold, struct source_plan *plan,
                 struct error *err);
 };

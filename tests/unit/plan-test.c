@@ -65,6 +65,26 @@ static void test_bad_events(void **state)
     }
 }
 
+static void test_terms(void **state)
+{
+    uint64_t ldlat = 3, large = 0;
+    const struct source_term known[] = {{"ldlat", true, &ldlat}, {"large", false, &large}, {NULL, false, NULL}};
+    static const char *const bad[] = {"X,", "X,larger", "X,large=1", "X,ldlat", "X,ldlat=", "X,ldlat=3x", "X,ldlat=-3"};
+    struct error err = {0};
+    (void)state;
+    assert_int_equal(source_parse_terms("X", known, &err), 0);
+    assert_int_equal(ldlat, 3);
+    assert_int_equal(source_parse_terms("X,ldlat=0x1e,large", known, &err), 0);
+    assert_int_equal(ldlat, 30);
+    assert_int_equal(large, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(source_parse_terms(bad[i], known, &err), ERR_USAGE);
+    const char *const events[] = {"CPUTIME,large"};
+    struct source_plan plan;
+    assert_int_equal(source_plan_events(events, 1, NULL, &plan, &err), ERR_USAGE);
+    assert_string_equal(err.text, "CPUTIME,large: CPUTIME takes no terms.");
+}
+
 static void dump_attr(const struct source_event *event, char *text, size_t n)
 {
     const struct perf_event_attr *a = &event->attr;
@@ -295,7 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),
-        cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_bad_events), cmocka_unit_test(test_terms),
         cmocka_unit_test(test_attrs),
         cmocka_unit_test(test_datacentric_is_the_default),
         cmocka_unit_test(test_several_events),
