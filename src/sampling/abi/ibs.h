@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 struct ibs_op {
-    bool is_load, is_store;   /* both for read-modify-write; neither: no memory operation */
+    bool is_load, is_store; /* both for read-modify-write; neither: no memory operation */
     bool has_address, has_phys_address;
     bool is_rip_valid;
     uint64_t rip, address, phys_address;
-    unsigned width_bytes;     /* 0 when not told */
-    uint64_t lat_cycles;      /* of a data cache miss of a load, 0 when there is none */
+    unsigned width_bytes; /* 0 when not told */
+    uint64_t lat_cycles;  /* of a data cache miss of a load, 0 when there is none */
     uint64_t tag_to_retire_cycles, comp_to_retire_cycles;
     bool is_l1_miss, is_l2_miss, is_dtlb_l1_miss, is_dtlb_l2_miss, is_locked, is_uncached, is_write_combined;
     bool is_swpf, is_misaligned;
-    unsigned data_source;     /* op_data2: 3 bits, or 5 bits with the extended field */
-    bool is_remote;           /* op_data2: the node's other socket */
-    uint64_t data_src;        /* the same as a union perf_mem_data_src */
+    unsigned data_source; /* op_data2: 3 bits, or 5 bits with the extended field */
+    bool is_remote;       /* op_data2: the node's other socket */
+    uint64_t data_src;    /* the same as a union perf_mem_data_src */
 };
 
 /* Takes the raw area of one sample apart (n_bytes at raw, as PERF_SAMPLE_RAW delivers it: a 4-byte capability word and

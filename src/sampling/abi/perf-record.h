@@ -34,8 +34,8 @@ struct abi_sample {
     uint64_t present; /* bits of sample_type that were found */
     uint64_t ip, time_ns, addr, id, stream_id, period, data_src, transaction, phys_addr, cgroup;
     uint64_t data_page_bytes, code_page_bytes;
-    uint64_t weight;            /* PERF_SAMPLE_WEIGHT, or var1 of WEIGHT_STRUCT: latency in core cycles */
-    uint16_t weight2, weight3;  /* var2 (latency of the instruction, or retire latency) and var3 of WEIGHT_STRUCT */
+    uint64_t weight;           /* PERF_SAMPLE_WEIGHT, or var1 of WEIGHT_STRUCT: latency in core cycles */
+    uint16_t weight2, weight3; /* var2 (latency of the instruction, or retire latency) and var3 of WEIGHT_STRUCT */
     uint32_t pid, tid, cpu;
     struct abi_bytes callchain; /* [n] 8-byte words, PERF_CONTEXT_* markers included */
     struct abi_bytes raw, stack, regs_user, regs_intr, branches, read, aux;
@@ -43,9 +43,14 @@ struct abi_sample {
 };
 
 /* Takes a PERF_RECORD_SAMPLE of n_bytes (its header included, contiguous) apart. False when its header's size is not
- * n_bytes or a field does not fit: then out holds the fields before it.  ctx: any */
-bool abi_sample_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout,
-                          struct abi_sample *out);
+ * n_bytes or a field does not fit: then present names the fields before it. Bytes behind the last field are ignored.
+ * ctx: any */
+bool abi_sample_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout, struct abi_sample *out);
+
+/* Takes the fields that end every other record of an event with has_sample_id_all (TID, TIME, ID, STREAM_ID, CPU,
+ * IDENTIFIER, as far as sample_type has them). False when the record has no room for them.  ctx: any */
+bool abi_sample_id_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout,
+                             struct abi_sample *out);
 
 /* Word i of a span of 8-byte words, in native order; i must be inside.  ctx: any */
 uint64_t abi_word_sig(const struct abi_bytes *words, size_t i, bool is_swapped);
@@ -58,9 +63,10 @@ struct abi_ring {
 
 enum abi_status { ABI_RECORD = 0, ABI_EMPTY, ABI_GARBAGE };
 
-/* The record at position (with head bytes written so far): copied into buffer, contiguous, when it wraps or is_copied
- * is wanted; *record points to it. ABI_EMPTY at head; ABI_GARBAGE when its length is impossible or larger than
- * n_buffer: the rest up to head cannot be trusted.  ctx: any */
+/* The record at position (with head bytes written so far); *record points to it, in the ring, or in buffer (8-byte
+ * aligned; 64 KiB hold any record) when it wraps. Records are read in this machine's byte order and their lengths are
+ * multiples of 8. ABI_EMPTY at head; ABI_GARBAGE when its length is impossible, it wraps and is larger than n_buffer,
+ * or head lies further away than the ring is long: the rest up to head cannot be trusted.  ctx: any */
 enum abi_status abi_ring_record_sig(const struct abi_ring *ring, uint64_t position, uint64_t head, void *buffer,
                                     size_t n_buffer, const struct perf_event_header **record);
 

@@ -13,8 +13,8 @@ struct spe_record {
     uint64_t pc, address, phys_address, timestamp, context;
     bool has_pc, has_address, has_phys_address, has_context, has_source, has_timestamp;
     bool is_load, is_store, is_atomic, is_branch, is_simd, is_exclusive;
-    uint32_t events;        /* bits of the Events packet */
-    uint16_t source;        /* Data source packet, meaning depends on the CPU */
+    uint32_t events; /* bits of the Events packet */
+    uint16_t source; /* Data source packet, meaning depends on the CPU */
     uint16_t total_cycles, issue_cycles, translation_cycles;
 };
 
