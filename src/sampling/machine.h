@@ -2,8 +2,11 @@
 /* The machine as sources and doctor see it: sysfs, procfs, and whether the kernel opens an event. Normally this one;
  * a directory (a fixture of another machine) may stand in for it, for tests and to look at a user's machine from afar:
  *   DIR/sys/bus/event_source/devices/... and DIR/proc/... as there, and
- *   DIR/opens: one rule a line, "ok" or an errno name, then what must match: type=NAME of the PMU, config=0x.., any
- *   field of the attr as name=value; the first rule that matches decides; without a match ENOENT.
+ *   DIR/opens: one rule a line, "ok" or an errno name (EACCES), then what must match, separated by blanks:
+ *     type=NAME of a PMU in DIR, of software, tracepoint, hardware, hw-cache, raw or breakpoint, or a number;
+ *     any field of the attr as FIELD=N, FIELD!=N, FIELD<N, FIELD>N, or FIELD&N (a bit of N is set);
+ *     the same with "leader." in front of the field of the group's leader; leader=none, leader=any;
+ *     # starts a comment. The first rule that matches decides; without a match ENOENT.
  * Ordinary code of the launcher. */
 #ifndef LOCUS_SAMPLING_MACHINE_H
 #define LOCUS_SAMPLING_MACHINE_H
@@ -26,18 +29,22 @@ bool machine_path(const char *path, char *out, size_t n_out);
 /* Contents of a small file without its last newline, cut to n_out - 1 bytes. False when it cannot be read. */
 bool machine_read(const char *path, char *out, size_t n_out);
 
+/* True when the file or directory exists. */
+bool machine_exists(const char *path);
+
 /* An integer from a file, decimal or 0x; fallback when it cannot be read. */
 long machine_read_number(const char *path, long fallback);
 
 /* What perf_event_open would answer: 0 or an errno. On this machine it is tried (in the calling process; group_of: attr
- * of the leader, or NULL). */
+ * of the leader, or NULL); for a fixture the rules answer, EINVAL with a message on stderr for a rule that cannot be
+ * understood. */
 int machine_try_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of);
 
 /* CPU as /proc/cpuinfo tells: vendor, family, model, stepping, name (x86), PVR (POWER) or MIDR (Arm). */
 struct machine_cpu {
     enum { CPU_UNKNOWN, CPU_INTEL, CPU_AMD, CPU_POWER, CPU_ARM } vendor;
     unsigned family, model, stepping;
-    unsigned pvr;             /* POWER, upper half: version */
+    unsigned pvr;             /* POWER: version (upper 16 bits of the register) */
     unsigned implementer, part; /* Arm */
     bool is_virtual;          /* hypervisor flag */
     bool has_kpti;            /* page-table isolation is on, as far as the kernel tells */

@@ -8,9 +8,11 @@
 #include <strings.h>
 
 #include "sampling/perf-names.h"
+#include "sampling/pmu.h"
 #include "sampling/source.h"
 
 #define NAME_MAX_BYTES 64
+#define NAMES_MAX 8
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -39,23 +41,58 @@ unsigned near_name_distance(const char *a, const char *b, unsigned limit)
     return row[n_b] <= limit ? row[n_b] : limit + 1;
 }
 
-static void consider(const char *name, const char *known, char *text, size_t n)
+/* What is being put together: names near to name. */
+struct nearest {
+    const char *name;
+    char *text;
+    size_t n;
+    unsigned n_names;
+};
+
+static void consider(const char *known, const char *shown, struct nearest *nearest)
 {
-    size_t len_name = strlen(name);
+    size_t len_name = strlen(nearest->name), len = strlen(nearest->text);
     unsigned limit = len_name < 6 ? 2 : 3;
-    size_t len = strlen(text);
-    bool is_start = len_name >= 3 && !strncasecmp(known, name, len_name);
-    if (is_start || near_name_distance(name, known, limit) <= limit)
-        (void)snprintf(text + len, n - len, "%s%s", len ? ", " : "", known);
+    bool is_start = len_name >= 3 && !strncasecmp(known, nearest->name, len_name);
+    if (nearest->n_names == NAMES_MAX ||
+        (!is_start && near_name_distance(nearest->name, known, limit) > limit))
+        return;
+    (void)snprintf(nearest->text + len, nearest->n - len, "%s%s", len ? ", " : "", shown);
+    nearest->n_names++;
+}
+
+static bool consider_event(const char *name, const char *terms, void *ctx)
+{
+    (void)terms;
+    consider(name, name, ctx);
+    return true;
+}
+
+static bool consider_pmu(const struct pmu *pmu, void *ctx)
+{
+    pmu_visit_events(pmu, consider_event, ctx);
+    return true;
+}
+
+/* libpfm4's names are compared without their PMU when none was given. */
+static void consider_table(const char *name, const char *summary, void *ctx)
+{
+    struct nearest *nearest = ctx;
+    const char *event = strstr(name, "::");
+    (void)summary;
+    consider(event && !strstr(nearest->name, "::") ? event + 2 : name, name, nearest);
 }
 
 void near_name_list(const char *name, char *text, size_t n)
 {
+    struct nearest nearest = {.name = name, .text = text, .n = n};
     text[0] = '\0';
-    consider(name, "datacentric", text, n);
+    consider("datacentric", "datacentric", &nearest);
     for (const struct sample_source *const *source = source_table(); *source; source++)
         if ((*source)->name[0])
-            consider(name, (*source)->name, text, n);
+            consider((*source)->name, (*source)->name, &nearest);
     for (const struct perf_name *row = perf_name_table(); row->name; row++)
-        consider(name, row->name, text, n);
+        consider(row->name, row->name, &nearest);
+    pmu_visit(consider_pmu, &nearest);
+    (void)perf_name_visit(consider_table, &nearest);
 }

@@ -4,8 +4,12 @@
 
 #include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "sampling/machine.h"
+#include "sampling/pfm-models.h"
 
 const struct perf_name *perf_name_table(void)
 {
@@ -33,28 +37,51 @@ const struct perf_name *perf_name_find(const char *name)
     return NULL;
 }
 
-/* Cuts the suffix :p, :pp or :ppp off and returns its number of p. */
-static unsigned cut_precision(char *name)
+/* libpfm4 must know before it starts whether it may encode events of other CPUs than the running one. */
+static bool start_pfm(void)
 {
-    char *colon = strrchr(name, ':');
-    if (!colon)
-        return 0;
-    size_t n = strspn(colon + 1, "p");
-    if (n == 0 || n > 3 || colon[1 + n])
-        return 0;
-    *colon = '\0';
-    return (unsigned)n;
+    static bool was_fixture;
+    if (was_fixture != machine_is_fixture()) {
+        pfm_terminate();
+        was_fixture = machine_is_fixture();
+        if (was_fixture)
+            (void)setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
+        else
+            (void)unsetenv("LIBPFM_ENCODE_INACTIVE");
+    }
+    return pfm_initialize() == PFM_SUCCESS;
+}
+
+static bool encode(const char *name, struct perf_event_attr *found)
+{
+    pfm_perf_encode_arg_t argument = {.attr = found, .size = sizeof argument};
+    *found = (struct perf_event_attr){.size = sizeof *found};
+    return pfm_get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument) == PFM_SUCCESS;
+}
+
+/* The running CPU's tables say nothing about a fixture: a name without a PMU belongs to the fixture's CPU or kernel. */
+static bool encode_for_fixture(const char *name, struct perf_event_attr *found)
+{
+    char whole[320];
+    struct machine_cpu cpu;
+    machine_cpu(&cpu);
+    const char *const tables[] = {pfm_model_of(&cpu), "perf"};
+    if (strstr(name, "::"))
+        return encode(name, found);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        if (!tables[i])
+            continue;
+        (void)snprintf(whole, sizeof whole, "%s::%s", tables[i], name);
+        if (encode(whole, found))
+            return true;
+    }
+    return false;
 }
 
 bool perf_name_encode(const char *name, struct perf_event_attr *attr)
 {
-    char plain[256];
-    struct perf_event_attr found = {.size = sizeof found};
-    pfm_perf_encode_arg_t argument = {.attr = &found, .size = sizeof argument};
-    (void)snprintf(plain, sizeof plain, "%s", name);
-    unsigned precision = cut_precision(plain);
-    if (pfm_initialize() != PFM_SUCCESS ||
-        pfm_get_os_event_encoding(plain, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument) != PFM_SUCCESS)
+    struct perf_event_attr found;
+    if (!start_pfm() || !(machine_is_fixture() ? encode_for_fixture(name, &found) : encode(name, &found)))
         return false;
     attr->type = found.type;
     attr->config = found.config;
@@ -62,14 +89,28 @@ bool perf_name_encode(const char *name, struct perf_event_attr *attr)
     attr->config2 = found.config2;
     attr->exclude_user = found.exclude_user;
     attr->exclude_kernel = found.exclude_kernel;
-    attr->exclude_hv = found.exclude_hv;
-    attr->precise_ip = precision & 3;
+    attr->exclude_hv |= found.exclude_hv;
+    if (strstr(name, ":mg") || strstr(name, ":mh")) { /* without them libpfm4 has a default of its own */
+        attr->exclude_guest = found.exclude_guest;
+        attr->exclude_host = found.exclude_host;
+    }
+    attr->precise_ip = found.precise_ip;
+    attr->pinned |= found.pinned;
+    attr->exclusive |= found.exclusive;
     return true;
 }
 
+/* The tables of counters that hold here: those that libpfm4 detected, or the one of the fixture's CPU. */
 static bool is_counter(const pfm_pmu_info_t *unit)
 {
-    return unit->is_present && unit->pmu != PFM_PMU_PERF_EVENT && unit->pmu != PFM_PMU_PERF_EVENT_RAW;
+    struct machine_cpu cpu;
+    if (unit->pmu == PFM_PMU_PERF_EVENT || unit->pmu == PFM_PMU_PERF_EVENT_RAW)
+        return false;
+    if (!machine_is_fixture())
+        return unit->is_present;
+    machine_cpu(&cpu);
+    const char *model = pfm_model_of(&cpu);
+    return model && !strcmp(model, unit->name);
 }
 
 static unsigned visit_unit(pfm_pmu_t pmu, void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
@@ -93,7 +134,7 @@ static unsigned visit_unit(pfm_pmu_t pmu, void (*visit)(const char *name, const 
 unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
 {
     unsigned n = 0;
-    if (pfm_initialize() != PFM_SUCCESS)
+    if (!start_pfm())
         return 0;
     for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++)
         n += visit_unit((pfm_pmu_t)pmu, visit, ctx);

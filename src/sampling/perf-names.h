@@ -23,8 +23,8 @@ const struct perf_name *perf_name_table(void);
 /* The row of a software event by name or alias, without regard to case; NULL when there is none. */
 const struct perf_name *perf_name_find(const char *name);
 
-/* Encodes any event name that libpfm4 knows for this machine, the suffixes :p :pp :ppp included, into the type, config
- * and exclusion fields of *attr. False when libpfm4 does not know it. */
+/* Encodes an event name that libpfm4 knows for this machine, or for the fixture's CPU, its own attributes behind colons
+ * included, into the type, config, precision and exclusion fields of *attr. False when libpfm4 does not know it. */
 bool perf_name_encode(const char *name, struct perf_event_attr *attr);
 
 /* Calls visit(name, summary, ctx) for every event that libpfm4 knows for the counters of this machine, besides the

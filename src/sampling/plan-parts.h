@@ -38,6 +38,10 @@ int source_period_ns(const char *event, const struct source_threshold *threshold
  * with_ring, a ring of one page. out->works, or reason and fix: errno, perf_event_paranoid, seccomp, limits. */
 void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out);
 
+/* The same for a member of a group, behind its leader; leader may be NULL. */
+void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
+                        struct source_probe *out);
+
 /* Tries a thread CPU-time timer; reason tells the rate that the kernel's tick allows. */
 void source_probe_timer(struct source_probe *out);
 

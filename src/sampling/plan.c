@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "sampling/machine.h"
 #include "sampling/plan-parts.h"
 
+#define EVENT_BYTES 256
 #define DATACENTRIC "datacentric"
 #define DEVICES "/sys/bus/event_source/devices"
 
@@ -49,11 +50,11 @@ static const struct sample_source *best_address_source(struct source_probe *why)
 /* Why the addresses do not come from the hardware. */
 static const char *no_hardware(void)
 {
-    if (access(DEVICES "/cpu/events/mem-loads", F_OK) == 0)
+    if (machine_exists(DEVICES "/cpu/events/mem-loads"))
         return "this version does not use the CPU's mem-loads event";
-    if (access(DEVICES "/ibs_op", F_OK) == 0)
+    if (machine_exists(DEVICES "/ibs_op"))
         return "this version does not use the CPU's instruction-based sampling";
-    if (access(DEVICES "/arm_spe_0", F_OK) == 0)
+    if (machine_exists(DEVICES "/arm_spe_0"))
         return "this version does not use the CPU's statistical profiling extension";
     return "this machine offers no hardware address sampling";
 }
@@ -94,7 +95,7 @@ static int plan_source(const struct sample_source *source, const char *event,
 static int plan_datacentric(const char *terms, const struct source_threshold *threshold, struct source_plan *plan,
                             struct error *err)
 {
-    char faults[512], event[sizeof plan->events[0].name];
+    char faults[512], event[EVENT_BYTES + 64];
     struct source_probe why = {0};
     const struct source_event *address = NULL;
     const struct sample_source *source = best_address_source(&why);
@@ -117,7 +118,7 @@ static int plan_datacentric(const char *terms, const struct source_threshold *th
 static int plan_one(const char *text, const struct source_threshold *standard, struct source_plan *plan,
                     struct error *err)
 {
-    char name[sizeof plan->events[0].name];
+    char name[EVENT_BYTES];
     struct source_threshold threshold;
     int status = source_parse_event(text, name, sizeof name, &threshold, err);
     if (status != 0)

@@ -2,11 +2,14 @@
 /* Events of performance monitoring units, from text to attributes: the kernel's own description in sysfs first, then
  * libpfm4. One grammar for users, tables and sources:
  *   EVENT[MODIFIERS]       name of sysfs (any PMU) or libpfm4: mem-loads, INST_RETIRED:ANY_P, ibs_op//
- *   PMU/TERM[=VALUE],.../  terms of the PMU's format directory, events of its events directory, config=, period=, name=
+ *   PMU/TERM[=VALUE],.../  terms of the PMU's format directory, events of its events directory, config= (config1 to 3),
+ *                          period=, freq=, name=; a later term wins over an earlier one, any over those of an event;
+ *                          PMU may leave out a number at its end (arm_spe for arm_spe_0)
  *   PMU::EVENT             libpfm4 with its PMU named
  *   rHEX, perf_raw::rHEX   raw config of the CPU's PMU
  *   {A,B,...}MODIFIERS     a group: opened together, A leads
- * MODIFIERS after ':' (or after the closing '/'): u k h p pp ppp P G H D S, as perf has them, and libpfm4's own.
+ * MODIFIERS after ':' (or after the closing '/'): u k h (only these levels), p pp ppp P (precise; P the highest), G H
+ * (guests, hosts only), I (not when idle), D (pinned), e (exclusive), S (read the group), and libpfm4's own.
  * Ordinary code of the launcher. */
 #ifndef LOCUS_SAMPLING_PMU_H
 #define LOCUS_SAMPLING_PMU_H
@@ -36,14 +39,31 @@ bool pmu_has(const struct pmu *pmu, const char *file);
 /* Text of such a file, false when there is none. */
 bool pmu_read(const struct pmu *pmu, const char *file, char *out, unsigned n_out);
 
+/* Calls visit with the name and the terms ("event=0xcd,umask=0x1") of each event of the PMU's events directory, in the
+ * order of their names, files that describe an event (.scale, .unit, ...) left out. Strings are valid during the call
+ * only; stops when it returns false. */
+void pmu_visit_events(const struct pmu *pmu, bool (*visit)(const char *name, const char *terms, void *ctx), void *ctx);
+
+/* The same for the terms of its format directory: name and bits ("config1:0-15"). */
+void pmu_visit_terms(const struct pmu *pmu, bool (*visit)(const char *name, const char *bits, void *ctx), void *ctx);
+
 /* Puts value into the bits of attr that format/TERM names ("config1:0-15", "config:0-7,32-35").
  * err: ERR_USAGE no such term, ERR_RANGE value too large */
 int pmu_set_term(const struct pmu *pmu, const char *term, uint64_t value, struct perf_event_attr *attr,
                  struct error *err);
 
 /* Fills type, config, config1, config2, config3 and what the modifiers say of *attr, which the caller has initialised;
- * nothing else is touched.  err: ERR_USAGE no such event (with near names) or term, ERR_RANGE value too large */
+ * the terms period= and freq= set sample_period or sample_freq and freq. Nothing else is touched. P sets precise_ip to
+ * the PMU's caps/max_precise, or 3 where the kernel does not tell: the caller lowers it until the event opens.
+ * err: ERR_USAGE no such event (with near names), PMU, term or modifier, ERR_RANGE value too large, ERR_UNSUPPORTED a
+ * word that the kernel headers of the build do not have */
 int pmu_encode(const char *event, struct perf_event_attr *attr, struct error *err);
+
+/* True when the event is written with the modifier P. */
+bool pmu_wants_highest_precision(const char *event);
+
+/* The term name= of PMU/.../; false when there is none. */
+bool pmu_event_label(const char *event, char *out, unsigned n_out);
 
 /* Splits "{A,B}mods" into its members with the modifiers added, at most n_max, each n_text bytes long; a plain event is
  * a group of one. Returns the number.  err: ERR_USAGE */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trying an event on this machine, and saying exactly why it is refused. A seccomp filter may answer a system call by
- * killing, so the trial runs in a forked child. Ordinary code of the launcher. */
+ * killing, so the trial runs in a forked child; a fixture answers by its rules. Ordinary code of the launcher. */
 #include "sampling/plan-parts.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -13,6 +14,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "sampling/machine.h"
+
+#define NOT_TOLD (-99)
 
 enum trial_call { TRIAL_OPEN = 0, TRIAL_RING };
 
@@ -23,47 +28,52 @@ struct trial {
 };
 
 struct surroundings {
-    int paranoid; /* perf_event_paranoid, -99 when there is none */
+    int paranoid; /* perf_event_paranoid, or NOT_TOLD */
     int seccomp;  /* 0 none, 1 strict, 2 filter, -1 not known */
 };
 
-static int read_number(const char *path, const char *key, int fallback)
+/* The number behind a key at the start of a line of /proc/self/status. */
+static int read_status(const char *key, int fallback)
 {
-    char line[256];
-    int value = fallback;
-    size_t n_key = strlen(key);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return fallback;
-    while (fgets(line, sizeof line, file))
-        if (!strncmp(line, key, n_key) && sscanf(line + n_key, "%d", &value) == 1)
-            break;
-    (void)fclose(file);
-    return value;
+    char text[4096];
+    const char *line = machine_read("/proc/self/status", text, sizeof text) ? text : NULL;
+    for (; line; line = strchr(line, '\n'), line += line != NULL)
+        if (!strncmp(line, key, strlen(key)))
+            return (int)strtol(line + strlen(key), NULL, 10);
+    return fallback;
 }
 
 static struct surroundings look_around(void)
 {
     return (struct surroundings){
-        .paranoid = read_number("/proc/sys/kernel/perf_event_paranoid", "", -99),
-        .seccomp = read_number("/proc/self/status", "Seccomp:", -1),
+        .paranoid = (int)machine_read_number("/proc/sys/kernel/perf_event_paranoid", NOT_TOLD),
+        .seccomp = read_status("Seccomp:", -1),
     };
 }
 
-static struct trial try_here(const struct perf_event_attr *attr, bool with_ring)
+static int open_event(const struct perf_event_attr *attr, int group)
 {
     struct perf_event_attr copy = *attr;
-    int fd = (int)syscall(SYS_perf_event_open, &copy, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    return (int)syscall(SYS_perf_event_open, &copy, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+static struct trial try_here(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring)
+{
+    int group = leader ? open_event(leader, -1) : -1;
+    if (leader && group < 0)
+        return (struct trial){errno, TRIAL_OPEN};
+    int fd = open_event(attr, group);
     if (fd < 0)
         return (struct trial){errno, TRIAL_OPEN};
     if (!with_ring)
         return (struct trial){0, TRIAL_OPEN};
-    int protection = copy.write_backward ? PROT_READ : PROT_READ | PROT_WRITE;
+    int protection = attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE;
     void *ring = mmap(NULL, 2 * (size_t)sysconf(_SC_PAGESIZE), protection, MAP_SHARED, fd, 0);
     return (struct trial){ring == MAP_FAILED ? errno : 0, TRIAL_RING};
 }
 
-static struct trial try_in_child(const struct perf_event_attr *attr, bool with_ring)
+static struct trial try_in_child(const struct perf_event_attr *attr, const struct perf_event_attr *leader,
+                                 bool with_ring)
 {
     struct trial trial = {ENOSYS, TRIAL_OPEN};
     int fds[2], status = 0;
@@ -71,7 +81,7 @@ static struct trial try_in_child(const struct perf_event_attr *attr, bool with_r
         return (struct trial){errno, TRIAL_OPEN};
     pid_t child = fork();
     if (child == 0) {
-        struct trial result = try_here(attr, with_ring);
+        struct trial result = try_here(attr, leader, with_ring);
         (void)!write(fds[1], &result, sizeof result);
         (void)syscall(SYS_exit_group, 0);
     }
@@ -85,26 +95,67 @@ static struct trial try_in_child(const struct perf_event_attr *attr, bool with_r
     return trial;
 }
 
-static void explain_permission(const struct surroundings *s, int error, struct source_probe *out)
+/* How an administrator lets the call through. */
+static const char *permission_fix(const struct surroundings *s, int error)
 {
-    size_t n = sizeof out->fix;
     if (s->seccomp == 2 && (error == EPERM || error == ENOSYS || error == -SIGSYS))
-        (void)snprintf(out->fix, n, "allow perf_event_open in the seccomp filter of this container, for example "
-                                    "docker run --cap-add=PERFMON or --security-opt seccomp=unconfined");
-    else if (s->paranoid > 2)
-        (void)snprintf(out->fix, n, "as root: sysctl kernel.perf_event_paranoid=2");
-    else if (error == ENOSYS)
-        (void)snprintf(out->fix, n, "use a kernel built with CONFIG_PERF_EVENTS");
-    else if (s->paranoid > 1)
-        (void)snprintf(out->fix, n, "as root: sysctl kernel.perf_event_paranoid=1, or grant CAP_PERFMON");
+        return "allow perf_event_open in the seccomp filter of this container, for example docker run "
+               "--cap-add=PERFMON or --security-opt seccomp=unconfined";
+    if (s->paranoid > 2)
+        return "as root: sysctl kernel.perf_event_paranoid=2";
+    if (error == ENOSYS)
+        return "use a kernel built with CONFIG_PERF_EVENTS";
+    if (s->paranoid > 1)
+        return "as root: sysctl kernel.perf_event_paranoid=1, or grant CAP_PERFMON";
+    return "ask for CAP_PERFMON";
+}
+
+static void paranoid_text(const struct surroundings *s, char *text, size_t n)
+{
+    if (s->paranoid == NOT_TOLD)
+        (void)snprintf(text, n, "perf_event_paranoid not told");
     else
-        (void)snprintf(out->fix, n, "ask for CAP_PERFMON");
+        (void)snprintf(text, n, "perf_event_paranoid %d", s->paranoid);
+}
+
+static const char *open_fix(const struct surroundings *s, int error)
+{
+    switch (error) {
+    case ENOENT:
+    case EOPNOTSUPP:
+    case ENODEV:
+        return "none: this machine or kernel does not offer the event";
+    case EINVAL:
+        return "none: this kernel or PMU does not take the event with these attributes";
+    case ENODATA:
+        return "open it in a group behind the event that the PMU wants as its leader";
+    case EBUSY:
+        return "stop the other user of this PMU or hardware (perf, the NMI watchdog, another profiler)";
+    case ENOSPC:
+        return "use fewer breakpoints at a time: the CPU has no more registers for them";
+    default:
+        return permission_fix(s, error);
+    }
+}
+
+static void explain_fix(const struct surroundings *s, const struct trial *trial, struct source_probe *out)
+{
+    struct rlimit limit = {0};
+    if (trial->error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        (void)snprintf(out->fix, sizeof out->fix, "raise the limit of open files (ulimit -n, now %llu)",
+                       (unsigned long long)limit.rlim_cur);
+    else if (trial->call == TRIAL_RING && getrlimit(RLIMIT_MEMLOCK, &limit) == 0)
+        (void)snprintf(out->fix, sizeof out->fix,
+                       "raise kernel.perf_event_mlock_kb or ulimit -l (now %llu KiB): the ring of one page needs it",
+                       (unsigned long long)limit.rlim_cur / 1024);
+    else
+        (void)snprintf(out->fix, sizeof out->fix, "%s", open_fix(s, trial->error));
 }
 
 static void explain(const struct surroundings *s, const struct trial *trial, struct source_probe *out)
 {
-    struct rlimit limit = {0};
-    char call[64] = "perf_event_open", seccomp[32] = "", cause[96];
+    char call[64] = "perf_event_open", seccomp[32] = "", cause[96], paranoid[40];
+    paranoid_text(s, paranoid, sizeof paranoid);
     if (trial->call == TRIAL_RING)
         (void)snprintf(call, sizeof call, "mmap of the event's ring");
     if (s->seccomp > 0)
@@ -113,40 +164,42 @@ static void explain(const struct surroundings *s, const struct trial *trial, str
         (void)snprintf(cause, sizeof cause, "the process is killed by a seccomp filter (SIGSYS)");
     else
         (void)snprintf(cause, sizeof cause, "%s (%s)", strerrorname_np(trial->error), strerror(trial->error));
-    (void)snprintf(out->reason, sizeof out->reason, "%s: %s; perf_event_paranoid %d%s", call, cause, s->paranoid,
-                   seccomp);
-    if (trial->error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
-        (void)snprintf(out->fix, sizeof out->fix, "raise the limit of open files (ulimit -n, now %llu)",
-                       (unsigned long long)limit.rlim_cur);
-    else if (trial->call == TRIAL_RING && getrlimit(RLIMIT_MEMLOCK, &limit) == 0)
-        (void)snprintf(out->fix, sizeof out->fix,
-                       "raise kernel.perf_event_mlock_kb or ulimit -l (now %llu KiB): the ring of one page needs it",
-                       (unsigned long long)limit.rlim_cur / 1024);
-    else if (trial->error == ENOENT || trial->error == EOPNOTSUPP || trial->error == ENODEV)
-        (void)snprintf(out->fix, sizeof out->fix, "none: this machine or kernel does not offer the event");
+    (void)snprintf(out->reason, sizeof out->reason, "%s: %s; %s%s", call, cause, paranoid, seccomp);
+    explain_fix(s, trial, out);
+}
+
+void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
+                        struct source_probe *out)
+{
+    struct surroundings s = look_around();
+    char paranoid[40];
+    struct trial trial = {0, TRIAL_OPEN};
+    if (machine_is_fixture())
+        trial.error = machine_try_open(attr, leader);
     else
-        explain_permission(s, trial->error, out);
+        trial = try_in_child(attr, leader, with_ring);
+    paranoid_text(&s, paranoid, sizeof paranoid);
+    *out = (struct source_probe){.works = trial.error == 0};
+    if (out->works)
+        (void)snprintf(out->reason, sizeof out->reason, "perf_event_open%s succeeded (%s)",
+                       with_ring ? " with a ring" : "", paranoid);
+    else
+        explain(&s, &trial, out);
 }
 
 void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out)
 {
-    struct surroundings s = look_around();
-    struct trial trial = try_in_child(attr, with_ring);
-    *out = (struct source_probe){.works = trial.error == 0};
-    if (out->works)
-        (void)snprintf(out->reason, sizeof out->reason, "perf_event_open%s succeeded (perf_event_paranoid %d)",
-                       with_ring ? " with a ring" : "", s.paranoid);
-    else
-        explain(&s, &trial, out);
+    source_probe_group(attr, NULL, with_ring, out);
 }
 
 void source_probe_timer(struct source_probe *out)
 {
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_NONE};
-    *out = (struct source_probe){.works = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0};
+    *out = (struct source_probe){.works = machine_is_fixture()};
+    if (!out->works && timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0)
+        out->works = timer_delete(timer) == 0;
     if (out->works) {
-        (void)timer_delete(timer);
         (void)snprintf(out->reason, sizeof out->reason,
                        "CPU-time timer, at most %u samples per CPU second (the kernel's tick)", source_tick_hz());
     } else {

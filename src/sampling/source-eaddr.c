@@ -5,23 +5,35 @@
 #include <stdio.h>
 
 #include "sampling/clock.h"
+#include "sampling/machine.h"
 
 #define DEFAULT_HZ 1000
 
-static void probe(struct source_probe *out)
+#define NOT_X86 "software addresses are worked out of x86-64 instructions only"
+
+static bool is_x86(void)
 {
 #ifdef __x86_64__
-    source_clock_probe(out);
+    struct machine_cpu cpu;
+    machine_cpu(&cpu);
+    return cpu.vendor != CPU_POWER && cpu.vendor != CPU_ARM;
 #else
-    *out = (struct source_probe){.reason = "software addresses are worked out of x86-64 instructions only",
-                                 .fix = "none on this architecture; FAULTS and CPUTIME work"};
+    return false;
 #endif
+}
+
+static void probe(struct source_probe *out)
+{
+    if (is_x86())
+        source_clock_probe(out);
+    else
+        *out = (struct source_probe){.reason = NOT_X86,
+                                     .fix = "none on this architecture; FAULTS and CPUTIME work"};
 }
 
 static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
                 struct error *err)
 {
-#ifdef __x86_64__
     static const struct source_clock clock = {
         .source = SOURCE_NUMBER_EADDR,
         .flags = SOURCE_ADDRESS,
@@ -29,13 +41,9 @@ static int plan(const char *event, const struct source_threshold *threshold, str
         .description = "CPU time stalled at instructions, by the data address they used (worked out in software)",
         .default_hz = DEFAULT_HZ,
     };
+    if (!is_x86())
+        return error_set(err, ERR_UNSUPPORTED, "%s: " NOT_X86 ".", event);
     return source_clock_plan(&clock, event, threshold, out, err);
-#else
-    (void)threshold;
-    (void)out;
-    return error_set(err, ERR_UNSUPPORTED, "%s: software addresses are worked out of x86-64 instructions only.",
-                     event);
-#endif
 }
 
 const struct sample_source source_eaddr = {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampling/near-name.h"
 #include "sampling/perf-names.h"
+#include "sampling/pmu.h"
 
 #define DEFAULT_HZ 300
 #define FREQUENCY_MAX_HZ 100000
@@ -22,19 +22,14 @@ static void probe(struct source_probe *out)
 static int resolve(const char *event, struct perf_event_attr *attr, uint64_t *default_period,
                    struct source_plan *plan, struct error *err)
 {
-    char near[256];
     const struct perf_name *name = perf_name_find(event);
-    source_attr_init(attr, PERF_TYPE_SOFTWARE, name ? name->config : 0);
+    source_attr_init(attr, PERF_TYPE_SOFTWARE, 0);
     *default_period = name ? name->default_period : 0;
     if (name && name->is_in_kernel) {
         attr->exclude_kernel = 0;
         source_plan_warn(plan, "%s happens in the kernel: its signal may interrupt system calls.", event);
     }
-    if (name || perf_name_encode(event, attr))
-        return 0;
-    near_name_list(event, near, sizeof near);
-    return error_set(err, ERR_USAGE, "There is no event '%s' on this machine%s%s; hpcrun -L lists them.", event,
-                     near[0] ? "; near names: " : "", near);
+    return pmu_encode(event, attr, err);
 }
 
 static int set_rate(const char *event, const struct source_threshold *threshold, uint64_t default_period,

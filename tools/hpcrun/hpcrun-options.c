@@ -28,7 +28,9 @@ enum {
     OPT_LIST,
     OPT_DOCTOR,
     OPT_REPORT,
-    OPT_STRICT
+    OPT_STRICT,
+    OPT_MACHINE,
+    OPT_PRINT_PLAN
 };
 
 static const struct option_row rows[] = {
@@ -44,6 +46,13 @@ static const struct option_row rows[] = {
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", NULL, "When the program has ended, combine the measurements and print the variables."},
     {OPT_LIST, "-L -l --list-events", NULL, "List the events of this machine."},
+    {OPT_PRINT_PLAN, "--print-plan", NULL,
+     "Print what would be sampled, with every field of each event's perf_event_attr as NAME=VALUE, and exit without "
+     "running anything."},
+    {OPT_MACHINE, "--machine", "DIR",
+     "With --doctor, -L and --print-plan: look at the machine that DIR describes instead of this one. DIR holds copies "
+     "of its /sys/bus/event_source/devices and /proc/cpuinfo, and a file named opens with what its kernel answers. "
+     "Nothing can be run then."},
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
      "unmeasured, after a message."},
@@ -74,7 +83,8 @@ static const struct option_row rows[] = {
 static const struct option_spec spec = {
     .tool = "hpcrun",
     .summary = "measure which data and which code cost a program its time",
-    .synopsis = "[options] [--] COMMAND [ARG...]\n--doctor\n-L",
+    .synopsis = "[options] [--] COMMAND [ARG...]\n--doctor [--machine DIR]\n-L [--machine DIR]\n"
+                "--print-plan [-e EVENT]... [--machine DIR]",
     .description =
         "Runs COMMAND and samples it: where its time goes, by call path and, with the default event, by the variable "
         "that was touched. The program keeps its process id, its standard streams, its exit status and its signals; "
@@ -177,6 +187,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->doctor |= id == OPT_DOCTOR;
     options->report |= id == OPT_REPORT;
     options->strict |= id == OPT_STRICT;
+    options->prints_plan |= id == OPT_PRINT_PLAN;
 }
 
 static int take(int id, const char *value, struct hpcrun_options *options, struct error *err)
@@ -187,6 +198,9 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return append(options->events, &options->n_events, value, err);
     case OPT_COUNT:
         options->count = value;
+        return 0;
+    case OPT_MACHINE:
+        options->machine = value;
         return 0;
     case OPT_OUTPUT:
         options->output = value;

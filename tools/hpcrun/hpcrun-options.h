@@ -27,7 +27,8 @@ struct hpcrun_options {
     uint32_t checkpoint_s;  /* -ck CHECKPOINT_SECONDS */
     double part;            /* -f, 1 when not given */
     bool trace, delay, retain_recursion, waits_for_debugger;
-    bool lists, doctor, report, strict;
+    const char *machine;    /* --machine: directory that describes the machine to look at */
+    bool lists, doctor, report, strict, prints_plan;
     char **command; /* ends with NULL; command[0] NULL when there is none */
 };
 

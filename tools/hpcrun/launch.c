@@ -154,7 +154,7 @@ int launch_run(const struct hpcrun_options *options)
     if (!is_chosen(options))
         return execute(&prepared.program, options->command);
     struct error plan_err;
-    int status = prepare_plan(options, &prepared, &plan_err);
+    int status = prepare_plan(options, &prepared.plan, &plan_err);
     if (status == ERR_USAGE || status == ERR_RANGE) {
         (void)fprintf(stderr, "hpcrun: %s\n", plan_err.text);
         return EXIT_USAGE;

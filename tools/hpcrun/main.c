@@ -7,8 +7,11 @@
 #include "doctor.h"
 #include "hpcrun-options.h"
 #include "launch.h"
+#include "plan-print.h"
+#include "prepare.h"
+#include "sampling/machine.h"
 
-enum { STATUS_USAGE = 2 };
+enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
 /* Where standard streams are closed, their numbers must not become those of our sockets. CLOEXEC: the program finds
  * them closed, as they were. */
@@ -21,6 +24,23 @@ static void hold_standard_streams(void)
         }
 }
 
+static int fail(int status, const char *why)
+{
+    (void)fprintf(stderr, "hpcrun: %s\n", why);
+    return status;
+}
+
+static int print_plan(const struct hpcrun_options *options)
+{
+    static struct source_plan plan;
+    struct error err;
+    int status = prepare_plan(options, &plan, &err);
+    if (status != 0)
+        return fail(status == ERR_USAGE || status == ERR_RANGE ? STATUS_USAGE : STATUS_FAILED, err.text);
+    plan_print(&plan, stdout);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct hpcrun_options options;
@@ -29,19 +49,22 @@ int main(int argc, char **argv)
     int status = hpcrun_options_parse(argc, argv, &options, &err);
     if (status == 1)
         return 0;
-    if (status != 0) {
-        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
-        return STATUS_USAGE;
-    }
+    if (status == 0)
+        status = machine_use(options.machine, &err);
+    if (status != 0)
+        return fail(STATUS_USAGE, err.text);
     if (options.doctor)
         return doctor_print(stdout);
     if (options.lists) {
         doctor_list_events(stdout);
         return 0;
     }
-    if (!options.command[0]) {
-        (void)fprintf(stderr, "hpcrun: There is no command to run; see hpcrun --help.\n");
-        return STATUS_USAGE;
-    }
+    if (options.prints_plan)
+        return print_plan(&options);
+    if (options.machine)
+        return fail(STATUS_USAGE, "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
+                                  "machine that is merely described.");
+    if (!options.command[0])
+        return fail(STATUS_USAGE, "There is no command to run; see hpcrun --help.");
     return launch_run(&options);
 }

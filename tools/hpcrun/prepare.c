@@ -27,7 +27,7 @@ static unsigned split_list(char *list, const char **items, unsigned max)
     return n;
 }
 
-int prepare_plan(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
+int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan, struct error *err)
 {
     const char *events[HPCRUN_EVENTS_MAX];
     char list[EVENT_LIST_MAX] = "";
@@ -39,7 +39,7 @@ int prepare_plan(const struct hpcrun_options *options, struct prepared *prepared
         (void)snprintf(list, sizeof list, "%s", environment);
         n = split_list(list, events, HPCRUN_EVENTS_MAX);
     }
-    return source_plan_events(events, n, count && count[0] ? count : NULL, &prepared->plan, err);
+    return source_plan_events(events, n, count && count[0] ? count : NULL, plan, err);
 }
 
 void prepare_own_directory(char *path, size_t n)

@@ -18,9 +18,9 @@ struct prepared {
     int listen_fd;
 };
 
-/* Resolves the events into prepared->plan.
+/* Resolves the events of options and environment into *plan.
  * err: ERR_USAGE and ERR_RANGE wrong events, ERR_UNSUPPORTED refused on this machine */
-int prepare_plan(const struct hpcrun_options *options, struct prepared *prepared, struct error *err);
+int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan, struct error *err);
 
 /* Finds the library, makes the measurement directory, measures the skid where that matters (kept per machine), fills
  * the companion's setup and opens its socket.  err: ERR_IO, ERR_NOT_FOUND, ERR_MEMORY */
