@@ -6,12 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "sampling/machine.h"
 #include "sampling/plan-parts.h"
 
 #define EVENT_BYTES 256
 #define DATACENTRIC "datacentric"
-#define DEVICES "/sys/bus/event_source/devices"
 
 /* True when event is name, terms (NAME,term=VALUE) and forms (FAULTS@ring) apart. */
 static bool is_name(const char *name, const char *event)
@@ -47,31 +45,37 @@ static const struct sample_source *best_address_source(struct source_probe *why)
     return best;
 }
 
-/* Why the addresses do not come from the hardware. */
-static const char *no_hardware(void)
+/* Why the addresses do not come from the hardware: what each source says that is meant for this processor. */
+static void say_no_hardware(char *text, size_t n)
 {
-    if (machine_exists(DEVICES "/cpu/events/mem-loads"))
-        return "this version does not use the CPU's mem-loads event";
-    if (machine_exists(DEVICES "/ibs_op"))
-        return "this version does not use the CPU's instruction-based sampling";
-    if (machine_exists(DEVICES "/arm_spe_0"))
-        return "this version does not use the CPU's statistical profiling extension";
-    return "this machine offers no hardware address sampling";
+    size_t len = 0;
+    text[0] = '\0';
+    for (const struct sample_source *const *source = source_table(); *source; source++) {
+        struct source_probe probe;
+        if ((*source)->datacentric_rank < SOURCE_RANK_HARDWARE)
+            continue;
+        (*source)->probe(&probe);
+        if (!probe.is_foreign && len < n)
+            len += (size_t)snprintf(text + len, n - len, "%s%s: %s", len ? "; " : "", (*source)->name, probe.reason);
+    }
+    if (!len)
+        (void)snprintf(text, n, "no hardware address sampling is known for this processor");
 }
 
 static void say_choice(struct source_plan *plan, const struct source_event *address, const char *faults)
 {
-    char chosen[sizeof plan->choice];
+    char chosen[sizeof plan->choice], why[320];
     memcpy(chosen, plan->choice, sizeof chosen);
     if (!address || chosen[0]) {
         (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %.480s%s%.480s", chosen, chosen[0] ? "; " : "",
                        faults);
         return;
     }
+    say_no_hardware(why, sizeof why);
     uint64_t period_ns = address->flags & SOURCE_TIMER ? address->timer_interval_ns : address->attr.sample_period;
     (void)snprintf(plan->choice, sizeof plan->choice,
                    DATACENTRIC ": %s, %" PRIu64 " samples per CPU second, addresses worked out in software (%s); %s",
-                   address->name, period_ns ? UINT64_C(1000000000) / period_ns : 0, no_hardware(), faults);
+                   address->name, period_ns ? UINT64_C(1000000000) / period_ns : 0, why, faults);
 }
 
 static int plan_faults(struct source_plan *plan, char *text, size_t n)

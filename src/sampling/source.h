@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 #define SOURCE_EVENTS_MAX 16
+#define SOURCE_RANK_HARDWARE 50 /* from this datacentric_rank on the hardware tells the addresses */
 
 /* One event of the plan, ready to be copied into struct arena_event by the launcher (the fields mean the same; sampling
  * does not include fmt). source: value of enum source_id of fmt/arena.h; flags: EVENT_*.

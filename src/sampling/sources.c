@@ -5,12 +5,13 @@
 #include "sampling/plan-parts.h"
 
 extern const struct sample_source source_eaddr, source_faults, source_cputime, source_realtime, source_memleak,
-    source_perf;
+    source_pebs, source_perf;
 
 const struct sample_source *const *source_table(void)
 {
     static const struct sample_source *const table[] = {
-        &source_eaddr, &source_faults, &source_cputime, &source_realtime, &source_memleak, &source_perf, NULL,
+        &source_pebs,     &source_eaddr,   &source_faults, &source_cputime,
+        &source_realtime, &source_memleak, &source_perf,   NULL,
     };
     return table;
 }

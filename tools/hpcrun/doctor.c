@@ -22,33 +22,20 @@ static void print_result(FILE *out, const char *name, bool works, const char *re
 
 static bool print_sources(FILE *out)
 {
-    bool has_addresses = false;
+    bool has_addresses = false, has_hardware = false;
     for (const struct sample_source *const *row = source_table(); *row; row++) {
         struct source_probe probe;
         (*row)->probe(&probe);
+        has_hardware |= !probe.is_foreign && (*row)->datacentric_rank >= SOURCE_RANK_HARDWARE;
+        if (probe.is_foreign)
+            continue;
         print_result(out, (*row)->name[0] ? (*row)->name : "PMU", probe.works, probe.reason, probe.fix);
         has_addresses |= probe.works && (*row)->datacentric_rank > 0;
     }
+    if (!has_hardware)
+        print_result(out, "hardware", false, "no address sampling is known for this processor",
+                     "none; addresses are worked out in software (EADDR)");
     return has_addresses;
-}
-
-static void print_hardware(FILE *out)
-{
-    static const struct {
-        const char *path, *name;
-    } units[] = {{"/sys/bus/event_source/devices/cpu/events/mem-loads", "mem-loads"},
-                 {"/sys/bus/event_source/devices/ibs_op", "ibs_op"},
-                 {"/sys/bus/event_source/devices/arm_spe_0", "arm_spe"}};
-    bool has_any = false;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (!machine_exists(units[i].path))
-            continue;
-        has_any = true;
-        print_result(out, units[i].name, false, "hardware address sampling, which this version does not use yet", "");
-    }
-    if (!has_any)
-        print_result(out, "hardware", false, "no address sampling (mem-loads, ibs_op, arm_spe) on this machine",
-                     "none in a virtual machine without PMU; addresses are worked out in software (EADDR)");
 }
 
 static void print_kernel(FILE *out, unsigned i, const struct skid_kernel *kernel)
@@ -123,7 +110,6 @@ int doctor_print(FILE *out)
         cache[0] = '\0';
     print_machine(out);
     bool has_addresses = print_sources(out);
-    print_hardware(out);
     if (machine_is_fixture())
         return has_addresses ? 0 : 1;
     print_skid(out, cache[0] ? cache : NULL);

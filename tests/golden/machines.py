@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""On each described machine hpcrun plans what is expected, to the last field of each perf_event_attr, and the doctor
+says what is expected."""
+import difflib
+import os
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "machines"
+HPCRUN = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcrun"
+sys.path.insert(0, str(FOLDER))
+import record  # noqa: E402
+
+
+def check(machine):
+    """Sentences about what is wrong."""
+    for name in ("opens", "README", "expected.txt"):
+        if not (machine / name).exists():
+            return [f"{machine.name} has no {name}; tests/golden/machines/README.md says what a machine needs"]
+    expected = (machine / "expected.txt").read_text(encoding="utf-8").splitlines()
+    found = record.describe(HPCRUN, machine).splitlines()
+    if not any(line.startswith("$ hpcrun --print-plan") for line in found):
+        return [f"{machine.name} has no case"]
+    return list(difflib.unified_diff(expected, found, f"{machine.name}/expected.txt", "found", lineterm=""))
+
+
+def main():
+    if not HPCRUN.exists():
+        print("SKIP: hpcrun has not been built")
+        return 77
+    machines = sorted(p for p in FOLDER.iterdir() if p.is_dir() and not p.name.startswith("__"))
+    problems = [line for machine in machines for line in check(machine)]
+    print("\n".join(problems))
+    print(f"{len(machines)} machines")
+    return 1 if problems or len(machines) < 8 else 0
+
+
+sys.exit(main())
