@@ -66,12 +66,15 @@ static void say_choice(struct source_plan *plan, const struct source_event *addr
 {
     char chosen[sizeof plan->choice], why[320];
     memcpy(chosen, plan->choice, sizeof chosen);
-    if (!address || chosen[0]) {
-        (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %.480s%s%.480s", chosen, chosen[0] ? "; " : "",
-                       faults);
+    if (chosen[0]) {
+        (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %.480s; %.480s", chosen, faults);
         return;
     }
     say_no_hardware(why, sizeof why);
+    if (!address) {
+        (void)snprintf(plan->choice, sizeof plan->choice, DATACENTRIC ": %.480s only (%s)", faults, why);
+        return;
+    }
     uint64_t period_ns = address->flags & SOURCE_TIMER ? address->timer_interval_ns : address->attr.sample_period;
     (void)snprintf(plan->choice, sizeof plan->choice,
                    DATACENTRIC ": %s, %" PRIu64 " samples per CPU second, addresses worked out in software (%s); %s",
@@ -95,6 +98,14 @@ static int plan_source(const struct sample_source *source, const char *event,
     return source->plan(event, threshold, plan, err);
 }
 
+static int refuse_datacentric(const struct source_probe *software, const char *faults, struct error *err)
+{
+    char hardware[320];
+    say_no_hardware(hardware, sizeof hardware);
+    return error_set(err, ERR_UNSUPPORTED, "No source of data addresses works here. %s. EADDR: %s. %.400s", hardware,
+                     software->reason, faults);
+}
+
 /* terms: what the user wrote after the name, from the comma on, for the source that is chosen. */
 static int plan_datacentric(const char *terms, const struct source_threshold *threshold, struct source_plan *plan,
                             struct error *err)
@@ -113,7 +124,7 @@ static int plan_datacentric(const char *terms, const struct source_threshold *th
     }
     int status = plan_faults(plan, faults, sizeof faults);
     if (!source && status != 0)
-        return error_set(err, ERR_UNSUPPORTED, "No source of data addresses works here: %s. %s", why.reason, faults);
+        return refuse_datacentric(&why, faults, err);
     plan->wants_datacentric = true;
     say_choice(plan, address, faults);
     return 0;

@@ -179,7 +179,7 @@ void source_probe_group(const struct perf_event_attr *attr, const struct perf_ev
     else
         trial = try_in_child(attr, leader, with_ring);
     paranoid_text(&s, paranoid, sizeof paranoid);
-    *out = (struct source_probe){.works = trial.error == 0};
+    *out = (struct source_probe){.works = trial.error == 0, .error = trial.error};
     if (out->works)
         (void)snprintf(out->reason, sizeof out->reason, "perf_event_open%s succeeded (%s)",
                        with_ring ? " with a ring" : "", paranoid);

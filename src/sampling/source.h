@@ -52,6 +52,7 @@ struct source_threshold {
 /* Result of trying a source on this machine. */
 struct source_probe {
     bool works;
+    int error;        /* what perf_event_open or mmap answered: 0 or an errno, -SIGSYS when a filter kills for it */
     bool is_foreign;  /* the source belongs to other processors than this one: not worth a sentence */
     char reason[512]; /* why it works (what was tried) or exactly why not: system call, errno, paranoid level, limits */
     char fix[512];    /* what the user or administrator can do; empty when nothing */
