@@ -156,6 +156,12 @@ bool options_standard(const struct option_spec *spec, int id, const char *versio
     case OPTION_HELP_MAN:
         options_print_man(spec, version, out);
         return true;
+    case OPTION_HELP_BASH:
+        options_print_bash(spec, out);
+        return true;
+    case OPTION_HELP_ZSH:
+        options_print_zsh(spec, out);
+        return true;
     default:
         return false;
     }

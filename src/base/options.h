@@ -22,13 +22,14 @@ struct option_row {
 };
 
 /* The rows that every tool has; put OPTION_ROWS_STANDARD before the last row and let options_standard act on them. */
-enum { OPTION_HELP = 100001, OPTION_VERSION, OPTION_HELP_MAN };
+enum { OPTION_HELP = 100001, OPTION_VERSION, OPTION_HELP_MAN, OPTION_HELP_BASH, OPTION_HELP_ZSH };
 
 #define OPTION_ROWS_STANDARD                                                                                           \
     {OPTION_HELP, "-h --help", NULL, "Print this help and exit."},                                                     \
         {OPTION_VERSION, "-V --version", NULL, "Print the version and exit."},                                         \
+        {OPTION_HELP_MAN, "--help-man", NULL, NULL}, {OPTION_HELP_BASH, "--help-bash", NULL, NULL},                    \
     {                                                                                                                  \
-        OPTION_HELP_MAN, "--help-man", NULL, NULL                                                                      \
+        OPTION_HELP_ZSH, "--help-zsh", NULL, NULL                                                                      \
     }
 
 /* A tool's command line. Paragraphs of description, examples and exit status are plain text, separated by blank
@@ -70,5 +71,9 @@ void options_print_help(const struct option_spec *spec, FILE *out);
 
 /* Prints the man page in mdoc-free man(7) macros; version goes into the footer. */
 void options_print_man(const struct option_spec *spec, const char *version, FILE *out);
+
+/* Prints the completion function of bash, and that of zsh. */
+void options_print_bash(const struct option_spec *spec, FILE *out);
+void options_print_zsh(const struct option_spec *spec, FILE *out);
 
 #endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Shell completion of an option table, for bash and zsh: see options.h. Written at build time and installed where the
+ * shells look for it, so that nothing has to be started to complete a word. */
+#include "base/options.h"
+
+#include <string.h>
+
+/* True when the argument is called what files and directories are called in our tables. */
+static bool is_file(const char *arg)
+{
+    static const char *const names[] = {"FILE", "DIR", "PATH", "DB", "DATABASE", "MACHINE", NULL};
+    for (unsigned i = 0; arg && names[i]; i++)
+        if (strstr(arg, names[i]))
+            return true;
+    return false;
+}
+
+/* Prints the names of a row, joined by separator. */
+static void print_names(const struct option_row *row, char separator, FILE *out)
+{
+    for (const char *name = row->names; *name; name++)
+        (void)fputc(*name == ' ' ? separator : *name, out);
+}
+
+/* A case that lists the rows for which wanted holds, and does action. */
+static void print_case(const struct option_spec *spec, bool (*wanted)(const struct option_row *row), const char *action,
+                       FILE *out)
+{
+    bool is_first = true;
+    for (const struct option_row *row = spec->rows; row->names; row++) {
+        if (!row->help || !wanted(row))
+            continue;
+        (void)fputs(is_first ? "    " : "|", out);
+        print_names(row, '|', out);
+        is_first = false;
+    }
+    if (!is_first)
+        (void)fprintf(out, ") %s ;;\n", action);
+}
+
+static bool takes_file(const struct option_row *row)
+{
+    return is_file(row->arg);
+}
+
+static bool takes_other(const struct option_row *row)
+{
+    return row->arg && !is_file(row->arg);
+}
+
+static bool takes_any(const struct option_row *row)
+{
+    return row->arg != NULL;
+}
+
+/* After the first operand a launcher's words belong to the program. */
+static void print_bash_operand(const struct option_spec *spec, FILE *out)
+{
+    (void)fputs("    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n", out);
+    print_case(spec, takes_any, "i=$((i + 1))", out);
+    (void)fputs("    -*) ;;\n"
+                "    *)\n        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n        return ;;\n"
+                "        esac\n    done\n",
+                out);
+}
+
+void options_print_bash(const struct option_spec *spec, FILE *out)
+{
+    (void)fprintf(out,
+                  "# bash completion of %s, made from its table of options\n_%s()\n{\n"
+                  "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i\n    COMPREPLY=()\n",
+                  spec->tool, spec->tool);
+    if (spec->stop_at_operand)
+        print_bash_operand(spec, out);
+    (void)fputs("    case $prev in\n", out);
+    print_case(spec, takes_file, "mapfile -t COMPREPLY < <(compgen -f -- \"$cur\"); return", out);
+    print_case(spec, takes_other, "return", out);
+    (void)fputs("    esac\n    case $cur in\n    -*) mapfile -t COMPREPLY < <(compgen -W '", out);
+    for (const struct option_row *row = spec->rows; row->names; row++) {
+        if (row->help) {
+            print_names(row, ' ', out);
+            (void)fputc(' ', out);
+        }
+    }
+    (void)fprintf(out,
+                  "' -- \"$cur\") ;;\n    *) mapfile -t COMPREPLY < <(compgen -%s -- \"$cur\") ;;\n    esac\n}\n"
+                  "complete -o filenames -F _%s %s\n",
+                  spec->stop_at_operand ? "c -f" : "f", spec->tool, spec->tool);
+}
+
+/* The first sentence of help, as it may stand in a specification of zsh. */
+static void print_zsh_help(const char *help, FILE *out)
+{
+    for (const char *c = help; *c && !(c[0] == '.' && (c[1] == ' ' || !c[1])); c++) {
+        if (*c == '\'')
+            (void)fputs("'\\''", out);
+        else
+            (void)fputc(*c == '[' ? '(' : *c == ']' ? ')' : *c == '\n' ? ' ' : *c, out);
+    }
+}
+
+static void print_zsh_row(const struct option_row *row, FILE *out)
+{
+    bool has_several = strchr(row->names, ' ') != NULL;
+    (void)fputs("    ", out);
+    if (has_several && row->arg) { /* may be given again */
+        (void)fputs("'*'{", out);
+        print_names(row, ',', out);
+        (void)fputs("}'[", out);
+    } else if (has_several) {
+        (void)fprintf(out, "'(%s)'{", row->names);
+        print_names(row, ',', out);
+        (void)fputs("}'[", out);
+    } else {
+        (void)fprintf(out, "'%s%s[", row->arg ? "*" : "", row->names);
+    }
+    print_zsh_help(row->help, out);
+    (void)fputc(']', out);
+    if (row->arg)
+        (void)fprintf(out, ":%s:%s", row->arg, is_file(row->arg) ? "_files" : "");
+    (void)fputs("' \\\n", out);
+}
+
+void options_print_zsh(const struct option_spec *spec, FILE *out)
+{
+    (void)fprintf(out, "#compdef %s\n# made from its table of options\n_arguments -S \\\n", spec->tool);
+    for (const struct option_row *row = spec->rows; row->names; row++)
+        if (row->help)
+            print_zsh_row(row, out);
+    (void)fprintf(out, "    %s\n", spec->stop_at_operand ? "'*::program:_normal'" : "'*:file:_files'");
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What comes beside the tools: completion in bash and zsh from the tables of options, the pkg-config file, the module
+# file.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+cd "$builddir"
+
+# complete_bash TOOL WORD...: what bash offers for the last word.
+complete_bash() {
+    bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$1"; printf "%s\n" "${COMPREPLY[@]}"' \
+        - "packaging/bash/$1" "$@"
+}
+for tool in hpcrun hpcprof hpcproftt hpcquery hpcfnbounds; do
+    [ -x "$tool" ] || continue
+    complete_bash "$tool" -- >"$scratch/offered"
+    "./$tool" --help | sed -n '/^Options:/,/^[A-Z][a-z]*:$/s/^ *\(-.*\)$/\1/p' | grep -Eo -- '--[a-z][a-z-]*[a-z]' |
+        sort -u >"$scratch/options"
+    [ -s "$scratch/options" ] || fail "$tool --help lists no options"
+    while read -r option; do
+        "./$tool" --help | grep -Eq -- "^ +-.*$option( |,|\$)" || continue # named in a sentence only
+        grep -qx -- "$option" "$scratch/offered" || fail "bash does not offer $option of $tool"
+    done <"$scratch/options"
+    complete_bash "$tool" --hel >"$scratch/offered"
+    expect_text "$scratch/offered" '^--help$'
+done
+mkdir "$scratch/only-here"
+complete_bash hpcrun -o "$scratch/only-" >"$scratch/offered"
+expect_text "$scratch/offered" 'only-here$'
+complete_bash hpcrun -t chgr >"$scratch/offered"
+expect_text "$scratch/offered" '^chgrp$'
+complete_bash hpcrun -t ls "$scratch/only-" >"$scratch/offered"
+expect_text "$scratch/offered" 'only-here$'
+
+if command -v zsh >/dev/null; then
+    for file in packaging/zsh/_*; do
+        zsh -n "$file" || fail "zsh cannot read $file"
+    done
+else
+    skip_part "zsh is not installed"
+fi
+if command -v pkg-config >/dev/null; then
+    expect_status 0 env PKG_CONFIG_PATH=packaging pkg-config --cflags --modversion locus
+else
+    skip_part "pkg-config is not installed"
+fi
+if command -v tclsh >/dev/null; then
+    mkdir -p "$scratch/prefix/share/modulefiles"
+    cp packaging/locus "$scratch/prefix/share/modulefiles/locus"
+    cat >"$scratch/module.tcl" <<'END'
+proc module-whatis {text} {}
+proc conflict {name} {}
+proc prepend-path {name value} { puts "$name=$value" }
+set ModulesCurrentModulefile [lindex $argv 0]
+source $ModulesCurrentModulefile
+END
+    expect_status 0 tclsh "$scratch/module.tcl" "$scratch/prefix/share/modulefiles/locus"
+    expect_text "$scratch/out" "^PATH=$scratch/prefix/bin\$"
+else
+    skip_part "tclsh is not installed"
+fi
+finish
