@@ -127,22 +127,32 @@ static struct shares judge(const char *start, const char *end)
     return shares;
 }
 
+/* On a crowded machine other programs empty the caches, and then samples wait elsewhere too. */
+#define TRIES 4
+
+static bool is_big_enough(const struct shares *shares)
+{
+    return shares->n_inside > SAMPLES_WANTED / 2 && shares->n_recovered * 10 >= shares->n_inside * 8 &&
+           shares->n_big * 10 >= shares->n_recovered * 9;
+}
+
 static void expect_big(const char *name, loop *run, const char *start, const char *end, uint64_t position, void *first,
                        uint64_t mask, void *second)
 {
+    struct shares shares = {0};
     if (t.fd < 0 && !start_sampling())
         return;
-    t.n = 0;
-    (void)ioctl(t.fd, PERF_EVENT_IOC_ENABLE, 0);
-    for (unsigned round = 0; t.n < SAMPLES_WANTED && round < ROUNDS_MAX; round++)
-        position = run(position, 100000, first, mask, second);
-    (void)ioctl(t.fd, PERF_EVENT_IOC_DISABLE, 0);
-    struct shares shares = judge(start, end);
-    (void)printf("%s: %u samples in the loop, %u with an address, %u of these in the array that misses\n", name,
-                 shares.n_inside, shares.n_recovered, shares.n_big);
-    assert_true(shares.n_inside > SAMPLES_WANTED / 2);
-    assert_true(shares.n_recovered * 10 >= shares.n_inside * 8);
-    assert_true(shares.n_big * 10 >= shares.n_recovered * 9);
+    for (unsigned i = 0; i < TRIES && !is_big_enough(&shares); i++) {
+        t.n = 0;
+        (void)ioctl(t.fd, PERF_EVENT_IOC_ENABLE, 0);
+        for (unsigned round = 0; t.n < SAMPLES_WANTED && round < ROUNDS_MAX; round++)
+            position = run(position, 100000, first, mask, second);
+        (void)ioctl(t.fd, PERF_EVENT_IOC_DISABLE, 0);
+        shares = judge(start, end);
+        (void)printf("%s: %u samples in the loop, %u with an address, %u of these in the array that misses\n", name,
+                     shares.n_inside, shares.n_recovered, shares.n_big);
+    }
+    assert_true(is_big_enough(&shares));
 }
 
 #define LOOP(name)                                                                                                     \
