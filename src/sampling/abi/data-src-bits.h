@@ -5,6 +5,8 @@
 #ifndef LOCUS_SAMPLING_ABI_DATA_SRC_BITS_H
 #define LOCUS_SAMPLING_ABI_DATA_SRC_BITS_H
 
+#include <stdint.h>
+
 enum data_src_shift {
     DATA_SRC_OP_SHIFT = 0,
     DATA_SRC_LVL_SHIFT = 5,
@@ -18,6 +20,9 @@ enum data_src_shift {
     DATA_SRC_HOPS_SHIFT = 43
 };
 #define DATA_SRC_KNOWN ((1ull << 46) - 1) /* the bits above are reserved */
+
+/* A value of a field at its place in the word: DATA_SRC(OP, OP_LOAD) | DATA_SRC(NUM, NUM_L1). */
+#define DATA_SRC(field, value) ((uint64_t)DATA_SRC_##value << DATA_SRC_##field##_SHIFT)
 
 /* Bit 0 of the fields op, lvl, snoop, lock, tlb and blk: the hardware does not tell. */
 enum data_src_op {

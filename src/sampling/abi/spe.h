@@ -8,24 +8,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Bits of the Events packet. */
+enum spe_event {
+    SPE_EVENT_RETIRED = 1 << 1,
+    SPE_EVENT_L1_ACCESS = 1 << 2,
+    SPE_EVENT_L1_REFILL = 1 << 3,
+    SPE_EVENT_TLB_ACCESS = 1 << 4,
+    SPE_EVENT_TLB_WALK = 1 << 5,
+    SPE_EVENT_LLC_ACCESS = 1 << 8,
+    SPE_EVENT_LLC_MISS = 1 << 9,
+    SPE_EVENT_REMOTE = 1 << 10, /* another socket */
+    SPE_EVENT_MISALIGNED = 1 << 11,
+    SPE_EVENT_L2_ACCESS = 1 << 19,
+    SPE_EVENT_L2_MISS = 1 << 20,
+    SPE_EVENT_MODIFIED = 1 << 21, /* of another cache */
+    SPE_EVENT_SNOOPED = 1 << 23
+};
+
 /* One record: what lies between two End or Timestamp packets. */
 struct spe_record {
     uint64_t pc, address, phys_address, timestamp, context;
     bool has_pc, has_address, has_phys_address, has_context, has_source, has_timestamp;
     bool is_load, is_store, is_atomic, is_branch, is_simd, is_exclusive;
-    uint32_t events; /* bits of the Events packet */
+    uint32_t events; /* bits of the Events packet, enum spe_event */
     uint16_t source; /* Data source packet, meaning depends on the CPU */
     uint16_t total_cycles, issue_cycles, translation_cycles;
 };
 
-/* Reads the next record from n_bytes at data. Returns the bytes used, 0 when there is no complete record. Padding is
- * skipped; a byte that begins no packet is skipped and counted in *n_garbage.  ctx: any */
+/* Reads the next record from n_bytes at data. Returns the bytes used, 0 when there is no complete record: what remains
+ * is the beginning of one, or lost. Padding is skipped. A byte that begins no packet means that the stream was torn:
+ * the record around it, up to its End or Timestamp, is not believed; its bytes are counted in *n_garbage (only when
+ * bytes are used). Addresses are sign-extended from bit 55, so tags and the exception level of the top byte are gone; a
+ * physical address has its lower 56 bits.  ctx: any */
 size_t spe_record_parse_sig(const void *data, size_t n_bytes, struct spe_record *record, uint64_t *n_garbage);
 
-/* Which CPU's data source encoding. */
+/* Which CPU's data source encoding. COMMON: not known, the level comes from the architecture's events alone; NEOVERSE:
+ * Arm's own cores (Neoverse N1, N2, V1, V2 and Cortex of that time); AMPERE: AmpereOne. */
 enum spe_sources { SPE_SOURCES_COMMON = 0, SPE_SOURCES_NEOVERSE, SPE_SOURCES_AMPERE };
 
-/* The record as a union perf_mem_data_src.  ctx: any */
+/* The record as a union perf_mem_data_src. Level of loads with a data source packet of a known value: from it; of
+ * others: the last level whose access or miss event is set. A record of no memory operation says "not available" in
+ * every field.  ctx: any */
 uint64_t spe_data_src_sig(const struct spe_record *record, enum spe_sources sources);
 
 #endif
