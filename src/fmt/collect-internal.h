@@ -8,6 +8,7 @@
 #include "fmt/arena.h"
 #include "fmt/collect.h"
 #include "fmt/hpcrun.h"
+#include "fmt/mem-columns.h"
 #include "fmt/objects.h"
 
 /* --- collect-view.c: the arena, checked --- */
@@ -79,6 +80,7 @@ struct tree_node {
     uint16_t type; /* enum hpcrun_node_type */
     uint64_t ip;
     uint32_t variable; /* index + 1 of the variable that it declares */
+    uint32_t row;      /* index + 1 of its values; 0: none, as most nodes that only lead to others */
     bool has_child, is_retained;
 };
 
@@ -90,8 +92,8 @@ struct tree_slot {
 struct tree {
     struct tree_node *nodes; /* [n_nodes], parents before children */
     size_t n_nodes, cap_nodes;
-    uint64_t *values; /* [n_nodes][n_metrics] sums in the events' raw units */
-    size_t cap_values, n_metrics;
+    uint64_t *values; /* [n_rows][n_metrics] sums in the events' raw units */
+    size_t n_rows, cap_values, n_metrics;
     struct tree_slot *slots; /* [n_slots] open addressing by the hash of (parent, module, ip) */
     size_t n_slots;
     bool failed; /* out of memory: the tree is not complete */
@@ -107,29 +109,47 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_
 /* Adds value to a metric of the node; does nothing for TREE_NONE or metric < 0. */
 void tree_add(struct tree *tree, uint32_t node, int metric, uint64_t value);
 
+/* The node's sums [n_metrics]; NULL when all are 0. Borrowed until the next tree_add. */
+const uint64_t *tree_values(const struct tree *tree, uint32_t node);
+
 /* --- collect-process.c: what all threads share --- */
 
-enum column_kind { COLUMN_SIZE, COLUMN_COUNT, COLUMN_WEIGHT, COLUMN_ALLOCATED, COLUMN_FREED, COLUMN_LEAKED };
+enum column_kind {
+    COLUMN_SIZE,
+    COLUMN_COUNT,
+    COLUMN_WEIGHT,
+    COLUMN_ALLOCATED,
+    COLUMN_FREED,
+    COLUMN_LEAKED,
+    COLUMN_MEMORY,        /* samples with one metric of sampling/abi/data-src.h */
+    COLUMN_LATENCY,       /* their cycles */
+    COLUMN_REMOTE_LATENCY /* the cycles of those that another node served */
+};
+
+#define COLUMNS_MAX (ARENA_EVENTS_MAX + 4 + MEM_METRICS + 2)
 
 /* A metric of the profiles. */
 struct column {
     enum column_kind kind;
     uint32_t event;
+    uint32_t events; /* one bit for each event that adds to it */
     char name[64], description[192]; /* copies: the arena may hold anything */
     enum hpcrun_value_format format;
-    uint64_t period; /* readers multiply by it */
+    uint64_t period; /* readers multiply by it; a thread whose events were multiplexed states a longer one */
     double scale;    /* value written = raw sum * scale */
     bool is_frequency;
-    uint64_t n_samples;
+    uint64_t n_samples; /* of columns that belong to no event */
 };
 
 struct process {
     const struct view *view;
     const struct collect_context *context;
     struct names_file name;
-    struct column columns[ARENA_EVENTS_MAX + 4];
+    struct column columns[COLUMNS_MAX];
     size_t n_columns;
     int column_of_event[ARENA_EVENTS_MAX];                          /* -1: nothing of it was recorded */
+    int column_of_metric[MEM_METRICS];                              /* -1: no sample has it */
+    int latency_column, remote_latency_column;                      /* -1: none */
     int size_column, allocated_column, freed_column, leaked_column; /* -1: none */
     bool is_data_centric;                                           /* some event yields addresses */
     int first_address_event;                                        /* -1: none */
@@ -179,7 +199,21 @@ struct declaration {
 
 struct variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
-    size_t cap_cpus, cap_offsets;
+    size_t cap_cpus, cap_offsets, cap_samples, cap_latencies;
+};
+
+/* How the counts of one event are brought to what they stand for, in one thread. */
+struct weighing {
+    double ratio;  /* time enabled / time running, 1 when it was never switched out */
+    uint64_t unit; /* what one counted sample is worth: period * ratio, rounded; 1 when samples bring weights */
+};
+
+/* What becomes of a column in one thread. */
+struct thread_column {
+    uint64_t period;
+    double scale;
+    bool is_multiplexed;
+    uint64_t n_samples, total; /* of the ordinary tree; total in raw units */
 };
 
 struct thread {
@@ -187,6 +221,8 @@ struct thread {
     const struct arena_thread *record;
     uint32_t ref;
     struct tree tree;
+    struct weighing weighings[ARENA_EVENTS_MAX];
+    struct thread_column columns[COLUMNS_MAX];
     struct strtab modules;            /* paths of the load map; the id is index + 1 */
     struct path path, declared;       /* scratch */
     struct known_path *known;         /* [KNOWN_PATHS] paths entered lately, NULL until the first */
@@ -225,6 +261,30 @@ const struct declaration *thread_declare(struct thread *thread, uint64_t var, en
 void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node);
 void thread_take_places(struct thread *thread);
 void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node);
+
+/* --- collect-weigh.c --- */
+
+/* What one hit adds to the columns of its nodes. */
+struct hit_values {
+    size_t n;
+    int columns[MEM_METRICS + 3];
+    uint64_t values[MEM_METRICS + 3];
+};
+
+/* Sets the thread's weighings and columns from the times its events were enabled and running. */
+void thread_weigh(struct thread *thread);
+
+/* The values of a hit of an event of the view; none when its event has no column. */
+void thread_weigh_hit(const struct thread *thread, const struct arena_hit *hit, struct hit_values *values);
+
+/* --- collect-latency.c --- */
+
+/* Adds a hit's samples, metric by metric, and its latency to its variable. */
+void thread_describe_samples(struct thread *thread, struct variable *variable, const struct arena_hit *hit,
+                             const struct hit_values *values);
+
+/* Adds the thread's latency histograms to the variables. */
+void thread_take_sketches(struct thread *thread);
 
 /* --- collect-write.c, collect-objects.c, collect-log.c --- */
 

@@ -63,6 +63,10 @@ static bool add_thread(const struct process *process, const struct arena_thread 
         event->overflows += load(&record->overflows[i]);
         for (int fate = 0; fate < FATE_MAX; fate++)
             event->fates[fate] += load(&record->fates[i][fate]);
+        event->enabled_ns += load(&record->enabled_ns[i]);
+        event->running_ns += load(&record->running_ns[i]);
+        event->n_throttles += load(&record->n_throttles[i]);
+        event->n_no_metric += load(&record->n_no_metric[i]);
     }
     summary->frames += load(&record->n_frames);
     summary->unwind_frames += load(&record->n_frames);

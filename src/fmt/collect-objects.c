@@ -39,7 +39,12 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
                                     .name = side->names[i],
                                     .scale = from->scale,
                                     .taken = load(&thread->record->taken[i]),
-                                    .overflows = load(&thread->record->overflows[i])};
+                                    .overflows = load(&thread->record->overflows[i]),
+                                    .enabled_ns = load(&thread->record->enabled_ns[i]),
+                                    .running_ns = load(&thread->record->running_ns[i]),
+                                    .n_throttles = load(&thread->record->n_throttles[i]),
+                                    .n_no_metric = load(&thread->record->n_no_metric[i]),
+                                    .has_data_source = (from->flags & EVENT_DATA_SRC) != 0};
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = load(&thread->record->fates[i][fate]);
     const char *state = thread->process->context->state;

@@ -9,6 +9,7 @@
 /* Sums over all hits of the process. */
 struct sums {
     uint64_t counts[ARENA_EVENTS_MAX], weights[ARENA_EVENTS_MAX];
+    uint32_t metric_events[MEM_METRICS], latency_events, remote_latency_events; /* one bit for each event */
     uint64_t n_blocks, bytes_allocated, bytes_freed;
 };
 
@@ -28,6 +29,20 @@ static bool add_mmap_node(struct process *process, size_t *capacity, uint32_t re
     return true;
 }
 
+/* Which events told what of their accesses. */
+static void sum_metrics(const struct process *process, const struct arena_hit *hit, struct sums *sums)
+{
+    uint32_t bit = 1u << hit->event, metrics = hit->metrics;
+    if (!(process->view->header->events[hit->event].flags & EVENT_DATA_SRC))
+        return;
+    for (int i = 0; i < MEM_METRICS; i++)
+        sums->metric_events[i] |= metrics & 1u << i ? bit : 0;
+    if (__atomic_load_n((const uint64_t *)&hit->latency, __ATOMIC_RELAXED)) {
+        sums->latency_events |= bit;
+        sums->remote_latency_events |= metrics & MEM_REMOTE_METRICS ? bit : 0;
+    }
+}
+
 static bool sum_hits(struct process *process, struct sums *sums)
 {
     size_t cap_mmap = 0;
@@ -44,6 +59,8 @@ static bool sum_hits(struct process *process, struct sums *sums)
         } else if (hit->event < process->view->n_events) {
             sums->counts[hit->event] += count;
             sums->weights[hit->event] += weight;
+            if (count)
+                sum_metrics(process, hit, sums);
         }
         if (var_key_kind(hit->var) == VAR_MMAP && !add_mmap_node(process, &cap_mmap, var_key_b(hit->var)))
             return false;
@@ -93,16 +110,48 @@ static void add_event_column(struct process *process, uint32_t index, const stru
         return;
     struct column column = {.kind = is_weighted ? COLUMN_WEIGHT : COLUMN_COUNT,
                             .event = index,
+                            .events = 1u << index,
                             .format = event->flags & EVENT_INTEGER ? HPCRUN_VALUE_INT : HPCRUN_VALUE_REAL,
                             .period = 1,
                             .scale = event->scale,
-                            .is_frequency = event->attr.freq,
-                            .n_samples = sums->counts[index]};
+                            .is_frequency = event->attr.freq};
     if (!is_weighted && event->scale >= 1 && event->scale < 1e15 && event->scale == (double)(uint64_t)event->scale) {
         column.period = (uint64_t)event->scale;
         column.scale = 1;
     }
     process->column_of_event[index] = add_column(process, &column, event->metric, event->description);
+}
+
+/* What hardware told of accesses: counts in the period of the events that they come from. */
+static int add_access_column(struct process *process, enum column_kind kind, uint32_t events, const char *name,
+                             const char *description)
+{
+    struct column column = {
+        .kind = kind, .events = events, .format = HPCRUN_VALUE_INT, .period = 1, .scale = 1, .is_frequency = false};
+    if (!events)
+        return -1;
+    for (uint32_t i = 0; i < process->view->n_events; i++)
+        column.is_frequency |= events & 1u << i && process->view->header->events[i].attr.freq;
+    return add_column(process, &column, name, description);
+}
+
+static void add_access_columns(struct process *process, const struct sums *sums)
+{
+    for (int i = 0; i < MEM_METRICS; i++) {
+        const struct mem_metric_row *row = mem_metric_row((enum mem_metric)i);
+        char description[192];
+        if (!row)
+            continue;
+        (void)snprintf(description, sizeof description, "%s%s%s", row->alias ? row->alias : "", row->alias ? ": " : "",
+                       row->description);
+        process->column_of_metric[i] =
+            add_access_column(process, COLUMN_MEMORY, sums->metric_events[i], row->name, description);
+    }
+    process->latency_column = add_access_column(process, COLUMN_LATENCY, sums->latency_events, MEM_LATENCY_NAME,
+                                                "Cycles from issue to data, summed over the accesses");
+    process->remote_latency_column =
+        add_access_column(process, COLUMN_REMOTE_LATENCY, sums->remote_latency_events, MEM_REMOTE_LATENCY_NAME,
+                          "Cycles from issue to data of the accesses that another NUMA node served");
 }
 
 static void choose_columns(struct process *process, const struct sums *sums)
@@ -122,6 +171,7 @@ static void choose_columns(struct process *process, const struct sums *sums)
         else if (process->allocated_column < 0)
             add_leak_columns(process, sums);
     }
+    add_access_columns(process, sums);
 }
 
 struct numbered_thread {
@@ -174,10 +224,14 @@ int process_init(struct process *process, const struct view *view, const struct 
                                 .allocated_column = -1,
                                 .freed_column = -1,
                                 .leaked_column = -1,
+                                .latency_column = -1,
+                                .remote_latency_column = -1,
                                 .first_address_event = -1,
                                 .next_id = 12};
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         process->column_of_event[i] = -1;
+    for (int i = 0; i < MEM_METRICS; i++)
+        process->column_of_metric[i] = -1;
     if (!sum_hits(process, &sums) || !list_threads(process)) {
         process_fini(process);
         return error_set(err, ERR_MEMORY, "Out of memory for the measurement of a process.");

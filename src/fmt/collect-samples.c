@@ -25,12 +25,16 @@ static void add_stack_offset(struct thread *thread, struct variable *variable, u
     row->stack_offsets[2 * row->n_stack_offsets++ + 1] = (int64_t)n_samples;
 }
 
-static void describe_hit(struct thread *thread, const struct declaration *declaration, const struct arena_hit *hit)
+static void describe_hit(struct thread *thread, const struct declaration *declaration, const struct arena_hit *hit,
+                         const struct hit_values *values)
 {
-    if (declaration->variable == TREE_NONE || hit->event != thread->process->first_address_event)
+    if (declaration->variable == TREE_NONE)
         return;
     struct variable *variable = &thread->variables[declaration->variable];
     uint64_t count = hit->count;
+    thread_describe_samples(thread, variable, hit, values);
+    if (hit->event != thread->process->first_address_event)
+        return;
     if (hit->class < sizeof variable->row.classes / sizeof variable->row.classes[0])
         variable->row.classes[hit->class] += count;
     if (hit->flags & HIT_FLAG_INEXACT)
@@ -39,28 +43,42 @@ static void describe_hit(struct thread *thread, const struct declaration *declar
         add_stack_offset(thread, variable, hit->var, count);
 }
 
+static void add_values(struct thread *thread, uint32_t node, const struct hit_values *values)
+{
+    for (size_t i = 0; i < values->n; i++)
+        tree_add(&thread->tree, node, values->columns[i], values->values[i]);
+}
+
+/* For the metric table: how many samples the columns hold. */
+static void count_values(struct thread *thread, const struct hit_values *values, uint64_t n_samples)
+{
+    for (size_t i = 0; i < values->n; i++) {
+        thread->columns[values->columns[i]].n_samples += n_samples;
+        thread->columns[values->columns[i]].total += values->values[i];
+    }
+}
+
 /* *leaf: the path's node in the ordinary tree, TREE_NONE until there is something to put there. */
 static void take_hit(struct thread *thread, const struct arena_hit *hit, uint32_t *leaf)
 {
     struct process *process = thread->process;
-    if (hit->event >= process->view->n_events || process->column_of_event[hit->event] < 0)
-        return;
-    int column = process->column_of_event[hit->event];
-    uint64_t value = process->columns[column].kind == COLUMN_WEIGHT ? hit->weight : hit->count;
-    if (!value && !hit->count)
+    struct hit_values values;
+    thread_weigh_hit(thread, hit, &values);
+    if (!values.n)
         return;
     if (*leaf == TREE_NONE)
         *leaf =
             path_insert(thread, &thread->path, thread->path.is_partial ? TREE_PARTIAL : TREE_ROOT, HPCRUN_NODE_LEAF);
-    tree_add(&thread->tree, *leaf, column, value);
+    add_values(thread, *leaf, &values);
+    count_values(thread, &values, hit->count);
     if (!(process->view->header->events[hit->event].flags & EVENT_ADDRESS))
         return;
     const struct declaration *declaration = thread_declare(thread, hit->var, (enum hit_class)hit->class);
     if (!declaration)
         return;
-    describe_hit(thread, declaration, hit);
+    describe_hit(thread, declaration, hit, &values);
     uint32_t node = path_insert(thread, &thread->path, declaration->base, HPCRUN_NODE_MEMACCESS);
-    tree_add(&thread->tree, node, column, value);
+    add_values(thread, node, &values);
 }
 
 void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node)

@@ -38,10 +38,8 @@ static bool grow_slots(struct tree *tree)
 
 static uint32_t add_node(struct tree *tree, const struct tree_node *node)
 {
-    size_t n_values = (tree->n_nodes + 1) * (tree->n_metrics + 1);
     if (tree->n_nodes >= INT32_MAX || !grow_slots(tree) ||
-        !vec_reserve(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1, sizeof *tree->nodes) ||
-        !vec_reserve(&tree->values, &tree->cap_values, n_values, sizeof *tree->values)) {
+        !vec_reserve(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1, sizeof *tree->nodes)) {
         tree->failed = true;
         return TREE_NONE;
     }
@@ -87,6 +85,21 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_
 
 void tree_add(struct tree *tree, uint32_t node, int metric, uint64_t value)
 {
-    if (node < tree->n_nodes && metric >= 0)
-        tree->values[node * tree->n_metrics + (size_t)metric] += value;
+    if (node >= tree->n_nodes || metric < 0 || !value)
+        return;
+    if (!tree->nodes[node].row) {
+        size_t n_values = (tree->n_rows + 1) * tree->n_metrics;
+        if (!vec_reserve(&tree->values, &tree->cap_values, n_values, sizeof *tree->values)) {
+            tree->failed = true;
+            return;
+        }
+        tree->nodes[node].row = (uint32_t)++tree->n_rows;
+    }
+    tree->values[(tree->nodes[node].row - 1) * tree->n_metrics + (size_t)metric] += value;
+}
+
+const uint64_t *tree_values(const struct tree *tree, uint32_t node)
+{
+    uint32_t row = tree->nodes[node].row;
+    return row ? &tree->values[(row - 1) * tree->n_metrics] : NULL;
 }

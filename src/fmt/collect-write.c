@@ -78,6 +78,7 @@ static void build_tree(struct thread *thread)
         thread_take_allocations(thread, allocations.ref, &node);
     }
     thread_take_places(thread);
+    thread_take_sketches(thread);
 }
 
 static bool add_number(struct hpcrun_profile *profile, const char *name, const char *format, uint64_t value)
@@ -111,18 +112,27 @@ static bool add_pairs(const struct thread *thread, struct hpcrun_profile *profil
            hpcrun_add_epoch_pair(profile, "TODO:epoch-name", "TODO:epoch-value") >= 0;
 }
 
-static bool add_columns(const struct process *process, struct hpcrun_profile *profile)
+/* What a sample was worth on average, in the unit of the values that readers get. */
+static double mean_period(const struct thread_column *column)
 {
-    for (size_t i = 0; i < process->n_columns; i++) {
-        const struct column *column = &process->columns[i];
+    double period = (double)column->period * column->scale;
+    return column->n_samples ? period * (double)column->total / (double)column->n_samples : (double)column->period;
+}
+
+static bool add_columns(const struct thread *thread, struct hpcrun_profile *profile)
+{
+    for (size_t i = 0; i < thread->process->n_columns; i++) {
+        const struct column *column = &thread->process->columns[i];
+        const struct thread_column *mine = &thread->columns[i];
         bool is_shown = column->kind != COLUMN_SIZE;
-        int64_t index = hpcrun_add_metric(profile, column->name, column->description, column->format, column->period,
+        int64_t index = hpcrun_add_metric(profile, column->name, column->description, column->format, mine->period,
                                           is_shown, is_shown);
         if (index < 0)
             return false;
         profile->metrics[index].is_frequency = column->is_frequency;
-        profile->metrics[index].mean_period = (double)column->period;
-        profile->metrics[index].n_samples = column->n_samples;
+        profile->metrics[index].is_multiplexed = mine->is_multiplexed;
+        profile->metrics[index].mean_period = mean_period(mine);
+        profile->metrics[index].n_samples = column->events ? mine->n_samples : column->n_samples;
     }
     return true;
 }
@@ -133,11 +143,12 @@ int32_t thread_node_id(const struct thread *thread, uint32_t node)
     return (thread->process->next_id + 2 * (int32_t)node) | (thread->tree.nodes[node].is_retained ? 1 : 0);
 }
 
-static uint64_t value_word(const struct column *column, uint64_t raw)
+static uint64_t value_word(const struct thread *thread, size_t column, uint64_t raw)
 {
-    if (column->format == HPCRUN_VALUE_INT)
-        return column->scale == 1 ? raw : (uint64_t)((double)raw * column->scale + 0.5);
-    double value = (double)raw * column->scale;
+    double scale = thread->columns[column].scale;
+    if (thread->process->columns[column].format == HPCRUN_VALUE_INT)
+        return scale == 1 ? raw : (uint64_t)((double)raw * scale + 0.5);
+    double value = (double)raw * scale;
     uint64_t word;
     memcpy(&word, &value, sizeof word);
     return word;
@@ -153,8 +164,9 @@ static bool add_modules(const struct thread *thread, struct hpcrun_profile *prof
 
 static void put_node(const struct thread *thread, uint32_t i, const struct hpcrun_profile *profile, struct buf *bytes)
 {
-    uint64_t words[ARENA_EVENTS_MAX + 4];
+    uint64_t words[COLUMNS_MAX];
     const struct tree *tree = &thread->tree;
+    const uint64_t *values = tree_values(tree, i);
     const struct tree_node *from = &tree->nodes[i];
     int32_t id = thread_node_id(thread, i);
     struct hpcrun_node node = {.id = from->has_child ? id : -id,
@@ -163,7 +175,7 @@ static void put_node(const struct thread *thread, uint32_t i, const struct hpcru
                                .module = from->module,
                                .ip = from->ip};
     for (size_t m = 0; m < tree->n_metrics; m++)
-        words[m] = value_word(&thread->process->columns[m], tree->values[i * tree->n_metrics + m]);
+        words[m] = value_word(thread, m, values ? values[m] : 0);
     hpcrun_write_node(profile, &node, words, bytes);
 }
 
@@ -191,7 +203,7 @@ static int write_profile(const struct thread *thread, const char *path, struct e
     struct buf bytes = {0};
     char *temporary = NULL;
     int fd = -1, code = 0;
-    if (!add_pairs(thread, &profile) || !add_columns(thread->process, &profile) || !add_modules(thread, &profile))
+    if (!add_pairs(thread, &profile) || !add_columns(thread, &profile) || !add_modules(thread, &profile))
         code = out_of_memory(err);
     if (!code)
         code = hpcrun_write_head(&profile, thread->tree.n_nodes, &bytes, err);
@@ -232,12 +244,15 @@ static void thread_fini(struct thread *thread)
         free(thread->variables[i].row.name);
         free(thread->variables[i].row.cpus);
         free(thread->variables[i].row.stack_offsets);
+        free(thread->variables[i].row.samples);
+        free(thread->variables[i].row.latencies);
     }
     free(thread->variables);
 }
 
 static bool build(struct thread *thread, struct trace_file *trace)
 {
+    thread_weigh(thread);
     tree_init(&thread->tree, thread->process->n_columns);
     build_tree(thread);
     return (!thread->process->view->header->trace || build_trace(thread, trace)) && !thread->tree.failed;

@@ -9,6 +9,15 @@
 #define LOG_EVENT_PREFIX "EVENT SUMMARY: "
 #define LOG_EVENT_NAME ", name: " /* the last field: an event's name may hold anything but a line end */
 
+/* A further number of an event's line, written when it is not 0; offset of struct log_event. */
+struct log_event_field {
+    const char *key;
+    size_t offset;
+};
+
+/* The table of them. */
+const struct log_event_field *log_event_fields(size_t *n_fields);
+
 /* One number: found behind key in a line that begins (after blanks) with line; stored at offset of struct log_summary,
  * as a double when is_meg, else as uint64_t. */
 struct log_counter {

@@ -98,6 +98,10 @@ static bool take_event(struct reader *reader, char *line)
     event->overflows += take_field(reader, line, "overflows");
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] += take_field(reader, line, fate_row(fate)->name);
+    size_t n_fields;
+    const struct log_event_field *fields = log_event_fields(&n_fields);
+    for (size_t i = 0; i < n_fields; i++)
+        *(uint64_t *)(void *)((char *)event + fields[i].offset) += take_field(reader, line, fields[i].key);
     return true;
 }
 

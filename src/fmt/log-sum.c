@@ -73,6 +73,15 @@ static void put_event(const struct log_event *event, struct buf *out)
         if (event->fates[fate])
             buf_printf(out, "    %12" PRIu64 "  %s: %s\n", event->fates[fate], fate_row(fate)->name,
                        fate_row(fate)->sentence);
+    if (event->n_no_metric)
+        buf_printf(out, "    %12" PRIu64 "  of them without metric: the data source names neither load nor store\n",
+                   event->n_no_metric);
+    if (event->n_throttles)
+        buf_printf(out, "    %12" PRIu64 "  times stopped by the kernel for the rest of a tick (throttled)\n",
+                   event->n_throttles);
+    if (event->running_ns < event->enabled_ns)
+        buf_printf(out, "    %11.1f%%  of the time counted: it shared its counter with other events\n",
+                   100 * (double)event->running_ns / (double)event->enabled_ns);
 }
 
 void log_sum_put_text(const struct log_sum *sum, struct buf *out)

@@ -61,6 +61,26 @@ const struct log_counter *log_counters(size_t *n_counters)
     return counters;
 }
 
+static const struct log_event_field event_fields[] = {
+    {"enabled-ns", offsetof(struct log_event, enabled_ns)},
+    {"running-ns", offsetof(struct log_event, running_ns)},
+    {"throttles", offsetof(struct log_event, n_throttles)},
+    {"no-metric", offsetof(struct log_event, n_no_metric)},
+};
+
+#define EVENT_FIELDS (sizeof event_fields / sizeof event_fields[0])
+
+const struct log_event_field *log_event_fields(size_t *n_fields)
+{
+    *n_fields = EVENT_FIELDS;
+    return event_fields;
+}
+
+static uint64_t event_field(const struct log_event *event, size_t i)
+{
+    return *(const uint64_t *)(const void *)((const char *)event + event_fields[i].offset);
+}
+
 struct log_event *log_event_named(struct log_summary *summary, const char *name)
 {
     for (size_t i = 0; i < summary->n_events; i++)
@@ -100,6 +120,9 @@ static void write_events(const struct log_summary *summary, struct buf *out)
         for (int fate = 0; fate < FATE_MAX; fate++)
             if (event->fates[fate])
                 buf_printf(out, ", %s: %" PRIu64, fate_row(fate)->name, event->fates[fate]);
+        for (size_t k = 0; k < EVENT_FIELDS; k++)
+            if (event_field(event, k))
+                buf_printf(out, ", %s: %" PRIu64, event_fields[k].key, event_field(event, k));
         buf_printf(out, LOG_EVENT_NAME "%s\n", event->name);
     }
 }
@@ -156,6 +179,8 @@ static int add_events(struct log_summary *total, const struct log_summary *one, 
         sum->overflows += event->overflows;
         for (int fate = 0; fate < FATE_MAX; fate++)
             sum->fates[fate] += event->fates[fate];
+        for (size_t k = 0; k < EVENT_FIELDS; k++)
+            *(uint64_t *)(void *)((char *)sum + event_fields[k].offset) += event_field(event, k);
     }
     return 0;
 }
@@ -187,6 +212,9 @@ static void put_event(const struct log_event *event, struct buf *out)
     for (int fate = 0; fate < FATE_MAX; fate++)
         if (event->fates[fate])
             json_put_word_at(out, fate_row(fate)->name, event->fates[fate]);
+    for (size_t k = 0; k < EVENT_FIELDS; k++)
+        if (event_field(event, k))
+            json_put_word_at(out, event_fields[k].key, event_field(event, k));
     buf_append(out, "}", 1);
 }
 

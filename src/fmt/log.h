@@ -17,6 +17,9 @@ struct log_event {
     char *name;
     uint64_t taken, overflows;
     uint64_t fates[FATE_MAX];
+    uint64_t enabled_ns, running_ns; /* how long it was wanted, and really counted; both 0: not known */
+    uint64_t n_throttles;            /* times that the kernel stopped it for the rest of a tick */
+    uint64_t n_no_metric;            /* samples whose data source names neither load nor store */
 };
 
 /* What the counter lines hold. Samples, recorded, blocked and errant follow from the events when there are any

@@ -26,7 +26,9 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || strcmp(format, OBJECTS_FORMAT) != 0)
         json_take_fail(take, ERR_FORMAT, "format", "this is no side file: \"" OBJECTS_FORMAT "\" is expected");
-    if (json_take_word_at(take, root, "version", UINT64_MAX) != OBJECTS_VERSION)
+    uint64_t version = json_take_word_at(take, root, "version", UINT64_MAX);
+    file->version = (uint32_t)version;
+    if (version < 1 || version > OBJECTS_VERSION)
         json_take_fail(take, ERR_UNSUPPORTED, "version", "this version of the side file is not known here");
     file->state = json_take_text_at(take, root, "state");
     file->host = json_take_text_at(take, root, "host");
@@ -81,6 +83,15 @@ static void take_fates(struct json_take *take, const json_t *item, uint64_t fate
     }
 }
 
+static void take_counters(struct json_take *take, const json_t *item, struct objects_event *event)
+{
+    event->enabled_ns = json_take_word_at(take, item, "enabled_ns", UINT64_MAX);
+    event->running_ns = json_take_word_at(take, item, "running_ns", UINT64_MAX);
+    event->n_throttles = json_take_word_at(take, item, "n_throttles", UINT64_MAX);
+    event->n_no_metric = json_take_word_at(take, item, "n_no_metric", UINT64_MAX);
+    event->has_data_source = (uint32_t)json_take_word_at(take, item, "has_data_source", UINT32_MAX);
+}
+
 static void take_events(struct json_take *take, const json_t *root, struct objects_file *file)
 {
     size_t n_items = 0;
@@ -97,6 +108,10 @@ static void take_events(struct json_take *take, const json_t *root, struct objec
         event->taken = json_take_word_at(take, item, "taken", UINT64_MAX);
         event->overflows = json_take_word_at(take, item, "overflows", UINT64_MAX);
         take_fates(take, item, event->fates);
+        if (file->version > 1)
+            take_counters(take, item, event);
+        else if (json_object_get(item, "enabled_ns"))
+            json_take_fail(take, ERR_FORMAT, "enabled_ns", "version 1 of the side file has no such key");
     }
     take->where = NULL;
 }
@@ -129,6 +144,46 @@ static void take_stack_offsets(struct json_take *take, const json_t *item, struc
     }
 }
 
+static void take_samples(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, item, "samples", &n_items);
+    variable->samples = json_take_alloc(take, n_items, sizeof *variable->samples);
+    variable->n_samples = variable->samples ? n_items : 0;
+    for (size_t i = 0; i < variable->n_samples && !take->code; i++) {
+        const json_t *row = json_array_get(list, i);
+        variable->samples[i].metric = (uint32_t)json_take_word(take, json_array_get(row, 0), UINT32_MAX, "samples");
+        variable->samples[i].count = json_take_word(take, json_array_get(row, 1), UINT64_MAX, "samples");
+    }
+}
+
+/* [event, samples, cycles, remote samples, remote cycles, [[bin, samples]...]] */
+static void take_latency(struct json_take *take, const json_t *row, struct objects_latency *latency)
+{
+    uint64_t *const words[] = {&latency->n_samples, &latency->cycles, &latency->n_remote, &latency->remote_cycles};
+    const json_t *bins = json_array_get(row, 5);
+    latency->event = (uint32_t)json_take_word(take, json_array_get(row, 0), UINT32_MAX, "latencies");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        *words[i] = json_take_word(take, json_array_get(row, i + 1), UINT64_MAX, "latencies");
+    if (!json_is_array(bins))
+        json_take_fail(take, ERR_FORMAT, "latencies", "a list of pairs is expected");
+    for (size_t i = 0; i < json_array_size(bins) && !take->code; i++) {
+        const json_t *pair = json_array_get(bins, i);
+        uint64_t bin = json_take_word(take, json_array_get(pair, 0), OBJECTS_LATENCY_BINS - 1, "latencies");
+        latency->bins[bin] = json_take_word(take, json_array_get(pair, 1), UINT64_MAX, "latencies");
+    }
+}
+
+static void take_latencies(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, item, "latencies", &n_items);
+    variable->latencies = json_take_alloc(take, n_items, sizeof *variable->latencies);
+    variable->n_latencies = variable->latencies ? n_items : 0;
+    for (size_t i = 0; i < variable->n_latencies && !take->code; i++)
+        take_latency(take, json_array_get(list, i), &variable->latencies[i]);
+}
+
 static void take_kind(struct json_take *take, const json_t *item, struct objects_variable *variable)
 {
     const char *name = json_string_value(json_object_get(item, "kind"));
@@ -138,7 +193,8 @@ static void take_kind(struct json_take *take, const json_t *item, struct objects
     variable->kind = (uint32_t)kind;
 }
 
-static void take_variable(struct json_take *take, const json_t *item, struct objects_variable *variable)
+static void take_variable(struct json_take *take, const json_t *item, uint32_t version,
+                          struct objects_variable *variable)
 {
     variable->node = (uint32_t)json_take_word_at(take, item, "node", UINT32_MAX);
     take_kind(take, item, variable);
@@ -153,6 +209,10 @@ static void take_variable(struct json_take *take, const json_t *item, struct obj
     variable->n_inexact = json_take_word_at(take, item, "n_inexact", UINT64_MAX);
     take_cpus(take, item, variable);
     take_stack_offsets(take, item, variable);
+    if (version > 1) {
+        take_samples(take, item, variable);
+        take_latencies(take, item, variable);
+    }
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct objects_file *file)
@@ -163,7 +223,7 @@ static void take_variables(struct json_take *take, const json_t *root, struct ob
     file->n_variables = file->variables ? n_items : 0;
     take->where = "variables";
     for (take->index = 0; take->index < file->n_variables && !take->code; take->index++)
-        take_variable(take, json_array_get(list, take->index), &file->variables[take->index]);
+        take_variable(take, json_array_get(list, take->index), file->version, &file->variables[take->index]);
     take->where = NULL;
 }
 

@@ -21,9 +21,14 @@ static void put_skid(struct buf *out, const char *skid)
     json_decref(parsed);
 }
 
+static uint32_t version_of(const struct objects_file *file)
+{
+    return file->version ? file->version : OBJECTS_VERSION;
+}
+
 static void put_head(struct buf *out, const struct objects_file *file)
 {
-    buf_printf(out, "{\"format\": \"%s\", \"version\": %d", OBJECTS_FORMAT, OBJECTS_VERSION);
+    buf_printf(out, "{\"format\": \"%s\", \"version\": %u", OBJECTS_FORMAT, version_of(file));
     json_put_text_at(out, "state", file->state);
     json_put_text_at(out, "host", file->host);
     json_put_text_at(out, "exe", file->exe);
@@ -71,6 +76,15 @@ static void put_fates(struct buf *out, const uint64_t fates[FATE_MAX])
     buf_append(out, "}", 1);
 }
 
+static void put_counters(struct buf *out, const struct objects_event *event)
+{
+    json_put_word_at(out, "enabled_ns", event->enabled_ns);
+    json_put_word_at(out, "running_ns", event->running_ns);
+    json_put_word_at(out, "n_throttles", event->n_throttles);
+    json_put_word_at(out, "n_no_metric", event->n_no_metric);
+    json_put_word_at(out, "has_data_source", event->has_data_source);
+}
+
 static void put_events(struct buf *out, const struct objects_file *file)
 {
     buf_printf(out, ",\n\"events\": [");
@@ -83,6 +97,8 @@ static void put_events(struct buf *out, const struct objects_file *file)
         json_put_word_at(out, "taken", event->taken);
         json_put_word_at(out, "overflows", event->overflows);
         put_fates(out, event->fates);
+        if (version_of(file) > 1)
+            put_counters(out, event);
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);
@@ -113,7 +129,54 @@ static void put_stack_offsets(struct buf *out, const struct objects_variable *va
     buf_append(out, "]", 1);
 }
 
-static void put_variable(struct buf *out, const struct objects_variable *variable)
+static void put_samples(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "samples", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_samples; i++) {
+        uint64_t words[2] = {variable->samples[i].metric, variable->samples[i].count};
+        if (i)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, 2);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_bins(struct buf *out, const uint64_t bins[OBJECTS_LATENCY_BINS])
+{
+    int n_put = 0;
+    buf_append(out, "[", 1);
+    for (uint64_t i = 0; i < OBJECTS_LATENCY_BINS; i++) {
+        uint64_t words[2] = {i, bins[i]};
+        if (!bins[i])
+            continue;
+        if (n_put++)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, 2);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_latencies(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "latencies", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_latencies; i++) {
+        const struct objects_latency *latency = &variable->latencies[i];
+        const uint64_t words[] = {latency->event, latency->n_samples, latency->cycles, latency->n_remote,
+                                  latency->remote_cycles};
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
+            buf_printf(out, "%s", j ? ", " : i ? ", [" : "[");
+            json_put_word(out, words[j]);
+        }
+        buf_append(out, ", ", 2);
+        put_bins(out, latency->bins);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_variable(struct buf *out, const struct objects_variable *variable, uint32_t version)
 {
     json_put_word(out, variable->node);
     json_put_key(out, "kind", 0);
@@ -132,6 +195,10 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
     json_put_word_at(out, "n_inexact", variable->n_inexact);
     put_cpus(out, variable);
     put_stack_offsets(out, variable);
+    if (version > 1) {
+        put_samples(out, variable);
+        put_latencies(out, variable);
+    }
 }
 
 static void put_variables(struct buf *out, const struct objects_file *file)
@@ -139,7 +206,7 @@ static void put_variables(struct buf *out, const struct objects_file *file)
     buf_printf(out, ",\n\"variables\": [");
     for (size_t i = 0; i < file->n_variables; i++) {
         buf_printf(out, i ? ",\n{\"node\": " : "\n{\"node\": ");
-        put_variable(out, &file->variables[i]);
+        put_variable(out, &file->variables[i], version_of(file));
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);

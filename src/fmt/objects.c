@@ -30,6 +30,8 @@ static void free_variable(struct objects_variable *variable)
     free(variable->name);
     free(variable->cpus);
     free(variable->stack_offsets);
+    free(variable->samples);
+    free(variable->latencies);
 }
 
 void objects_fini(struct objects_file *file)

@@ -18,6 +18,22 @@ struct objects_count {
     uint64_t count;
 };
 
+/* Samples of one metric, as they were taken: neither multiplied by a period nor scaled. */
+struct objects_samples {
+    uint32_t metric; /* index into the profile's metric table */
+    uint64_t count;
+};
+
+#define OBJECTS_LATENCY_BINS 64 /* of struct arena_sketch in fmt/arena.h, which says what they hold */
+
+/* What the hardware told of the latency of the samples of one event. Only samples with a latency. */
+struct objects_latency {
+    uint32_t event; /* index into the side file's events */
+    uint64_t n_samples, cycles;
+    uint64_t n_remote, remote_cycles; /* of them, served by another NUMA node */
+    uint64_t bins[OBJECTS_LATENCY_BINS]; /* samples; may lack some of n_samples where there was no room */
+};
+
 /* A variable: the node of the data-centric tree that declares it. */
 struct objects_variable {
     uint32_t node;    /* absolute id of the profile's node */
@@ -32,6 +48,10 @@ struct objects_variable {
     uint64_t n_inexact;    /* of them, by a proxy address */
     int64_t *stack_offsets; /* [n_stack_offsets][2]: distance below the CFA in bytes (rounded to 16), samples */
     size_t n_stack_offsets;
+    struct objects_samples *samples; /* [n_samples] by metric; from version 2 on */
+    size_t n_samples;
+    struct objects_latency *latencies; /* [n_latencies] by event; from version 2 on */
+    size_t n_latencies;
 };
 
 struct objects_event {
@@ -40,10 +60,16 @@ struct objects_event {
     double scale;  /* metric value = samples * scale when period-based */
     uint64_t taken, overflows;
     uint64_t fates[FATE_MAX];
+    /* from version 2 on */
+    uint64_t enabled_ns, running_ns; /* how long it was wanted, and really counted; both 0: not known */
+    uint64_t n_throttles;            /* times that the kernel stopped it for the rest of a tick */
+    uint64_t n_no_metric;            /* samples whose data source names neither load nor store */
+    uint32_t has_data_source;        /* 1: the hardware told about each access */
 };
 
 /* One side file. All zero is empty. */
 struct objects_file {
+    uint32_t version; /* as read; 0 is written as the newest */
     char *host, *exe;
     uint32_t pid, tid, thread_id, rank;
     uint64_t start_ns, end_ns, cpu_time_ns;

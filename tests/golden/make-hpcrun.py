@@ -253,6 +253,32 @@ def side_file():
     return "objects", text.encode(), text.encode()
 
 
+def side_file_2():
+    """Version 2: what the hardware told of each access. Two events, one of them shared its counter."""
+    text = '{"format": "locus-objects", "version": 2, "state": "killed", "host": "node1", "exe": "/opt/demo", ' \
+           '"pid": 1234, "tid": 1234, "thread_id": 0, "rank": 0,\n' \
+           '"start_ns": "1594000000123456789", "end_ns": "1594000001123456789", "cpu_time_ns": 900000000,\n' \
+           '"plan": "mem-loads", "topology": null,\n' \
+           '"skid": null,\n' \
+           '"n_frames": 0, "unwind_stops": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],\n' \
+           '"placeholders": [],\n' \
+           '"events": [\n{"metric": "mem-loads", "name": "mem-loads", "scale": 10007.0, "taken": 60, "overflows": 61, ' \
+           '"fates": {"named": 57, "unknown-data": 3, "not-delivered": 1}, "enabled_ns": 3000000000, ' \
+           '"running_ns": "9007199254740993", "n_throttles": 2, "n_no_metric": 3, "has_data_source": 1},\n' \
+           '{"metric": "FAULTS", "name": "FAULTS", "scale": 1.0, "taken": 0, "overflows": 0, "fates": {}, ' \
+           '"enabled_ns": 0, "running_ns": 0, "n_throttles": 0, "n_no_metric": 0, "has_data_source": 0}],\n' \
+           '"variables": [\n{"node": 22, "kind": "static", "name": "grid", "n_blocks": 1, "bytes": 24576, ' \
+           '"n_blocks_freed": 0, "bytes_freed": 0, "max_block_bytes": 24576, ' \
+           '"classes": [0, 0, 0, 0, 0, 0, 57, 0], "n_inexact": 0, "cpus": [], "stack_offsets": [], ' \
+           '"samples": [[0, 57], [3, "18446744073709551615"]], ' \
+           '"latencies": [[0, 57, 4321, 5, 2500, [[1, 50], [63, 7]]], [1, 0, 0, 0, 0, []]]},\n' \
+           '{"node": 24, "kind": "none", "name": null, "n_blocks": 0, "bytes": 0, ' \
+           '"n_blocks_freed": 0, "bytes_freed": 0, "max_block_bytes": 0, ' \
+           '"classes": [0, 0, 0, 0, 0, 0, 0, 0], "n_inexact": 0, "cpus": [], "stack_offsets": [], ' \
+           '"samples": [], "latencies": []}]}\n'
+    return "objects", text.encode(), text.encode()
+
+
 MODULES = [(1, "/opt/demo/bin/demo", 0), (2, "/usr/lib/locus/libhpcrun.so", 0), (3, "/lib/libc.so.6", 0),
            (4, b"/data/caf\xe9/libplug\xff.so", 1), (5, "/data/\u03bc-kernels/libmu.so", 0xfedcba9876543210)]
 METRICS = [Metric("Size (byte)", INT, shown=0), Metric("EADDR (usec)", REAL, period=1000, mean=997.25, n_samples=17),
@@ -310,6 +336,7 @@ def cases():
     yield "metric-db", metric_db([(0.0, 1.5), (1e-300, -2.0), (1 / 3, 123456789012345.0)])
     yield "log", log()
     yield "objects", side_file()
+    yield "objects-2", side_file_2()
 
 
 def main():

@@ -57,6 +57,10 @@ static void test_events_and_sums(void **state)
     event->fates[FATE_DROP_REENTERED] = 15;
     event->fates[FATE_DROP_ARENA_FULL] = 5;
     event->fates[FATE_NOT_DELIVERED] = 20;
+    event->enabled_ns = 9;
+    event->running_ns = 8;
+    event->n_throttles = 7;
+    event->n_no_metric = 6;
     log_count_events(&log);
     assert_true(log.samples == 100 && log.recorded == 80 && log.blocked == 15 && log.errant == 5);
     struct buf text = {0};
@@ -69,6 +73,8 @@ static void test_events_and_sums(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(log_add(&total, &again, &err), 0);
     assert_true(total.n_logs == 3 && total.n_complete == 3 && total.recorded == 240 && total.segment_meg == 2);
+    assert_true(total.events[0].enabled_ns == 27 && total.events[0].running_ns == 24);
+    assert_true(total.events[0].n_throttles == 21 && total.events[0].n_no_metric == 18);
     assert_true(total.events[0].overflows == 360 && total.events[0].fates[FATE_NAMED] == 180);
     buf_fini(&text);
     log_fini(&log);

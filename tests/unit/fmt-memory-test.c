@@ -134,6 +134,7 @@ static void test_others(void **state)
     sweep_file("metric-db/input.metric-db");
     sweep_file("log/input.log");
     sweep_file("objects/input.objects");
+    sweep_file("objects-2/input.objects");
 }
 
 int main(void)

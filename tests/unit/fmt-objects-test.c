@@ -14,6 +14,10 @@
 
 static struct objects_count cpus[] = {{0, 1, 40}, {13, 1, UINT64_MAX}};
 static int64_t offsets[] = {-16, 3, 4096, 5};
+static struct objects_samples samples[] = {{2, 40}, {7, UINT64_MAX}};
+static struct objects_latency latencies[] = {
+    {.event = 0, .n_samples = 9, .cycles = 2000, .n_remote = 1, .remote_cycles = 900, .bins = {[1] = 8, [63] = 1}},
+    {.event = 1, .n_samples = 1, .cycles = 4}};
 
 static struct objects_file sample(struct objects_variable *variables, struct objects_event *event)
 {
@@ -31,13 +35,22 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                              .classes = {1, 2, 3, 4, 5, 6, 7, 8},
                                              .stack_offsets = offsets,
                                              .n_stack_offsets = 2,
+                                             .samples = samples,
+                                             .n_samples = 2,
+                                             .latencies = latencies,
+                                             .n_latencies = 2,
                                              .max_block_bytes = UINT64_C(1) << 60};
     *event = (struct objects_event){.metric = "EADDR (usec)",
                                     .name = "EADDR@1000",
                                     .scale = 0.1,
                                     .taken = 12,
                                     .overflows = 14,
-                                    .fates = {[FATE_NAMED] = 11, [FATE_OWN_FAULT] = 1}};
+                                    .fates = {[FATE_NAMED] = 11, [FATE_OWN_FAULT] = 1},
+                                    .enabled_ns = UINT64_MAX,
+                                    .running_ns = 5,
+                                    .n_throttles = 6,
+                                    .n_no_metric = 7,
+                                    .has_data_source = 1};
     return (struct objects_file){.host = "node1",
                                  .exe = "/bin/app",
                                  .pid = 12,
@@ -72,7 +85,15 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_memory_equal(again->variables[1].stack_offsets, offsets, sizeof offsets);
     assert_memory_equal(again->variables[1].classes, file->variables[1].classes, sizeof file->variables[1].classes);
     assert_true(again->variables[1].max_block_bytes == UINT64_C(1) << 60);
+    assert_int_equal(again->version, 2);
+    assert_int_equal(again->variables[1].n_samples, 2);
+    assert_memory_equal(again->variables[1].samples, samples, sizeof samples);
+    assert_int_equal(again->variables[1].n_latencies, 2);
+    assert_memory_equal(again->variables[1].latencies, latencies, sizeof latencies);
     assert_int_equal(again->n_events, 1);
+    assert_true(again->events[0].enabled_ns == UINT64_MAX && again->events[0].running_ns == 5);
+    assert_true(again->events[0].n_throttles == 6 && again->events[0].n_no_metric == 7);
+    assert_int_equal(again->events[0].has_data_source, 1);
     assert_true(again->events[0].scale == 0.1);
     assert_memory_equal(again->events[0].fates, file->events[0].fates, sizeof file->events[0].fates);
     assert_int_equal(again->n_placeholders, file->n_placeholders);
@@ -152,6 +173,9 @@ static void test_refusals(void **state)
     expect_refusal(text.data, "\"pid\": 12", "\"pid\": 1, \"pid\": 12", "duplicate");
     expect_refusal(text.data, "\"named\"", "\"famed\"", "events[0]: famed");
     expect_refusal(text.data, "\"kind\": \"stack\"", "\"kind\": \"heapless\"", "variables[1]: kind");
+    expect_refusal(text.data, "[[1, 8], [63, 1]]", "[[1, 8], [64, 1]]", "variables[1]: latencies");
+    expect_refusal(text.data, "[[1, 8], [63, 1]]", "8", "variables[1]: latencies");
+    expect_refusal(text.data, "\"running_ns\": 5, ", "", "running_ns");
     expect_refusal(text.data, "\"classes\": [1, ", "\"classes\": [", "wrong length");
     buf_fini(&text);
 }
