@@ -178,6 +178,41 @@ static void any_objects_fini(struct any_file *file)
     objects_fini(&file->as.objects);
 }
 
+static int any_perf_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file,
+                         struct error *err)
+{
+    return perf_data_read_memory(bytes, len_bytes, name, &file->as.perf, err);
+}
+
+static int any_perf_take_json(struct json_take *take, const json_t *root, struct any_file *file)
+{
+    (void)root;
+    (void)file;
+    return json_take_fail(take, ERR_UNSUPPORTED, "format", "files of perf are only read: none is made of their JSON");
+}
+
+static void any_perf_put_text(const struct any_file *file, struct buf *out)
+{
+    perf_data_put_text(&file->as.perf, out);
+}
+
+static void any_perf_put_json(const struct any_file *file, struct buf *out)
+{
+    perf_data_put_json(&file->as.perf, out);
+}
+
+static int any_perf_write(const struct any_file *file, struct buf *out, struct error *err)
+{
+    (void)err;
+    buf_append(out, file->as.perf.bytes, file->as.perf.n_bytes);
+    return 0;
+}
+
+static void any_perf_fini(struct any_file *file)
+{
+    perf_data_fini(&file->as.perf);
+}
+
 static const struct any_row rows[] = {
     {"HPCRUN-profile____", NULL, "hpcrun", profile_read, profile_take_json, profile_put_text, profile_put_json,
      profile_write, profile_fini},
@@ -186,6 +221,10 @@ static const struct any_row rows[] = {
     {"HPCPROF-metricdb__", NULL, "metric-db", db_read, db_take_json, db_put_text, db_put_json, db_write, db_fini},
     {"{\"format\": \"" OBJECTS_FORMAT "\"", ".objects", OBJECTS_FORMAT, any_objects_read, any_objects_take_json,
      any_objects_put, any_objects_put, any_objects_write, any_objects_fini},
+    {PERF_DATA_BEGINS, NULL, "perf-data", any_perf_read, any_perf_take_json, any_perf_put_text, any_perf_put_json,
+     any_perf_write, any_perf_fini},
+    {PERF_DATA_BEGINS_SWAPPED, NULL, "perf-data", any_perf_read, any_perf_take_json, any_perf_put_text,
+     any_perf_put_json, any_perf_write, any_perf_fini},
     {NULL, ".log", "hpcrun-log", any_log_read, any_log_take_json, any_log_put_text, any_log_put_json, any_log_write,
      any_log_fini},
 };
@@ -244,9 +283,10 @@ static int refuse(const char *bytes, size_t len_bytes, const char *name, struct 
     char begin[32] = "";
     for (size_t i = 0; i < len_bytes && i < 8; i++)
         (void)snprintf(begin + 3 * i, sizeof begin - 3 * i, " %02x", (unsigned char)bytes[i]);
-    return error_set(err, ERR_FORMAT,
-                     "%.600s: offset 0: not a profile, trace, metric file, side file or log: it begins with%s", name,
-                     begin);
+    return error_set(
+        err, ERR_FORMAT,
+        "%.600s: offset 0: not a profile, trace, metric file, side file, log or file of perf: it begins with%s", name,
+        begin);
 }
 
 int any_read_memory(const char *bytes, size_t len_bytes, const char *name, struct any_file *file, struct error *err)

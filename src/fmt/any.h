@@ -10,6 +10,7 @@
 #include "fmt/log.h"
 #include "fmt/metric-db.h"
 #include "fmt/objects.h"
+#include "fmt/perf-data.h"
 #include "fmt/trace.h"
 
 struct any_row;
@@ -23,6 +24,7 @@ struct any_file {
         struct metric_db metric_db;
         struct log_summary log;
         struct objects_file objects;
+        struct perf_data perf;
     } as;
 };
 

@@ -116,9 +116,10 @@ static void put_node(const struct hpcrun_node *node, const uint64_t *values, siz
 
 static void put_nodes(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, struct buf *out)
 {
+    size_t n_values = epoch->n_metrics;
     wire_put(out, epoch->n_nodes, 8);
     for (size_t i = 0; i < epoch->n_nodes; i++)
-        put_node(&epoch->nodes[i], epoch->values + i * epoch->n_metrics, epoch->n_metrics, layout, out);
+        put_node(&epoch->nodes[i], n_values ? epoch->values + i * n_values : NULL, n_values, layout, out);
 }
 
 static void put_epoch(const struct hpcrun_profile *epoch, const struct hpcrun_layout *layout, bool with_tail,

@@ -33,10 +33,10 @@ static const struct option_spec spec = {
     .synopsis = "[--json] [-o FILE] FILE...\n--from-json -o FILE FILE.json\n--log [--json] [-o FILE] DIR|LOG...",
     .description =
         "Prints profiles (.hpcrun, versions 02.00, 02.10, 03.00, 03.10 and 04.00), traces (.hpctrace, 01.00 and "
-        "01.01), metric files of databases (.metric-db), side files (.objects) and logs (.log). What a file is, is "
-        "told "
-        "by its content. A file that is damaged or none of these is refused with its name, the offset and the reason; "
-        "the others are still printed.",
+        "01.01), metric files of databases (.metric-db), side files (.objects), logs (.log) and files of the perf "
+        "tool (perf.data, of either byte order, compressed or piped; every record in order of time). What a file is, "
+        "is told by its content. A file that is damaged or none of these is refused with its name, the offset and the "
+        "reason; the others are still printed.",
     .rows = rows,
     .examples = "  hpcproftt m/app-000000-000-007f0100-4711-0.hpcrun\n"
                 "A profile as text.\n\n"
