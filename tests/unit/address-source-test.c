@@ -101,7 +101,7 @@ static void test_spe_rates(void **state)
     refuses("neoverse-n1", "SPE@768", ERR_RANGE, "1024");
     refuses("neoverse-n1", "SPE@4294967296", ERR_RANGE, "4294967040");
     refuses("neoverse-n1", "SPE@f300", ERR_RANGE, "fixed period");
-    refuses("arm-two-spe", "SPE@1024", ERR_RANGE, "2048");
+    refuses("made-up-two-spe", "SPE@1024", ERR_RANGE, "2048");
 }
 
 static void test_spe_terms(void **state)
@@ -128,7 +128,7 @@ static void test_two_units(void **state)
     struct source_plan found;
     struct error err;
     (void)state;
-    use("arm-two-spe");
+    use("made-up-two-spe");
     assert_int_equal(plan("SPE", NULL, &found, &err), 0);
     assert_int_equal(found.n_events, 2);
     assert_string_equal(found.events[0].metric, "SPE (arm_spe_0)");
@@ -144,10 +144,10 @@ static void test_marked(void **state)
     gives("power9", "MRK", NULL, 1000, true, "");
     gives("power10", "MRK@100003", NULL, 100003, false, "");
     refuses("power9", "MRK@99", ERR_RANGE, "100");
-    refuses("power9-lpar", "MRK", ERR_UNSUPPORTED, "PMU");
+    refuses("situation-power9-lpar", "MRK", ERR_UNSUPPORTED, "PMU");
     use("power9");
     assert_int_equal(plan("MRK", NULL, &kernel, &err), 0);
-    use("power9-old-kernel");
+    use("situation-power9-old-kernel");
     assert_int_equal(plan("MRK", NULL, &table, &err), 0);
     assert_int_equal(kernel.n_events, 2);
     assert_int_equal(table.n_events, 2);
@@ -213,7 +213,7 @@ static void test_aux_limits(void **state)
     assert_int_equal(limits.mlock_kb, 576);
     assert_int_equal(limits.memlock_bytes, 8388608);
     assert_false(limits.is_unlimited);
-    use("zen2-per-cpu");
+    use("situation-zen2-per-cpu");
     aux_limits_read(&limits);
     assert_int_equal(limits.n_cpus, 256);
     assert_true(limits.is_unlimited);
