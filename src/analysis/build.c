@@ -157,13 +157,18 @@ static int compare_sides(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Samples of a metric that are in the trees: by the fates in side files, else as the profiles say; 0 = not known. */
-static double count_samples(const struct model *model, const struct metric *metric)
+/* Samples of a metric that are in the trees: by the fates in side files, else by their variables, else as the profiles
+ * say; 0 = not known. */
+static double count_samples(const struct model *model, size_t m)
 {
+    const struct metric *metric = &model->metrics[m];
     double n = 0;
     for (size_t i = 0; i < model->n_events; i++)
         for (int fate = 0; fate < FATE_MAX && strcmp(model->events[i].metric, metric->name) == 0; fate++)
             n += fate_is_recorded(fate) ? (double)model->events[i].fates[fate] : 0;
+    bool has_samples = n == 0 && model->has_samples && metric->used_by_data && !metric->hidden;
+    for (size_t i = 0; has_samples && i < model->n_variables; i++)
+        n += model->variables[i].samples ? (double)model->variables[i].samples[m] : 0;
     return n > 0 || metric->is_integer ? n : (double)metric->n_samples;
 }
 
@@ -172,7 +177,7 @@ static void weigh_samples(struct model *model)
 {
     for (size_t m = 0; m < model->n_metrics; m++) {
         struct metric *metric = &model->metrics[m];
-        double total = model_value(model, 0, m), n = count_samples(model, metric);
+        double total = model_value(model, 0, m), n = count_samples(model, m);
         /* a few samples whose values are being written do not change what one is worth */
         if (n > 0 && total > 0 && (total / n < 0.98 * metric->per_sample || total / n > 1.02 * metric->per_sample))
             metric->per_sample = total / n;

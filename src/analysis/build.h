@@ -20,6 +20,13 @@ struct side_row {
     size_t n_places, cap_places;
     int64_t *stack_offsets; /* [n_stack_offsets][2] distance below the CFA, samples; owned */
     size_t n_stack_offsets;
+    struct side_samples {
+        uint32_t metric;
+        uint64_t count;
+    } *samples; /* [n_samples] owned */
+    size_t n_samples;
+    struct variable_latency *latencies; /* [n_latencies] owned */
+    size_t n_latencies;
 };
 
 struct side_rows {

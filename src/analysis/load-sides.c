@@ -57,14 +57,47 @@ static void copy_offsets(struct side_row *row, const struct objects_variable *fr
     row->n_stack_offsets = from->n_stack_offsets;
 }
 
-static void add_variable(struct load_sides *sides, const struct objects_variable *from,
-                         const struct hpcrun_profile *profile, const struct raw_id *ids,
-                         const struct topology *topology)
+static void copy_samples(const struct model *model, struct side_row *row, const struct objects_variable *from,
+                         const struct hpcrun_profile *profile)
+{
+    row->samples = from->n_samples ? calloc(from->n_samples, sizeof *row->samples) : NULL;
+    for (size_t i = 0; row->samples && i < from->n_samples; i++) {
+        uint32_t index = from->samples[i].metric;
+        int64_t metric = index < profile->n_metrics ? model_metric(model, profile->metrics[index].name) : -1;
+        if (metric >= 0)
+            row->samples[row->n_samples++] = (struct side_samples){(uint32_t)metric, from->samples[i].count};
+    }
+}
+
+/* events: the model's events by index of the side file's, UINT32_MAX for none. */
+static void copy_latencies(struct side_row *row, const struct objects_variable *from, const uint32_t *events,
+                           size_t n_events)
+{
+    _Static_assert(LATENCY_BINS == OBJECTS_LATENCY_BINS, "the model holds the bins of side files");
+    row->latencies = from->n_latencies ? calloc(from->n_latencies, sizeof *row->latencies) : NULL;
+    for (size_t i = 0; row->latencies && i < from->n_latencies; i++) {
+        const struct objects_latency *latency = &from->latencies[i];
+        if (latency->event >= n_events || events[latency->event] == UINT32_MAX)
+            continue;
+        struct variable_latency *copy = &row->latencies[row->n_latencies++];
+        *copy = (struct variable_latency){.event = events[latency->event],
+                                          .sum = {.n_samples = latency->n_samples,
+                                                  .cycles = latency->cycles,
+                                                  .n_remote = latency->n_remote,
+                                                  .remote_cycles = latency->remote_cycles}};
+        memcpy(copy->sum.bins, latency->bins, sizeof copy->sum.bins);
+    }
+}
+
+/* NULL when out of memory, or when the node is unknown. */
+static struct side_row *add_variable(struct load_sides *sides, const struct objects_variable *from,
+                                     const struct hpcrun_profile *profile, const struct raw_id *ids,
+                                     const struct topology *topology)
 {
     uint32_t node = raw_find_id(ids, profile->n_nodes, from->node);
     if (node == RAW_NONE ||
         !vec_reserve(&sides->rows.rows, &sides->rows.capacity, sides->rows.n + 1, sizeof *sides->rows.rows))
-        return;
+        return NULL;
     struct side_row *row = &sides->rows.rows[sides->rows.n++];
     *row = (struct side_row){.node = node,
                              .kind = from->kind,
@@ -84,9 +117,12 @@ static void add_variable(struct load_sides *sides, const struct objects_variable
         if (metric >= 0 && numa_node != UINT32_MAX)
             add_place(row, (uint32_t)metric, numa_node, count->count);
     }
+    copy_samples(sides->model, row, from, profile);
+    return row;
 }
 
-static void add_event(struct model *model, const struct objects_event *from)
+/* Index of the model's event, UINT32_MAX when there is none. */
+static uint32_t add_event(struct model *model, const struct objects_event *from)
 {
     struct event_sum *event = NULL;
     for (size_t i = 0; i < model->n_events && from->metric; i++)
@@ -95,7 +131,7 @@ static void add_event(struct model *model, const struct objects_event *from)
     if (!event) {
         if (!from->metric ||
             !vec_reserve(&model->events, &model->cap_events, model->n_events + 1, sizeof *model->events))
-            return;
+            return UINT32_MAX;
         event = &model->events[model->n_events++];
         *event = (struct event_sum){.metric = strdup(from->metric),
                                     .name = strdup(from->name ? from->name : from->metric),
@@ -105,6 +141,12 @@ static void add_event(struct model *model, const struct objects_event *from)
     event->overflows += from->overflows;
     for (int i = 0; i < FATE_MAX; i++)
         event->fates[i] += from->fates[i];
+    event->enabled_ns += from->enabled_ns;
+    event->running_ns += from->running_ns;
+    event->n_throttles += from->n_throttles;
+    event->n_no_metric += from->n_no_metric;
+    event->has_data_source |= from->has_data_source != 0;
+    return (uint32_t)(event - model->events);
 }
 
 static void keep_text(char **target, const char *text)
@@ -142,6 +184,20 @@ static void add_placeholders(struct load_sides *sides, const struct objects_file
     }
 }
 
+static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *profile,
+                     const struct raw_id *ids, const struct topology *topology)
+{
+    uint32_t *events = calloc(file->n_events + 1, sizeof *events);
+    for (size_t i = 0; events && i < file->n_events; i++)
+        events[i] = add_event(sides->model, &file->events[i]);
+    for (size_t i = 0; i < file->n_variables; i++) {
+        struct side_row *row = add_variable(sides, &file->variables[i], profile, ids, topology);
+        if (row && events)
+            copy_latencies(row, &file->variables[i], events, file->n_events);
+    }
+    free(events);
+}
+
 void load_sides_add(struct load_sides *sides, const char *path, const struct hpcrun_profile *profile,
                     const struct raw_id *ids)
 {
@@ -160,21 +216,21 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct hpc
     }
     const struct topology *topology = find_topology(sides, path, file.topology);
     add_placeholders(sides, &file, profile);
-    for (size_t i = 0; i < file.n_variables; i++)
-        add_variable(sides, &file.variables[i], profile, ids, topology);
-    for (size_t i = 0; i < file.n_events; i++)
-        add_event(sides->model, &file.events[i]);
+    add_rows(sides, &file, profile, ids, topology);
     add_head(sides->model, &file);
     sides->n_files++;
+    sides->n_with_samples += file.version > 1;
     objects_fini(&file);
 }
 
 void load_sides_fini(struct load_sides *sides)
 {
-    for (size_t i = 0; i < sides->rows.n; i++)
+    for (size_t i = 0; i < sides->rows.n; i++) {
         free(sides->rows.rows[i].places);
-    for (size_t i = 0; i < sides->rows.n; i++)
         free(sides->rows.rows[i].stack_offsets);
+        free(sides->rows.rows[i].samples);
+        free(sides->rows.rows[i].latencies);
+    }
     free(sides->rows.rows);
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)
         topology_fini(&sides->topologies[i]);

@@ -14,7 +14,7 @@ struct load_sides {
     struct strtab topology_paths;
     struct topology *topologies; /* [topology_paths.n_strings] */
     size_t cap_topologies;
-    size_t n_files; /* side files read */
+    size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
 };
 
 /* Reads the side file of the profile at path, if there is one; ids [profile->n_nodes] from raw_merge. A side file that

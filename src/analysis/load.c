@@ -357,6 +357,7 @@ int load_measurements(const char *const *paths, size_t n_paths, const struct loa
         code = read_profiles(&load, err);
     if (code == 0)
         code = order_threads(&load, err);
+    model->has_samples = code == 0 && load.sides.n_with_samples >= model->n_threads;
     if (code == 0)
         code = build_all(&load, err);
     *n_skipped = load.skipped.n_strings;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/mem-columns.h"
+
 int model_init(struct model *model, struct error *err)
 {
     memset(model, 0, sizeof *model);
@@ -36,6 +38,8 @@ static void free_rows(struct model *model)
         free(model->variables[i].scopes);
         free(model->variables[i].places);
         free(model->variables[i].parts);
+        free(model->variables[i].samples);
+        free(model->variables[i].latencies);
     }
     for (size_t i = 0; i < model->n_events; i++) {
         free(model->events[i].metric);
@@ -91,10 +95,28 @@ int64_t model_metric(const struct model *model, const char *name)
     return -1;
 }
 
+/* By name, or by the name that the original's documentation has for it. */
+static int64_t named_metric(const struct model *model, const char *name)
+{
+    int64_t metric = model_metric(model, name);
+    for (int i = 0; metric < 0 && i < MEM_METRICS; i++) {
+        const struct mem_metric_row *row = mem_metric_row((enum mem_metric)i);
+        if (row->alias && strcmp(row->alias, name) == 0)
+            metric = model_metric(model, row->name);
+    }
+    return metric;
+}
+
 int64_t model_choose_metric(const struct model *model, const char *name)
 {
     if (name)
-        return model_metric(model, name);
+        return named_metric(model, name);
+    int64_t latency = model_metric(model, MEM_LATENCY_NAME);
+    return latency >= 0 && model->metrics[latency].used_by_data ? latency : model_first_metric(model);
+}
+
+int64_t model_first_metric(const struct model *model)
+{
     for (size_t i = 0; i < model->n_metrics; i++)
         if (model->metrics[i].used_by_data && !model->metrics[i].hidden)
             return (int64_t)i;

@@ -59,6 +59,7 @@ struct metric {
     bool is_integer;   /* counts of fixed worth */
     bool hidden;       /* not shown by default: sizes */
     bool used_by_data; /* has values below ROLE_DATACENTRIC */
+    bool is_multiplexed; /* in some thread its counter was shared: values are scaled */
 };
 
 /* Value of one statement in one thread, already multiplied by the metric's period. */
@@ -94,6 +95,20 @@ enum variable_class {
     CLASS_COUNT
 };
 
+#define LATENCY_BINS 64 /* as in the side files */
+
+/* Latencies of samples: those for which the hardware told one. */
+struct latency_sum {
+    uint64_t n_samples, cycles;
+    uint64_t n_remote, remote_cycles; /* of them, served by another NUMA node */
+    uint64_t bins[LATENCY_BINS];      /* histogram: struct arena_sketch in fmt/arena.h */
+};
+
+struct variable_latency {
+    uint32_t event; /* index into the model's events */
+    struct latency_sum sum;
+};
+
 /* Part of a stack frame: one local variable. */
 struct variable_part {
     uint32_t name, file, line;
@@ -113,6 +128,9 @@ struct variable {
     struct variable_part *parts;  /* [n_parts] local variables of a stack frame, where there are several */
     size_t n_parts, cap_parts;
     uint64_t *places;             /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
+    uint64_t *samples;            /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
+    struct variable_latency *latencies; /* [n_latencies] by event */
+    size_t n_latencies, cap_latencies;
 };
 
 /* Sums over all threads for one event. */
@@ -121,6 +139,8 @@ struct event_sum {
     double scale;
     uint64_t taken, overflows;
     uint64_t fates[FATE_MAX];
+    uint64_t enabled_ns, running_ns, n_throttles, n_no_metric; /* as in struct objects_event */
+    bool has_data_source; /* the hardware told about each access */
 };
 
 struct model {
@@ -143,6 +163,7 @@ struct model {
     char *topology;        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
     uint64_t cpu_time_ns, start_ns, end_ns;
+    bool has_samples;  /* the variables' samples are those of all threads */
     uint32_t n_killed; /* threads whose process did not end by itself */
     uint64_t n_frames, unwind_stops[16];
     char **notes; /* [n_notes] sentences for the reader of a report */
@@ -163,17 +184,21 @@ void model_note(struct model *model, const char *format, ...) __attribute__((for
 /* Index of the metric called name, -1 when there is none. */
 int64_t model_metric(const struct model *model, const char *name);
 
-/* Metric that a report is about: the one called name, or, for NULL, the first that has data-centric values (sizes
- * aside), else the first. -1 when there is none. */
+/* Metric that a report is about: the one called name, or, for NULL, the latency of accesses where hardware told it,
+ * else the first event with data addresses. -1 when there is none. */
 int64_t model_choose_metric(const struct model *model, const char *name);
+
+/* The first metric that has data-centric values (sizes aside), else the first that is no size, else the first. -1 when
+ * there is none. */
+int64_t model_first_metric(const struct model *model);
 
 /* Adds the threads' cells into own (which is made when missing) and computes inclusive.  err: ERR_MEMORY */
 int model_sum(struct model *model, struct error *err);
 /* Computes inclusive [n_scopes][n_metrics] from own alone. */
 void model_sum_inclusive(const struct model *model, const double *own, double *inclusive);
 
-/* Value of a metric below scope, summed over threads, and as a number of samples (the value itself where samples have
- * weights). */
+/* Value of a metric below scope, summed over threads, and as a number of samples (of mean worth where their worth
+ * differs). */
 double model_value(const struct model *model, uint32_t scope, size_t metric);
 double model_samples(const struct model *model, size_t metric, double value);
 

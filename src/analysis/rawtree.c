@@ -116,6 +116,7 @@ static int64_t import_metric(struct model *model, const struct hpcrun_metric *fr
     int64_t index = model_metric(model, from->name);
     if (index >= 0) {
         model->metrics[index].n_samples += from->n_samples;
+        model->metrics[index].is_multiplexed |= from->is_multiplexed;
         return index;
     }
     if (!vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1, sizeof *model->metrics))
@@ -128,6 +129,7 @@ static int64_t import_metric(struct model *model, const struct hpcrun_metric *fr
     metric->is_integer = from->flags[2] == HPCRUN_VALUE_INT;
     metric->per_sample = metric->is_integer && from->period ? (double)from->period : 1;
     metric->n_samples = from->n_samples;
+    metric->is_multiplexed = from->is_multiplexed;
     metric->hidden = from->flags[6] == 0 || from->flags[6] == 4 || strstr(from->name, "(byte)");
     return (int64_t)model->n_metrics++;
 }

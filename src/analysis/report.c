@@ -116,6 +116,25 @@ static bool describe_row(const struct report *report, struct report_row *row)
     return row->site != NULL;
 }
 
+double report_value(const struct report *report, const struct report_row *row, size_t metric)
+{
+    double value = 0;
+    if (metric == report->metric)
+        return row->value;
+    for (size_t i = 0; row->variable && i < row->variable->n_scopes; i++)
+        value += model_value(report->model, row->variable->scopes[i], metric);
+    return row->part ? value * row->part->fraction : value;
+}
+
+double report_samples(const struct report *report, const struct report_row *row, size_t metric)
+{
+    if (!row->variable || !row->variable->samples || !report->model->has_samples ||
+        report->model->metrics[metric].hidden)
+        return model_samples(report->model, metric, report_value(report, row, metric));
+    double samples = (double)row->variable->samples[metric];
+    return row->part ? samples * row->part->fraction : samples;
+}
+
 static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
                    double value, struct error *err)
 {
@@ -125,7 +144,8 @@ static int add_row(struct report *report, const struct variable *variable, const
     struct report_row *row = &report->rows[report->n_rows++];
     *row = (struct report_row){.variable = variable, .part = part, .value = value};
     row->n_paths = variable ? variable->n_scopes : 0;
-    row->samples = model_samples(model, report->metric, value);
+    row->samples = report_samples(report, row, report->metric);
+    report->total_samples += row->samples;
     row->share = report->total_value > 0 ? 100 * value / report->total_value : 0;
     if (!describe_row(report, row))
         return error_set(err, ERR_MEMORY, "out of memory");
@@ -136,7 +156,7 @@ static int add_row(struct report *report, const struct variable *variable, const
 /* A row, or one for each part, which are known for the first event with addresses. */
 static int add_variable(struct report *report, const struct variable *variable, double value, struct error *err)
 {
-    if (variable->n_parts == 0 || (int64_t)report->metric != model_choose_metric(report->model, NULL))
+    if (variable->n_parts == 0 || (int64_t)report->metric != model_first_metric(report->model))
         return add_row(report, variable, NULL, value, err);
     int code = 0;
     for (size_t i = 0; code == 0 && i < variable->n_parts; i++)
@@ -157,6 +177,17 @@ static bool merge_places(const struct model *model, struct variable *into, const
     return into->places != NULL;
 }
 
+static bool merge_samples(const struct model *model, struct variable *into, const struct variable *from)
+{
+    if (!from->samples)
+        return true;
+    if (!into->samples)
+        into->samples = calloc(model->n_metrics, sizeof *into->samples);
+    for (size_t i = 0; into->samples && i < model->n_metrics; i++)
+        into->samples[i] += from->samples[i];
+    return into->samples != NULL;
+}
+
 static bool merge_variable(const struct model *model, struct variable *into, const struct variable *from)
 {
     if (!vec_reserve(&into->scopes, &into->cap_scopes, into->n_scopes + from->n_scopes, sizeof *into->scopes))
@@ -170,7 +201,8 @@ static bool merge_variable(const struct model *model, struct variable *into, con
     into->n_inexact += from->n_inexact;
     if (from->max_block_bytes > into->max_block_bytes)
         into->max_block_bytes = from->max_block_bytes;
-    return merge_places(model, into, from);
+    return merge_places(model, into, from) && merge_samples(model, into, from) &&
+           metrics_merge_latencies(into, from->latencies, from->n_latencies);
 }
 
 /* Without lines nothing but their size tells two blocks of one function apart: the power of two of the mean block. */
@@ -232,6 +264,20 @@ static double variable_value(const struct model *model, const struct variable *v
     return value;
 }
 
+/* Reports about latency keep the variables whose accesses have none, as stores on many machines. */
+static bool has_accesses(const struct report *report, const struct variable *variable)
+{
+    const struct model *model = report->model;
+    if (!metrics_is_access(model->metrics[report->metric].name))
+        return false;
+    for (size_t i = 0; i < model->n_events; i++) {
+        int64_t metric = model->events[i].has_data_source ? model_metric(model, model->events[i].metric) : -1;
+        if (metric >= 0 && variable_value(model, variable, (size_t)metric) != 0)
+            return true;
+    }
+    return false;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     const struct report_row *x = a, *y = b;
@@ -271,7 +317,6 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     report->total_value = model_value(model, 0, metric);
     if (data > report->total_value)
         report->total_value = data;
-    report->total_samples = model_samples(model, metric, report->total_value);
     for (size_t i = 0; i < model->n_events; i++)
         if (strcmp(model->events[i].metric, model->metrics[metric].name) == 0)
             report->event = &model->events[i];
@@ -279,11 +324,13 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     for (size_t i = 0; code == 0 && i < report->n_variables; i++) {
         double value = variable_value(model, &report->variables[i], metric);
         covered += value;
-        if (value != 0 || with_unused)
+        if (value != 0 || with_unused || has_accesses(report, &report->variables[i]))
             code = add_variable(report, &report->variables[i], value, err);
     }
     if (code == 0 && report->total_value - covered > report->total_value * 1e-9)
         code = add_row(report, NULL, NULL, report->total_value - covered, err);
+    if (code == 0)
+        code = report_add_hardware(report, err);
     if (code != 0) {
         report_fini(report);
         return code;
@@ -299,12 +346,16 @@ void report_fini(struct report *report)
     for (size_t i = 0; i < report->n_rows; i++) {
         free(report->rows[i].site);
         free(report->rows[i].lines);
+        free(report->rows[i].derived);
     }
     free(report->rows);
     for (size_t i = 0; i < report->n_variables; i++) {
         free(report->variables[i].scopes);
         free(report->variables[i].places);
+        free(report->variables[i].samples);
+        free(report->variables[i].latencies);
     }
     free(report->variables);
+    free(report->derived);
     memset(report, 0, sizeof *report);
 }

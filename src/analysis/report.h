@@ -4,7 +4,7 @@
 #ifndef LOCUS_ANALYSIS_REPORT_H
 #define LOCUS_ANALYSIS_REPORT_H
 
-#include "analysis/model.h"
+#include "analysis/metrics.h"
 
 /* A source line that accesses a variable. */
 struct report_line {
@@ -20,12 +20,13 @@ struct report_row {
     uint64_t size_bytes, n_blocks;
     char *site;          /* "function (file:line)", "file:line", module, or "" */
     double value;        /* of the metric */
-    double samples;
+    double samples;      /* as counted, where that is known */
     double share;        /* percent of all samples */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
     size_t n_paths;      /* allocation paths that the row stands for */
     const uint64_t *places; /* [n_numa_nodes] samples by node, NULL = not known */
+    double *derived;     /* one for each metrics_row, NAN where not defined; NULL: the hardware told nothing */
 };
 
 struct report {
@@ -37,6 +38,12 @@ struct report {
     struct report_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
     const struct event_sum *event; /* of the metric; NULL without side files */
+    struct event_sum events; /* what it points to when several events add to the metric */
+    bool has_hardware;       /* there are derived values */
+    bool is_hardware;        /* the metric comes from hardware that told about each access */
+    bool is_work_counted;    /* remote costs are per instruction, not per load */
+    struct metric_input all; /* of all accesses */
+    double *derived;         /* of all accesses, as in a row */
     double recovered, named; /* percent of the samples taken; by fates, else by the tree */
 };
 
@@ -46,5 +53,13 @@ struct report {
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
                 struct error *err);
 void report_fini(struct report *report);
+
+/* Value of a metric in a row, and its samples: as counted, where that is known. For a part of a stack frame the part's
+ * fraction of the frame's. */
+double report_value(const struct report *report, const struct report_row *row, size_t metric);
+double report_samples(const struct report *report, const struct report_row *row, size_t metric);
+
+/* report-hardware.c: what the hardware told of the rows and of everything, after the rows have been made. */
+int report_add_hardware(struct report *report, struct error *err);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "analysis/build.h"
 #include "analysis/heap-name.h"
+#include "analysis/metrics.h"
 #include "analysis/roles.h"
 #include "fmt/arena.h"
 
@@ -317,6 +318,15 @@ static void add_places(struct build *build, struct variable *variable, const str
     }
 }
 
+static void add_samples(const struct model *model, struct variable *variable, const struct side_row *side)
+{
+    if (side->n_samples && !variable->samples)
+        variable->samples = calloc(model->n_metrics, sizeof *variable->samples);
+    for (size_t i = 0; variable->samples && i < side->n_samples; i++)
+        if (side->samples[i].metric < model->n_metrics)
+            variable->samples[side->samples[i].metric] += side->samples[i].count;
+}
+
 void variables_apply_sides(struct build *build)
 {
     for (size_t i = 0; i < build->sides->n; i++) {
@@ -341,5 +351,7 @@ void variables_apply_sides(struct build *build)
         if (side->max_block_bytes > variable->max_block_bytes)
             variable->max_block_bytes = side->max_block_bytes;
         add_places(build, variable, side);
+        add_samples(build->model, variable, side);
+        (void)metrics_merge_latencies(variable, side->latencies, side->n_latencies);
     }
 }

@@ -67,7 +67,9 @@ static void put_metric(const struct model *model, const struct columns *columns,
     buf_fini(&full);
     buf_printf(out, " o=\"%d\" v=\"derived-incr\"", column % 2 ? -1 : (int)(column / 2));
     put_attribute(out, "md", metric->description);
-    buf_printf(out, " em=\"0\" es=\"0\" ep=\"0\" t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"1\">\n",
+    buf_printf(out, " em=\"%d\" es=\"%llu\" ep=\"%.0f\"", metric->is_multiplexed,
+               (unsigned long long)metric->n_samples, metric->per_sample);
+    buf_printf(out, " t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"1\">\n",
                column % 2 ? "exclusive" : "inclusive", summary_id(columns, column ^ 1), !metric->hidden);
     buf_printf(out, "      <MetricFormula t=\"combine\" frm=\"sum($%zu, $%zu)\"/>\n", id, id);
     buf_printf(out, "      <MetricFormula t=\"finalize\" frm=\"$%zu\"/>\n", id);

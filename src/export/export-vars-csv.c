@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables as comma-separated values (RFC 4180). The first seven columns never change. */
+#include <math.h>
 #include <string.h>
 
 #include "analysis/report.h"
@@ -29,6 +30,38 @@ static void put_lines(const struct report *report, const struct report_row *row,
     buf_fini(&text);
 }
 
+/* Behind all other columns: samples and value of each metric, then the derived ones. */
+static void put_hardware_titles(const struct model *model, struct buf *out)
+{
+    for (size_t m = 0; m < model->n_metrics; m++) {
+        struct buf title = {0};
+        if (model->metrics[m].hidden)
+            continue;
+        buf_printf(&title, "samples:%s", model->metrics[m].name);
+        buf_append(out, ",", 1);
+        put_field(out, title.data ? title.data : "");
+        buf_fini(&title);
+        buf_printf(&title, "value:%s", model->metrics[m].name);
+        buf_append(out, ",", 1);
+        put_field(out, title.data ? title.data : "");
+        buf_fini(&title);
+    }
+    for (size_t i = 0; metrics_row(i); i++)
+        buf_printf(out, ",%s", metrics_row(i)->name);
+}
+
+static void put_hardware(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    for (size_t m = 0; m < report->model->n_metrics; m++)
+        if (!report->model->metrics[m].hidden)
+            buf_printf(out, ",%.15g,%.15g", report_samples(report, row, m), report_value(report, row, m));
+    for (size_t i = 0; metrics_row(i); i++) {
+        buf_append(out, ",", 1);
+        if (row->derived && !isnan(row->derived[i]))
+            buf_printf(out, "%.6f", row->derived[i]);
+    }
+}
+
 static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
 {
     const struct variable *variable = row->variable;
@@ -48,6 +81,8 @@ static void put_row(const struct report *report, const struct report_row *row, s
     put_lines(report, row, out);
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
         buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
+    if (report->has_hardware)
+        put_hardware(report, row, out);
     buf_append(out, "\n", 1);
 }
 
@@ -61,6 +96,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
                     "max_block_bytes,inexact_samples,n_paths,top_lines");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
+    if (report.has_hardware)
+        put_hardware_titles(job->model, out);
     buf_append(out, "\n", 1);
     for (size_t i = 0; i < report.n_rows && (job->top == 0 || i < job->top); i++)
         put_row(&report, &report.rows[i], out);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables as JSON. */
+#include <math.h>
+
 #include "analysis/report.h"
 #include "export/exporter-list.h"
 #include "fmt/json-put.h"
@@ -18,6 +20,48 @@ static void put_lines(const struct report *report, const struct report_row *row,
         buf_printf(out, "}");
     }
     buf_printf(out, "]");
+}
+
+static void put_derived(const double *values, struct buf *out)
+{
+    json_put_key(out, "derived", 0);
+    buf_printf(out, "{");
+    for (size_t i = 0; metrics_row(i); i++) {
+        json_put_key(out, metrics_row(i)->name, i == 0);
+        if (!values || isnan(values[i]))
+            buf_printf(out, "null");
+        else
+            json_put_double(out, values[i]);
+    }
+    buf_printf(out, "}");
+}
+
+static void put_metrics(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    int n = 0;
+    json_put_key(out, "metrics", 0);
+    buf_printf(out, "{");
+    for (size_t m = 0; m < report->model->n_metrics; m++) {
+        if (report->model->metrics[m].hidden)
+            continue;
+        buf_printf(out, n++ ? ", " : "");
+        json_put_text(out, report->model->metrics[m].name);
+        buf_printf(out, ": {\"samples\": ");
+        json_put_double(out, report_samples(report, row, m));
+        json_put_double_at(out, "value", report_value(report, row, m));
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "}");
+    put_derived(row->derived, out);
+}
+
+/* What the remote costs are relative to, and the derived metrics of all accesses. */
+static void put_hardware(const struct report *report, struct buf *out)
+{
+    json_put_key(out, "hardware", 0);
+    buf_printf(out, "{\"remote_cost_per\": \"%s\"", report->is_work_counted ? "instruction" : "load");
+    put_derived(report->derived, out);
+    buf_printf(out, "}");
 }
 
 static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
@@ -47,6 +91,8 @@ static void put_row(const struct report *report, const struct report_row *row, s
         json_put_key(out, "node_samples", 0);
         json_put_words(out, row->places, report->model->n_numa_nodes);
     }
+    if (report->has_hardware)
+        put_metrics(report, row, out);
     put_lines(report, row, out);
     buf_printf(out, "}");
 }
@@ -56,6 +102,12 @@ static void put_fates(const struct event_sum *event, struct buf *out)
     int n = 0;
     json_put_word_at(out, "taken", event->taken);
     json_put_word_at(out, "overflows", event->overflows);
+    if (event->has_data_source) {
+        json_put_word_at(out, "n_no_metric", event->n_no_metric);
+        json_put_word_at(out, "n_throttles", event->n_throttles);
+    }
+    json_put_word_at(out, "enabled_ns", event->enabled_ns);
+    json_put_word_at(out, "running_ns", event->running_ns);
     json_put_key(out, "fates", 0);
     buf_printf(out, "{");
     for (int i = 0; i < FATE_MAX; i++)
@@ -82,6 +134,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     json_put_double_at(out, "named_percent", report.named);
     if (report.event)
         put_fates(report.event, out);
+    if (report.has_hardware)
+        put_hardware(&report, out);
     buf_printf(out, ",\n\"variables\": [");
     for (size_t i = 0; i < report.n_rows && (job->top == 0 || i < job->top); i++) {
         buf_printf(out, i ? ",\n" : "\n");

@@ -7,29 +7,7 @@
 #include "export/exporter-list.h"
 #include "export/skid-text.h"
 #include "export/text-cells.h"
-
-#define LABEL_WIDTH 10
-
-/* Appends a labelled header line whose text is wrapped at the width. */
-static void put_labelled(struct buf *out, const struct export_job *job, const char *label, const char *text)
-{
-    size_t width = job->columns - LABEL_WIDTH;
-    bool first = true;
-    while (*text) {
-        size_t len = strlen(text), cut = len;
-        if (len > width) {
-            for (cut = width; cut > width / 2 && text[cut] != ' '; cut--)
-                continue;
-        }
-        text_style(out, job, TEXT_BOLD);
-        text_cell(out, job, first ? label : "", LABEL_WIDTH, false);
-        text_style(out, job, TEXT_PLAIN);
-        buf_append(out, text, cut);
-        buf_append(out, "\n", 1);
-        text += cut + (text[cut] == ' ');
-        first = false;
-    }
-}
+#include "export/vars-hardware.h"
 
 /* The programs of the processes, when they are several. */
 static void put_programs(const struct model *model, struct buf *text)
@@ -47,7 +25,7 @@ static void put_program(const struct report *report, const struct export_job *jo
     const struct model *model = job->model;
     struct buf text = {0};
     buf_printf(&text, "%s", model->command ? model->command : model->program ? model->program : "?");
-    put_labelled(out, job, "program", text.data);
+    text_labelled(out, job, "program", text.data);
     buf_fini(&text);
     buf_printf(&text, "%zu process%s", model->n_processes, model->n_processes == 1 ? "" : "es");
     put_programs(model, &text);
@@ -56,13 +34,14 @@ static void put_program(const struct report *report, const struct export_job *jo
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
     if (model->topology)
         buf_printf(&text, "; %s", model->topology);
-    put_labelled(out, job, "run", text.data);
+    text_labelled(out, job, "run", text.data);
     buf_fini(&text);
     if (model->plan)
-        put_labelled(out, job, "source", model->plan);
-    buf_printf(&text, "%.0f of %s: address found for %.1f %%, variable named for %.1f %%", report->total_samples,
+        text_labelled(out, job, "source", model->plan);
+    buf_printf(&text, "%.0f %s %s: address found for %.1f %%, variable named for %.1f %%", report->total_samples,
+               metrics_is_access(model->metrics[report->metric].name) ? "with" : "of",
                model->metrics[report->metric].name, report->recovered, report->named);
-    put_labelled(out, job, "samples", text.data);
+    text_labelled(out, job, "samples", text.data);
     buf_fini(&text);
 }
 
@@ -80,7 +59,7 @@ static void put_classes(const struct report *report, const struct export_job *jo
             buf_printf(&text, "%s%s %.1f %%", text.len_bytes ? ", " : "", model_class_name((enum variable_class)i),
                        shares[i]);
     if (text.len_bytes)
-        put_labelled(out, job, "classes", text.data);
+        text_labelled(out, job, "classes", text.data);
     buf_fini(&text);
 }
 
@@ -91,8 +70,9 @@ static void put_fates(const struct report *report, const struct export_job *job,
         if (report->event->fates[i])
             buf_printf(&text, "%s%llu %s", text.len_bytes ? ", " : "", (unsigned long long)report->event->fates[i],
                        fate_row(i)->name);
+    hardware_put_counters(report, &text);
     if (text.len_bytes)
-        put_labelled(out, job, "fates", text.data);
+        text_labelled(out, job, "fates", text.data);
     buf_fini(&text);
 }
 
@@ -103,20 +83,24 @@ static void put_notes(const struct export_job *job, struct buf *out)
     if (model->skid)
         skid_text(&skid, model->skid);
     if (skid.len_bytes)
-        put_labelled(out, job, "skid test", skid.data);
+        text_labelled(out, job, "skid test", skid.data);
     buf_fini(&skid);
     if (model->n_killed) {
         char text[128];
         (void)snprintf(text, sizeof text, "%u of %zu threads belong to processes that did not end by themselves.",
                        model->n_killed, model->n_threads);
-        put_labelled(out, job, "note", text);
+        text_labelled(out, job, "note", text);
     }
     for (size_t i = 0; i < model->n_notes; i++)
-        put_labelled(out, job, "note", model->notes[i]);
+        text_labelled(out, job, "note", model->notes[i]);
 }
 
-static void put_head(const struct export_job *job, struct buf *out)
+static void put_head(const struct report *report, const struct export_job *job, struct buf *out)
 {
+    if (report->is_hardware) {
+        hardware_put_head(job, out);
+        return;
+    }
     buf_append(out, "\n", 1);
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "  share           variable               class             size  blocks  comes from");
@@ -157,9 +141,9 @@ static void put_access(const struct report *report, const struct export_job *job
             buf_printf(&text, "%.*s", (int)strcspn(function, "(<"), function);
     }
     if (text.len_bytes) {
-        buf_printf(out, "%*s", LABEL_WIDTH + 8, "");
+        buf_printf(out, "%*s", TEXT_LABEL_WIDTH + 8, "");
         text_style(out, job, TEXT_DIM);
-        text_cut(out, job, text.data, job->columns - LABEL_WIDTH - 8);
+        text_cut(out, job, text.data, job->columns - TEXT_LABEL_WIDTH - 8);
         text_style(out, job, TEXT_PLAIN);
         buf_append(out, "\n", 1);
     }
@@ -180,6 +164,11 @@ static void put_site(const struct export_job *job, const char *site, size_t widt
 static void put_row(const struct report *report, const struct export_job *job, const struct report_row *row,
                     struct buf *out)
 {
+    if (report->is_hardware) {
+        hardware_put_row(job, row, out);
+        put_access(report, job, row, out);
+        return;
+    }
     char size[16], blocks[24];
     text_size(row->size_bytes, size);
     (void)snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)row->n_blocks);
@@ -212,7 +201,8 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     put_classes(&report, job, out);
     put_fates(&report, job, out);
     put_notes(job, out);
-    put_head(job, out);
+    hardware_put_summary(&report, job, out);
+    put_head(&report, job, out);
     double rest = 0;
     size_t n = job->top ? job->top : report.n_rows;
     for (size_t i = 0; i < report.n_rows; i++)

@@ -17,6 +17,12 @@ static uint32_t take_index(struct json_take *take, const json_t *object, const c
     return (uint32_t)json_take_word_at(take, object, key, n ? n - 1 : 0);
 }
 
+/* A number that older databases lack. */
+static uint64_t take_optional(struct json_take *take, const json_t *object, const char *key)
+{
+    return json_object_get(object, key) ? json_take_word_at(take, object, key, UINT64_MAX) : 0;
+}
+
 static void take_head(struct json_take *take, const json_t *root, struct model *model)
 {
     model->program = json_take_text_at(take, root, "program");
@@ -29,6 +35,7 @@ static void take_head(struct json_take *take, const json_t *root, struct model *
     model->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
     model->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
     model->n_killed = (uint32_t)json_take_word_at(take, root, "n_killed", UINT32_MAX);
+    model->has_samples = take_optional(take, root, "has_samples") != 0;
     model->n_threads = json_take_word_at(take, root, "n_threads", 1 << 24);
     model->n_frames = json_take_word_at(take, root, "n_frames", UINT64_MAX);
     json_take_words_at(take, root, "unwind_stops", model->unwind_stops, 16);
@@ -109,6 +116,11 @@ static void take_events(struct json_take *take, const json_t *root, struct model
         event->scale = json_take_double_at(take, row, "scale");
         event->taken = json_take_word_at(take, row, "taken", UINT64_MAX);
         event->overflows = json_take_word_at(take, row, "overflows", UINT64_MAX);
+        event->enabled_ns = take_optional(take, row, "enabled_ns");
+        event->running_ns = take_optional(take, row, "running_ns");
+        event->n_throttles = take_optional(take, row, "n_throttles");
+        event->n_no_metric = take_optional(take, row, "n_no_metric");
+        event->has_data_source = take_optional(take, row, "has_data_source") != 0;
         const json_t *fates = json_object_get(row, "fates");
         for (int i = 0; i < FATE_MAX; i++)
             if (json_object_get(fates, fate_row(i)->name))
@@ -135,6 +147,48 @@ static void take_parts(struct json_take *take, const json_t *row, size_t n_strin
     }
 }
 
+static void take_words(struct json_take *take, const json_t *list, uint64_t *words, size_t n)
+{
+    if (json_array_size(list) != n)
+        (void)json_take_fail(take, ERR_FORMAT, "latencies", "a list of other length is expected");
+    for (size_t i = 0; i < n && !take->code; i++)
+        words[i] = json_take_word(take, json_array_get(list, i), UINT64_MAX, "latencies");
+}
+
+static void take_latencies(struct json_take *take, const json_t *row, const struct model *model,
+                           struct variable *variable)
+{
+    size_t n = 0;
+    if (!json_object_get(row, "latencies"))
+        return;
+    const json_t *list = json_take_array_at(take, row, "latencies", &n);
+    variable->latencies = zeroed(take, n, sizeof *variable->latencies);
+    variable->n_latencies = variable->latencies ? n : 0;
+    for (size_t i = 0; i < variable->n_latencies && !take->code; i++) {
+        uint64_t words[5] = {0};
+        struct latency_sum *sum = &variable->latencies[i].sum;
+        take_words(take, json_array_get(json_array_get(list, i), 0), words, 5);
+        take_words(take, json_array_get(json_array_get(list, i), 1), sum->bins, LATENCY_BINS);
+        if (words[0] >= model->n_events)
+            (void)json_take_fail(take, ERR_FORMAT, "latencies", "there is no such event");
+        variable->latencies[i].event = (uint32_t)words[0];
+        sum->n_samples = words[1];
+        sum->cycles = words[2];
+        sum->n_remote = words[3];
+        sum->remote_cycles = words[4];
+    }
+}
+
+static void take_samples(struct json_take *take, const json_t *row, const struct model *model,
+                         struct variable *variable)
+{
+    if (!json_object_get(row, "samples") || model->n_metrics == 0)
+        return;
+    variable->samples = zeroed(take, model->n_metrics, sizeof *variable->samples);
+    if (variable->samples)
+        json_take_words_at(take, row, "samples", variable->samples, model->n_metrics);
+}
+
 static void take_variable(struct json_take *take, const json_t *row, struct model *model, struct variable *variable)
 {
     size_t n_strings = model->strings.n_strings, n = 0;
@@ -156,6 +210,8 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     for (size_t i = 0; i < variable->n_scopes; i++)
         variable->scopes[i] = (uint32_t)json_take_word(take, json_array_get(list, i), model->n_scopes - 1, "scope");
     take_parts(take, row, n_strings, variable);
+    take_samples(take, row, model, variable);
+    take_latencies(take, row, model, variable);
     n = model->n_metrics * model->n_numa_nodes;
     if (!json_object_get(row, "places") || n == 0)
         return;

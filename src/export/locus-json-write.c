@@ -16,6 +16,7 @@ static void put_head(const struct model *model, struct buf *out)
     json_put_word_at(out, "start_ns", model->start_ns);
     json_put_word_at(out, "end_ns", model->end_ns);
     json_put_word_at(out, "n_killed", model->n_killed);
+    json_put_word_at(out, "has_samples", model->has_samples);
     json_put_word_at(out, "n_threads", model->n_threads);
     json_put_word_at(out, "n_frames", model->n_frames);
     json_put_key(out, "unwind_stops", 0);
@@ -103,9 +104,41 @@ static void put_events(const struct model *model, struct buf *out)
         json_put_word_at(out, "taken", event->taken);
         json_put_word_at(out, "overflows", event->overflows);
         put_fates(event, out);
+        json_put_word_at(out, "enabled_ns", event->enabled_ns);
+        json_put_word_at(out, "running_ns", event->running_ns);
+        json_put_word_at(out, "n_throttles", event->n_throttles);
+        json_put_word_at(out, "n_no_metric", event->n_no_metric);
+        json_put_word_at(out, "has_data_source", event->has_data_source);
         buf_printf(out, "}");
     }
     buf_printf(out, "]");
+}
+
+static void put_latency(const struct variable_latency *latency, struct buf *out)
+{
+    const uint64_t words[] = {latency->event, latency->sum.n_samples, latency->sum.cycles, latency->sum.n_remote,
+                              latency->sum.remote_cycles};
+    buf_printf(out, "[");
+    json_put_words(out, words, sizeof words / sizeof words[0]);
+    buf_printf(out, ", ");
+    json_put_words(out, latency->sum.bins, LATENCY_BINS);
+    buf_printf(out, "]");
+}
+
+/* What variables have only in measurements of the version that counts their samples. */
+static void put_samples(const struct model *model, const struct variable *variable, struct buf *out)
+{
+    if (variable->samples) {
+        json_put_key(out, "samples", 0);
+        json_put_words(out, variable->samples, model->n_metrics);
+    }
+    for (size_t i = 0; i < variable->n_latencies; i++) {
+        if (i == 0)
+            json_put_key(out, "latencies", 0);
+        buf_printf(out, i ? ", " : "[");
+        put_latency(&variable->latencies[i], out);
+        buf_printf(out, i + 1 < variable->n_latencies ? "" : "]");
+    }
 }
 
 static void put_variable(const struct model *model, const struct variable *variable, struct buf *out)
@@ -138,6 +171,7 @@ static void put_variable(const struct model *model, const struct variable *varia
         json_put_key(out, "places", 0);
         json_put_words(out, variable->places, model->n_metrics * model->n_numa_nodes);
     }
+    put_samples(model, variable, out);
     buf_printf(out, "}");
 }
 

@@ -93,6 +93,26 @@ void text_style(struct buf *out, const struct export_job *job, int style)
         buf_printf(out, "\033[%dm", style);
 }
 
+void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *text)
+{
+    size_t width = job->columns - TEXT_LABEL_WIDTH;
+    bool first = true;
+    while (*text) {
+        size_t len = strlen(text), cut = len;
+        if (len > width) {
+            for (cut = width; cut > width / 2 && text[cut] != ' '; cut--)
+                continue;
+        }
+        text_style(out, job, TEXT_BOLD);
+        text_cell(out, job, first ? label : "", TEXT_LABEL_WIDTH, false);
+        text_style(out, job, TEXT_PLAIN);
+        buf_append(out, text, cut);
+        buf_append(out, "\n", 1);
+        text += cut + (text[cut] == ' ');
+        first = false;
+    }
+}
+
 const char *text_base(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -35,12 +35,13 @@ def pairs(items):
 
 
 class Profile:
-    """One thread. metrics: (name, INT or REAL, period). Paths are lists of (module path, address), outermost first."""
+    """One thread. metrics: (name, INT or REAL, period[, is multiplexed]). Paths are lists of (module path, address), outermost first."""
 
     def __init__(self, exe, metrics, rank=0, thread=0, host=0x7f0100, pid=100, runtime="/nowhere/libhpcrun.so.0"):
         self.exe, self.metrics, self.rank, self.thread, self.host, self.pid = exe, metrics, rank, thread, host, pid
         self.runtime, self.modules, self.nodes, self.variables = runtime, [], {}, {}
         self.events, self.plan, self.topology, self.placeholders = [], "EADDR because of a test", None, True
+        self.side_version, self.described = 1, None
         self.children, self.order = {}, []
         self.root = self.node(None, None, 0)
         self.node(self.root, (None, 1), 0)
@@ -89,6 +90,7 @@ class Profile:
         row = self.variables.setdefault(ident, {"node": ident, "kind": kind, "name": name, "n_blocks": 0, "bytes": 0,
                                                 "n_blocks_freed": 0, "bytes_freed": 0, "max_block_bytes": size,
                                                 "classes": [0] * 8, "n_inexact": 0, "cpus": [], "stack_offsets": []})
+        self.described = row
         many = kind in ("heap", "mmap")
         row["n_blocks"] = many * row["n_blocks"] + n_blocks
         row["bytes"] = many * row["bytes"] + size * n_blocks
@@ -101,9 +103,9 @@ class Profile:
         out = b"HPCRUN-profile____03.10b" + pairs(header)
         out += b"EPOCH___" + be(0, 8) + be(1, 8) + be(0, 4) + pairs([("TODO:epoch-name", "TODO:epoch-value")])
         out += be(len(self.metrics), 4)
-        for name, value_format, period in self.metrics:
+        for name, value_format, period, *multiplexed in self.metrics:
             out += string(name) + string(name) + bytes([1, 0, value_format, 0, 0, 0, 1, 1]) + bytes(8) + be(period, 8)
-            out += string("") + string("") + be(0, 4) + struct.pack(">d", 0) + be(0, 8)
+            out += string("") + string("") + be(sum(multiplexed), 4) + struct.pack(">d", 0) + be(0, 8)
         out += be(len(self.modules), 4)
         for i, path in enumerate(self.modules):
             out += be(i + 1, 2) + string(path) + be(0, 8)
@@ -112,18 +114,19 @@ class Profile:
         for ident in self.order:
             kind, parent, module, ip, values = self.nodes[ident]
             out += be(kind, 4) + be(ident if ident in parents else -ident, 4) + be(parent, 4) + be(module, 2) + be(ip, 8)
-            for (_, value_format, _), value in zip(self.metrics, values):
-                out += struct.pack(">d", value) if value_format == REAL else be(value, 8)
+            for metric, value in zip(self.metrics, values):
+                out += struct.pack(">d", value) if metric[1] == REAL else be(value, 8)
         return out
 
     def side_file(self):
         marks = [{"ip": ip + 1, "name": name} for name, ip in PLACEHOLDERS.items()] if self.placeholders else []
-        return json.dumps({"format": "locus-objects", "version": 1, "state": "complete", "host": "h", "exe": None,
+        more = {"samples": [], "latencies": []} if self.side_version > 1 else {}
+        return json.dumps({"format": "locus-objects", "version": self.side_version, "state": "complete", "host": "h", "exe": None,
                            "pid": self.pid, "tid": self.pid, "thread_id": self.thread, "rank": self.rank,
                            "start_ns": 0, "end_ns": 0, "cpu_time_ns": 10**9, "plan": self.plan,
                            "topology": self.topology, "skid": None, "n_frames": 0, "unwind_stops": [0] * 16,
                            "placeholders": marks, "events": self.events,
-                           "variables": [{**v, "name": side_text(v["name"])} for v in self.variables.values()]})
+                           "variables": [{**more, **v, "name": side_text(v["name"])} for v in self.variables.values()]})
 
     def write(self, directory, side=True):
         directory = pathlib.Path(directory)

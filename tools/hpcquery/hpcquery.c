@@ -24,7 +24,8 @@ static const struct option_row rows[] = {
     {OPT_JSON, "--json", NULL, "Print JSON."},
     {OPT_TOP, "--top", "N", "Print at most N rows; 0 prints all. Default: 12 variables, all nodes; all in CSV and "
                             "JSON."},
-    {OPT_METRIC, "-M --metric", "NAME", "Report about this metric. Default: the first with data addresses."},
+    {OPT_METRIC, "-M --metric", "NAME", "Report about this metric. Default: the latency of accesses where the hardware "
+                                        "told it, else the first with data addresses."},
     {OPT_ALL, "-a --all", NULL, "vars: list variables without samples too."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, also where name and site are the same."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
@@ -40,9 +41,11 @@ static const struct option_spec spec = {
         "vars prints the variables that the samples fell on: share of all samples, name, class, size, number of "
         "blocks, where it was allocated or declared, on which NUMA nodes the accessing threads ran, and the lines "
         "that access it. Samples without address and addresses without variable are rows too, so that the shares "
-        "add up to 100 percent.\n\n"
+        "add up to 100 percent. Where hardware told about each access, the rows are sorted by latency and show its "
+        "mean and 95th percentile, the shares of the cache levels, and of memory of this and of other NUMA nodes.\n\n"
         "tree prints the call tree with the data-centric tree below <datacentric>.\n\n"
-        "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share.",
+        "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share. "
+        "Samples are as counted; values are estimates of all events, scaled where an event shared its counter.",
     .rows = rows,
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"

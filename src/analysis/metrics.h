@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Derived metrics: numbers that are computed for a report from what the hardware told of the accesses to a variable.
+ * One file per family (metric-x.c) and one row in metrics.c; exporters print whatever is in the table.
+ * Counts are estimates of all accesses (samples times period, scaled where the counter was shared), so that they can be
+ * compared across events, threads and runs; latencies come from the samples as they are. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_METRICS_H
+#define LOCUS_ANALYSIS_METRICS_H
+
+#include "analysis/model.h"
+#include "sampling/abi/data-src.h"
+
+/* What was measured of a set of accesses: those to a variable, or all. */
+struct metric_input {
+    double counts[MEM_METRICS];           /* accesses with each metric of data-src.h */
+    double latency_cycles, remote_cycles; /* of all accesses; and of those that another NUMA node served */
+    struct latency_sum latency;           /* of the samples */
+    double work;                          /* of the whole measurement: instructions, or else loads */
+};
+
+struct metric_derived {
+    const char *name;  /* in CSV and JSON */
+    const char *title; /* column of the table on a terminal, at most five characters; NULL: not in it */
+    const char *description; /* formula in words */
+    /* NAN where it is not defined, as a share of nothing. */
+    double (*value)(const struct metric_derived *row, const struct metric_input *input);
+    uint32_t above, below, without; /* for value functions that are ratios: sets of metrics, one bit each */
+    double parameter;               /* for those that take a number */
+};
+
+/* Row i of all derived metrics, NULL at the end of the table. */
+const struct metric_derived *metrics_row(size_t i);
+
+/* Fills the values of scope, or [n] subtrees that do not overlap, from the model; latency and work are left alone. */
+void metrics_fill(const struct model *model, const uint32_t *scopes, size_t n, struct metric_input *input);
+
+/* Adds the latencies of an event (UINT32_MAX: of all events) in from [n] to *sum. */
+void metrics_add_latency(const struct variable_latency *from, size_t n, uint32_t event, struct latency_sum *sum);
+
+/* Adds the latencies in from [n] to those of the variable, event by event; false when out of memory. */
+bool metrics_merge_latencies(struct variable *variable, const struct variable_latency *from, size_t n);
+
+/* True when the model has metrics that hardware told of accesses. */
+bool metrics_has_hardware(const struct model *model);
+
+/* True for the metrics that several events may add to: those of data-src.h and the latencies. */
+bool metrics_is_access(const char *name);
+
+/* Index of the metric that counts instructions, -1 when none was measured. */
+int64_t metrics_instructions(const struct model *model);
+
+/* The latency that percent of the samples stay below, core cycles: linear within the histogram's bin; NAN when there is
+ * no sample. */
+double metrics_percentile(const struct latency_sum *latency, double percent);
+
+/* For the table's rows: the sum of the counts in a set; 100 * above / (below - without), NAN when that is 0. */
+double metrics_sum(const struct metric_derived *row, const struct metric_input *input);
+double metrics_percent(const struct metric_derived *row, const struct metric_input *input);
+
+#endif
