@@ -172,5 +172,9 @@ static int ask_kernel(const struct request *request)
 int machine_try_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of)
 {
     const struct request request = {attr, group_of};
-    return machine_is_fixture() ? ask_rules(&request) : ask_kernel(&request);
+    if (machine_is_fixture())
+        return ask_rules(&request);
+    int answer = ask_kernel(&request);
+    machine_record_open(attr, group_of, answer);
+    return answer;
 }

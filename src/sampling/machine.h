@@ -40,6 +40,9 @@ long machine_read_number(const char *path, long fallback);
  * understood. */
 int machine_try_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of);
 
+/* Adds what the kernel answered (0 or an errno) as a rule to the file that HPCRUN_RECORD_OPENS names, if any. */
+void machine_record_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of, int answer);
+
 /* CPU as /proc/cpuinfo tells: vendor, family, model, stepping, name (x86), PVR (POWER) or MIDR (Arm). */
 struct machine_cpu {
     enum { CPU_UNKNOWN, CPU_INTEL, CPU_AMD, CPU_POWER, CPU_ARM } vendor;

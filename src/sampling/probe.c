@@ -174,10 +174,12 @@ void source_probe_group(const struct perf_event_attr *attr, const struct perf_ev
     struct surroundings s = look_around();
     char paranoid[40];
     struct trial trial = {0, TRIAL_OPEN};
-    if (machine_is_fixture())
+    if (machine_is_fixture()) {
         trial.error = machine_try_open(attr, leader);
-    else
+    } else {
         trial = try_in_child(attr, leader, with_ring);
+        machine_record_open(attr, leader, trial.call == TRIAL_OPEN ? trial.error : 0);
+    }
     paranoid_text(&s, paranoid, sizeof paranoid);
     *out = (struct source_probe){.works = trial.error == 0, .error = trial.error};
     if (out->works)

@@ -36,8 +36,9 @@ enum {
 static const struct option_row rows[] = {
     {OPT_EVENT, "-e --event", "EVENT[@PERIOD|@fHZ]",
      "Sample this event; may be given several times. PERIOD is in events, for clocks in nanoseconds; fHZ is a rate in "
-     "samples per second. The default, datacentric, takes the best source of data addresses that works on this "
-     "machine, page faults, and the sizes of variables."},
+     "samples per second. Sources of the hardware take terms: PEBS,ldlat=30 for loads of at least 30 cycles, "
+     "PEBS,large for large buffers (less overhead, no call paths). The default, datacentric, takes the best source of "
+     "data addresses that works on this machine, page faults, and the sizes of variables."},
     {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
     {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
     {OPT_OUTPUT, "-o --output", "DIR",
@@ -98,6 +99,7 @@ static const struct option_spec spec = {
                 "  srun hpcrun -o DIR ./app           all ranks into one directory",
     .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
                    "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
+                   "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
                    "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
                    "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
                    "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",

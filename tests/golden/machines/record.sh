@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: record.sh DIR
+# Writes DIR/expected.txt: what hpcrun plans and its doctor says on the machine that DIR describes. When DIR does not
+# exist yet, it first captures this machine into it: nothing but files that tell the CPU, its PMUs and perf's settings,
+# and what the kernel answers to the events that hpcrun tries. HPCRUN names the hpcrun to use.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+[ $# = 1 ] || { sed -n 3p "$0" | cut -c3- >&2; exit 2; }
+dir=$1
+tool=${HPCRUN:-}
+for candidate in "${LOCUS_BUILDDIR:-$root/build}/hpcrun" "$root/hpcrun" "$(command -v hpcrun || true)"; do
+    [ -n "$tool" ] || [ ! -x "$candidate" ] || tool=$candidate
+done
+[ -n "$tool" ] || { echo "record.sh: no hpcrun found; build it, or name it in HPCRUN" >&2; exit 1; }
+
+# take FILE: copies a file of this machine to its place in $dir, if it can be read.
+take() {
+    [ -r "$1" ] && [ -f "$1" ] || return 0
+    mkdir -p "$dir$(dirname "$1")"
+    cat "$1" >"$dir$1" 2>/dev/null || rm -f "$dir$1"
+}
+
+capture() {
+    local pmu file
+    mkdir -p "$dir"
+    for pmu in /sys/bus/event_source/devices/{cpu,cpu_*,ibs_*,arm_spe*,armv8*,software,breakpoint}; do
+        for file in "$pmu"/{type,cpumask,cpus} "$pmu"/{format,events,caps}/*; do
+            take "$file"
+        done
+    done
+    for file in perf_event_paranoid perf_event_mlock_kb perf_event_max_sample_rate kptr_restrict osrelease; do
+        take /proc/sys/kernel/$file
+    done
+    take /sys/devices/system/cpu/vulnerabilities/meltdown
+    take /sys/hypervisor/type
+    mkdir -p "$dir/proc"
+    sed '/^[[:space:]]*$/q' /proc/cpuinfo >"$dir/proc/cpuinfo"
+    [ ! -d /proc/device-tree/hypervisor ] || mkdir -p "$dir/proc/device-tree/hypervisor"
+}
+
+capture_answers() {
+    local case answers
+    answers=$(mktemp)
+    while read -r case; do
+        # shellcheck disable=SC2086
+        HPCRUN_RECORD_OPENS=$answers "$tool" --print-plan $case >/dev/null || true
+    done < <(if [ -e "$dir/cases" ]; then grep -v '^#' "$dir/cases"; else echo "-e datacentric"; fi)
+    HPCRUN_RECORD_OPENS=$answers "$tool" --doctor >/dev/null || true
+    { echo "# what the kernel answered"; awk '!seen[$0]++' "$answers"; } >"$dir/opens"
+    rm -f "$answers"
+    printf 'Captured by record.sh: %s, Linux %s.\n' \
+        "$(sed -n 's/^\(model name\|cpu\|CPU part\)[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" "$(uname -r)" \
+        >"$dir/README"
+}
+
+if [ ! -d "$dir/sys" ] && [ ! -d "$dir/proc" ]; then
+    capture
+    capture_answers
+fi
+PYTHONDONTWRITEBYTECODE=1 python3 "$here/record.py" "$tool" "$dir"
