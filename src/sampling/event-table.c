@@ -36,16 +36,24 @@ struct search {
     bool is_found;
     char *complaints;
     size_t n_complaints;
+    bool is_full; /* complaints take no more */
     const char *path;
     const char *shown; /* origin without line, NULL: the path */
     unsigned line;
 };
 
+/* Whole sentences only: what does not fit is a last short one. */
 static void complain(struct search *search, const char *column, const char *reason)
 {
-    size_t len = strlen(search->complaints);
-    (void)snprintf(search->complaints + len, search->n_complaints - len, "%s%s:%u: '%s' %s; the row is left out.",
-                   len ? " " : "", search->path, search->line, column, reason);
+    static const char more[] = " More rows are left out.";
+    size_t len = strlen(search->complaints), space = search->n_complaints - len;
+    if (search->is_full)
+        return;
+    int n = snprintf(search->complaints + len, space, "%s%s:%u: '%s' %s; the row is left out.", len ? " " : "",
+                     search->path, search->line, column, reason);
+    search->is_full = n < 0 || (size_t)n + sizeof more > space;
+    if (search->is_full)
+        (void)snprintf(search->complaints + len, space, "%s", more + (len == 0));
 }
 
 static bool parse_number(const char *text, uint64_t max, uint64_t *value)

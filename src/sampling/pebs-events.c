@@ -33,7 +33,8 @@ struct finder {
     struct core_pmus cores;
     struct pebs_found *found;
     struct source_probe *out;
-    unsigned n_known; /* events that are known for this CPU, whether they open or not */
+    unsigned n_described; /* events that somebody describes for this CPU ... */
+    unsigned n_known;     /* ... that can be encoded, whether they open or not */
     int refusal;      /* errno of the first that does not open at any precise level */
     struct pebs_event refused;
 };
@@ -164,6 +165,7 @@ static void try_candidate(struct finder *finder, const struct pmu *pmu, const st
                                .period = candidate->period,
                                .max_precise = pmu->max_precise};
     (void)snprintf(event.origin, sizeof event.origin, "%s", candidate->origin);
+    finder->n_described++;
     set_threshold(candidate->text, candidate->ldlat, text, sizeof text);
     if (encode(text, finder->request, &event, &err) != 0) {
         note(finder, "%s (%s): %s", text, candidate->origin, err.text);
@@ -291,6 +293,11 @@ static void explain_unknown(struct finder *finder)
     char path[256];
     struct source_probe *out = finder->out;
     const struct machine_cpu *cpu = &finder->cpu;
+    if (finder->n_described) {
+        (void)snprintf(out->reason, sizeof out->reason, "the events that are described for this CPU cannot be encoded");
+        (void)snprintf(out->fix, sizeof out->fix, "correct the row of the event table");
+        return;
+    }
     event_table_user_path(path, sizeof path);
     (void)snprintf(out->reason, sizeof out->reason,
                    "no memory event is known for this CPU (%.60s, family %u model %u): its kernel describes none "

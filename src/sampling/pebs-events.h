@@ -33,7 +33,7 @@ struct pebs_event {
 struct pebs_found {
     struct pebs_event events[PEBS_EVENTS_MAX];
     unsigned n_events;
-    char complaints[512]; /* rows of the event table that were left out; empty when none */
+    char complaints[768]; /* sentences on rows and events that were left out; empty when none */
 };
 
 /* Finds the events and tries them, highest precise level first. out->works when at least one opens, else reason and

@@ -165,8 +165,8 @@ static int plan(const char *event, const struct source_threshold *threshold, str
         return status;
     pebs_events_find(&request, &found, &probed);
     if (!probed.works)
-        return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here: %s%s%s.", event, probed.reason,
-                         probed.fix[0] ? "; " : "", probed.fix);
+        return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here: %s%s%s.%s%s", event, probed.reason,
+                         probed.fix[0] ? "; " : "", probed.fix, found.complaints[0] ? " " : "", found.complaints);
     for (unsigned i = 0; status == 0 && i < found.n_events; i++)
         status = add_event(event, &found.events[i], threshold, out, err);
     if (status != 0)

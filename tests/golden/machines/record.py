@@ -43,7 +43,8 @@ def describe(tool, directory):
     for case in (cases.read_text(encoding="utf-8") if cases.exists() else CASES).splitlines():
         if not case or case.startswith("#"):
             continue
-        text += [f"$ hpcrun --print-plan {case}", *events(hpcrun(tool, directory, ["--print-plan", *case.split()])), ""]
+        arguments = case.split() if "--doctor" in case else ["--print-plan", *case.split()]
+        text += [f"$ hpcrun {' '.join(arguments)}", *events(hpcrun(tool, directory, arguments)), ""]
     text += ["$ hpcrun --doctor", *hpcrun(tool, directory, ["--doctor"])]
     return "\n".join(line.replace(str(directory), "DIR").rstrip() for line in text) + "\n"
 
