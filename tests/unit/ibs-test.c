@@ -140,7 +140,7 @@ static void test_levels_before_zen4(void **state)
     (void)state;
     const uint64_t beyond = LOAD | DC_MISS | L2_MISS;
     const uint32_t load = METRIC(MEM_LOAD), alone = METRIC(MEM_LOAD_EXCLUSIVE);
-    assert_int_equal(metrics(SOURCE(2), beyond, false), load | METRIC(MEM_HITM_LOCAL));
+    assert_int_equal(metrics(SOURCE(2), beyond, false), load | METRIC(MEM_LLC_HIT));
     assert_int_equal(metrics(SOURCE(3), beyond, false), load | METRIC(MEM_DRAM_LOCAL) | alone);
     assert_int_equal(metrics(SOURCE(3) | REMOTE_NODE, beyond, false), load | METRIC(MEM_DRAM_REMOTE) | alone);
     assert_int_equal(metrics(SOURCE(4), beyond, false), load | METRIC(MEM_HITM_REMOTE));

@@ -36,8 +36,9 @@ enum { SOURCE_DRAM = 3, SOURCE_IO = 7 };
 #define REMOTE (1ull << DATA_SRC_REMOTE_SHIFT)
 #define HITM DATA_SRC(SNOOP, SNOOP_HITM)
 
+/* Until Zen 3; 2 is any cache of the node, the core's own L3 included, so its state does not tell of another core. */
 static const uint64_t level_of_source[8] = {
-    [2] = HIT(LVL_CCE1) | DATA_SRC(NUM, NUM_ANY) | REMOTE | DATA_SRC(HOPS, HOPS_0) | HITM,
+    [2] = HIT(LVL_CCE1) | DATA_SRC(NUM, NUM_ANY) | REMOTE | DATA_SRC(HOPS, HOPS_0),
     [SOURCE_DRAM] = HIT(LVL_LOC_RAM) | DATA_SRC(NUM, NUM_RAM),
     [4] = HIT(LVL_CCE2) | DATA_SRC(NUM, NUM_ANY) | REMOTE | DATA_SRC(HOPS, HOPS_1) | HITM,
     [SOURCE_IO] = HIT(LVL_IO) | DATA_SRC(NUM, NUM_IO),
