@@ -52,9 +52,12 @@ static int dwarf_register(ZydisRegister reg)
 static bool code_load(struct flow *flow, uint64_t vaddr)
 {
     GElf_Addr bias = 0;
+    GElf_Ehdr ehdr;
     Elf *elf = dwfl_module_getelf(flow->symbols->module, &bias);
     Elf_Scn *section = NULL;
-    while (elf && (section = elf_nextscn(elf, section))) {
+    if (!elf || !gelf_getehdr(elf, &ehdr) || ehdr.e_machine != EM_X86_64)
+        return false;
+    while ((section = elf_nextscn(elf, section))) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type != SHT_PROGBITS || !(header.sh_flags & SHF_EXECINSTR) ||
             vaddr < header.sh_addr || vaddr >= header.sh_addr + header.sh_size)

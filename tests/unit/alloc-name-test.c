@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -199,6 +200,10 @@ static void test_nonsense_address(void **state)
 
 int main(void)
 {
+#ifndef __x86_64__
+    printf("SKIP: machine code is followed on x86-64 only; elsewhere the source text gives the names\n");
+    return 77;
+#endif
     struct error err;
     if (symbols_open("/proc/self/exe", &own, &err) != 0)
         return 1;
