@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unwind rows of x86-64 code: every row of every FDE as libdw computes it, translated into the 16 bytes that the
- * unwinder interprets. What cannot be said in a row is MODTAB_BAD: the walk stops there and is counted, it never
- * guesses. Ordinary code, untrusted input. */
+/* Unwind rows: every row of every FDE as libdw computes it, translated into the 16 bytes that the unwinder interprets;
+ * here with the translation of x86-64 (others: modtab-make-link.c). What cannot be said in a row is MODTAB_BAD: the
+ * walk stops there and is counted, it never guesses. Ordinary code, untrusted input. */
 #include "fnbounds/modtab-make.h"
+#include "fnbounds/modtab-rule.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -16,52 +17,18 @@ enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
 /* Alignment between functions; not worth two rows when the row before it is the plain one. */
 #define PADDING_MAX 16
 
-enum rule_kind {
-    RULE_SAME,
-    RULE_LOST,
-    RULE_CFA,     /* saved at CFA + value */
-    RULE_IN_REG,  /* in register value */
-    RULE_RBP_EXPR /* saved at *(rbp + value) */
-};
-
-struct rule {
-    enum rule_kind kind;
-    int64_t value;
-};
-
-/* A register without rule keeps its value: libdw calls some of the callee-saved ones undefined. */
-static struct rule register_rule(Dwarf_Frame *frame, int reg)
-{
-    Dwarf_Op mem[3], *ops;
-    size_t n;
-    if (dwarf_frame_register(frame, reg, mem, &ops, &n) != 0)
-        return (struct rule){RULE_LOST, 0};
-    if (n == 0)
-        return (struct rule){RULE_SAME, 0};
-    if (n == 1 && ops[0].atom == DW_OP_call_frame_cfa)
-        return (struct rule){RULE_CFA, 0};
-    if (n == 1 && ops[0].atom == DW_OP_regx)
-        return (struct rule){RULE_IN_REG, (int64_t)ops[0].number};
-    if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
-        return (struct rule){RULE_IN_REG, ops[0].atom - DW_OP_reg0};
-    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst)
-        return (struct rule){RULE_CFA, (int64_t)ops[1].number};
-    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_breg6)
-        return (struct rule){RULE_RBP_EXPR, (int64_t)ops[1].number};
-    return (struct rule){RULE_LOST, 0};
-}
-
 /* Where rbp or rbx of the caller is; the flags are those of rbp or rbx. */
-static int16_t saved_register(struct modtab_row *row, struct rule rule, int reg, uint8_t saved, uint8_t expr,
+static int16_t saved_register(struct modtab_row *row, struct modtab_rule rule, int reg, uint8_t saved, uint8_t expr,
                               uint8_t lost)
 {
-    if (rule.kind == RULE_SAME || (rule.kind == RULE_IN_REG && rule.value == reg))
+    if (rule.kind == MODTAB_RULE_SAME || (rule.kind == MODTAB_RULE_IN_REG && rule.value == reg))
         return 0;
-    if (rule.value < INT16_MIN || rule.value > INT16_MAX || (rule.kind != RULE_CFA && rule.kind != RULE_RBP_EXPR)) {
+    if (rule.value < INT16_MIN || rule.value > INT16_MAX ||
+        (rule.kind != MODTAB_RULE_CFA && rule.kind != MODTAB_RULE_RBP_EXPR)) {
         row->flags |= lost;
         return 0;
     }
-    row->flags |= rule.kind == RULE_CFA ? saved : expr;
+    row->flags |= rule.kind == MODTAB_RULE_CFA ? saved : expr;
     return (int16_t)rule.value;
 }
 
@@ -126,11 +93,11 @@ static bool is_sigreturn(const struct modtab_row *row)
     return row->kind == MODTAB_CFA_DEREF && row->reg == REG_RSP && row->cfa_offset == 160 && row->extra == 0;
 }
 
-static void set_return_address(struct modtab_row *row, struct rule rule)
+static void set_return_address(struct modtab_row *row, struct modtab_rule rule)
 {
-    if (rule.kind == RULE_CFA && rule.value == -8)
+    if (rule.kind == MODTAB_RULE_CFA && rule.value == -8)
         return;
-    if (rule.kind == RULE_IN_REG && rule.value < 16 && row->kind != MODTAB_CFA_DEREF) {
+    if (rule.kind == MODTAB_RULE_IN_REG && rule.value < 16 && row->kind != MODTAB_CFA_DEREF) {
         row->flags |= MODTAB_RA_REG;
         row->extra = (int8_t)rule.value;
         return;
@@ -138,21 +105,13 @@ static void set_return_address(struct modtab_row *row, struct rule rule)
     row->kind = MODTAB_BAD;
 }
 
-/* Whether the return address has no rule at all: the outermost frame. */
-static bool is_outermost(Dwarf_Frame *frame)
-{
-    Dwarf_Op mem[3], *ops;
-    size_t n;
-    return dwarf_frame_register(frame, REG_RA, mem, &ops, &n) == 0 && n == 0 && ops != NULL;
-}
-
 /* longjmp: the caller's stack pointer is in a register, and the CFA only a name for the jmp_buf. */
 static bool is_stack_switch(Dwarf_Frame *frame, struct modtab_row *row)
 {
-    struct rule rsp = register_rule(frame, REG_RSP), ra = register_rule(frame, REG_RA),
-                rbp = register_rule(frame, REG_RBP);
-    bool has_rbp = rbp.kind == RULE_IN_REG && rbp.value < 16;
-    if (rsp.kind != RULE_IN_REG || rsp.value >= 16 || ra.kind != RULE_IN_REG || ra.value >= 16)
+    struct modtab_rule rsp = modtab_rule_of(frame, REG_RSP), ra = modtab_rule_of(frame, REG_RA),
+                rbp = modtab_rule_of(frame, REG_RBP);
+    bool has_rbp = rbp.kind == MODTAB_RULE_IN_REG && rbp.value < 16;
+    if (rsp.kind != MODTAB_RULE_IN_REG || rsp.value >= 16 || ra.kind != MODTAB_RULE_IN_REG || ra.value >= 16)
         return false;
     *row = (struct modtab_row){.kind = MODTAB_CFA_REG,
                                .reg = (uint8_t)rsp.value,
@@ -162,22 +121,22 @@ static bool is_stack_switch(Dwarf_Frame *frame, struct modtab_row *row)
     return true;
 }
 
-static struct modtab_row row_of(Dwarf_Frame *frame, bool is_signal)
+static struct modtab_row x86_row(Dwarf_Frame *frame, bool is_signal)
 {
     struct modtab_row row = {.kind = MODTAB_BAD};
-    if (is_outermost(frame))
+    if (modtab_rule_is_undefined(frame, REG_RA))
         return (struct modtab_row){.kind = MODTAB_END};
     if (is_stack_switch(frame, &row))
         return row;
     set_cfa(&row, frame);
     if (is_signal && is_sigreturn(&row))
         return (struct modtab_row){.kind = MODTAB_SIGNAL};
-    set_return_address(&row, register_rule(frame, REG_RA));
+    set_return_address(&row, modtab_rule_of(frame, REG_RA));
     if (row.kind == MODTAB_BAD)
         return (struct modtab_row){.kind = MODTAB_BAD};
-    row.rbp_offset = saved_register(&row, register_rule(frame, REG_RBP), REG_RBP, MODTAB_RBP_SAVED, MODTAB_RBP_EXPR,
+    row.rbp_offset = saved_register(&row, modtab_rule_of(frame, REG_RBP), REG_RBP, MODTAB_RBP_SAVED, MODTAB_RBP_EXPR,
                                     MODTAB_RBP_LOST);
-    row.rbx_offset = saved_register(&row, register_rule(frame, REG_RBX), REG_RBX, MODTAB_RBX_SAVED, MODTAB_RBX_EXPR,
+    row.rbx_offset = saved_register(&row, modtab_rule_of(frame, REG_RBX), REG_RBX, MODTAB_RBX_SAVED, MODTAB_RBX_EXPR,
                                     MODTAB_RBX_LOST);
     return row;
 }
@@ -197,9 +156,31 @@ void modtab_add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc)
 
 static const struct modtab_row plain = {.kind = MODTAB_CFA_RSP, .reg = REG_RSP, .cfa_offset = 8};
 
+/* How rows are made for a machine. */
+struct machine {
+    uint16_t number; /* e_machine */
+    uint8_t return_column;
+    bool reads_code; /* rows also come from the instructions */
+    struct modtab_row (*row_of)(Dwarf_Frame *frame, bool is_signal);
+};
+
+static const struct machine *machine_of(const GElf_Ehdr *ehdr)
+{
+    static const struct machine machines[] = {
+        {EM_X86_64, REG_RA, true, x86_row},
+        {EM_AARCH64, MODTAB_LINK_AARCH64, false, modtab_row_of_aarch64},
+        {EM_PPC64, MODTAB_LINK_PPC64, false, modtab_row_of_ppc64},
+    };
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (ehdr->e_machine == machines[i].number && ehdr->e_ident[EI_CLASS] == ELFCLASS64)
+            return &machines[i];
+    return NULL;
+}
+
 /* What the rows of one file are made from. */
 struct source {
     const struct modtab_elf *m;
+    const struct machine *machine;
     Dwarf_CFI *cfi;
     const struct modtab_vec *funcs;
 };
@@ -219,9 +200,11 @@ static void add_fde_rows(const struct source *s, uint64_t start, uint64_t end, s
             return;
         }
         int ra = dwarf_frame_info(frame, &row_start, &row_end, &is_signal);
-        row = ra == REG_RA ? row_of(frame, is_signal) : (struct modtab_row){.kind = MODTAB_BAD};
+        row = (struct modtab_row){.kind = MODTAB_BAD};
+        if (ra == s->machine->return_column)
+            row = s->machine->row_of(frame, is_signal);
         free(frame);
-        if (i == 0 && row_end >= end && same_rule(&row, &plain)) {
+        if (i == 0 && row_end >= end && s->machine->reads_code && same_rule(&row, &plain)) {
             modtab_make_code_rows(s->m, start, end, s->funcs, plain, rows);
             return;
         }
@@ -254,8 +237,10 @@ static void add_gap(const struct source *s, uint64_t start, uint64_t end, struct
         modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_END}, entry->start - s->m->header.base_vaddr);
         start = entry->end;
     }
-    if (end - start >= PADDING_MAX)
+    if (end - start >= PADDING_MAX && s->machine->reads_code)
         modtab_make_code_rows(s->m, start, end, s->funcs, gap, rows);
+    else if (end > start && !s->machine->reads_code)
+        modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
     else if (end > start && (entry || (last && !same_rule(last, &plain))))
         modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
 }
@@ -283,8 +268,8 @@ void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes,
 {
     const struct modtab_range *fde = fdes->items;
     uint64_t base = m->header.base_vaddr, done = base, end = m->header.end_vaddr;
-    struct source source = {.m = m, .funcs = funcs};
-    if (m->ehdr.e_machine != EM_X86_64 || m->ehdr.e_ident[EI_CLASS] != ELFCLASS64)
+    struct source source = {.m = m, .machine = machine_of(&m->ehdr), .funcs = funcs};
+    if (!source.machine)
         return;
     if (end - base > UINT32_MAX)
         end = base + UINT32_MAX;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define MODTAB_MAGIC "LOCUSLM1"
-#define MODTAB_VERSION 4
+#define MODTAB_VERSION 5
 #define MODTAB_VDSO "[vdso]" /* stands for a path: the vdso of the calling process */
 
 /* Function or other range of code, sorted by start, not overlapping: symbols, .eh_frame, PLT, .init/.fini. */
@@ -21,7 +21,12 @@ struct modtab_func {
 };
 
 /* Unwind row: how to find the caller from any pc in [row.pc, next row.pc). Sorted by pc (relative to base_vaddr).
- * The return address is at CFA - 8 unless kind says otherwise. */
+ * The return address is at CFA - 8 unless kind says otherwise.
+ *
+ * The names are those of x86-64. In modules of a machine with a link register (Arm: x30, POWER: lr) rsp is its stack
+ * pointer (sp, r1) and rbp its frame pointer (x29, r31); the return address is at CFA + 8 * rbx_offset when
+ * MODTAB_LINK_SAVED, in DWARF register extra when MODTAB_RA_REG, else still in the link register; rbp_offset counts in
+ * words of 8 bytes, too, and of the kinds only GAP, CFA_RSP, CFA_RBP, CFA_REG, SIGNAL, END and BAD occur. */
 struct modtab_row {
     uint32_t pc;
     int32_t cfa_offset; /* CFA = register + cfa_offset, or see kind */
@@ -48,6 +53,7 @@ enum modtab_row_kind {
 
 #define MODTAB_RBP_SAVED 1u /* rbp at CFA + rbp_offset; otherwise unchanged */
 #define MODTAB_RBX_SAVED 2u
+#define MODTAB_LINK_SAVED 2u /* with a link register, instead of MODTAB_RBX_SAVED */
 #define MODTAB_RBP_LOST 4u  /* rbp cannot be restored */
 #define MODTAB_RBX_LOST 8u
 #define MODTAB_RA_REG 16u   /* return address is in DWARF register extra (leaf frame only) */

@@ -24,9 +24,9 @@ static bool events_ready(void)
 /* Node of the allocation's call path, 0 when the arena is full. */
 static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
 {
-    struct unwind_start start = {.pc = site->pc, .known = 1u << 6 | 1u << 7};
-    start.gpr[6] = site->fp;
-    start.gpr[7] = site->sp;
+    struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
+    start.gpr[UNWIND_FP] = site->fp;
+    start.gpr[UNWIND_SP] = site->sp;
     struct unwind_bounds bounds = self->bounds;
     struct objmap_block block;
     if ((site->sp < bounds.low || site->sp >= bounds.high) && objmap_find_sig(self->reader, site->sp, &block)) {

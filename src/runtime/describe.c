@@ -2,6 +2,7 @@
 /* What the arena's header says of the process. Ordinary code, without malloc and stdio. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ void process_describe(void)
     header->uid = (uint32_t)getuid();
     clock_gettime(CLOCK_REALTIME, &now);
     header->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    header->page_bytes = 4096;
+    header->page_bytes = (uint32_t)getauxval(AT_PAGESZ);
     placeholders_fill(header->placeholders);
     int rank = rank_from_environment();
     atomic_store(&header->rank, (uint32_t)(rank < 0 ? 0 : rank));

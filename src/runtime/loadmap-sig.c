@@ -14,12 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/arch.h"
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap-internal.h"
 #include "base/sigsafe.h"
 
 #define PAGE_CACHE 1024
 #define RETRY_NS 2000000u
+#define PAGE_BYTES_MAX ((uintptr_t)65536)
 
 static struct {
     struct loadmap_module modules[LOADMAP_MODULES_MAX];
@@ -189,12 +191,18 @@ static void module_record_sig(struct loadmap_module *module)
     arena_shared_end_sig();
 }
 
+/* The loader rounds the end of a module up to pages, dl_iterate_phdr does not: they are the same up to 64 KiB. */
+static bool same_end(uintptr_t a, uintptr_t b)
+{
+    return (a + PAGE_BYTES_MAX - 1) / PAGE_BYTES_MAX == (b + PAGE_BYTES_MAX - 1) / PAGE_BYTES_MAX;
+}
+
 static struct loadmap_module *module_known_sig(uintptr_t start, uintptr_t end, const char *name)
 {
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
     for (uint32_t i = 0; i < n_modules; i++) {
         struct loadmap_module *module = &map.modules[i];
-        if (module->code.start == start && (module->code.end ^ end) < 4096 && strcmp(module->name, name) == 0)
+        if (module->code.start == start && same_end(module->code.end, end) && strcmp(module->name, name) == 0)
             return module;
     }
     return NULL;
@@ -300,7 +308,7 @@ const struct unwind_module *loadmap_find_code_sig(uintptr_t pc)
 const struct loadmap_module *loadmap_find_tls_sig(uintptr_t thread_pointer, uintptr_t address, uint64_t *offset)
 {
     int64_t distance = (int64_t)(address - thread_pointer);
-    if (distance >= 0 || distance < -(int64_t)(16 << 20))
+    if (!arch_is_static_tls_sig(distance))
         return NULL;
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
     for (uint32_t i = 0; i < n_modules; i++) {

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/arch.h"
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap-internal.h"
 
@@ -22,7 +23,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type != PT_LOAD)
             continue;
-        uintptr_t start = info->dlpi_addr + (segment->p_vaddr & ~(uintptr_t)4095);
+        uintptr_t start = info->dlpi_addr + (segment->p_vaddr & ~(getauxval(AT_PAGESZ) - 1));
         uintptr_t end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
         low = start < low ? start : low;
         high = end > high ? end : high;
@@ -33,8 +34,8 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
         return 0;
     int64_t tls_offset = 0;
     if (info->dlpi_tls_data)
-        tls_offset = (int64_t)((uintptr_t)info->dlpi_tls_data - (uintptr_t)__builtin_thread_pointer());
-    if (tls_offset > 0 || tls_offset < -(int64_t)(16 << 20))
+        tls_offset = (int64_t)((uintptr_t)info->dlpi_tls_data - arch_thread_pointer_sig());
+    if (!arch_is_static_tls_sig(tls_offset))
         tls_offset = 0; /* dynamic TLS: its blocks come from malloc */
     const char *name = info->dlpi_name[0] ? info->dlpi_name : arena_header_sig()->exe;
     (void)loadmap_add_sig(low, high, info->dlpi_addr, low == vdso ? "[vdso]" : name, tls_offset);

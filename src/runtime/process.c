@@ -3,6 +3,7 @@
  * before any constructor: so it uses no malloc and no stdio, and guards what the library does for it. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -41,12 +42,13 @@ const char *process_argument(void)
 bool process_own(void)
 {
     void *page = process_owner_page_sig();
+    size_t page_bytes = getauxval(AT_PAGESZ);
     if (!page) {
-        page = (void *)syscall(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        page = (void *)syscall(SYS_mmap, 0, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if ((uintptr_t)page >= (uintptr_t)-4095)
             return false;
-        if (syscall(SYS_madvise, page, 4096, MADV_WIPEONFORK) != 0) {
-            syscall(SYS_munmap, page, 4096);
+        if (syscall(SYS_madvise, page, page_bytes, MADV_WIPEONFORK) != 0) {
+            syscall(SYS_munmap, page, page_bytes);
             return false;
         }
     }

@@ -262,7 +262,7 @@ bool sample_has_parked_sig(const struct thread_state *self)
 /* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
 static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *context, struct unwind_bounds *bounds)
 {
-    uintptr_t sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+    uintptr_t sp = arch_sp_of_context_sig(context);
     *bounds = self->bounds;
     if (context->uc_stack.ss_sp && !(context->uc_stack.ss_flags & SS_DISABLE)) {
         bounds->alt_low = (uintptr_t)context->uc_stack.ss_sp;
@@ -279,12 +279,8 @@ static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *c
 /* Unwinds the interrupted context into the sample tree; 0 when the arena is full. */
 static uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context)
 {
-    static const uint8_t dwarf_order[16] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                                            REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    struct unwind_start start = {.known = 0xffff, .is_interrupted = true};
-    for (int i = 0; i < 16; i++)
-        start.gpr[i] = (uint64_t)context->uc_mcontext.gregs[dwarf_order[i]];
-    start.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    struct unwind_start start;
+    arch_start_of_context_sig(context, &start);
     struct unwind_bounds bounds;
     bounds_fill_sig(self, context, &bounds);
     enum unwind_stop stop =
@@ -405,7 +401,7 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
     else if (event->has_address)
-        take_kernel_address_sig(self, &taken, event->address, (uintptr_t)context->uc_mcontext.gregs[REG_RIP]);
+        take_kernel_address_sig(self, &taken, event->address, arch_pc_of_context_sig(context));
     else if (header->events[event->index].source == SOURCE_EADDR)
         take_by_recipe_sig(self, &taken, context);
     else if (header->events[event->index].flags & EVENT_ADDRESS)

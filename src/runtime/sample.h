@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "runtime/arch.h"
 #include "runtime/thread.h"
 
 /* What the event itself knows of the sample. */

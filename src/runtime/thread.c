@@ -4,12 +4,14 @@
 #include "runtime/thread-internal.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/arch.h"
 #include "runtime/events.h"
 #include "runtime/objmap.h"
 #include "runtime/sample.h"
@@ -88,14 +90,13 @@ static void bounds_of_main(struct thread_state *state)
     uintptr_t size = MAIN_STACK_MAX;
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < size)
         size = limit.rlim_cur;
-    state->bounds.high = (top + 4096) & ~(uintptr_t)4095;
+    state->bounds.high = (top | (getauxval(AT_PAGESZ) - 1)) + 1;
     state->bounds.low = state->bounds.high - size;
 }
 
-/* Glibc places the thread control block at the upper end of a thread's stack. */
 static void bounds_of_thread(struct thread_state *state, size_t stack_bytes)
 {
-    state->bounds.high = state->thread_pointer;
+    state->bounds.high = arch_stack_high_sig(state->thread_pointer);
     state->bounds.low = state->bounds.high - stack_bytes;
 }
 
@@ -148,7 +149,7 @@ static void live_remove(const struct thread_state *state)
 bool thread_begin(struct thread_state *state, size_t stack_bytes)
 {
     state_clear(state);
-    state->thread_pointer = (uintptr_t)__builtin_thread_pointer();
+    state->thread_pointer = arch_thread_pointer_sig();
     if (stack_bytes)
         bounds_of_thread(state, stack_bytes);
     else
@@ -247,7 +248,7 @@ void thread_fork_child(void)
     struct unwind_bounds bounds = state->bounds;
     state_clear(state);
     state->bounds = bounds;
-    state->thread_pointer = (uintptr_t)__builtin_thread_pointer();
+    state->thread_pointer = arch_thread_pointer_sig();
     if (!record_begin(state))
         return;
     live_add(state);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The rules of the unwinder by pc: module tables behind a cache that all threads share without lock. Also says whether
  * a return address follows a call, which is worth remembering with the rule. Signal context. */
+#include "runtime/arch.h"
 #include "runtime/unwind-internal.h"
 
 #include "base/sigsafe.h"
@@ -36,42 +37,15 @@ static void slot_put(uintptr_t pc, uint32_t generation, const struct unwind_rule
     atomic_store_explicit(&slot->key, (version + 2) << UNWIND_PC_BITS | pc, memory_order_release);
 }
 
-/* Length of an indirect call (opcode ff /2) whose ModRM byte is this; its operand bytes included. */
-static unsigned call_length(uint8_t modrm, uint8_t sib)
-{
-    unsigned mod = modrm >> 6, rm = modrm & 7;
-    if ((modrm >> 3 & 7) != 2)
-        return 0;
-    if (mod == 3)
-        return 2;
-    unsigned length = 2 + (rm == 4);
-    if (mod == 1)
-        return length + 1;
-    if (mod == 2 || rm == 5 || (rm == 4 && (sib & 7) == 5))
-        return length + 4;
-    return length;
-}
-
-/* Whether the bytes [code, end) can end in a call. */
-static bool ends_in_call(const uint8_t *code, const uint8_t *end)
-{
-    if (end - code >= 5 && end[-5] == 0xe8)
-        return true;
-    for (unsigned n = 2; n <= 7 && n <= (size_t)(end - code); n++)
-        if (end[-(int)n] == 0xff && call_length(end[1 - (int)n], n > 2 ? end[2 - (int)n] : 0) == n)
-            return true;
-    return false;
-}
-
 /* pc is the last byte before a return address. Looks only at bytes of a known function: they are mapped. */
-__attribute__((no_sanitize("address"))) static bool follows_call(const struct unwind_module *module, uintptr_t pc)
+static bool follows_call(const struct unwind_module *module, uintptr_t pc)
 {
     uint64_t vaddr = pc - module->bias;
     int64_t func = modtab_find_func(module->table, vaddr);
     if (func < 0)
         return false;
     uintptr_t start = module->bias + module->table->base_vaddr + modtab_funcs(module->table)[func].start;
-    return ends_in_call((const uint8_t *)start, (const uint8_t *)pc + 1);
+    return arch_ends_in_call_sig((const uint8_t *)start, (const uint8_t *)pc + 1);
 }
 
 void unwind_find_rule_sig(const struct unwind_cursor *c, uintptr_t pc, struct unwind_rule *rule)

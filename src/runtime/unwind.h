@@ -11,6 +11,15 @@
 
 #define UNWIND_FRAMES_MAX 1024
 
+/* Registers that a walk can start with, by DWARF number (but the link register of POWER, which is 65 there). */
+#if defined(__aarch64__)
+enum { UNWIND_FP = 29, UNWIND_LR = 30, UNWIND_SP = 31, UNWIND_REGISTERS = 32 };
+#elif defined(__powerpc64__)
+enum { UNWIND_SP = 1, UNWIND_FP = 31, UNWIND_LR = 32, UNWIND_REGISTERS = 33 };
+#else
+enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_REGISTERS = 16 };
+#endif
+
 /* A module as the unwinder sees it; filled by the load map (loadmap.h). */
 struct unwind_module {
     uintptr_t start, end; /* run-time range of the mapping */
@@ -23,10 +32,10 @@ struct unwind_module {
 typedef const struct unwind_module *(*unwind_find_module)(uintptr_t pc);
 
 /* Registers at the start: for a sample those of the ucontext, for a wrapper those of the caller's frame.
- * gpr in DWARF order rax rdx rcx rbx rsi rdi rbp rsp r8-r15; known: bit i set when gpr[i] is valid. */
+ * gpr by DWARF number (x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8-r15); known: bit i set when gpr[i] is valid. */
 struct unwind_start {
-    uint64_t gpr[16];
-    uint32_t known;
+    uint64_t gpr[UNWIND_REGISTERS];
+    uint64_t known;
     uintptr_t pc;
     bool is_interrupted; /* pc is an interrupted instruction (look it up as is); false: a return address (pc - 1) */
 };

@@ -8,6 +8,7 @@
 #include <sys/auxv.h>
 
 #include "fnbounds/modtab-cache.h"
+#include "runtime/arch.h"
 
 #define MODULES_MAX 64
 
@@ -94,7 +95,7 @@ struct unwind_start unwind_start_of(const ucontext_t *context)
         start.gpr[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
     start.pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
 #else
-    (void)context;
+    arch_start_of_context_sig(context, &start);
 #endif
     return start;
 }

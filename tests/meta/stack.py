@@ -30,6 +30,16 @@ def compiler():
     return tree.skip("stack use is measured with gcc, which is not installed")
 
 
+def is_compiled(name):
+    """Whether a source is for the machine that the compiler is for."""
+    machine = subprocess.run([*compiler(), "-dumpmachine"], capture_output=True, text=True, check=True).stdout.split("-")[0]
+    if own := re.fullmatch(r"arch-(.*)-sig\.c", name):
+        return own.group(1) == {"x86_64": "x86-64", "powerpc64le": "ppc64le"}.get(machine, machine)
+    if name == "unwind-link-sig.c":
+        return machine != "x86_64"
+    return machine == "x86_64" or name not in ("unwind-sig.c", "unwind-step-sig.c")
+
+
 def call_graph(path, scratch):
     """(bytes of each function, [(caller, callee)]) as the compiler reports them for one source."""
     out = pathlib.Path(scratch) / (path.name + ".o")
@@ -71,7 +81,7 @@ def short(function):
 
 
 def main():
-    sources = [p for p in tree.sources(".c") if p.name.endswith("-sig.c")]
+    sources = [p for p in tree.sources(".c") if p.name.endswith("-sig.c") and is_compiled(p.name)]
     if not sources:
         tree.skip("this tree has no *-sig.c")
     sizes, calls, offenders = {}, {}, set()

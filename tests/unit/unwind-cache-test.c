@@ -16,6 +16,15 @@
 #define FUNC_BYTES 64
 #define WALKS 1000000
 
+/* Where a return address is, in words from the canonical frame address, and an instruction that calls. */
+#if defined(__aarch64__)
+enum { RETURN_SLOT = -2, CALL_BYTES = 4, CALL = 0x94000000 };
+#elif defined(__powerpc64__)
+enum { RETURN_SLOT = 2, CALL_BYTES = 4, CALL = 0x48000001 };
+#else
+enum { RETURN_SLOT = -1, CALL_BYTES = 5, CALL = 0xe8 };
+#endif
+
 static uint8_t code[N_FUNCS * FUNC_BYTES];
 
 /* One thread's view: frames of words * 8 bytes. */
@@ -54,11 +63,17 @@ static void set_up_world(struct world *w, unsigned words)
     w->module = (struct unwind_module){(uintptr_t)code, (uintptr_t)code + sizeof code, (uintptr_t)code, h, words};
     for (unsigned f = 0; f < N_FUNCS; f++) {
         w->table.funcs[f] = (struct modtab_func){f * FUNC_BYTES, (f + 1) * FUNC_BYTES};
-        w->table.rows[f] = (struct modtab_row){
-            .pc = f * FUNC_BYTES, .kind = f ? MODTAB_CFA_RSP : MODTAB_END, .cfa_offset = (int32_t)words * 8};
+        w->table.rows[f] = (struct modtab_row){.pc = f * FUNC_BYTES,
+                                               .kind = f ? MODTAB_CFA_RSP : MODTAB_END,
+                                               .cfa_offset = (int32_t)words * 8,
+                                               .rbx_offset = RETURN_SLOT,
+                                               .flags = RETURN_SLOT == -1 ? 0 : MODTAB_LINK_SAVED};
     }
-    for (unsigned f = N_FUNCS - 1; f > 0; f--)
-        w->stack[(N_FUNCS - f) * words - 1] = (uintptr_t)code + (f - 1) * FUNC_BYTES + 16;
+    for (unsigned f = N_FUNCS - 1; f > 0; f--) {
+        uint64_t *cfa = &w->stack[(N_FUNCS - f) * words];
+        cfa[-(int)words] = (uintptr_t)cfa; /* the back chain of POWER */
+        cfa[RETURN_SLOT] = (uintptr_t)code + (f - 1) * FUNC_BYTES + 16;
+    }
 }
 
 static bool is_right(const struct world *w)
@@ -74,9 +89,10 @@ static bool is_right(const struct world *w)
 static void *run(void *argument)
 {
     mine = argument;
-    struct unwind_start start = {.pc = (uintptr_t)code + (N_FUNCS - 1) * FUNC_BYTES + 16, .known = 1u << 7};
+    struct unwind_start start = {.pc = (uintptr_t)code + (N_FUNCS - 1) * FUNC_BYTES + 16,
+                                 .known = (uint64_t)1 << UNWIND_SP};
     struct unwind_bounds bounds = {.low = (uintptr_t)mine->stack, .high = (uintptr_t)(mine->stack + 512)};
-    start.gpr[7] = (uintptr_t)mine->stack;
+    start.gpr[UNWIND_SP] = (uintptr_t)mine->stack;
     (void)pthread_barrier_wait(&barrier);
     for (int i = 0; i < WALKS; i++) {
         mine->path.n_frames = 0;
@@ -90,8 +106,9 @@ static void test_threads(void **state)
 {
     (void)state;
     pthread_t threads[N_THREADS];
+    uint32_t call = CALL;
     for (size_t i = 16; i < sizeof code; i += 16)
-        code[i - 5] = 0xe8;
+        memcpy(code + i - CALL_BYTES, &call, 4);
     for (unsigned i = 0; i < N_THREADS; i++)
         set_up_world(&worlds[i], 3 + 2 * i);
     assert_int_equal(pthread_barrier_init(&barrier, NULL, N_THREADS), 0);

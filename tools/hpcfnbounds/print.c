@@ -163,6 +163,31 @@ static void put_row(const struct modtab_row *row, uint64_t base, FILE *out)
     putc('\n', out);
 }
 
+/* A row of a machine with a link register: see struct modtab_row. */
+static void put_link_row(const struct modtab_row *row, const struct modtab_header *h, FILE *out)
+{
+    bool is_arm = h->machine == EM_AARCH64;
+    const char *fp = is_arm ? "x29" : "r31";
+    fprintf(out, "0x%" PRIx64 "    ", h->base_vaddr + row->pc);
+    if (row->kind != MODTAB_CFA_RSP && row->kind != MODTAB_CFA_RBP && row->kind != MODTAB_CFA_REG) {
+        put_cfa(row, out);
+    } else {
+        if (row->kind == MODTAB_CFA_RSP)
+            fprintf(out, "cfa=%s%+d", is_arm ? "sp" : "r1", row->cfa_offset);
+        else
+            fprintf(out, "cfa=%c%u%+d", is_arm ? 'x' : 'r', row->reg, row->cfa_offset);
+        if (row->flags & MODTAB_LINK_SAVED)
+            put_saved("ra", row->rbx_offset * 8, "cfa", out);
+        else if (row->flags & MODTAB_RA_REG)
+            fprintf(out, " ra=%c%d", is_arm ? 'x' : 'r', row->extra);
+        else
+            fprintf(out, " ra=%s", is_arm ? "x30" : "lr");
+        if (row->flags & (MODTAB_RBP_SAVED | MODTAB_RBP_LOST))
+            put_saved(fp, row->rbp_offset * 8, row->flags & MODTAB_RBP_SAVED ? "cfa" : NULL, out);
+    }
+    putc('\n', out);
+}
+
 int print_rows(const struct modtab_elf *m, FILE *out, struct error *err)
 {
     struct modtab_vec fdes = {0}, funcs = {0}, rows = {0};
@@ -170,8 +195,13 @@ int print_rows(const struct modtab_elf *m, FILE *out, struct error *err)
     modtab_make_funcs(m, &fdes, true, &funcs);
     modtab_make_rows(m, &fdes, &funcs, &rows);
     bool good = !fdes.failed && !funcs.failed && !rows.failed;
-    for (size_t i = 0; good && i < rows.n; i++)
-        put_row((struct modtab_row *)rows.items + i, m->header.base_vaddr, out);
+    for (size_t i = 0; good && i < rows.n; i++) {
+        const struct modtab_row *row = (struct modtab_row *)rows.items + i;
+        if (m->header.machine == EM_X86_64)
+            put_row(row, m->header.base_vaddr, out);
+        else
+            put_link_row(row, &m->header, out);
+    }
     free(fdes.items);
     free(funcs.items);
     free(rows.items);

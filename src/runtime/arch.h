@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the runtime must know of the processor: registers of a signal's context, calls, thread pointer and static TLS.
+ * One file per architecture (arch-CPU-sig.c, wrap-dl-CPU.S), chosen by the build; unwind-sig.c walks where calls push
+ * the return address, unwind-link-sig.c where they leave it in a register. */
+#ifndef LOCUS_RUNTIME_ARCH_H
+#define LOCUS_RUNTIME_ARCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "runtime/unwind.h"
+
+/* Registers of the interrupted code, pc and all general ones.  ctx: signal handler */
+void arch_start_of_context_sig(const ucontext_t *context, struct unwind_start *start);
+
+/* Program counter and stack pointer of the interrupted code.  ctx: signal handler */
+uintptr_t arch_pc_of_context_sig(const ucontext_t *context);
+uintptr_t arch_sp_of_context_sig(const ucontext_t *context);
+
+/* Whether the instructions [code, end) can end in a call.  ctx: signal handler */
+bool arch_ends_in_call_sig(const uint8_t *code, const uint8_t *end);
+
+/* Thread pointer of the calling thread.  ctx: any */
+uintptr_t arch_thread_pointer_sig(void);
+
+/* Upper end of a thread's stack as glibc lays it out: its control block lies there.  ctx: any */
+uintptr_t arch_stack_high_sig(uintptr_t thread_pointer);
+
+/* Whether memory so far from the thread pointer, bytes, can belong to the static TLS of a module.  ctx: any */
+bool arch_is_static_tls_sig(int64_t distance);
+
+/* Where the kernel keeps the registers when it calls a signal handler, for code that walks from the trampoline to which
+ * the handler returns. Only where calls leave the return address in a register. */
+struct arch_signal_frame {
+    uint16_t context_offset;   /* of the ucontext from the trampoline's stack pointer, bytes */
+    uint16_t other_offset;     /* more in qemu's frames, bytes */
+    uint16_t registers_offset; /* of register 0 in the ucontext, bytes; the others follow, 8 bytes each */
+    uint16_t pc, sp, fp, lr;   /* numbers in that array */
+};
+
+/* The layout of this architecture.  ctx: signal handler */
+const struct arch_signal_frame *arch_signal_frame_sig(void);
+
+/* The address in a word that was a return address: without what the processor adds to sign it.  ctx: signal handler */
+uintptr_t arch_return_address_sig(uint64_t word);
+
+/* Whether each function but leaves keeps at its stack pointer the address of its caller's (the back chain).
+ * ctx: signal handler */
+bool arch_has_back_chain_sig(void);
+
+#endif
