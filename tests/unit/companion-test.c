@@ -117,7 +117,6 @@ static int setup(void **state)
 {
     struct error err;
     struct fixture *f = calloc(1, sizeof *f);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     (void)snprintf(f->setup.dir, sizeof f->setup.dir, "companion-test-XXXXXX");
     assert_non_null(mkdtemp(f->setup.dir));
     char *real = realpath(f->setup.dir, NULL);
@@ -521,6 +520,10 @@ static void test_directory_that_vanishes(void **state)
 
 int main(void)
 {
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        printf("SKIP: PR_SET_CHILD_SUBREAPER is refused here (qemu-user does not know it)\n");
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         TEST(test_normal_end),
         TEST(test_no_samples_leave_one_line),
