@@ -7,13 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sampling/event-places.h"
 #include "sampling/source.h"
 
 static const char *find_separator(const char *text)
 {
-    const char *at = strrchr(text, '@');
+    const char *at = strrchr(text, '@'), *close = strrchr(text, '}');
+    if (text[0] == '{') /* the thresholds in a group belong to its members */
+        return close && close[strcspn(close, "@")] ? close + strcspn(close, "@") : NULL;
     if (at)
         return strcasecmp(at, "@ring") ? at : NULL;
+    if (breakpoint_is_named(text)) /* its number is an address */
+        return NULL;
     at = strrchr(text, ':');
     if (!at || at == text || at[-1] == ':')
         return NULL;

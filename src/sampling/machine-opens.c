@@ -59,6 +59,16 @@ static bool type_of(const char *name, uint64_t *type)
     return end != name && !*end;
 }
 
+/* The CPU's own PMU also serves the kernel's generic events. */
+static bool is_type(const char *name, uint64_t type)
+{
+    uint64_t wanted;
+    bool is_cpu = !strcmp(name, "cpu") || !strcmp(name, "cpu_core") || !strncmp(name, "armv8_", 6);
+    if (is_cpu && (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE || type == PERF_TYPE_RAW))
+        return true;
+    return type_of(name, &wanted) && type == wanted;
+}
+
 static int complain(const struct place *place, const char *what, const char *condition)
 {
     (void)fprintf(stderr, "%s:%u: %s: %s\n", place->path, place->line, condition, what);
@@ -93,6 +103,11 @@ static int holds(const char *condition, const struct request *request, const str
         return !request->leader;
     if (!strcmp(condition, "leader=any"))
         return request->leader != NULL;
+    if (!strncmp(name, "leader=", 7)) { /* short for leader.config= */
+        wanted = strtoull(name + 7, &end, 0);
+        return end == name + 7 || *end ? complain(place, "neither none, any nor a number", condition) :
+                                         request->leader && request->leader->config == wanted;
+    }
     if (!strncmp(name, "leader.", 7)) {
         name += 7;
         attr = request->leader ? request->leader : attr;
@@ -102,14 +117,11 @@ static int holds(const char *condition, const struct request *request, const str
     (void)snprintf(field, sizeof field, "%.*s", (int)len, name);
     if (!*operator || (operator[0] == '!' && operator[1] != '=') || !attr_field_get(attr, field, &found))
         return complain(place, "no field of perf_event_attr with =, !=, <, > or & and a value", condition);
-    if (!strcmp(field, "type")) {
-        if (!type_of(value, &wanted))
-            return 0;
-    } else {
-        wanted = strtoull(value, &end, 0);
-        if (end == value || *end)
-            return complain(place, "the value is no number", condition);
-    }
+    if (!strcmp(field, "type"))
+        return is_type(value, found) == (operator[0] == '=') && (name == condition || request->leader);
+    wanted = strtoull(value, &end, 0);
+    if (end == value || *end)
+        return complain(place, "the value is no number", condition);
     return compare(found, operator, wanted) && (name == condition || request->leader);
 }
 

@@ -4,8 +4,9 @@
  *   DIR/sys/bus/event_source/devices/... and DIR/proc/... as there, and
  *   DIR/opens: one rule a line, "ok" or an errno name (EACCES), then what must match, separated by blanks:
  *     type=NAME of a PMU in DIR, of software, tracepoint, hardware, hw-cache, raw or breakpoint, or a number;
+ *       (the CPU's own PMU, cpu, cpu_core or armv8_..., also serves hardware, hw-cache and raw);
  *     any field of the attr as FIELD=N, FIELD!=N, FIELD<N, FIELD>N, or FIELD&N (a bit of N is set);
- *     the same with "leader." in front of the field of the group's leader; leader=none, leader=any;
+ *     the same with "leader." in front of the field of the group's leader; leader=none, leader=any, leader=CONFIG;
  *     # starts a comment. The first rule that matches decides; without a match ENOENT.
  * Ordinary code of the launcher. */
 #ifndef LOCUS_SAMPLING_MACHINE_H

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sampling/event-places.h"
 #include "sampling/perf-names.h"
 #include "sampling/pmu.h"
 #include "sampling/source.h"
@@ -83,6 +84,12 @@ static void consider_table(const char *name, const char *summary, void *ctx)
     consider(event && !strstr(nearest->name, "::") ? event + 2 : name, name, nearest);
 }
 
+static bool consider_tracepoint(const char *name, void *ctx)
+{
+    consider(name, name, ctx);
+    return true;
+}
+
 void near_name_list(const char *name, char *text, size_t n)
 {
     struct nearest nearest = {.name = name, .text = text, .n = n};
@@ -95,4 +102,6 @@ void near_name_list(const char *name, char *text, size_t n)
         consider(row->name, row->name, &nearest);
     pmu_visit(consider_pmu, &nearest);
     (void)perf_name_visit(consider_table, &nearest);
+    if (strchr(name, ':'))
+        tracepoint_visit(consider_tracepoint, &nearest);
 }

@@ -37,6 +37,14 @@ const struct perf_name *perf_name_find(const char *name)
     return NULL;
 }
 
+const struct perf_name *perf_name_of_config(uint64_t config)
+{
+    for (const struct perf_name *row = perf_name_table(); row->name; row++)
+        if (row->config == config)
+            return row;
+    return NULL;
+}
+
 /* libpfm4 must know before it starts whether it may encode events of other CPUs than the running one. */
 static bool start_pfm(void)
 {

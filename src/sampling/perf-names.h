@@ -23,6 +23,9 @@ const struct perf_name *perf_name_table(void);
 /* The row of a software event by name or alias, without regard to case; NULL when there is none. */
 const struct perf_name *perf_name_find(const char *name);
 
+/* The row of a software event by PERF_COUNT_SW_x; NULL when there is none. */
+const struct perf_name *perf_name_of_config(uint64_t config);
+
 /* Encodes an event name that libpfm4 knows for this machine, or for the fixture's CPU, its own attributes behind colons
  * included, into the type, config, precision and exclusion fields of *attr. False when libpfm4 does not know it. */
 bool perf_name_encode(const char *name, struct perf_event_attr *attr);

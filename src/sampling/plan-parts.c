@@ -16,7 +16,19 @@
 
 #define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: below, the handler takes all of the time */
 #define PERIOD_MAX_NS UINT64_C(1000000000000)
+#define FREQUENCY_MAX_HZ 100000 /* the kernel's own default */
 #define NS_PER_S UINT64_C(1000000000)
+
+/* Names too long for their place are cut, with a hash of the whole at the end that keeps them apart. */
+static void set_name(char *out, size_t n, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    if (snprintf(out, n, "%s", name) < (int)n)
+        return;
+    for (const char *at = name; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    (void)snprintf(out + n - 10, 10, "~%08" PRIx32, hash);
+}
 
 struct source_event *source_plan_add(struct source_plan *plan, enum source_number source, const char *name,
                                      const char *metric, struct error *err)
@@ -27,8 +39,8 @@ struct source_event *source_plan_add(struct source_plan *plan, enum source_numbe
     }
     struct source_event *event = &plan->events[plan->n_events++];
     *event = (struct source_event){.source = source, .scale = 1};
-    (void)snprintf(event->name, sizeof event->name, "%s", name);
-    (void)snprintf(event->metric, sizeof event->metric, "%s", metric);
+    set_name(event->name, sizeof event->name, name);
+    set_name(event->metric, sizeof event->metric, metric);
     return event;
 }
 
@@ -115,6 +127,28 @@ int source_period_ns(const char *event, const struct source_threshold *threshold
                          event, period, PERIOD_MIN_NS, PERIOD_MAX_NS / NS_PER_S, event);
     *period_ns = period;
     return 0;
+}
+
+static uint64_t frequency_max(void)
+{
+    long max = machine_read_number("/proc/sys/kernel/perf_event_max_sample_rate", FREQUENCY_MAX_HZ);
+    return max > 0 ? (uint64_t)max : FREQUENCY_MAX_HZ;
+}
+
+int source_check_frequency(const char *event, uint64_t hz, struct error *err)
+{
+    uint64_t max = frequency_max();
+    if (hz <= max)
+        return 0;
+    return error_set(err, ERR_RANGE, "%s: %" PRIu64 " samples a second are more than the kernel allows: "
+                                     "kernel.perf_event_max_sample_rate is %" PRIu64 " (sysctl, as root).",
+                     event, hz, max);
+}
+
+uint64_t source_default_frequency(uint64_t hz)
+{
+    uint64_t max = frequency_max();
+    return hz < max ? hz : max;
 }
 
 unsigned source_tick_hz(void)

@@ -42,6 +42,15 @@ void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struc
 void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
                         struct source_probe *out);
 
+/* The same for the last of n members of a group, behind all members before it; members[0] leads. */
+void source_probe_members(const struct source_event *members, unsigned n, bool with_ring, struct source_probe *out);
+
+/* Checks a frequency against kernel.perf_event_max_sample_rate, beyond which the kernel refuses.  err: ERR_RANGE */
+int source_check_frequency(const char *event, uint64_t hz, struct error *err);
+
+/* The frequency to use when the user names none: hz, or what the kernel allows when that is less. */
+uint64_t source_default_frequency(uint64_t hz);
+
 /* Tries a thread CPU-time timer; reason tells the rate that the kernel's tick allows. */
 void source_probe_timer(struct source_probe *out);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sampling/event-places.h"
 #include "sampling/near-name.h"
 #include "sampling/perf-names.h"
 #include "sampling/pmu-parts.h"
@@ -72,7 +73,26 @@ static int encode_name(const char *name, struct perf_event_attr *attr, unsigned 
         attr->config1 = attr->config2 = 0;
         return 0;
     }
-    return perf_name_encode(name, attr) ? 0 : 1;
+    return tracepoint_encode(name, attr) || perf_name_encode(name, attr) ? 0 : 1;
+}
+
+static int encode_breakpoint(const char *event, struct perf_event_attr *attr, struct error *err)
+{
+    struct perf_event_attr found = *attr;
+    const char *modifiers;
+    int status = breakpoint_encode(event, &found, &modifiers, err);
+    if (status == 0)
+        status = pmu_apply_modifiers(event, modifiers, 0, &found, err);
+    if (status == 0)
+        *attr = found;
+    return status;
+}
+
+/* The form of a tracepoint: two names and one colon. */
+static bool is_place(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    return colon && colon != name && colon[1] && !strchr(colon + 1, ':');
 }
 
 /* Where only the letters behind the last colon are wrong, the error is about them. */
@@ -86,6 +106,9 @@ static int refuse_event(const char *event, const char *name, struct error *err)
     if (colon && isalpha((unsigned char)colon[1]) && encode_name(start, &unused, &max_precise, err) == 0)
         return error_set(err, ERR_USAGE, "%s: '%s' is neither a sub-event nor a list of modifiers (u, k, h, G, H, I, "
                                          "D, e, S once each, and p, pp, ppp or P).", event, colon + 1);
+    if (is_place(name) && tracepoint_obstacle())
+        return error_set(err, ERR_USAGE, "There is no event '%s' on this machine; whether it is a tracepoint cannot be "
+                                         "told, because %s.", event, tracepoint_obstacle());
     near_name_list(name, near, sizeof near);
     return error_set(err, ERR_USAGE, "There is no event '%s' on this machine%s%s; hpcrun -L lists them.", event,
                      near[0] ? "; near names: " : "", near);
@@ -118,6 +141,8 @@ int pmu_encode(const char *event, struct perf_event_attr *attr, struct error *er
 {
     struct pmu_text text;
     struct perf_event_attr found = *attr;
+    if (breakpoint_is_named(event))
+        return encode_breakpoint(event, attr, err);
     if (pmu_text_parse(event, &text))
         return encode_pmu(event, &text, attr, err);
     int status = encode_with_modifiers(event, &found, err);

@@ -64,13 +64,24 @@ int pmu_apply_modifiers(const char *event, const char *letters, unsigned max_pre
     return 0;
 }
 
-bool pmu_wants_highest_precision(const char *event)
+/* One of these letters is among the event's modifiers. */
+static bool has_modifier(const char *event, const char *letters)
 {
     struct pmu_text text;
     const char *colon = strrchr(event, ':');
     if (pmu_text_parse(event, &text))
-        return strchr(text.modifiers, 'P') != NULL;
-    return colon && pmu_modifiers_are_valid(colon + 1) && strchr(colon + 1, 'P');
+        return strpbrk(text.modifiers, letters) != NULL;
+    return colon && pmu_modifiers_are_valid(colon + 1) && strpbrk(colon + 1, letters);
+}
+
+bool pmu_wants_highest_precision(const char *event)
+{
+    return has_modifier(event, "P");
+}
+
+bool pmu_names_levels(const char *event)
+{
+    return has_modifier(event, "ukh");
 }
 
 /* End of the member at text: a comma or closing brace outside of slashes. */
@@ -88,11 +99,14 @@ static int add_member(const char *event, const char *text, size_t len, const cha
 {
     bool has_slashes = memchr(text, '/', len) != NULL;
     const char *colon = has_slashes || !modifiers[0] ? "" : ":";
+    const char *at = memchr(text, '@', len);
+    size_t len_name = at ? (size_t)(at - text) : len;
     if (len == 0)
         return error_set(err, ERR_USAGE, "%s: an event of the group is empty.", event);
     if (memchr(text, '{', len))
         return error_set(err, ERR_USAGE, "%s: groups cannot be nested.", event);
-    if (snprintf(member, 256, "%.*s%s%s", (int)len, text, colon, modifiers) >= 256)
+    if (snprintf(member, 256, "%.*s%s%s%.*s", (int)len_name, text, colon, modifiers, (int)(len - len_name),
+                 text + len_name) >= 256)
         return error_set(err, ERR_USAGE, "%s: an event of the group is too long.", event);
     return 0;
 }

@@ -7,6 +7,8 @@
  *                          PMU may leave out a number at its end (arm_spe for arm_spe_0)
  *   PMU::EVENT             libpfm4 with its PMU named
  *   rHEX, perf_raw::rHEX   raw config of the CPU's PMU
+ *   SUBSYSTEM:NAME         a tracepoint of the kernel, where tracefs tells its number
+ *   mem:ADDRESS[/BYTES][:r|w|rw|x]  a breakpoint
  *   {A,B,...}MODIFIERS     a group: opened together, A leads
  * MODIFIERS after ':' (or after the closing '/'): u k h (only these levels), p pp ppp P (precise; P the highest), G H
  * (guests, hosts only), I (not when idle), D (pinned), e (exclusive), S (read the group), and libpfm4's own.
@@ -62,11 +64,14 @@ int pmu_encode(const char *event, struct perf_event_attr *attr, struct error *er
 /* True when the event is written with the modifier P. */
 bool pmu_wants_highest_precision(const char *event);
 
+/* True when one of the modifiers u, k and h is given. */
+bool pmu_names_levels(const char *event);
+
 /* The term name= of PMU/.../; false when there is none. */
 bool pmu_event_label(const char *event, char *out, unsigned n_out);
 
-/* Splits "{A,B}mods" into its members with the modifiers added, at most n_max, each n_text bytes long; a plain event is
- * a group of one. Returns the number.  err: ERR_USAGE */
+/* Splits "{A,B}mods" into its members with the modifiers added (before a threshold, NAME@PERIOD), at most n_max; a
+ * plain event is a group of one. Returns the number.  err: ERR_USAGE */
 int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, struct error *err);
 
 #endif

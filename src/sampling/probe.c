@@ -57,14 +57,22 @@ static int open_event(const struct perf_event_attr *attr, int group)
     return (int)syscall(SYS_perf_event_open, &copy, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-static struct trial try_here(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring)
+/* The events that are opened one after the other; the first leads, the last is the one that is tried. */
+struct trial_group {
+    const struct perf_event_attr *attrs[SOURCE_EVENTS_MAX];
+    unsigned n;
+};
+
+static struct trial try_here(const struct trial_group *group, bool with_ring)
 {
-    int group = leader ? open_event(leader, -1) : -1;
-    if (leader && group < 0)
-        return (struct trial){errno, TRIAL_OPEN};
-    int fd = open_event(attr, group);
-    if (fd < 0)
-        return (struct trial){errno, TRIAL_OPEN};
+    const struct perf_event_attr *attr = group->attrs[group->n - 1];
+    int leader = -1, fd = -1;
+    for (unsigned i = 0; i < group->n; i++) {
+        fd = open_event(group->attrs[i], leader);
+        if (fd < 0)
+            return (struct trial){errno, TRIAL_OPEN};
+        leader = leader < 0 ? fd : leader;
+    }
     if (!with_ring)
         return (struct trial){0, TRIAL_OPEN};
     int protection = attr->write_backward ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -72,8 +80,7 @@ static struct trial try_here(const struct perf_event_attr *attr, const struct pe
     return (struct trial){ring == MAP_FAILED ? errno : 0, TRIAL_RING};
 }
 
-static struct trial try_in_child(const struct perf_event_attr *attr, const struct perf_event_attr *leader,
-                                 bool with_ring)
+static struct trial try_in_child(const struct trial_group *group, bool with_ring)
 {
     struct trial trial = {ENOSYS, TRIAL_OPEN};
     int fds[2], status = 0;
@@ -81,7 +88,7 @@ static struct trial try_in_child(const struct perf_event_attr *attr, const struc
         return (struct trial){errno, TRIAL_OPEN};
     pid_t child = fork();
     if (child == 0) {
-        struct trial result = try_here(attr, leader, with_ring);
+        struct trial result = try_here(group, with_ring);
         (void)!write(fds[1], &result, sizeof result);
         (void)syscall(SYS_exit_group, 0);
     }
@@ -168,16 +175,16 @@ static void explain(const struct surroundings *s, const struct trial *trial, str
     explain_fix(s, trial, out);
 }
 
-void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
-                        struct source_probe *out)
+static void probe_group(const struct trial_group *group, bool with_ring, struct source_probe *out)
 {
+    const struct perf_event_attr *attr = group->attrs[group->n - 1], *leader = group->n > 1 ? group->attrs[0] : NULL;
     struct surroundings s = look_around();
     char paranoid[40];
     struct trial trial = {0, TRIAL_OPEN};
     if (machine_is_fixture()) {
         trial.error = machine_try_open(attr, leader);
     } else {
-        trial = try_in_child(attr, leader, with_ring);
+        trial = try_in_child(group, with_ring);
         machine_record_open(attr, leader, trial.call == TRIAL_OPEN ? trial.error : 0);
     }
     paranoid_text(&s, paranoid, sizeof paranoid);
@@ -191,7 +198,23 @@ void source_probe_group(const struct perf_event_attr *attr, const struct perf_ev
 
 void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out)
 {
-    source_probe_group(attr, NULL, with_ring, out);
+    const struct trial_group group = {{attr}, 1};
+    probe_group(&group, with_ring, out);
+}
+
+void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
+                        struct source_probe *out)
+{
+    const struct trial_group pair = {{leader, attr}, 2}, alone = {{attr}, 1};
+    probe_group(leader ? &pair : &alone, with_ring, out);
+}
+
+void source_probe_members(const struct source_event *members, unsigned n, bool with_ring, struct source_probe *out)
+{
+    struct trial_group group = {.n = n};
+    for (unsigned i = 0; i < n && i < SOURCE_EVENTS_MAX; i++)
+        group.attrs[i] = &members[i].attr;
+    probe_group(&group, with_ring, out);
 }
 
 void source_probe_timer(struct source_probe *out)

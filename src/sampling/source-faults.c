@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define DEFAULT_HZ 1000 /* at some microseconds each well below 2 % of the time */
-#define FREQUENCY_MAX_HZ 100000
 
 static void attr_init(struct perf_event_attr *attr)
 {
@@ -28,7 +27,8 @@ static void probe(struct source_probe *out)
 static int set_rate(const char *event, const struct source_threshold *threshold, struct source_event *row,
                     struct source_plan *plan, struct error *err)
 {
-    uint64_t hz = threshold->is_given && threshold->is_frequency ? threshold->value : DEFAULT_HZ;
+    bool is_told = threshold->is_given && threshold->is_frequency;
+    uint64_t hz = is_told ? threshold->value : source_default_frequency(DEFAULT_HZ);
     if (threshold->is_given && !threshold->is_frequency) {
         row->attr.sample_period = threshold->value;
         row->scale = (double)threshold->value;
@@ -36,14 +36,11 @@ static int set_rate(const char *event, const struct source_threshold *threshold,
             source_plan_warn(plan, "%s: every page fault is sampled, which costs several microseconds each.", event);
         return 0;
     }
-    if (hz > FREQUENCY_MAX_HZ)
-        return error_set(err, ERR_RANGE, "%s: more than %d samples a second are impossible; FAULTS@ring records "
-                                         "every fault.",
-                         event, FREQUENCY_MAX_HZ);
+    int status = source_check_frequency(event, hz, err);
     row->attr.freq = 1;
     row->attr.sample_freq = hz;
     row->flags |= SOURCE_WEIGHTED;
-    return 0;
+    return status;
 }
 
 static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any other perf event by name. It has no name of its own in the table: the plan asks it for every event that no other
- * source knows. Ordinary code of the launcher. */
+/* Any other perf event by name, and groups of them. It has no name of its own in the table: the plan asks it for every
+ * event that no other source knows. Ordinary code of the launcher. */
 #include "sampling/plan-parts.h"
 
+#include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,16 @@
 #include "sampling/pmu.h"
 
 #define DEFAULT_HZ 300
-#define FREQUENCY_MAX_HZ 100000
+#define GROUP_MAX 8
+
+/* One event of the user's, while it is planned. */
+struct wish {
+    const char *event; /* as written, without a threshold */
+    struct source_threshold threshold;
+    struct source_event *row;
+    uint32_t leader;   /* index in the plan of the leader of its group, its own without one */
+    struct source_plan *plan;
+};
 
 static void probe(struct source_probe *out)
 {
@@ -19,62 +29,183 @@ static void probe(struct source_probe *out)
     source_probe_perf(&attr, false, out);
 }
 
-static int resolve(const char *event, struct perf_event_attr *attr, uint64_t *default_period,
-                   struct source_plan *plan, struct error *err)
+static bool is_hardware(const struct perf_event_attr *attr)
 {
-    const struct perf_name *name = perf_name_find(event);
-    source_attr_init(attr, PERF_TYPE_SOFTWARE, 0);
-    *default_period = name ? name->default_period : 0;
-    if (name && name->is_in_kernel) {
-        attr->exclude_kernel = 0;
-        source_plan_warn(plan, "%s happens in the kernel: its signal may interrupt system calls.", event);
-    }
-    return pmu_encode(event, attr, err);
+    return attr->type != PERF_TYPE_SOFTWARE && attr->type != PERF_TYPE_TRACEPOINT && attr->type != PERF_TYPE_BREAKPOINT;
 }
 
-static int set_rate(const char *event, const struct source_threshold *threshold, uint64_t default_period,
-                    struct source_event *row, struct error *err)
+/* The period when the user names none; 0: a frequency. */
+static uint64_t default_period(const struct perf_event_attr *attr)
 {
-    uint64_t period = threshold->is_given && !threshold->is_frequency ? threshold->value : default_period;
-    if (period && !(threshold->is_given && threshold->is_frequency)) {
-        row->attr.sample_period = period;
-        row->scale = (double)period;
-        return 0;
-    }
-    uint64_t hz = threshold->is_given ? threshold->value : DEFAULT_HZ;
-    if (hz > FREQUENCY_MAX_HZ)
-        return error_set(err, ERR_RANGE, "%s: more than %d samples a second are impossible.", event,
-                         FREQUENCY_MAX_HZ);
+    const struct perf_name *name = attr->type == PERF_TYPE_SOFTWARE ? perf_name_of_config(attr->config) : NULL;
+    if (attr->type == PERF_TYPE_TRACEPOINT || attr->type == PERF_TYPE_BREAKPOINT)
+        return 1;
+    return name ? name->default_period : 0;
+}
+
+static void use_period(struct source_event *row, uint64_t period)
+{
+    row->attr.freq = 0;
+    row->attr.sample_period = period;
+    row->scale = (double)period;
+}
+
+static int use_frequency(const char *event, struct source_event *row, uint64_t hz, struct error *err)
+{
+    int status = source_check_frequency(event, hz, err);
     row->attr.freq = 1;
     row->attr.sample_freq = hz;
     row->attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
                              PERF_SAMPLE_PERIOD;
     row->flags |= SOURCE_RING | SOURCE_WEIGHTED;
+    return status;
+}
+
+/* What is written at the event wins over its terms period= and freq=, these over -c. */
+static int set_rate(const struct wish *wish, struct error *err)
+{
+    struct source_event *row = wish->row;
+    const struct source_threshold *threshold = &wish->threshold;
+    if (row->attr.sample_period && (!threshold->is_given || threshold->is_standard)) {
+        if (row->attr.freq)
+            return use_frequency(wish->event, row, row->attr.sample_freq, err);
+        use_period(row, row->attr.sample_period);
+        return 0;
+    }
+    uint64_t period = threshold->is_given ? threshold->value : default_period(&row->attr);
+    if (threshold->is_given ? !threshold->is_frequency : period != 0) {
+        use_period(row, period);
+        return 0;
+    }
+    uint64_t hz = threshold->is_given ? threshold->value : source_default_frequency(DEFAULT_HZ);
+    return use_frequency(wish->event, row, hz, err);
+}
+
+/* What happens in the kernel only would never be seen otherwise. */
+static bool is_in_kernel(const struct perf_event_attr *attr)
+{
+    const struct perf_name *name = attr->type == PERF_TYPE_SOFTWARE ? perf_name_of_config(attr->config) : NULL;
+    return attr->type == PERF_TYPE_TRACEPOINT || (name && name->is_in_kernel);
+}
+
+static void see_kernel(const struct wish *wish)
+{
+    struct source_event *row = wish->row;
+    if (is_in_kernel(&row->attr) && !pmu_names_levels(wish->event))
+        row->attr.exclude_kernel = 0;
+    if (row->attr.exclude_kernel)
+        return;
+    row->attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    row->attr.exclude_callchain_user = 1;
+    row->flags |= SOURCE_RING | SOURCE_KERNEL;
+    source_plan_warn(wish->plan, "%s happens in the kernel: its signal may interrupt system calls.", wish->event);
+}
+
+static int encode(const struct wish *wish, struct error *err)
+{
+    struct source_event *row = wish->row;
+    source_attr_init(&row->attr, PERF_TYPE_SOFTWARE, 0);
+    int status = pmu_encode(wish->event, &row->attr, err);
+    if (status == 0 && row->attr.sample_type & PERF_SAMPLE_READ)
+        status = error_set(err, ERR_UNSUPPORTED, "%s: the modifier S is not possible here: each event of a group is "
+                                                 "sampled by itself and is a metric of its own.",
+                           wish->event);
+    if (status == 0)
+        status = set_rate(wish, err);
+    if (status != 0)
+        return status;
+    if (is_hardware(&row->attr)) /* counters may be shared out: how long did it really count? */
+        row->attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    if (row->attr.type == PERF_TYPE_BREAKPOINT && row->attr.bp_type != HW_BREAKPOINT_X) {
+        row->attr.sample_type |= PERF_SAMPLE_ADDR;
+        row->flags |= SOURCE_RING | SOURCE_ADDRESS;
+    }
+    see_kernel(wish);
+    return 0;
+}
+
+static void try_row(const struct wish *wish, struct source_probe *out)
+{
+    const struct source_event *leader = &wish->plan->events[wish->leader];
+    source_probe_members(leader, (unsigned)(wish->row - leader) + 1, (wish->row->flags & SOURCE_RING) != 0, out);
+}
+
+/* Opens the row at its precise level, or with P at the highest that opens; the first refusal is what out tells. */
+static void settle_precision(const struct wish *wish, struct source_probe *out)
+{
+    struct source_probe lower;
+    struct perf_event_attr *attr = &wish->row->attr;
+    unsigned wanted = attr->precise_ip;
+    try_row(wish, out);
+    lower = *out;
+    while (!lower.works && attr->precise_ip > 0) {
+        attr->precise_ip = (attr->precise_ip - 1u) & 3;
+        try_row(wish, &lower);
+    }
+    if (lower.works && pmu_wants_highest_precision(wish->event)) {
+        *out = lower;
+    } else if (lower.works && !out->works) {
+        size_t len = strlen(out->reason);
+        (void)snprintf(out->reason + len, sizeof out->reason - len, ", but it opens at precise level %u",
+                       (unsigned)attr->precise_ip);
+        (void)snprintf(out->fix, sizeof out->fix, "write :P for the highest level that opens");
+        attr->precise_ip = wanted & 3;
+    }
+}
+
+static void describe(const struct wish *wish, bool was_precise)
+{
+    char precise[40] = "", group[96] = "";
+    const struct source_event *leader = &wish->plan->events[wish->leader];
+    if (was_precise)
+        (void)snprintf(precise, sizeof precise, ", precise level %u", (unsigned)wish->row->attr.precise_ip);
+    if (leader != wish->row)
+        (void)snprintf(group, sizeof group, ", in a group led by %.60s", leader->name);
+    (void)snprintf(wish->row->description, sizeof wish->row->description, "perf event %.80s%s%s", wish->event, precise,
+                   group);
+}
+
+static int plan_row(struct wish *wish, struct error *err)
+{
+    char label[64] = "";
+    struct source_probe probed;
+    (void)pmu_event_label(wish->event, label, sizeof label);
+    wish->row = source_plan_add(wish->plan, SOURCE_NUMBER_PERF, wish->event, label[0] ? label : wish->event, err);
+    if (!wish->row)
+        return ERR_RANGE;
+    if (wish->leader + 1 < wish->plan->n_events)
+        wish->row->leader = wish->leader + 1;
+    int status = encode(wish, err);
+    if (status != 0)
+        return status;
+    bool is_precise = wish->row->attr.precise_ip > 0;
+    settle_precision(wish, &probed);
+    describe(wish, is_precise);
+    if (!probed.works)
+        return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here%s: %s; %s.", wish->event,
+                         wish->row->leader ? " in this group" : "", probed.reason, probed.fix);
     return 0;
 }
 
 static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
                 struct error *err)
 {
-    struct perf_event_attr attr;
-    struct source_probe probed;
-    uint64_t default_period;
-    int status = resolve(event, &attr, &default_period, out, err);
-    if (status != 0)
-        return status;
-    struct source_event *row = source_plan_add(out, SOURCE_NUMBER_PERF, event, event, err);
-    if (!row)
-        return ERR_RANGE;
-    (void)snprintf(row->description, sizeof row->description, "perf event %.160s", event);
-    row->attr = attr;
-    status = set_rate(event, threshold, default_period, row, err);
-    if (status != 0)
-        return status;
-    source_probe_perf(&row->attr, (row->flags & SOURCE_RING) != 0, &probed);
-    if (!probed.works)
-        return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here: %s; %s.", event, probed.reason,
-                         probed.fix);
-    return 0;
+    char members[GROUP_MAX][256], name[256];
+    int n = pmu_split_group(event, members, GROUP_MAX, err), status = n < 0 ? n : 0;
+    uint32_t leader = out->n_events;
+    for (int i = 0; status == 0 && i < n; i++) {
+        struct wish wish = {.event = event, .threshold = *threshold, .leader = leader, .plan = out};
+        if (event[0] == '{') {
+            struct source_threshold own;
+            wish.event = name;
+            status = source_parse_event(members[i], name, sizeof name, &own, err);
+            if (own.is_given)
+                wish.threshold = own;
+        }
+        if (status == 0)
+            status = plan_row(&wish, err);
+    }
+    return status;
 }
 
 const struct sample_source source_perf = {
