@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/metrics.h"
+#include "fmt/mem-columns.h"
 #include "sampling/abi/data-src-bits.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"
@@ -58,6 +60,17 @@ static void write_names(void)
         printf("| `%s` | %s%s%s | %s%s |\n", row->name, row->alias ? "`" : "", row->alias ? row->alias : "",
                row->alias ? "`" : "", row->description, row->is_original ? "" : " (not in the original)");
     }
+    printf("| `%s` |  | core cycles from issue to data, summed (not in the original) |\n", MEM_LATENCY_NAME);
+    printf("| `%s` |  | of them, those of accesses that another NUMA node served (not in the original) |\n",
+           MEM_REMOTE_LATENCY_NAME);
+}
+
+static void write_derived(void)
+{
+    const struct metric_derived *row;
+    printf("## derived\n| column in CSV and JSON | table of variables | |\n|---|---|---|\n");
+    for (size_t i = 0; (row = metrics_row(i)); i++)
+        printf("| `%s` | %s | %s |\n", row->name, row->title ? row->title : "", row->description);
 }
 
 static void write_levels(void)
@@ -139,6 +152,7 @@ static void write_spe(void)
 int main(void)
 {
     write_names();
+    write_derived();
     write_levels();
     write_bits();
     write_ibs();
