@@ -9,6 +9,7 @@
 
 #define MAX_RATE_FILE "/proc/sys/kernel/perf_event_max_sample_rate"
 #define MAX_RATE_DEFAULT_HZ 100000
+#define LARGE_RING_BYTES 65536
 
 void address_attr_init(struct perf_event_attr *attr, uint32_t type)
 {
@@ -25,6 +26,15 @@ void address_probe(struct perf_event_attr *attr, struct source_probe *out)
         return;
     attr->sample_type ^= PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_WEIGHT;
     source_probe_perf(attr, true, out);
+}
+
+void address_set_large(struct source_event *row)
+{
+    row->flags |= SOURCE_BATCH;
+    row->ring_bytes = LARGE_RING_BYTES;
+    row->attr.write_backward = 0;
+    row->attr.watermark = 1;
+    row->attr.wakeup_watermark = LARGE_RING_BYTES / 2;
 }
 
 void address_say_rate(const struct address_rate *rate, const struct source_event *row, char *text, size_t n)

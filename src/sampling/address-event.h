@@ -25,6 +25,9 @@ void address_attr_init(struct perf_event_attr *attr, uint32_t type);
  * what opened, or what was tried last. */
 void address_probe(struct perf_event_attr *attr, struct source_probe *out);
 
+/* Large-buffer mode: the row's records collect in a ring that the thread drains, without call paths. */
+void address_set_large(struct source_event *row);
+
 /* "one sample every 2000000 dispatched operations", for the plan's choice. */
 void address_say_rate(const struct address_rate *rate, const struct source_event *row, char *text, size_t n);
 

@@ -36,9 +36,9 @@ static void explain_absence(struct source_probe *out)
                        "instruction-based sampling is AMD's, this is another processor");
     } else if (cpu.is_virtual) {
         (void)snprintf(out->reason, sizeof out->reason,
-                       "this is a virtual machine, and its hypervisor does not pass instruction-based sampling on (the "
-                       "kernel shows no PMU ibs_op)");
-        (void)snprintf(out->fix, sizeof out->fix, "none in this virtual machine; EADDR and FAULTS need no PMU");
+                       "this virtual machine has no instruction-based sampling (no PMU ibs_op)");
+        (void)snprintf(out->fix, sizeof out->fix,
+                       "a machine without hypervisor, or one that passes it on; EADDR and FAULTS need none");
     } else {
         (void)snprintf(out->reason, sizeof out->reason, "the kernel shows no PMU ibs_op");
         (void)snprintf(out->fix, sizeof out->fix,
@@ -104,7 +104,7 @@ static void probe(struct source_probe *out)
 }
 
 struct ibs_terms {
-    uint64_t ldlat, l3missonly; /* 0: not given */
+    uint64_t ldlat, l3missonly, large; /* 0: not given */
 };
 
 static int set_filter(const char *event, const struct pmu *pmu, const char *term, const char *since, uint64_t value,
@@ -123,7 +123,8 @@ static int apply_terms(const char *event, const struct pmu *pmu, struct ibs_term
                        struct error *err)
 {
     const struct source_term known[] = {
-        {"ldlat", true, &given->ldlat}, {"l3missonly", false, &given->l3missonly}, {NULL, false, NULL}};
+        {"ldlat", true, &given->ldlat}, {"l3missonly", false, &given->l3missonly}, {"large", false, &given->large},
+        {NULL, false, NULL}};
     int status = source_parse_terms(event, known, err);
     if (status != 0)
         return status;
@@ -143,10 +144,13 @@ static void say_choice(const struct source_event *row, const struct ibs_terms *g
     if (given->ldlat)
         (void)snprintf(loads, sizeof loads, ", only loads that miss the first cache for %" PRIu64 " cycles or more",
                        given->ldlat);
-    (void)snprintf(out->choice, sizeof out->choice, "IBS, %s%s%s%s%s", how_often,
+    (void)snprintf(out->choice, sizeof out->choice, "IBS, %s%s%s%s%s%s", how_often,
                    given->ldlat || given->l3missonly ? "" : ", about a third of them loads and stores", loads,
                    given->l3missonly ? ", only what misses the L3 cache" : "",
-                   row->attr.exclude_kernel ? "" : "; the kernel's samples are taken too");
+                   row->attr.exclude_kernel ? "" : "; the kernel's samples are taken too",
+                   given->large ? "; large buffers, no call paths, but the hardware has none of its own: each sample "
+                                  "still interrupts"
+                                : "; a signal and a call path for each sample");
 }
 
 static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
@@ -169,6 +173,8 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     row->decode = MEM_DECODE_IBS_RAW;
     (void)snprintf(row->description, sizeof row->description,
                    "Operations of AMD instruction-based sampling%s", attr.exclude_kernel ? ", user mode" : "");
+    if (given.large)
+        address_set_large(row);
     status = address_set_rate(&rate, event, threshold, row, out, err);
     if (status == 0)
         say_choice(row, &given, out);
@@ -177,7 +183,7 @@ static int plan(const char *event, const struct source_threshold *threshold, str
 
 const struct sample_source source_ibs = {
     .name = "IBS",
-    .summary = "Loads and stores by data address, from AMD hardware (terms: ldlat=N, l3missonly)",
+    .summary = "Loads and stores by data address, from AMD hardware (terms: ldlat=N, l3missonly, large)",
     .datacentric_rank = 100,
     .takes_terms = true,
     .probe = probe,

@@ -104,8 +104,7 @@ static void explain_absence(const struct machine_cpu *cpu, bool has_pmu, struct 
         (void)snprintf(out->reason, sizeof out->reason, "marked events are POWER's, this is another processor");
     } else if (!has_pmu) {
         (void)snprintf(out->reason, sizeof out->reason,
-                       "the kernel shows no PMU of the processor (cpu): this partition or virtual machine came without "
-                       "one");
+                       "this partition or virtual machine came without PMU (the kernel shows no PMU cpu)");
         (void)snprintf(out->fix, sizeof out->fix,
                        "let the hypervisor give the PMU to this machine (KVM: -cpu host,pmu=on); FAULTS needs none");
     } else {

@@ -44,16 +44,16 @@ static void explain_absence(struct source_probe *out)
                        "the statistical profiling extension is Arm's, this is another processor");
     } else if (cpu.has_kpti) {
         (void)snprintf(out->reason, sizeof out->reason,
-                       "the kernel shows no PMU arm_spe_0; it isolates its page tables (KPTI: meltdown: Mitigation: "
+                       "no PMU arm_spe_0: the kernel isolates its page tables (KPTI; vulnerabilities/meltdown says "
                        "PTI), and then its driver refuses the unit");
         (void)snprintf(out->fix, sizeof out->fix,
-                       "boot with kpti=off on the kernel's command line where that is acceptable; dmesg then no longer "
-                       "says 'profiling buffer inaccessible'");
+                       "kpti=off on the kernel's command line, where that is acceptable (dmesg says: profiling buffer "
+                       "inaccessible)");
     } else if (cpu.is_virtual) {
         (void)snprintf(out->reason, sizeof out->reason,
-                       "this is a virtual machine, and its hypervisor does not pass the statistical profiling "
-                       "extension on (the kernel shows no PMU arm_spe_0)");
-        (void)snprintf(out->fix, sizeof out->fix, "none in this virtual machine; FAULTS needs no PMU");
+                       "this virtual machine has no statistical profiling extension (no PMU arm_spe_0)");
+        (void)snprintf(out->fix, sizeof out->fix,
+                       "a machine without hypervisor, or one that passes it on; FAULTS needs none");
     } else {
         (void)snprintf(out->reason, sizeof out->reason, "the kernel shows no PMU arm_spe_0");
         (void)snprintf(out->fix, sizeof out->fix,

@@ -83,6 +83,10 @@ static void test_ibs_terms(void **state)
     assert_int_equal(found.events[0].attr.config, 1ull << 19 | 1ull << 16);
     assert_int_equal(found.events[0].attr.config1, 256);
     assert_int_equal(found.events[0].attr.config2, 1);
+    assert_int_equal(plan("IBS,large@100000", NULL, &found, &err), 0);
+    assert_int_equal(found.events[0].attr.write_backward, 0);
+    assert_int_equal(found.events[0].attr.watermark, 1);
+    assert_int_equal(found.events[0].attr.wakeup_watermark, found.events[0].ring_bytes / 2);
     refuses("zen5", "IBS,ldlat=127", ERR_RANGE, "128 to 2048");
     refuses("zen5", "IBS,ldlat=2049", ERR_RANGE, "128 to 2048");
     refuses("zen5", "IBS,ldlat", ERR_USAGE, "ldlat");
