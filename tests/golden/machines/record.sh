@@ -22,6 +22,14 @@ take() {
     cat "$1" >"$dir$1" 2>/dev/null || rm -f "$dir$1"
 }
 
+# What the buffers of a thread may take; the rest of these files is nobody's business.
+capture_limits() {
+    mkdir -p "$dir/proc/self"
+    grep -E '^(CapEff|Seccomp):' /proc/self/status >"$dir/proc/self/status" || true
+    grep -E '^(Limit|Max locked memory) ' /proc/self/limits >"$dir/proc/self/limits" || true
+    printf 'KernelPageSize: %8d kB\n' $(($(getconf PAGESIZE) / 1024)) >"$dir/proc/self/smaps"
+}
+
 capture() {
     local pmu file
     mkdir -p "$dir"
@@ -34,9 +42,15 @@ capture() {
         take /proc/sys/kernel/$file
     done
     take /sys/devices/system/cpu/vulnerabilities/meltdown
+    take /sys/devices/system/cpu/online
+    for file in /sys/devices/system/cpu/cpu*/regs/identification/midr_el1; do
+        take "$file"
+    done
     take /sys/hypervisor/type
     mkdir -p "$dir/proc"
     sed '/^[[:space:]]*$/q' /proc/cpuinfo >"$dir/proc/cpuinfo"
+    sed -n '/^timebase/,$p' /proc/cpuinfo >>"$dir/proc/cpuinfo"
+    capture_limits
     [ ! -d /proc/device-tree/hypervisor ] || mkdir -p "$dir/proc/device-tree/hypervisor"
 }
 
