@@ -12,7 +12,7 @@
 #define AUX_PAGES_MAX 32
 #define AUX_PAGES_MIN 4
 #define AUX_BYTES_MAX (UINT64_C(1) << 20)
-#define RING_PAGES 2   /* control and data page of each AUX event ... */
+#define RING_PAGES 2   /* control and data page beside each AUX area ... */
 #define FAULTS_PAGES 2 /* ... and of FAULTS beside them */
 #define MLOCK_KB_DEFAULT 516
 #define CAP_IPC_LOCK_BIT 14
@@ -94,6 +94,7 @@ void aux_size_choose(const struct aux_limits *limits, struct aux_size *size)
     bool fits = thread_bytes(limits, aux_bytes) <= allowed;
     *size = (struct aux_size){
         .aux_bytes = fits ? (uint32_t)aux_bytes : 0,
+        .ring_bytes = (uint32_t)limits->page_bytes,
         .needed_bytes = thread_bytes(limits, least),
         .allowed_bytes = allowed,
         .n_threads = allowed == UINT64_MAX ? UINT64_MAX : allowed / thread_bytes(limits, aux_bytes),

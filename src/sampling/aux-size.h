@@ -20,6 +20,7 @@ struct aux_limits {
 
 struct aux_size {
     uint32_t aux_bytes;     /* of one area, a power of two pages; 0: not even one thread's fit */
+    uint32_t ring_bytes;    /* data part of the ring beside it: one page */
     uint64_t needed_bytes;  /* what one thread locks at least, rings included */
     uint64_t allowed_bytes; /* what all threads together may lock; UINT64_MAX: any number */
     uint64_t n_threads;     /* how many threads that is enough for; UINT64_MAX: any number */

@@ -236,6 +236,7 @@ static int plan_unit(const char *event, const struct source_threshold *threshold
     row->flags |= SOURCE_AUX | SOURCE_BATCH;
     row->decode = MEM_DECODE_SPE | (uint32_t)find_encoding(pmu) << DECODE_SHIFT;
     row->aux_bytes = size->aux_bytes;
+    row->ring_bytes = size->ring_bytes;
     (void)snprintf(row->description, sizeof row->description,
                    "Loads and stores of Arm's statistical profiling extension, user mode%s%.100s",
                    is_only || !pmu->cpus[0] ? "" : ", on CPUs ", is_only ? "" : pmu->cpus);

@@ -185,6 +185,7 @@ static void test_aux_size(void **state)
     struct aux_size size = choose((struct aux_limits){
         .page_bytes = 4096, .n_cpus = 8, .mlock_kb = 516, .memlock_bytes = 65536});
     assert_int_equal(size.aux_bytes, 32 * 4096);
+    assert_int_equal(size.ring_bytes, 4096);
     assert_int_equal(size.n_threads, (8 * 516 + 64) / (128 + 16));
     /* 1 MiB for each of 80 threads would be more than 80 x 576 KiB. */
     size = choose((struct aux_limits){.page_bytes = 65536, .n_cpus = 80, .mlock_kb = 576, .memlock_bytes = 8 << 20});
