@@ -243,6 +243,8 @@ static void find_one(struct finder *finder, const struct pmu *pmu, const struct 
         return;
     if (is_load && request->ldlat && !strstr(candidate.text, "LDLAT"))
         note(finder, "%s (%s) has no latency threshold: ldlat is left aside.", candidate.text, candidate.origin);
+    if (is_load && strstr(candidate.text, "LDLAT"))
+        candidate.period = pebs_load_period(candidate.ldlat, candidate.period);
     try_candidate(finder, pmu, &candidate, is_load);
 }
 

@@ -44,6 +44,11 @@ void pebs_events_find(const struct pebs_request *request, struct pebs_found *fou
  * mode only what the hardware's buffer can hold. */
 void pebs_set_record(struct pebs_event *event, uint64_t weight, bool is_large);
 
+/* Period for loads of at least ldlat core cycles when period is the one for all loads: slow ones are rare.
+ * src: SampleAfterValue of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_x in Intel's event lists (at 32, where these jump back to
+ * the one for all loads, a value in between) */
+uint64_t pebs_load_period(uint64_t ldlat, uint64_t period);
+
 /* Why the kernel would interrupt for every record even in large-buffer mode (part of a sentence), or NULL when it lets
  * the hardware's buffer fill. What the records then lack is in left_out (part of a sentence, may become empty).
  * src: conditions of large PEBS in the logs of the kernel: fixed period, watermark, no call chain; weights since

@@ -52,3 +52,14 @@ const char *pebs_large_obstacle(const struct pebs_event *event, char *left_out, 
         return "it does so since Linux 4.1";
     return NULL;
 }
+
+uint64_t pebs_load_period(uint64_t ldlat, uint64_t period)
+{
+    static const struct {
+        uint64_t ldlat, period;
+    } rows[] = {{512, 101}, {256, 503}, {128, 1009}, {64, 2003}, {32, 10007}, {16, 20011}, {8, 50021}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (ldlat >= rows[i].ldlat)
+            return rows[i].period < period ? rows[i].period : period;
+    return period;
+}

@@ -98,6 +98,15 @@ static int plan_source(const struct sample_source *source, const char *event,
     return source->plan(event, threshold, plan, err);
 }
 
+static int refuse_terms(const char *terms, const struct sample_source *source, struct error *err)
+{
+    char hardware[320];
+    say_no_hardware(hardware, sizeof hardware);
+    return error_set(err, ERR_USAGE,
+                     DATACENTRIC "%s: terms are for addresses from the hardware; here they come from %s (%s).", terms,
+                     source->name, hardware);
+}
+
 static int refuse_datacentric(const struct source_probe *software, const char *faults, struct error *err)
 {
     char hardware[320];
@@ -116,6 +125,8 @@ static int plan_datacentric(const char *terms, const struct source_threshold *th
     const struct sample_source *source = best_address_source(&why);
     if (source) {
         uint32_t at = plan->n_events;
+        if (terms[0] && !source->takes_terms)
+            return refuse_terms(terms, source, err);
         (void)snprintf(event, sizeof event, "%s%s", source->name, terms);
         int status = plan_source(source, event, threshold, plan, err);
         if (status != 0)

@@ -13,10 +13,12 @@
 
 static bool is_x86(void)
 {
-#ifdef __x86_64__
     struct machine_cpu cpu;
     machine_cpu(&cpu);
-    return cpu.vendor != CPU_POWER && cpu.vendor != CPU_ARM;
+    if (machine_is_fixture())
+        return cpu.vendor != CPU_POWER && cpu.vendor != CPU_ARM;
+#ifdef __x86_64__
+    return true;
 #else
     return false;
 #endif

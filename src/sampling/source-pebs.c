@@ -15,6 +15,7 @@
 #define LDLAT_NOT_GIVEN UINT64_MAX
 #define RING_BYTES 65536 /* large-buffer mode: some 900 records */
 #define FREQUENCY_MAX_HZ 100000
+#define PERIOD_COSTLY 1000 /* below, signals take more time than the program where all accesses count */
 
 static void probe(struct source_probe *out)
 {
@@ -173,6 +174,10 @@ static int plan(const char *event, const struct source_threshold *threshold, str
         return status;
     if (found.complaints[0])
         source_plan_warn(out, "%s", found.complaints);
+    if (threshold->is_given && !threshold->is_frequency && threshold->value < PERIOD_COSTLY && !request.ldlat)
+        source_plan_warn(out, "%s: a sample every %" PRIu64 " accesses costs more than the program itself; the kernel "
+                              "will hold samples back.",
+                         event, threshold->value);
     say_choice(&found, from, out);
     return 0;
 }
