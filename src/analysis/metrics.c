@@ -20,21 +20,29 @@ const struct metric_derived *metrics_row(size_t i)
     return NULL;
 }
 
-static double sum_value(const struct model *model, const uint32_t *scopes, size_t n, const char *name)
+void metrics_columns(const struct model *model, struct metric_columns *columns)
+{
+    for (int i = 0; i < MEM_METRICS; i++)
+        columns->counts[i] = model_metric(model, mem_metric_row((enum mem_metric)i)->name);
+    columns->latency = model_metric(model, MEM_LATENCY_NAME);
+    columns->remote = model_metric(model, MEM_REMOTE_LATENCY_NAME);
+}
+
+static double sum_value(const struct model *model, const uint32_t *scopes, size_t n, int64_t metric)
 {
     double value = 0;
-    int64_t metric = model_metric(model, name);
     for (size_t i = 0; metric >= 0 && i < n; i++)
         value += model_value(model, scopes[i], (size_t)metric);
     return value;
 }
 
-void metrics_fill(const struct model *model, const uint32_t *scopes, size_t n, struct metric_input *input)
+void metrics_fill(const struct model *model, const struct metric_columns *columns, const uint32_t *scopes, size_t n,
+                  struct metric_input *input)
 {
     for (int i = 0; i < MEM_METRICS; i++)
-        input->counts[i] = sum_value(model, scopes, n, mem_metric_row((enum mem_metric)i)->name);
-    input->latency_cycles = sum_value(model, scopes, n, MEM_LATENCY_NAME);
-    input->remote_cycles = sum_value(model, scopes, n, MEM_REMOTE_LATENCY_NAME);
+        input->counts[i] = sum_value(model, scopes, n, columns->counts[i]);
+    input->latency_cycles = sum_value(model, scopes, n, columns->latency);
+    input->remote_cycles = sum_value(model, scopes, n, columns->remote);
 }
 
 void metrics_add_latency(const struct variable_latency *from, size_t n, uint32_t event, struct latency_sum *sum)

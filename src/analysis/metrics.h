@@ -30,8 +30,17 @@ struct metric_derived {
 /* Row i of all derived metrics, NULL at the end of the table. */
 const struct metric_derived *metrics_row(size_t i);
 
-/* Fills the values of scope, or [n] subtrees that do not overlap, from the model; latency and work are left alone. */
-void metrics_fill(const struct model *model, const uint32_t *scopes, size_t n, struct metric_input *input);
+/* Where the model has the metrics of hardware: indices, -1 for none. */
+struct metric_columns {
+    int64_t counts[MEM_METRICS], latency, remote;
+};
+
+/* Finds them by name. */
+void metrics_columns(const struct model *model, struct metric_columns *columns);
+
+/* Fills the values of [n] subtrees that do not overlap from the model; latency and work are left alone. */
+void metrics_fill(const struct model *model, const struct metric_columns *columns, const uint32_t *scopes, size_t n,
+                  struct metric_input *input);
 
 /* Adds the latencies of an event (UINT32_MAX: of all events) in from [n] to *sum. */
 void metrics_add_latency(const struct variable_latency *from, size_t n, uint32_t event, struct latency_sum *sum);

@@ -58,29 +58,49 @@ static double *derive(const struct metric_input *input, size_t n)
     return values;
 }
 
-static bool fill_row(const struct report *report, struct report_row *row, uint32_t event, size_t n_derived)
+/* What every row needs. */
+struct filling {
+    struct metric_columns columns;
+    uint32_t event;
+    size_t n_derived;
+};
+
+static bool fill_row(const struct report *report, struct report_row *row, const struct filling *filling)
 {
     struct metric_input input = {.work = report->all.work};
     if (!row->variable || row->part)
         return true;
-    metrics_fill(report->model, row->variable->scopes, row->variable->n_scopes, &input);
-    metrics_add_latency(row->variable->latencies, row->variable->n_latencies, event, &input.latency);
-    row->derived = derive(&input, n_derived);
+    metrics_fill(report->model, &filling->columns, row->variable->scopes, row->variable->n_scopes, &input);
+    metrics_add_latency(row->variable->latencies, row->variable->n_latencies, filling->event, &input.latency);
+    row->derived = derive(&input, filling->n_derived);
     return row->derived != NULL;
 }
 
 /* The costs of the program: by code, since the data-centric tree repeats them. */
-static void fill_all(struct report *report, uint32_t event)
+static void fill_all(struct report *report, const struct filling *filling)
 {
     const struct model *model = report->model;
     const uint32_t top = 0;
     int64_t instructions = metrics_instructions(model);
-    metrics_fill(model, &top, 1, &report->all);
+    metrics_fill(model, &filling->columns, &top, 1, &report->all);
     report->is_work_counted = instructions >= 0;
     report->all.work = instructions >= 0 ? model_value(model, 0, (size_t)instructions) : report->all.counts[MEM_LOAD];
     for (size_t i = 0; i < model->n_variables; i++)
-        metrics_add_latency(model->variables[i].latencies, model->variables[i].n_latencies, event,
-                            &report->all.latency);
+        metrics_add_latency(model->variables[i].latencies, model->variables[i].n_latencies,
+                            filling->event, &report->all.latency);
+}
+
+void report_place_accesses(const struct report *report, struct variable *variable)
+{
+    const struct model *model = report->model;
+    size_t n = model->n_numa_nodes;
+    if (!variable->places || !metrics_is_access(model->metrics[report->metric].name))
+        return;
+    for (size_t i = 0; i < model->n_events; i++) {
+        int64_t metric = model->events[i].has_data_source ? model_metric(model, model->events[i].metric) : -1;
+        for (size_t node = 0; metric >= 0 && node < n; node++)
+            variable->places[report->metric * n + node] += variable->places[(size_t)metric * n + node];
+    }
 }
 
 int report_add_hardware(struct report *report, struct error *err)
@@ -93,12 +113,12 @@ int report_add_hardware(struct report *report, struct error *err)
     report->is_hardware = is_access || (report->event && report->event->has_data_source);
     if (!report->has_hardware)
         return 0;
-    uint32_t event = latency_event(report);
-    size_t n_derived = count_rows();
-    fill_all(report, event);
-    report->derived = derive(&report->all, n_derived);
+    struct filling filling = {.event = latency_event(report), .n_derived = count_rows()};
+    metrics_columns(model, &filling.columns);
+    fill_all(report, &filling);
+    report->derived = derive(&report->all, filling.n_derived);
     ok = report->derived != NULL;
     for (size_t i = 0; ok && i < report->n_rows; i++)
-        ok = fill_row(report, &report->rows[i], event, n_derived);
+        ok = fill_row(report, &report->rows[i], &filling);
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }

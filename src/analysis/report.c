@@ -253,6 +253,8 @@ static int merge_variables(struct report *report, bool with_paths, struct error 
         ok = into && merge_variable(report->model, into, from);
     }
     strtab_fini(&keys);
+    for (size_t i = 0; ok && i < report->n_variables; i++)
+        report_place_accesses(report, &report->variables[i]);
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 

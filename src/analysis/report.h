@@ -62,4 +62,8 @@ double report_samples(const struct report *report, const struct report_row *row,
 /* report-hardware.c: what the hardware told of the rows and of everything, after the rows have been made. */
 int report_add_hardware(struct report *report, struct error *err);
 
+/* report-hardware.c: places are known by event. For a metric that several events add to, those of the variable (one of
+ * the report's own) become the sums over them. */
+void report_place_accesses(const struct report *report, struct variable *variable);
+
 #endif

@@ -18,18 +18,6 @@ import measurement as m  # noqa: E402
 METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1), ("Size (byte)", m.INT, 1)]
 APP, LIBC = "/nowhere/app", "/nowhere/libfoo.so.1"
 START = [(APP, 0x1010), (APP, 0x2020)]
-TWO_NODES = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" \
-    "<topology version=\"2.0\">\n" + \
-    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0xf\" complete_cpuset=\"0xf\" allowed_cpuset=\"0xf\" " \
-    "nodeset=\"0x3\" complete_nodeset=\"0x3\" allowed_nodeset=\"0x3\" gp_index=\"1\">\n" + \
-    "".join(f"<object type=\"Package\" os_index=\"{n}\" cpuset=\"{hex(3 << 2 * n)}\" complete_cpuset=\"{hex(3 << 2 * n)}\""
-            f" nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" gp_index=\"{2 + n}\">\n"
-            f"<object type=\"NUMANode\" os_index=\"{n}\" cpuset=\"{hex(3 << 2 * n)}\" "
-            f"complete_cpuset=\"{hex(3 << 2 * n)}\" nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" "
-            f"gp_index=\"{4 + n}\" local_memory=\"1048576\"/>\n" +
-            "".join(f"<object type=\"PU\" os_index=\"{c}\" cpuset=\"{hex(1 << c)}\" complete_cpuset=\"{hex(1 << c)}\" "
-                    f"nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" gp_index=\"{10 + c}\"/>\n"
-                    for c in (2 * n, 2 * n + 1)) + "</object>\n" for n in range(2)) + "</object>\n</topology>\n"
 failures = []
 
 
@@ -91,7 +79,7 @@ def make_measurement(directory):
             grid = profile.placeholder(profile.placeholder(profile.root, "DATACENTRIC"), "DATACENTRIC_Static")
             profile.add(profile.node(grid, (APP, 0x404041), 0), {2: 8192})  # a value of the variable itself
             profile.write(directory)
-    (directory / "topology.xml").write_text(TWO_NODES, encoding="utf-8")
+    (directory / "topology.xml").write_text(m.TWO_NODES, encoding="utf-8")
 
 
 def name_of(row):

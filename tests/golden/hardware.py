@@ -47,7 +47,8 @@ def none(profile, top):
 
 
 VARIABLES = {
-    "grid": lambda: m.by_address("DATACENTRIC_Static", APP, 0x404040, "static", "grid", 1 << 20),
+    "grid": lambda: m.by_address("DATACENTRIC_Static", APP, 0x404040, "static", "grid", 1 << 20,
+                                 [[0, INDEX["mem-loads"], 7], [3, INDEX["mem-stores"], 2]]),
     "table": lambda: m.by_address("DATACENTRIC_Static", APP, 0x604040, "static", "table", 4096),
     "list": lambda: m.heap([(APP, 0x1010), (APP, 0x3030)], size=64, n_blocks=3),
     "lost": lambda: none,
@@ -154,6 +155,7 @@ def make_measurement(directory):
             table = [(n, m.INT, period_of(n, rank, thread), shared and period_of(n, rank, thread) == 2000) for n in NAMES]
             profile = m.Profile("app", table, rank=rank, thread=thread, pid=pid)
             profile.side_version, profile.plan = 2, "mem-loads and mem-stores of a test"
+            profile.topology = "topology.xml"
             profile.events = [event_row(name, rank, thread) for name in EVENTS]
             for i, (variable, event, told, latencies) in enumerate(ACCESSES):
                 path = [(APP, 0x1010), (APP, 0x5000 + 16 * i)]
@@ -161,6 +163,7 @@ def make_measurement(directory):
                 describe(profile, event, told, latencies)
             profile.add(profile.path(profile.root, [(APP, 0x1010), (APP, 0x5000)], m.LEAF), {INDEX[INSTRUCTIONS[0]]: 3})
             profile.write(directory)
+    (directory / "topology.xml").write_text(m.TWO_NODES, encoding="utf-8")
 
 
 def run(*arguments):
@@ -244,6 +247,9 @@ def check_rows(text):
             expect(same, f"{name}: {metric} is '{row[metric]}', not {value}")
         for percent in (50, 95):
             check_percentile(row, name, percent)
+    n_sampled = sum(THREADS.values()) * sum(1 for a in ACCESSES if a[0] == "grid")
+    expect([rows["grid"]["node0_samples"], rows["grid"]["node1_samples"]] == [str(7 * n_sampled), str(2 * n_sampled)],
+           f"NUMA nodes: {rows['grid']}")
     order = [r["variable"] for r in csv.DictReader(io.StringIO(text))]
     expect(order[0] == "grid" and float(rows["grid"]["share"]) > 90, f"not sorted by latency: {order}")
 
@@ -267,6 +273,21 @@ def check_xml(database):
     expect(rows["MEM-Load:Sum (I)"].get("em") == "1" and rows["FAULTS:Sum (I)"].get("em") == "0", "em of the XML form")
 
 
+def check_older(database, scratch):
+    """A database without the numbers that came later is one without hardware."""
+    older, data = scratch / "older", json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    del data["has_samples"]
+    for row in data["events"] + data["variables"]:
+        for key in ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "has_data_source", "samples", "latencies"):
+            row.pop(key, None)
+    older.mkdir()
+    (older / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(run("hpcquery", "vars", "--csv", "--metric", "MEM-Load", older))))
+    grid = next(r for r in rows if r["variable"] == "grid")
+    expect(float(grid["samples"]) == expected_counts("grid")[0]["MEM-Load"] and grid["latency_mean_cycles"] == "",
+           f"an older database: {grid}")
+
+
 def main():
     record = "--record" in sys.argv
     with tempfile.TemporaryDirectory() as name:
@@ -285,6 +306,7 @@ def main():
             expect(text == known, f"{file} is not the committed one:\n{text[:3000]}")
         for file, text in outputs(GOLDEN):
             expect((GOLDEN / file).read_text(encoding="utf-8") == text, f"{file} of the committed database differs")
+        check_older(database, scratch)
         wide = max(map(len, run("hpcquery", "vars", database).split("\n")))
         expect(wide <= 100, f"a line of the report has {wide} columns")
         data = json.loads(run("hpcquery", "vars", "--json", database))

@@ -12,6 +12,20 @@ PLACEHOLDERS = {name: 0x1000 + 16 * i for i, name in enumerate([
     "DATACENTRIC_Stack", "DATACENTRIC_ThreadLocal", "DATACENTRIC_FileMapping", "DATACENTRIC_Unknown_NoBlock",
     "DATACENTRIC_No_Compute", "DATACENTRIC_No_AddressLost"])}
 
+# Two NUMA nodes of two CPUs each, as hwloc writes it.
+TWO_NODES = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n" \
+    "<topology version=\"2.0\">\n" + \
+    "<object type=\"Machine\" os_index=\"0\" cpuset=\"0xf\" complete_cpuset=\"0xf\" allowed_cpuset=\"0xf\" " \
+    "nodeset=\"0x3\" complete_nodeset=\"0x3\" allowed_nodeset=\"0x3\" gp_index=\"1\">\n" + \
+    "".join(f"<object type=\"Package\" os_index=\"{n}\" cpuset=\"{hex(3 << 2 * n)}\" complete_cpuset=\"{hex(3 << 2 * n)}\""
+            f" nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" gp_index=\"{2 + n}\">\n"
+            f"<object type=\"NUMANode\" os_index=\"{n}\" cpuset=\"{hex(3 << 2 * n)}\" "
+            f"complete_cpuset=\"{hex(3 << 2 * n)}\" nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" "
+            f"gp_index=\"{4 + n}\" local_memory=\"1048576\"/>\n" +
+            "".join(f"<object type=\"PU\" os_index=\"{c}\" cpuset=\"{hex(1 << c)}\" complete_cpuset=\"{hex(1 << c)}\" "
+                    f"nodeset=\"{hex(1 << n)}\" complete_nodeset=\"{hex(1 << n)}\" gp_index=\"{10 + c}\"/>\n"
+                    for c in (2 * n, 2 * n + 1)) + "</object>\n" for n in range(2)) + "</object>\n</topology>\n"
+
 
 def be(value, n_bytes):
     return (value & (1 << 8 * n_bytes) - 1).to_bytes(n_bytes, "big")
