@@ -9,8 +9,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "analysis/load-sides.h"
+#include "analysis/perf-import.h"
 #include "analysis/roles.h"
 #include "fmt/names.h"
 #include "fmt/pending.h"
@@ -26,13 +28,14 @@ struct load {
     struct symbolizer *symbolizer;
     struct raw_tree tree;
     struct load_sides sides;
-    struct strtab directories; /* real paths */
+    struct strtab directories;     /* real paths */
     struct profile_path *profiles; /* [n_profiles] */
     size_t n_profiles, cap_profiles;
     size_t *process_directory; /* [model->n_processes] */
     size_t cap_process_directory;
-    struct strtab skipped; /* why, one sentence each */
-    int first_skip;        /* enum error_code */
+    struct strtab skipped;   /* why, one sentence each */
+    int first_skip;          /* enum error_code */
+    struct strtab temporary; /* directories made of files of perf */
 };
 
 /* Index of a directory, however it is spelled; -1 when out of memory. */
@@ -48,8 +51,7 @@ static int add_profile(struct load *load, const char *directory, const char *nam
 {
     char *path = NULL;
     int64_t index = find_directory(load, directory);
-    if (index < 0 ||
-        !vec_reserve(&load->profiles, &load->cap_profiles, load->n_profiles + 1, sizeof *load->profiles) ||
+    if (index < 0 || !vec_reserve(&load->profiles, &load->cap_profiles, load->n_profiles + 1, sizeof *load->profiles) ||
         asprintf(&path, "%s/%s", load->directories.strings[index], name) < 0)
         return error_set(err, ERR_MEMORY, "out of memory");
     load->profiles[load->n_profiles++] = (struct profile_path){path, (size_t)index};
@@ -101,6 +103,38 @@ static int list_directory(struct load *load, const char *path, struct error *err
     return code;
 }
 
+/* A file of perf becomes a measurement directory, which is removed when all is loaded. One that cannot be read is left
+ * out like a profile. */
+static int add_perf(struct load *load, const char *path, struct error *err)
+{
+    char directory[4096];
+    struct error problem = {0};
+    const char *parent = getenv("TMPDIR");
+    (void)snprintf(directory, sizeof directory, "%.4000s/locus-perf-XXXXXX", parent && *parent ? parent : "/tmp");
+    if (!mkdtemp(directory))
+        return error_set(err, ERR_IO, "%s cannot be made: %s", directory, strerror(errno));
+    if (strtab_intern(&load->temporary, directory) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    int code = perf_import(path, directory, load->model, &problem);
+    if (code == 0)
+        return list_directory(load, directory, err);
+    if (code == ERR_MEMORY)
+        return error_set(err, code, "%s", problem.text);
+    if (load->skipped.n_strings == 0)
+        load->first_skip = code;
+    return strtab_intern(&load->skipped, problem.text) < 0 ? error_set(err, ERR_MEMORY, "out of memory") : 0;
+}
+
+static void remove_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory)
+        (void)closedir(directory);
+    (void)rmdir(path);
+}
+
 static int compare_profiles(const void *a, const void *b)
 {
     const struct profile_path *x = a, *y = b;
@@ -131,6 +165,8 @@ static int list_profiles(struct load *load, const char *const *paths, size_t n_p
             return error_set(err, ERR_IO, "%s cannot be read: %s", paths[i], strerror(errno));
         if (S_ISDIR(info.st_mode))
             code = list_directory(load, paths[i], err);
+        else if (perf_import_is_file(paths[i]))
+            code = add_perf(load, paths[i], err);
         else
             code = add_file(load, paths[i], err);
         if (code != 0)
@@ -216,6 +252,7 @@ static int merge_profile(struct load *load, const struct profile_path *path, con
 
 static int read_profiles(struct load *load, struct error *err)
 {
+    size_t n_read = 0;
     for (size_t i = 0; i < load->n_profiles; i++) {
         struct hpcrun_profile profile = {0};
         struct error problem = {0};
@@ -229,9 +266,10 @@ static int read_profiles(struct load *load, struct error *err)
             load->first_skip = code;
         if (code != 0)
             (void)strtab_intern(&load->skipped, problem.text);
+        n_read += code == 0;
     }
     size_t n_skipped = load->skipped.n_strings;
-    if (load->n_profiles == n_skipped)
+    if (n_read == 0)
         return error_set(err, load->first_skip,
                          n_skipped == 1 ? "%s" : "None of the profiles can be read; the first: %s",
                          load->skipped.strings[0]);
@@ -342,10 +380,13 @@ static void load_fini(struct load *load)
     free(load->process_directory);
     strtab_fini(&load->directories);
     strtab_fini(&load->skipped);
+    for (size_t i = 0; i < load->temporary.n_strings; i++)
+        remove_directory(load->temporary.strings[i]);
+    strtab_fini(&load->temporary);
 }
 
-int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options,
-                      struct model *model, size_t *n_skipped, struct error *err)
+int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options, struct model *model,
+                      size_t *n_skipped, struct error *err)
 {
     struct load load = {.options = options, .model = model, .symbolizer = symbolizer_new(model)};
     load.sides.model = model;

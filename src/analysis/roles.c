@@ -111,7 +111,7 @@ static enum scope_role role_of(const struct raw_tree *tree, struct symbolizer *s
     const struct raw_node *node = &tree->nodes[index];
     if (node->module == 0 && node->parent == 0 && node->ip == 1)
         return ROLE_PARTIAL;
-    if (node->module == 0)
+    if (node->module == 0 && tree->nodes[node->parent].role != ROLE_STACK) /* the stack of a thread has no module */
         return role_by_text(node->ip);
     const char *name = symbolizer_placeholder(symbolizer, node->module, node->ip);
     enum scope_role role = name ? role_by_name(name) : ROLE_NONE;

@@ -64,6 +64,7 @@ enum unknown_reason {
     UNKNOWN_KERNEL,       /* kernel half of the address space */
     UNKNOWN_NULL,         /* first page: a null pointer's neighbourhood */
     UNKNOWN_VDSO,         /* vdso, vvar, vsyscall */
+    UNKNOWN_UNLOGGED,     /* heap or anonymous mapping in a measurement without allocations (files of perf) */
     UNKNOWN_REASONS
 };
 

@@ -22,6 +22,7 @@ KEPT void DATACENTRIC_Unknown_Profiler(void);
 KEPT void DATACENTRIC_Unknown_Kernel(void);
 KEPT void DATACENTRIC_Unknown_Null(void);
 KEPT void DATACENTRIC_Unknown_Vdso(void);
+KEPT void DATACENTRIC_Unknown_HeapWithoutAllocationLog(void);
 KEPT void DATACENTRIC_No_Compute(void);
 KEPT void DATACENTRIC_No_AddressLost(void);
 KEPT void DATACENTRIC_No_SystemCall(void);
@@ -101,6 +102,11 @@ void DATACENTRIC_Unknown_Vdso(void)
     PLACEHOLDER_BODY;
 }
 
+void DATACENTRIC_Unknown_HeapWithoutAllocationLog(void)
+{
+    PLACEHOLDER_BODY;
+}
+
 void DATACENTRIC_No_Compute(void)
 {
     PLACEHOLDER_BODY;
@@ -134,6 +140,7 @@ void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX])
         [PLACEHOLDER_REASON + UNKNOWN_KERNEL] = DATACENTRIC_Unknown_Kernel,
         [PLACEHOLDER_REASON + UNKNOWN_NULL] = DATACENTRIC_Unknown_Null,
         [PLACEHOLDER_REASON + UNKNOWN_VDSO] = DATACENTRIC_Unknown_Vdso,
+        [PLACEHOLDER_REASON + UNKNOWN_UNLOGGED] = DATACENTRIC_Unknown_HeapWithoutAllocationLog,
         [PLACEHOLDER_NO_COMPUTE] = DATACENTRIC_No_Compute,
         [PLACEHOLDER_NO_LOST] = DATACENTRIC_No_AddressLost,
         [PLACEHOLDER_NO_SYSCALL] = DATACENTRIC_No_SystemCall,

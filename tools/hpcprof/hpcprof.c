@@ -21,10 +21,12 @@ static const struct option_row rows[] = {
      "Write the database into the directory DB (default: hpctoolkit-<program>-database, after the name of the "
      "measurement directory). An older database there is replaced."},
     {OPT_INCLUDE, "-I --include", "DIR", "Look for source files below DIR too; may be given several times."},
-    {OPT_REPLACE, "-R --replace-path", "OLD=NEW", "Read source files whose path begins with OLD under NEW instead; may "
-                                                  "be given several times."},
-    {OPT_METRIC, "-M --metric", "KIND", "Which summary metrics experiment.xml carries. Only 'sum', the default, is "
-                                        "known; values by thread are always written."},
+    {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
+     "Read source files whose path begins with OLD under NEW instead; may "
+     "be given several times."},
+    {OPT_METRIC, "-M --metric", "KIND",
+     "Which summary metrics experiment.xml carries. Only 'sum', the default, is "
+     "known; values by thread are always written."},
     {OPT_NAME, "-n --name --title", "NAME", "Title of the database (default: the program's name)."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Say what is read and written."},
@@ -35,17 +37,21 @@ static const struct option_row rows[] = {
 static const struct option_spec spec = {
     .tool = "hpcprof",
     .summary = "combine measurements into a database",
-    .synopsis = "[options] DIR...",
+    .synopsis = "[options] DIR|FILE...",
     .description =
         "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "
         "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "
         "symbols, and writes a database: experiment.xml and .metric-db files, which other tools read, and locus.json, "
         "which hpcquery reads.\n\n"
+        "A FILE that the perf tool recorded (perf.data) is a measurement, too: of every process in it, with variables "
+        "where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
+        "static variables, stacks and file mappings have names, heap blocks have none.\n\n"
         "A measurement that is still being written is waited for. A profile that cannot be read is left out with a "
         "message; the rest is written, and the exit status is 1.",
     .rows = rows,
     .examples = "  hpcprof hpctoolkit-app-measurements\n"
-                "  hpcprof -o both run1-measurements run2-measurements",
+                "  hpcprof -o both run1-measurements run2-measurements\n"
+                "  perf record -d -e page-faults -c 1 ./app; hpcprof perf.data",
     .exit_status = "0 when everything was combined, 1 when something failed or was left out, 2 for a wrong command "
                    "line.",
     .see_also = "hpcrun(1), hpcquery(1), hpcproftt(1)",
