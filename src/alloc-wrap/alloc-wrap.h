@@ -11,7 +11,14 @@
 
 struct start_filter;
 
-enum alloc_kind { ALLOC_HEAP = 0, ALLOC_MMAP = 1, ALLOC_FILE = 2, ALLOC_SHM = 3, ALLOC_BRK = 4 };
+enum alloc_kind {
+    ALLOC_HEAP = 0,
+    ALLOC_MMAP = 1,
+    ALLOC_FILE = 2,
+    ALLOC_SHM = 3,
+    ALLOC_BRK = 4,
+    ALLOC_POOL = 5 /* a block that a pool of the program hands out of a larger one */
+};
 
 /* Why an allocation was not reported; counted. */
 enum alloc_skip { ALLOC_SKIP_SMALL = 0, ALLOC_SKIP_NESTED, ALLOC_SKIP_EARLY, ALLOC_SKIP_REENTERED, ALLOC_SKIPS };
@@ -72,6 +79,10 @@ void alloc_wrap_owners(char owner[4][256]);
 
 /* The real functions, for our own ordinary code in the program.  ctx: hook */
 void *alloc_wrap_real_mmap(void *address, size_t len_bytes, int prot, int flags, int fd, int64_t offset);
+
+/* Exported: a block of a pool of the program now exists, or goes back to its pool (runtime/locus.h).  ctx: hook */
+void locus_pool_alloc_event(void *p, size_t n_bytes);
+void locus_pool_free_event(void *p);
 
 /* Marks the calling thread as inside the profiler (calls nest): its allocations are forwarded and not reported. */
 void alloc_wrap_guard_enter(void);

@@ -99,8 +99,7 @@ static void count_early(size_t n_bytes)
         atomic_fetch_add_explicit(&scope.n_early, 1, memory_order_relaxed);
 }
 
-/* Number of blocks that a new block of n_bytes stands for, 0 when it is too small and not sampled. */
-static double block_weight(struct alloc_thread *thread, size_t n_bytes)
+double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes)
 {
     if (n_bytes >= scope.min_bytes)
         return 1;
@@ -133,7 +132,7 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
         call->sink->skipped(ALLOC_SKIP_REENTERED);
     if (thread->n_guard || thread->in_hook || thread->nest)
         return false;
-    call->weight = block_weight(thread, n_bytes);
+    call->weight = alloc_weight_hook(thread, n_bytes);
     if (call->weight > 0)
         announce(call);
     /* With sampling on, a real operator new may call malloc: the bytes must pass the sampler once. */
@@ -212,7 +211,7 @@ bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes)
     if (call->thread->nest == ALLOC_NEST_RESIZE)
         return false;
     call->outer = call->thread->nest;
-    call->weight = call->thread->n_guard ? 0 : block_weight(call->thread, n_bytes);
+    call->weight = call->thread->n_guard ? 0 : alloc_weight_hook(call->thread, n_bytes);
     int saved_errno = alloc_work_enter_hook(call->thread);
     call->recorded = call->sink->resize_begin(p);
     alloc_work_leave_hook(call->thread, saved_errno);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Wrappers by rule: code of the language's runtime libraries and of namespace std; functions that return a pointer and
  * are called like an allocator; functions whose source hands the new block to their caller (return, or an
- * out-parameter). */
+ * out-parameter). What a pool of the program tells lies below the function that it told: there the innermost function
+ * that returns a pointer is the pool's allocator. */
 #include "analysis/heap-name.h"
 
 #include <ctype.h>
@@ -12,6 +13,7 @@
 #include "structure/assign-name.h"
 
 #define FUNCTION_LINES_MAX 400
+#define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and what it tells us */
 
 /* What a path walk carries along. */
 struct search {
@@ -256,12 +258,26 @@ static void name_by_place(const struct search *search, struct heap_name *out)
         (void)snprintf(out->name, sizeof out->name, "%.150s", function);
 }
 
+/* Where the search begins: behind the allocator of a pool that told of its block, if it is one. */
+static size_t first_frame(const struct search *search)
+{
+    if (search->n < 3 || strcmp(text_of(search, search->path[0].code.function), "locus_pool_alloc_event") != 0)
+        return 0;
+    for (size_t i = 1; i + 1 < search->n && i <= POOL_DEPTH_MAX; i++) {
+        const struct code_frame *code = &search->path[i].code;
+        struct symbols *symbols = symbolizer_symbols(search->symbolizer, search->path[i].module);
+        if (symbols && code->named && symbols_returns_pointer(symbols, code->die) == 1)
+            return i + 1;
+    }
+    return 1;
+}
+
 void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
                     struct heap_name *out)
 {
     const struct search search = {symbolizer, source, path, n};
     enum alloc_name_result result = ALLOC_NAME_RETURNED;
-    out->site = find_site(&search, 0);
+    out->site = find_site(&search, first_frame(&search));
     while (result == ALLOC_NAME_RETURNED) {
         result = name_by_code(&search, out->site, out);
         size_t outer = next_call(&search, out->site);

@@ -82,27 +82,44 @@ static void settle_pending(struct thread_state *self)
     self->tree_busy = 0;
 }
 
-static void record_block(struct thread_state *self, enum var_kind kind, void *p, size_t n_bytes, double weight,
+/* What a pool tells is recorded below the function that it told: readers see by it whose allocation that was. */
+static uint32_t path_node_at(struct thread_state *self, uintptr_t at, const struct alloc_site *site)
+{
+    uint32_t node = path_node(self, site);
+    if (node && at >= OBJMAP_POOL_LAYER)
+        node = cct_child_sig(&self->allocs, node, (uintptr_t)locus_pool_alloc_event + 1,
+                             arena_header_sig()->libhpcrun_module);
+    return node;
+}
+
+/* at: the address, in its layer. */
+static void record_block(struct thread_state *self, enum var_kind kind, uintptr_t at, size_t n_bytes, double weight,
                          const struct alloc_site *site)
 {
     self->in_hook = 1;
-    uint32_t node = path_node(self, site);
+    uint32_t node = path_node_at(self, at, site);
     if (node) {
         uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
         uint64_t weight_bytes = weight > 1 ? (uint64_t)(weight * (double)n_bytes + 0.5) : n_bytes;
         uint64_t var = var_key(kind, 0, node);
-        if (objmap_insert_hook((uintptr_t)p, n_bytes, var, self->ref, weight_bytes))
+        if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
             count_alloc(self, var, n_blocks, weight_bytes);
     }
     self->in_hook = 0;
     settle_pending(self);
 }
 
+static uintptr_t in_layer(enum alloc_kind kind, const void *p)
+{
+    return (uintptr_t)p + (kind == ALLOC_POOL ? OBJMAP_POOL_LAYER : 0);
+}
+
 static void events_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
 {
     struct thread_state *self = thread_self_sig();
     if (self)
-        record_block(self, kind == ALLOC_HEAP ? VAR_HEAP : VAR_MMAP, p, n_bytes, weight, site);
+        record_block(self, kind == ALLOC_HEAP || kind == ALLOC_POOL ? VAR_HEAP : VAR_MMAP, in_layer(kind, p), n_bytes,
+                     weight, site);
 }
 
 static bool events_maybe_recorded(const void *p)
@@ -118,13 +135,30 @@ static void drain_faults(void)
         events_drain_all_sig(self);
 }
 
+static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
+{
+    (void)context;
+    count_free(block->var, bytes_removed >= block->end - block->start ? 1 : 0, bytes_removed);
+}
+
+/* What a pool has handed out of memory that is gone now. */
+static void cut_pools(uintptr_t start, uintptr_t end)
+{
+    if (objmap_has_pools_sig())
+        objmap_cut_hook(start + OBJMAP_POOL_LAYER, end + OBJMAP_POOL_LAYER, cut_one, NULL);
+}
+
 static void events_release(enum alloc_kind kind, void *p)
 {
     struct objmap_block removed;
-    (void)kind;
+    if (kind == ALLOC_POOL && !objmap_maybe_start_sig(in_layer(kind, p)))
+        return;
     drain_faults();
-    if (process_is_ours_sig() && objmap_remove_hook((uintptr_t)p, &removed))
-        count_free(removed.var, 1, removed.weight_bytes);
+    if (!process_is_ours_sig() || !objmap_remove_hook(in_layer(kind, p), &removed))
+        return;
+    count_free(removed.var, 1, removed.weight_bytes);
+    if (kind != ALLOC_POOL)
+        cut_pools(removed.start, removed.end);
 }
 
 static bool events_resize_begin(void *p)
@@ -142,7 +176,7 @@ static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const s
         atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING)
         events_release(ALLOC_HEAP, old_p);
     if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
-        record_block(self, VAR_HEAP, new_p, n_bytes, 1, site);
+        record_block(self, VAR_HEAP, (uintptr_t)new_p, n_bytes, 1, site);
 }
 
 static void events_resize_failed(void *old_p)
@@ -150,17 +184,13 @@ static void events_resize_failed(void *old_p)
     (void)objmap_flag_hook((uintptr_t)old_p, false);
 }
 
-static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
-{
-    (void)context;
-    count_free(block->var, bytes_removed >= block->end - block->start ? 1 : 0, bytes_removed);
-}
-
 static void events_unmapped(void *p, size_t n_bytes)
 {
     drain_faults();
-    if (process_is_ours_sig())
-        objmap_cut_hook((uintptr_t)p, (uintptr_t)p + n_bytes, cut_one, NULL);
+    if (!process_is_ours_sig())
+        return;
+    objmap_cut_hook((uintptr_t)p, (uintptr_t)p + n_bytes, cut_one, NULL);
+    cut_pools((uintptr_t)p, (uintptr_t)p + n_bytes);
 }
 
 static void events_inside(bool entering)

@@ -117,6 +117,11 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
     return record != NULL;
 }
 
+bool objmap_has_pools_sig(void)
+{
+    return atomic_load_explicit(&find.map.has_pools, memory_order_relaxed);
+}
+
 bool objmap_maybe_start_sig(uintptr_t start)
 {
     return start_filter_has(&find.map.filter, start);

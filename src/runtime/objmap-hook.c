@@ -255,6 +255,8 @@ bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t 
     else
         count(&operation.cursor.cache->n_refused);
     if (record) {
+        if (start >= OBJMAP_POOL_LAYER && !objmap_has_pools_sig())
+            atomic_store(&operation.cursor.map->has_pools, true);
         record->block.var = var;
         record->block.thread = thread;
         record->block.weight_bytes = weight_bytes;

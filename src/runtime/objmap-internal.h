@@ -20,7 +20,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define OBJMAP_ADDRESS_BITS 47
+#define OBJMAP_ADDRESS_BITS 49 /* 48 of user addresses and OBJMAP_POOL_LAYER */
 #define OBJMAP_LEAF_BITS 9
 #define OBJMAP_SUB_SHIFT 12  /* slots of a split granule */
 #define OBJMAP_SPLIT_ABOVE 8 /* records in a granule */
@@ -111,7 +111,7 @@ struct objmap_cache {
 
 /* The map. Owned by objmap-find-sig.c, because the reader must be self-contained. */
 struct objmap_state {
-    _Atomic bool ready;
+    _Atomic bool ready, has_pools;
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
     struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */

@@ -21,6 +21,10 @@ struct objmap_block {
     uint32_t thread;        /* reference of the arena_thread that allocated it */
     uint64_t weight_bytes;  /* bytes it stands for (size, or more when it was sampled) */
 };
+/* Blocks that a pool hands out lie inside recorded blocks (its slabs), and blocks of one layer do not overlap: a pool's
+ * are entered at their address plus this one, in every call. */
+#define OBJMAP_POOL_LAYER ((uintptr_t)1 << 48)
+
 #define OBJMAP_RESIZING 1u /* a realloc is under way: the address may already belong to somebody else */
 
 /* Statistics, for the log and the tests. */
@@ -65,6 +69,9 @@ bool objmap_flag_hook(uintptr_t start, bool resizing);
 bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found);
 
 #define OBJMAP_READERS 65536 /* epoch slots; thread ids beyond share a counted slow path: lookups fail */
+
+/* Whether a block was ever entered in the layer of pools.  ctx: any */
+bool objmap_has_pools_sig(void);
 
 /* Calls visit for every live block in address order; takes each shard's lock in turn: visit must not call the map.
  * ctx: hook */

@@ -80,6 +80,10 @@ enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr
     if (resolve_tls_sig(self, address, var))
         return RESOLVE_NAMED;
     struct objmap_block block;
+    if (objmap_has_pools_sig() && objmap_find_sig(self->reader, address + OBJMAP_POOL_LAYER, &block)) {
+        *var = block.var;
+        return RESOLVE_NAMED;
+    }
     if (objmap_find_sig(self->reader, address, &block)) {
         if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
             return RESOLVE_LATER;

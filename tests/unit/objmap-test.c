@@ -76,7 +76,7 @@ static const struct {
     {0x400000000000 - (1ull << 35), 1ull << 36, 1ull << 33, 4096},
     {0x100000000000, 1ull << 44, 200ull << 30, 1 << 20},
     {0, 4096, 300, 1},
-    {(1ull << 47) - 65536, 65536, 4000, 1},
+    {(1ull << 49) - 65536, 65536, 4000, 1},
 };
 #define WINDOWS (sizeof windows / sizeof windows[0])
 
@@ -234,13 +234,13 @@ static void run_limits(void)
     assert_true(objmap_insert_hook(0x10000, 0, 1, 1, 0));
     assert_false(objmap_find_sig(0, 0x10000, &found));
     assert_false(objmap_remove_hook(0x10000, NULL));
-    assert_false(objmap_insert_hook((1ull << 47) - 10, 11, 1, 1, 1));
+    assert_false(objmap_insert_hook((1ull << 49) - 10, 11, 1, 1, 1));
     assert_false(objmap_insert_hook(UINTPTR_MAX - 10, 5, 1, 1, 1));
     assert_int_equal(objmap_stats_sig().n_refused, 2);
-    assert_true(objmap_insert_hook((1ull << 47) - 10, 10, 1, 1, 1));
-    assert_true(objmap_find_sig(OBJMAP_READERS - 1, (1ull << 47) - 1, &found));
-    assert_false(objmap_find_sig(OBJMAP_READERS, (1ull << 47) - 1, &found));
-    assert_false(objmap_find_sig(0, 1ull << 47, &found));
+    assert_true(objmap_insert_hook((1ull << 49) - 10, 10, 1, 1, 1));
+    assert_true(objmap_find_sig(OBJMAP_READERS - 1, (1ull << 49) - 1, &found));
+    assert_false(objmap_find_sig(OBJMAP_READERS, (1ull << 49) - 1, &found));
+    assert_false(objmap_find_sig(0, 1ull << 49, &found));
     assert_false(objmap_find_sig(0, UINTPTR_MAX, &found));
     assert_false(objmap_remove_hook(UINTPTR_MAX, NULL));
 }

@@ -15,7 +15,7 @@
 
 /* What holds ADDRESS in the world of a test. */
 static struct {
-    bool in_tls, in_block, is_resizing, in_module, has_table, in_arena, in_other_stack;
+    bool in_tls, in_block, in_pool, is_resizing, in_module, has_table, in_arena, in_other_stack;
     struct loadmap_module module;
     struct modtab_header table; /* with the one symbol that follows it */
     struct modtab_sym symbol;
@@ -41,12 +41,13 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *modul
 
 bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found)
 {
+    bool is_pool = address >= OBJMAP_POOL_LAYER;
     (void)reader;
-    if (!world.in_block)
+    if (is_pool ? !world.in_pool : !world.in_block)
         return false;
     found->start = address - 8;
     found->end = address + 8;
-    found->var = var_key(VAR_HEAP, 0, 77);
+    found->var = var_key(VAR_HEAP, 0, is_pool ? 78 : 77);
     atomic_init(&found->flags, world.is_resizing ? OBJMAP_RESIZING : 0);
     return true;
 }
@@ -55,6 +56,11 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high)
 {
     *low = world.in_arena ? ADDRESS - 4096 : 4096;
     *high = world.in_arena ? ADDRESS + 4096 : 4096;
+}
+
+bool objmap_has_pools_sig(void)
+{
+    return world.in_pool;
 }
 
 uint32_t thread_of_stack_sig(uintptr_t address)
@@ -103,6 +109,15 @@ static void test_heap_before_stack(void **state)
     (void)state;
     world.in_block = world.in_other_stack = true; /* stacks of coroutines are allocated */
     assert_int_equal(kind_of(true, RESOLVE_NAMED), VAR_HEAP);
+}
+
+static void test_pool_block_before_its_slab(void **state)
+{
+    (void)state;
+    uint64_t var = 0;
+    world.in_pool = world.in_block = world.is_resizing = true;
+    assert_int_equal(resolve_address_sig(make_self(false), ADDRESS, NULL, 0, &var), RESOLVE_NAMED);
+    assert_int_equal(var, var_key(VAR_HEAP, 0, 78));
 }
 
 static void test_resizing_block_waits(void **state)
@@ -167,6 +182,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_tls_before_stack_and_heap, begin),
         cmocka_unit_test_setup(test_heap_before_stack, begin),
+        cmocka_unit_test_setup(test_pool_block_before_its_slab, begin),
         cmocka_unit_test_setup(test_resizing_block_waits, begin),
         cmocka_unit_test_setup(test_static_before_stack_and_file, begin),
         cmocka_unit_test_setup(test_own_stack_before_other_stack, begin),

@@ -50,6 +50,12 @@ void environment_set(const struct hpcrun_options *options, const struct prepared
 {
     set_preload(prepared);
     set(COMPANION_ENV, prepared->socket);
+    /* Where the static library of ITT looks for who collects, unless somebody else does: the program's pools may tell
+     * of their blocks by it. */
+    if (!getenv("INTEL_LIBITTNOTIFY64")) {
+        set("INTEL_LIBITTNOTIFY64", prepared->library);
+        set("INTEL_ITTNOTIFY_GROUPS", "heap");
+    }
     set("HPCRUN_OUT_PATH", prepared->setup.dir);
     set_list("HPCRUN_EVENT_LIST", options->events, options->n_events);
     set("HPCRUN_PERF_COUNT", options->count);
