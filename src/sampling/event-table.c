@@ -164,7 +164,7 @@ static void take_line(struct search *search, char *line)
     char *columns[COLUMNS], *rest = line;
     struct event_row row = {0};
     unsigned n = 0;
-    line[strcspn(line, "#\n")] = '\0';
+    line[strcspn(line, "#\r\n")] = '\0';
     while (n < COLUMNS && (columns[n] = strtok_r(rest, " \t", &rest)))
         n++;
     if (n == 0)
@@ -183,30 +183,35 @@ static void take_line(struct search *search, char *line)
     search->is_found = true;
 }
 
+/* False with errno when it cannot be read. */
 static bool read_file(struct search *search, const char *path, const char *shown)
 {
-    char line[1024];
+    char *line = NULL;
+    size_t n_line = 0;
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
     search->path = path;
     search->shown = shown;
-    for (search->line = 1; fgets(line, sizeof line, file); search->line++)
+    errno = 0;
+    for (search->line = 1; getline(&line, &n_line, file) >= 0; search->line++)
         take_line(search, line);
+    bool is_read = feof(file);
+    free(line);
     (void)fclose(file);
-    return true;
+    return is_read;
 }
 
 /* Beside the running program: in a build directory, or installed, also below another prefix than planned. */
 static void read_installed(struct search *search)
 {
     static const char *const places[] = {"share/locus/" FILE_NAME, "../share/locus/" FILE_NAME};
-    char path[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 64);
+    char path[PATH_MAX + sizeof "../share/locus/" FILE_NAME];
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
+    while (len > 0 && path[len - 1] != '/')
+        len--;
     for (size_t i = 0; len > 0 && i < sizeof places / sizeof *places; i++) {
-        path[len] = '\0';
-        char *name = strrchr(path, '/') + 1;
-        (void)snprintf(name, sizeof path - (size_t)(name - path), "%s", places[i]);
+        (void)snprintf(path + len, sizeof path - (size_t)len, "%s", places[i]);
         if (read_file(search, path, "the installed event table"))
             return;
     }

@@ -188,7 +188,7 @@ static bool known_to_libpfm(bool is_load, struct candidate *candidate)
                                         "MEM_TRANS_RETIRED:LATENCY_ABOVE_THRESHOLD:ldlat=LDLAT",
                                         "MEM_INST_RETIRED:LATENCY_ABOVE_THRESHOLD:ldlat=LDLAT", NULL};
     static const char *const stores[] = {"MEM_TRANS_RETIRED:PRECISE_STORE", "MEM_TRANS_RETIRED:STORE_SAMPLE",
-                                         "MEM_INST_RETIRED:ALL_STORES", "MEM_UOPS_RETIRED:ALL_STORES", NULL};
+                                         "MEM_INST_RETIRED:ALL_STORES", NULL};
     for (const char *const *name = is_load ? loads : stores; *name; name++) {
         char text[MEMBER_BYTES];
         struct error ignored;

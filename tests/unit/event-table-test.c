@@ -84,7 +84,7 @@ static void test_other_makers(void **state)
     struct event_row row;
     char complaints[512];
     write_file(*state, "rows",
-               "power 0x4e * cpu r1 - - 5003 address\n"
+               "power 0x4e * cpu r1 - - 5003 address\r\n"
                "ARM 0x41 0xd4f armv8_pmuv3_0 r2 - - 5003 address\n");
     assert_true(event_table_find(&power, "cpu", &row, complaints, sizeof complaints));
     assert_string_equal(row.load, "r1");
@@ -129,6 +129,9 @@ static void test_bad_rows(void **state)
     assert_false(event_table_find(&intel, "cpu", &row, complaints, sizeof complaints));
     assert_string_equal(complaints + strlen(complaints) - strlen(" More rows are left out."),
                         " More rows are left out.");
+    assert_int_equal(setenv("HPCRUN_PMU_TABLE", *state, 1), 0);
+    assert_false(event_table_find(&intel, "cpu", &row, complaints, sizeof complaints));
+    assert_non_null(strstr(complaints, ": Is a directory."));
     assert_int_equal(setenv("HPCRUN_PMU_TABLE", "/nonexistent/table", 1), 0);
     assert_false(event_table_find(&intel, "cpu", &row, complaints, sizeof complaints));
     assert_string_equal(complaints, "HPCRUN_PMU_TABLE=/nonexistent/table: No such file or directory.");
