@@ -60,37 +60,43 @@ static bool start_pfm(void)
     return pfm_initialize() == PFM_SUCCESS;
 }
 
-static bool encode(const char *name, struct perf_event_attr *found)
+/* PFM_SUCCESS, or why not. */
+static int encode(const char *name, struct perf_event_attr *found)
 {
     pfm_perf_encode_arg_t argument = {.attr = found, .size = sizeof argument};
     *found = (struct perf_event_attr){.size = sizeof *found};
-    return pfm_get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument) == PFM_SUCCESS;
+    return pfm_get_os_event_encoding(name, PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
 }
 
 /* The running CPU's tables say nothing about a fixture: a name without a PMU belongs to the fixture's CPU or kernel. */
-static bool encode_for_fixture(const char *name, struct perf_event_attr *found)
+static int encode_for_fixture(const char *name, struct perf_event_attr *found)
 {
+    int status = PFM_ERR_NOTFOUND;
     char whole[320];
     struct machine_cpu cpu;
     machine_cpu(&cpu);
     const char *const tables[] = {pfm_model_of(&cpu), "perf"};
     if (strstr(name, "::"))
         return encode(name, found);
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && status == PFM_ERR_NOTFOUND; i++) {
         if (!tables[i])
             continue;
         (void)snprintf(whole, sizeof whole, "%s::%s", tables[i], name);
-        if (encode(whole, found))
-            return true;
+        status = encode(whole, found);
     }
-    return false;
+    return status;
 }
 
-bool perf_name_encode(const char *name, struct perf_event_attr *attr)
+enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr)
 {
     struct perf_event_attr found;
-    if (!start_pfm() || !(machine_is_fixture() ? encode_for_fixture(name, &found) : encode(name, &found)))
-        return false;
+    if (!start_pfm())
+        return PERF_NAME_UNKNOWN;
+    int status = machine_is_fixture() ? encode_for_fixture(name, &found) : encode(name, &found);
+    if (status == PFM_ERR_UMASK)
+        return PERF_NAME_INCOMPLETE;
+    if (status != PFM_SUCCESS)
+        return PERF_NAME_UNKNOWN;
     attr->type = found.type;
     attr->config = found.config;
     attr->config1 = found.config1;
@@ -105,7 +111,7 @@ bool perf_name_encode(const char *name, struct perf_event_attr *attr)
     attr->precise_ip = found.precise_ip;
     attr->pinned |= found.pinned;
     attr->exclusive |= found.exclusive;
-    return true;
+    return PERF_NAME_ENCODED;
 }
 
 /* The tables of counters that hold here: those that libpfm4 detected, or the one of the fixture's CPU. */
@@ -121,30 +127,88 @@ static bool is_counter(const pfm_pmu_info_t *unit)
     return model && !strcmp(model, unit->name);
 }
 
-static unsigned visit_unit(pfm_pmu_t pmu, void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
+struct name_visitor {
+    bool with_parts;
+    void (*visit)(const char *name, const char *summary, void *ctx);
+    void *ctx;
+};
+
+static void visit_parts(const char *event_name, const pfm_event_info_t *event, const struct name_visitor *visitor)
+{
+    char name[320];
+    for (int i = 0; i < event->nattrs; i++) {
+        pfm_event_attr_info_t part = {.size = sizeof part};
+        if (pfm_get_event_attr_info(event->idx, i, PFM_OS_PERF_EVENT_EXT, &part) != PFM_SUCCESS ||
+            part.type != PFM_ATTR_UMASK)
+            continue;
+        (void)snprintf(name, sizeof name, "%s:%s", event_name, part.name);
+        visitor->visit(name, part.desc ? part.desc : "", visitor->ctx);
+    }
+}
+
+/* The kernel's table has every event twice, and software events and tracepoints, which are listed elsewhere. */
+static bool is_listed(const pfm_pmu_info_t *unit, const char *event)
+{
+    struct perf_event_attr attr = {.size = sizeof attr};
+    if (unit->pmu != PFM_PMU_PERF_EVENT)
+        return true;
+    return strncmp(event, "PERF_COUNT_", 11) != 0 && perf_name_encode(event, &attr) == PERF_NAME_ENCODED &&
+           (attr.type == PERF_TYPE_HARDWARE || attr.type == PERF_TYPE_HW_CACHE);
+}
+
+static unsigned visit_unit(const pfm_pmu_info_t *unit, const struct name_visitor *visitor)
 {
     unsigned n = 0;
-    pfm_pmu_info_t unit = {.size = sizeof unit};
-    if (pfm_get_pmu_info(pmu, &unit) != PFM_SUCCESS || !is_counter(&unit))
-        return 0;
-    for (int i = unit.first_event; i != -1; i = pfm_get_event_next(i)) {
+    for (int i = unit->first_event; i != -1; i = pfm_get_event_next(i)) {
         char name[256];
         pfm_event_info_t event = {.size = sizeof event};
-        if (pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS)
+        if (pfm_get_event_info(i, PFM_OS_PERF_EVENT_EXT, &event) != PFM_SUCCESS || !is_listed(unit, event.name))
             continue;
-        (void)snprintf(name, sizeof name, "%s::%s", unit.name, event.name);
-        visit(name, event.desc ? event.desc : "", ctx);
+        (void)snprintf(name, sizeof name, "%s::%s", unit->name, event.name);
+        visitor->visit(name, event.desc ? event.desc : "", visitor->ctx);
         n++;
+        if (visitor->with_parts && unit->pmu != PFM_PMU_PERF_EVENT)
+            visit_parts(name, &event, visitor);
     }
     return n;
 }
 
 unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
 {
+    const struct name_visitor visitor = {false, visit, ctx};
     unsigned n = 0;
     if (!start_pfm())
         return 0;
-    for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++)
-        n += visit_unit((pfm_pmu_t)pmu, visit, ctx);
+    for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
+        pfm_pmu_info_t unit = {.size = sizeof unit};
+        if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) == PFM_SUCCESS && is_counter(&unit))
+            n += visit_unit(&unit, &visitor);
+    }
     return n;
+}
+
+void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), void *ctx)
+{
+    static const struct perf_table generic = {"perf", "Hardware events that the kernel knows on every CPU"};
+    if (!start_pfm())
+        return;
+    visit(&generic, ctx);
+    for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
+        pfm_pmu_info_t unit = {.size = sizeof unit};
+        if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) != PFM_SUCCESS || !is_counter(&unit))
+            continue;
+        const struct perf_table table = {unit.name, unit.desc};
+        visit(&table, ctx);
+    }
+}
+
+void perf_table_visit_events(const char *table, bool with_parts,
+                             void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
+{
+    const struct name_visitor visitor = {with_parts, visit, ctx};
+    for (int pmu = PFM_PMU_NONE; start_pfm() && pmu < PFM_PMU_MAX; pmu++) {
+        pfm_pmu_info_t unit = {.size = sizeof unit};
+        if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) == PFM_SUCCESS && !strcmp(unit.name, table))
+            (void)visit_unit(&unit, &visitor);
+    }
 }

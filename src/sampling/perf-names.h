@@ -26,12 +26,32 @@ const struct perf_name *perf_name_find(const char *name);
 /* The row of a software event by PERF_COUNT_SW_x; NULL when there is none. */
 const struct perf_name *perf_name_of_config(uint64_t config);
 
+enum perf_name_status {
+    PERF_NAME_ENCODED = 0,
+    PERF_NAME_UNKNOWN,
+    PERF_NAME_INCOMPLETE /* libpfm4 knows the event, but it needs a sub-event: NAME:PART */
+};
+
 /* Encodes an event name that libpfm4 knows for this machine, or for the fixture's CPU, its own attributes behind colons
- * included, into the type, config, precision and exclusion fields of *attr. False when libpfm4 does not know it. */
-bool perf_name_encode(const char *name, struct perf_event_attr *attr);
+ * included, into the type, config, precision and exclusion fields of *attr, unless it is unknown or incomplete. */
+enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr);
 
 /* Calls visit(name, summary, ctx) for every event that libpfm4 knows for the counters of this machine, besides the
  * kernel's software events; returns their number. Strings are valid during the call only. */
 unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
+
+/* A table of libpfm4: a kind of counters. */
+struct perf_table {
+    const char *name;    /* "spr" */
+    const char *summary; /* "Intel Sapphire Rapids" */
+};
+
+/* Calls visit for each table that holds here (see perf_name_visit), the kernel's generic hardware events first. */
+void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), void *ctx);
+
+/* Calls visit for each event of a table, with_parts also for each of its sub-events ("spr::EVENT:PART"); of the generic
+ * table those only that are counted by hardware. Strings are valid during the call only. */
+void perf_table_visit_events(const char *table, bool with_parts,
+                             void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
 
 #endif

@@ -73,7 +73,12 @@ static int encode_name(const char *name, struct perf_event_attr *attr, unsigned 
         attr->config1 = attr->config2 = 0;
         return 0;
     }
-    return tracepoint_encode(name, attr) || perf_name_encode(name, attr) ? 0 : 1;
+    if (tracepoint_encode(name, attr))
+        return 0;
+    enum perf_name_status status = perf_name_encode(name, attr);
+    if (status == PERF_NAME_INCOMPLETE)
+        return error_set(err, ERR_USAGE, "%s needs a sub-event, %s:PART; hpcrun -L %s lists them.", name, name, name);
+    return status == PERF_NAME_ENCODED ? 0 : 1;
 }
 
 static int encode_breakpoint(const char *event, struct perf_event_attr *attr, struct error *err)

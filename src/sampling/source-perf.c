@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any other perf event by name, and groups of them. It has no name of its own in the table: the plan asks it for every
  * event that no other source knows. Ordinary code of the launcher. */
-#include "sampling/plan-parts.h"
+#include "sampling/source-perf.h"
 
 #include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sampling/perf-names.h"
+#include "sampling/plan-parts.h"
 #include "sampling/pmu.h"
 
 #define DEFAULT_HZ 300
@@ -165,10 +166,9 @@ static void describe(const struct wish *wish, bool was_precise)
                    group);
 }
 
-static int plan_row(struct wish *wish, struct error *err)
+static int plan_row(struct wish *wish, struct source_probe *probed, struct error *err)
 {
     char label[64] = "";
-    struct source_probe probed;
     (void)pmu_event_label(wish->event, label, sizeof label);
     wish->row = source_plan_add(wish->plan, SOURCE_NUMBER_PERF, wish->event, label[0] ? label : wish->event, err);
     if (!wish->row)
@@ -179,18 +179,30 @@ static int plan_row(struct wish *wish, struct error *err)
     if (status != 0)
         return status;
     bool is_precise = wish->row->attr.precise_ip > 0;
-    settle_precision(wish, &probed);
+    settle_precision(wish, probed);
     describe(wish, is_precise);
-    if (!probed.works)
+    if (!probed->works)
         return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here%s: %s; %s.", wish->event,
-                         wish->row->leader ? " in this group" : "", probed.reason, probed.fix);
+                         wish->row->leader ? " in this group" : "", probed->reason, probed->fix);
     return 0;
+}
+
+void source_perf_try(const char *event, struct source_probe *out)
+{
+    static struct source_plan plan;
+    struct error err;
+    struct wish wish = {.event = event, .plan = &plan};
+    plan = (struct source_plan){0};
+    *out = (struct source_probe){0};
+    if (plan_row(&wish, out, &err) != 0 && !out->reason[0])
+        (void)snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, err.text);
 }
 
 static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
                 struct error *err)
 {
     char members[GROUP_MAX][256], name[256];
+    struct source_probe probed;
     int n = pmu_split_group(event, members, GROUP_MAX, err), status = n < 0 ? n : 0;
     uint32_t leader = out->n_events;
     for (int i = 0; status == 0 && i < n; i++) {
@@ -203,7 +215,7 @@ static int plan(const char *event, const struct source_threshold *threshold, str
                 wish.threshold = own;
         }
         if (status == 0)
-            status = plan_row(&wish, err);
+            status = plan_row(&wish, &probed, err);
     }
     return status;
 }

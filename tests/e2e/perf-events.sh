@@ -63,6 +63,7 @@ cat >traced.sh <<'END'
 mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 [ -e /sys/kernel/tracing/events/syscalls/sys_enter_getppid/id ] || exit 77
 "$1" --print-plan -e syscalls:sys_enter_getpid_ 2>near
+"$1" -L 'syscalls:sys_enter_getp*' >traced.list
 "$1" -e syscalls:sys_enter_getppid -o traced ./places
 END
 status=0
@@ -71,6 +72,8 @@ case $status in
     3)
         [ "$(taken traced syscalls:sys_enter_getppid)" = 50 ] || fail "not 50 calls: $(cat traced/places-*.log)"
         expect_text near 'near names: .*syscalls:sys_enter_getpid'
+        expect_text traced.list '^  [+] syscalls:sys_enter_getppid$'
+        [ "$(grep -vc 'syscalls:sys_enter_getp' traced.list)" = 3 ] || fail "other events match: $(cat traced.list)"
         ;;
     77 | 1) skip_part "tracefs cannot be mounted here" ;;
     *) fail "exit status $status under a tracepoint: $(cat err)" ;;
@@ -89,4 +92,26 @@ expect_status 1 "$hpcrun" --machine "$machines/haswell" --print-plan -e cycles:k
 expect_text "$scratch/err" 'EACCES.*sysctl kernel.perf_event_paranoid=1'
 expect_status 2 "$hpcrun" --machine "$machines/haswell" --print-plan -e cpu/ldlat=70000/
 expect_text "$scratch/err" 'ldlat=70000/ does not fit into config1:0-15: at most 65535'
+
+# The list: by unit, marked, filtered, and as long as somebody reads it.
+expect_status 0 "$hpcrun" -L
+for line in 'Sources:' '  [+] datacentric ' '  [+] page-faults .*also faults' 'Tracepoints of the kernel:' '    rHEX '; do
+    expect_text "$scratch/out" "^$line"
+done
+"$hpcrun" -L | head -1 >first
+expect_text first '^[+] opens'
+expect_status 0 "$hpcrun" --machine "$machines/sapphire-rapids" -L
+expect_text "$scratch/out" '^  - cpu/mem-loads/ .*ldlat=3 \[[12]\]$'
+expect_text "$scratch/out" '^  [+] cpu/mem-loads-aux/ '
+expect_text "$scratch/out" '^    cpu/TERM=VALUE,.../ with the terms .*ldlat [(]config1:0-15[)]'
+expect_text "$scratch/out" '^\[[12]\] .*ENODATA.*leader'
+expect_status 0 "$hpcrun" --machine "$machines/sapphire-rapids" -L '*/MEM-*' CLOCK
+sed -n 's/^  [-+*] \([^ ]*\).*/\1/p' "$scratch/out" | tr '\n' ' ' >names
+[ "$(cat names)" = "task-clock cpu-clock cpu/mem-loads/ cpu/mem-loads-aux/ cpu/mem-stores/ " ] ||
+    fail "the patterns match $(cat names)"
+expect_status 1 "$hpcrun" -L no-such-event
+expect_text "$scratch/err" 'No event here matches'
+[ ! -s "$scratch/out" ] || fail "something is printed about nothing"
+expect_status 0 "$hpcrun" --machine "$machines/zen4" --doctor
+expect_text "$scratch/out" '^ +ibs_op: type [0-9]+, 0 events, 3 terms$'
 finish

@@ -10,7 +10,7 @@
 #include "fnbounds/modtab-cache.h"
 #include "prepare.h"
 #include "sampling/machine.h"
-#include "sampling/perf-names.h"
+#include "sampling/pmu.h"
 #include "sampling/skid.h"
 
 static void print_result(FILE *out, const char *name, bool works, const char *reason, const char *fix)
@@ -36,6 +36,34 @@ static bool print_sources(FILE *out)
         print_result(out, "hardware", false, "no address sampling is known for this processor",
                      "none; addresses are worked out in software (EADDR)");
     return has_addresses;
+}
+
+static bool count_file(const char *name, const char *text, void *ctx)
+{
+    (void)name;
+    (void)text;
+    ++*(unsigned *)ctx;
+    return true;
+}
+
+static bool print_pmu(const struct pmu *pmu, void *ctx)
+{
+    FILE *out = ctx;
+    unsigned n_events = 0, n_terms = 0;
+    pmu_visit_events(pmu, count_file, &n_events);
+    pmu_visit_terms(pmu, count_file, &n_terms);
+    (void)fprintf(out, "%-12s   %s: type %u, %u event%s, %u term%s", "", pmu->name, pmu->type, n_events,
+                  n_events == 1 ? "" : "s", n_terms, n_terms == 1 ? "" : "s");
+    if (pmu->max_precise)
+        (void)fprintf(out, ", precise up to level %u", pmu->max_precise);
+    (void)fprintf(out, "%s%s\n", pmu->cpus[0] ? ", CPUs " : "", pmu->cpus);
+    return true;
+}
+
+static void print_pmus(FILE *out)
+{
+    (void)fprintf(out, "%-12s as the kernel describes them (hpcrun -L lists their events)\n", "PMUs");
+    pmu_visit(print_pmu, out);
 }
 
 static void print_kernel(FILE *out, unsigned i, const struct skid_kernel *kernel)
@@ -110,29 +138,10 @@ int doctor_print(FILE *out)
         cache[0] = '\0';
     print_machine(out);
     bool has_addresses = print_sources(out);
+    print_pmus(out);
     if (machine_is_fixture())
         return has_addresses ? 0 : 1;
     print_skid(out, cache[0] ? cache : NULL);
     print_installation(out, cache, &cache_error);
     return has_addresses ? 0 : 1;
-}
-
-static void list_one(const char *name, const char *summary, void *ctx)
-{
-    (void)fprintf(ctx, "  %-34s %s\n", name, summary);
-}
-
-void doctor_list_events(FILE *out)
-{
-    (void)fprintf(out, "Sources:\n");
-    list_one("datacentric", "The best source of data addresses here, FAULTS, and sizes (the default)", out);
-    for (const struct sample_source *const *row = source_table(); *row; row++)
-        if ((*row)->name[0])
-            list_one((*row)->name, (*row)->summary, out);
-    (void)fprintf(out, "\nSoftware events of the kernel:\n");
-    for (const struct perf_name *row = perf_name_table(); row->name; row++)
-        list_one(row->name, row->summary, out);
-    (void)fprintf(out, "\nOther events of this machine:\n");
-    if (perf_name_visit(list_one, out) == 0)
-        (void)fprintf(out, "  none: no hardware counters were found\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --doctor and -L: what works on this machine. Ordinary code. */
+/* --doctor: what works on this machine. Ordinary code. */
 #ifndef LOCUS_HPCRUN_DOCTOR_H
 #define LOCUS_HPCRUN_DOCTOR_H
 
@@ -8,8 +8,5 @@
 /* Prints for each source whether it works, exactly why not, and the fix; then the skid figures and what else a
  * measurement rests on. Returns an exit status: 1 when no source of data addresses works. */
 int doctor_print(FILE *out);
-
-/* Prints the sources and the events of this machine by name. */
-void doctor_list_events(FILE *out);
 
 #endif

@@ -46,7 +46,10 @@ static const struct option_row rows[] = {
     {OPT_DOCTOR, "--doctor", NULL,
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", NULL, "When the program has ended, combine the measurements and print the variables."},
-    {OPT_LIST, "-L -l --list-events", NULL, "List the events of this machine."},
+    {OPT_LIST, "-L -l --list-events", NULL,
+     "List the events of this machine by the unit that counts them, and say which can be opened. Operands are "
+     "patterns: those of the shell for whole names (\"cpu/mem-*\"), otherwise parts of names. Tracepoints are listed "
+     "for patterns with a colon (\"sched:*\"), sub-events of libpfm4 for any pattern."},
     {OPT_PRINT_PLAN, "--print-plan", NULL,
      "Print what would be sampled, with every field of each event's perf_event_attr as NAME=VALUE, and exit without "
      "running anything."},
@@ -84,7 +87,7 @@ static const struct option_row rows[] = {
 static const struct option_spec spec = {
     .tool = "hpcrun",
     .summary = "measure which data and which code cost a program its time",
-    .synopsis = "[options] [--] COMMAND [ARG...]\n--doctor [--machine DIR]\n-L [--machine DIR]\n"
+    .synopsis = "[options] [--] COMMAND [ARG...]\n--doctor [--machine DIR]\n-L [--machine DIR] [PATTERN...]\n"
                 "--print-plan [-e EVENT]... [--machine DIR]",
     .description =
         "Runs COMMAND and samples it: where its time goes, by call path and, with the default event, by the variable "

@@ -7,8 +7,8 @@
 #include "doctor.h"
 #include "hpcrun-options.h"
 #include "launch.h"
+#include "list-events.h"
 #include "plan-print.h"
-#include "prepare.h"
 #include "sampling/machine.h"
 
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
@@ -30,14 +30,20 @@ static int fail(int status, const char *why)
     return status;
 }
 
+static int print_events(const struct hpcrun_options *options)
+{
+    const char *const *patterns = (const char *const *)options->command;
+    if (list_events(patterns, stdout) > 0)
+        return 0;
+    return fail(STATUS_FAILED, "No event here matches; hpcrun -L alone lists all, hpcrun -L 'sched:*' tracepoints.");
+}
+
 static int print_plan(const struct hpcrun_options *options)
 {
-    static struct source_plan plan;
     struct error err;
-    int status = prepare_plan(options, &plan, &err);
+    int status = plan_print(options, stdout, &err);
     if (status != 0)
         return fail(status == ERR_USAGE || status == ERR_RANGE ? STATUS_USAGE : STATUS_FAILED, err.text);
-    plan_print(&plan, stdout);
     return 0;
 }
 
@@ -55,10 +61,8 @@ int main(int argc, char **argv)
         return fail(STATUS_USAGE, err.text);
     if (options.doctor)
         return doctor_print(stdout);
-    if (options.lists) {
-        doctor_list_events(stdout);
-        return 0;
-    }
+    if (options.lists)
+        return print_events(&options);
     if (options.prints_plan)
         return print_plan(&options);
     if (options.machine)

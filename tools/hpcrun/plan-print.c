@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "prepare.h"
 #include "sampling/attr-fields.h"
 #include "sampling/source-number.h"
 
@@ -74,15 +75,25 @@ static void print_own(FILE *out, const struct source_event *event)
     print_value(out, "aux_bytes", event->aux_bytes, false);
 }
 
-void plan_print(const struct source_plan *plan, FILE *out)
+static void print_event(FILE *out, const struct source_event *event)
 {
     struct attr_field fields[ATTR_FIELDS_MAX];
-    (void)fprintf(out, "choice=%s\nwarning=%s\n", plan->choice, plan->warning);
-    for (uint32_t i = 0; i < plan->n_events; i++) {
+    print_own(out, event);
+    unsigned n = attr_fields(&event->attr, fields);
+    for (unsigned i = 0; i < n; i++)
+        print_value(out, fields[i].name, fields[i].value, fields[i].is_hex);
+}
+
+int plan_print(const struct hpcrun_options *options, FILE *out, struct error *err)
+{
+    static struct source_plan plan;
+    int status = prepare_plan(options, &plan, err);
+    if (status != 0)
+        return status;
+    (void)fprintf(out, "choice=%s\nwarning=%s\n", plan.choice, plan.warning);
+    for (uint32_t i = 0; i < plan.n_events; i++) {
         (void)fprintf(out, "\n[event %" PRIu32 "]\n", i + 1);
-        print_own(out, &plan->events[i]);
-        unsigned n = attr_fields(&plan->events[i].attr, fields);
-        for (unsigned field = 0; field < n; field++)
-            print_value(out, fields[field].name, fields[field].value, fields[field].is_hex);
+        print_event(out, &plan.events[i]);
     }
+    return 0;
 }

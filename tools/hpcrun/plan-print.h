@@ -5,11 +5,12 @@
 
 #include <stdio.h>
 
-#include "sampling/source.h"
+#include "hpcrun-options.h"
 
-/* Prints choice and warnings, then for each event a line "[event N]" (from 1, as leader counts) and NAME=VALUE lines:
- * our own fields first, then every field of perf_event_attr in the order of the struct. Behind " # " a line may
- * explain its value. */
-void plan_print(const struct source_plan *plan, FILE *out);
+/* Resolves the events of options and environment and prints choice and warnings, then for each event a line "[event N]"
+ * (from 1, as leader counts) and NAME=VALUE lines: our own fields first, then every field of perf_event_attr in the
+ * order of the struct. Behind " # " a line may explain its value.
+ * err: as prepare_plan; nothing is printed then */
+int plan_print(const struct hpcrun_options *options, FILE *out, struct error *err);
 
 #endif
