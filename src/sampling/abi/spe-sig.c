@@ -3,13 +3,16 @@
  * handler. */
 #include "sampling/abi/spe.h"
 
+#include <endian.h>
+#include <string.h>
+
 #include "base/sigsafe.h"
 
 enum packet_kind {
     PACKET_GARBAGE = 0,
     PACKET_CUT_OFF, /* it goes on behind the end */
     PACKET_PADDING,
-    PACKET_END,
+    PACKET_END, /* those that follow have a payload */
     PACKET_TIMESTAMP,
     PACKET_EVENTS,
     PACKET_SOURCE,
@@ -32,63 +35,77 @@ struct packet {
     uint64_t payload;
 };
 
-/* Headers by the bits that name them; an extended header has the same in its second byte. */
-static const struct {
-    unsigned char mask, value, kind;
-} headers[] = {
-    {0xff, 0x00, PACKET_PADDING},   {0xff, 0x01, PACKET_END},     {0xff, 0x71, PACKET_TIMESTAMP},
-    {0xcf, 0x42, PACKET_EVENTS},    {0xcf, 0x43, PACKET_SOURCE},  {0xfc, 0x64, PACKET_CONTEXT},
-    {0xfc, 0x48, PACKET_OPERATION}, {0xf8, 0xb0, PACKET_ADDRESS}, {0xf8, 0x98, PACKET_COUNTER},
+/* By the header; an extended header has the same in its second byte. */
+static const unsigned char kinds[256] = {
+    [0x00] = PACKET_PADDING,
+    [0x01] = PACKET_END,
+    [0x42] = PACKET_EVENTS,
+    [0x43] = PACKET_SOURCE,
+    [0x48 ... 0x4b] = PACKET_OPERATION,
+    [0x52] = PACKET_EVENTS,
+    [0x53] = PACKET_SOURCE,
+    [0x62] = PACKET_EVENTS,
+    [0x63] = PACKET_SOURCE,
+    [0x64 ... 0x67] = PACKET_CONTEXT,
+    [0x71] = PACKET_TIMESTAMP,
+    [0x72] = PACKET_EVENTS,
+    [0x73] = PACKET_SOURCE,
+    [0x98 ... 0x9f] = PACKET_COUNTER,
+    [0xb0 ... 0xb7] = PACKET_ADDRESS,
 };
-
-static enum packet_kind kind_sig(unsigned char header)
-{
-    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
-        if ((header & headers[i].mask) == headers[i].value)
-            return headers[i].kind;
-    return PACKET_GARBAGE;
-}
 
 static unsigned index_sig(enum packet_kind kind, unsigned char header)
 {
     return kind == PACKET_ADDRESS || kind == PACKET_COUNTER ? header & 7 : header & 3;
 }
 
-static struct packet with_payload_sig(struct packet packet, const unsigned char *data, size_t n_bytes, size_t n_header)
+/* 1, 2, 4 or 8 bytes, little-endian. */
+static uint64_t payload_sig(const unsigned char *at, unsigned n_bytes)
 {
-    unsigned n_payload = 1u << (data[n_header - 1] >> 4 & 3);
-    if (n_bytes < n_header + n_payload)
-        return (struct packet){.kind = PACKET_CUT_OFF};
-    packet.n_bytes = n_header + n_payload;
-    for (unsigned i = 0; i < n_payload; i++)
-        packet.payload |= (uint64_t)data[n_header + i] << 8 * i;
-    return packet;
+    uint16_t half;
+    uint32_t word;
+    uint64_t value;
+    switch (n_bytes) {
+    case 1:
+        return at[0];
+    case 2:
+        memcpy(&half, at, sizeof half);
+        return le16toh(half);
+    case 4:
+        memcpy(&word, at, sizeof word);
+        return le32toh(word);
+    default:
+        memcpy(&value, at, sizeof value);
+        return le64toh(value);
+    }
 }
 
 /* A header of two bytes; 0x00 behind the first was an alignment packet before Armv8.5. */
-static struct packet extended_sig(const unsigned char *data, size_t n_bytes)
+static enum packet_kind extended_kind_sig(unsigned char second)
 {
-    if (n_bytes < 2)
-        return (struct packet){.kind = PACKET_CUT_OFF};
-    struct packet packet = {.kind = kind_sig(data[1])};
-    if (packet.kind == PACKET_PADDING)
-        return (struct packet){.kind = PACKET_PADDING, .n_bytes = 2};
-    if (packet.kind != PACKET_ADDRESS && packet.kind != PACKET_COUNTER)
-        return (struct packet){.kind = PACKET_GARBAGE, .n_bytes = 1};
-    packet.index = (data[0] & 3u) << 3 | index_sig(packet.kind, data[1]);
-    return with_payload_sig(packet, data, n_bytes, 2);
+    enum packet_kind kind = kinds[second];
+    return kind == PACKET_ADDRESS || kind == PACKET_COUNTER || kind == PACKET_PADDING ? kind : PACKET_GARBAGE;
 }
 
 /* The packet at data; n_bytes is at least 1. */
-static struct packet packet_sig(const unsigned char *data, size_t n_bytes)
+static void packet_sig(const unsigned char *data, size_t n_bytes, struct packet *packet)
 {
-    if ((data[0] & 0xfc) == 0x20)
-        return extended_sig(data, n_bytes);
-    struct packet packet = {.kind = kind_sig(data[0]), .n_bytes = 1};
-    if (packet.kind == PACKET_GARBAGE || packet.kind == PACKET_PADDING || packet.kind == PACKET_END)
-        return packet;
-    packet.index = index_sig(packet.kind, data[0]);
-    return with_payload_sig(packet, data, n_bytes, 1);
+    size_t n_header = (data[0] & 0xfc) == 0x20 ? 2 : 1;
+    packet->kind = PACKET_CUT_OFF;
+    if (n_bytes < n_header)
+        return;
+    unsigned char header = data[n_header - 1];
+    enum packet_kind kind = n_header == 2 ? extended_kind_sig(header) : (enum packet_kind)kinds[header];
+    packet->n_bytes = kind == PACKET_GARBAGE ? 1 : n_header;
+    if (kind > PACKET_END) {
+        unsigned n_payload = 1u << (header >> 4 & 3);
+        if (n_bytes < n_header + n_payload)
+            return;
+        packet->n_bytes += n_payload;
+        packet->payload = payload_sig(data + n_header, n_payload);
+        packet->index = index_sig(kind, header) | (n_header == 2 ? (data[0] & 3u) << 3 : 0);
+    }
+    packet->kind = kind;
 }
 
 static uint64_t canonical_sig(uint64_t address)
@@ -137,23 +154,33 @@ static void take_operation_sig(const struct packet *packet, struct spe_record *r
 
 static void take_sig(const struct packet *packet, struct spe_record *record)
 {
-    if (packet->kind == PACKET_TIMESTAMP) {
+    switch (packet->kind) {
+    case PACKET_TIMESTAMP:
         record->timestamp = packet->payload;
         record->has_timestamp = true;
-    } else if (packet->kind == PACKET_EVENTS) {
+        break;
+    case PACKET_EVENTS:
         record->events = (uint32_t)packet->payload;
-    } else if (packet->kind == PACKET_SOURCE) {
+        break;
+    case PACKET_SOURCE:
         record->source = (uint16_t)packet->payload;
         record->has_source = true;
-    } else if (packet->kind == PACKET_CONTEXT) {
+        break;
+    case PACKET_CONTEXT:
         record->context = packet->payload;
         record->has_context = true;
-    } else if (packet->kind == PACKET_OPERATION) {
+        break;
+    case PACKET_OPERATION:
         take_operation_sig(packet, record);
-    } else if (packet->kind == PACKET_ADDRESS) {
+        break;
+    case PACKET_ADDRESS:
         take_address_sig(packet, record);
-    } else if (packet->kind == PACKET_COUNTER) {
+        break;
+    case PACKET_COUNTER:
         take_counter_sig(packet, record);
+        break;
+    default:
+        break;
     }
 }
 
@@ -163,7 +190,8 @@ size_t spe_record_parse_sig(const void *data, size_t n_bytes, struct spe_record 
     bool is_torn = false;
     *record = (struct spe_record){0};
     while (n_used < n_bytes) {
-        struct packet packet = packet_sig((const unsigned char *)data + n_used, n_bytes - n_used);
+        struct packet packet;
+        packet_sig((const unsigned char *)data + n_used, n_bytes - n_used, &packet);
         bool is_last = packet.kind == PACKET_END || packet.kind == PACKET_TIMESTAMP;
         if (packet.kind == PACKET_CUT_OFF)
             break;
