@@ -145,6 +145,8 @@ static uint32_t add_event(struct model *model, const struct objects_event *from)
     event->running_ns += from->running_ns;
     event->n_throttles += from->n_throttles;
     event->n_no_metric += from->n_no_metric;
+    event->n_truncated += from->n_truncated;
+    event->n_collisions += from->n_collisions;
     event->has_data_source |= from->has_data_source != 0;
     return (uint32_t)(event - model->events);
 }

@@ -139,7 +139,8 @@ struct event_sum {
     double scale;
     uint64_t taken, overflows;
     uint64_t fates[FATE_MAX];
-    uint64_t enabled_ns, running_ns, n_throttles, n_no_metric; /* as in struct objects_event */
+    /* as in struct objects_event */
+    uint64_t enabled_ns, running_ns, n_throttles, n_no_metric, n_truncated, n_collisions;
     bool has_data_source; /* the hardware told about each access */
 };
 

@@ -41,6 +41,8 @@ static void sum_events(struct report *report)
         sum->running_ns += event->running_ns;
         sum->n_throttles += event->n_throttles;
         sum->n_no_metric += event->n_no_metric;
+        sum->n_truncated += event->n_truncated;
+        sum->n_collisions += event->n_collisions;
         sum->has_data_source = true;
         for (int fate = 0; fate < FATE_MAX; fate++)
             sum->fates[fate] += event->fates[fate];

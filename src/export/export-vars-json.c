@@ -105,6 +105,8 @@ static void put_fates(const struct event_sum *event, struct buf *out)
     if (event->has_data_source) {
         json_put_word_at(out, "n_no_metric", event->n_no_metric);
         json_put_word_at(out, "n_throttles", event->n_throttles);
+        json_put_word_at(out, "n_truncated", event->n_truncated);
+        json_put_word_at(out, "n_collisions", event->n_collisions);
     }
     json_put_word_at(out, "enabled_ns", event->enabled_ns);
     json_put_word_at(out, "running_ns", event->running_ns);

@@ -120,6 +120,8 @@ static void take_events(struct json_take *take, const json_t *root, struct model
         event->running_ns = take_optional(take, row, "running_ns");
         event->n_throttles = take_optional(take, row, "n_throttles");
         event->n_no_metric = take_optional(take, row, "n_no_metric");
+        event->n_truncated = take_optional(take, row, "n_truncated");
+        event->n_collisions = take_optional(take, row, "n_collisions");
         event->has_data_source = take_optional(take, row, "has_data_source") != 0;
         const json_t *fates = json_object_get(row, "fates");
         for (int i = 0; i < FATE_MAX; i++)

@@ -36,6 +36,10 @@ void hardware_put_counters(const struct report *report, struct buf *text)
         buf_printf(text, "; %llu without metric", (unsigned long long)event->n_no_metric);
     if (event->n_throttles)
         buf_printf(text, "; throttled %llu times", (unsigned long long)event->n_throttles);
+    if (event->n_truncated)
+        buf_printf(text, "; AUX area too small %llu times", (unsigned long long)event->n_truncated);
+    if (event->n_collisions)
+        buf_printf(text, "; hardware gave up samples %llu times", (unsigned long long)event->n_collisions);
     if (event->running_ns < event->enabled_ns)
         buf_printf(text, "; counted %.1f %% of the time, scaled to all of it",
                    100 * (double)event->running_ns / (double)event->enabled_ns);
@@ -91,9 +95,10 @@ void hardware_put_summary(const struct report *report, const struct export_job *
     text_labelled(out, job, "accesses", text.data ? text.data : "");
     buf_fini(&text);
     if (report->all.remote_cycles > 0 && report->all.work > 0) {
-        buf_printf(&text, "latency of accesses to other NUMA nodes: %.3g cycles per %s (lpi_NUMA)%s",
-                   report->all.remote_cycles / report->all.work, report->is_work_counted ? "instruction" : "load",
-                   report->is_work_counted ? "" : "; instructions were not counted");
+        buf_printf(&text, "latency of accesses to other NUMA nodes: %.3g cycles per %s",
+                   report->all.remote_cycles / report->all.work,
+                   report->is_work_counted ? "instruction (lpi_NUMA)"
+                                           : "load (lpi_NUMA, per instruction, needs -e instructions besides)");
         text_labelled(out, job, "remote", text.data ? text.data : "");
     }
     buf_fini(&text);

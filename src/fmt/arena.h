@@ -237,6 +237,8 @@ struct arena_thread {
     _Atomic uint64_t running_ns[ARENA_EVENTS_MAX];      /* ... and really counted; both 0 = not known */
     _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];     /* the kernel stopped the event for the rest of a tick */
     _Atomic uint64_t n_no_metric[ARENA_EVENTS_MAX];     /* samples whose data source names neither load nor store */
+    _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];     /* pieces of the AUX area that it was too small for */
+    _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX];    /* pieces in which the hardware gave up samples */
     _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
     _Atomic uint64_t unwind_stops[16]; /* by enum unwind_stop */
     _Atomic uint64_t n_frames;         /* frames unwound for samples */

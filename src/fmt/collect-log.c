@@ -67,6 +67,8 @@ static bool add_thread(const struct process *process, const struct arena_thread 
         event->running_ns += load(&record->running_ns[i]);
         event->n_throttles += load(&record->n_throttles[i]);
         event->n_no_metric += load(&record->n_no_metric[i]);
+        event->n_truncated += load(&record->n_truncated[i]);
+        event->n_collisions += load(&record->n_collisions[i]);
     }
     summary->frames += load(&record->n_frames);
     summary->unwind_frames += load(&record->n_frames);

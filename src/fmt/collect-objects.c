@@ -44,6 +44,8 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
                                     .running_ns = load(&thread->record->running_ns[i]),
                                     .n_throttles = load(&thread->record->n_throttles[i]),
                                     .n_no_metric = load(&thread->record->n_no_metric[i]),
+                                    .n_truncated = load(&thread->record->n_truncated[i]),
+                                    .n_collisions = load(&thread->record->n_collisions[i]),
                                     .has_data_source = (from->flags & EVENT_DATA_SRC) != 0};
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = load(&thread->record->fates[i][fate]);

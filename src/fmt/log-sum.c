@@ -79,6 +79,12 @@ static void put_event(const struct log_event *event, struct buf *out)
     if (event->n_throttles)
         buf_printf(out, "    %12" PRIu64 "  times stopped by the kernel for the rest of a tick (throttled)\n",
                    event->n_throttles);
+    if (event->n_truncated)
+        buf_printf(out, "    %12" PRIu64 "  times the AUX area was too small for what the hardware wrote\n",
+                   event->n_truncated);
+    if (event->n_collisions)
+        buf_printf(out, "    %12" PRIu64 "  pieces of the AUX area in which the hardware gave up samples\n",
+                   event->n_collisions);
     if (event->running_ns < event->enabled_ns)
         buf_printf(out, "    %11.1f%%  of the time counted: it shared its counter with other events\n",
                    100 * (double)event->running_ns / (double)event->enabled_ns);

@@ -66,6 +66,8 @@ static const struct log_event_field event_fields[] = {
     {"running-ns", offsetof(struct log_event, running_ns)},
     {"throttles", offsetof(struct log_event, n_throttles)},
     {"no-metric", offsetof(struct log_event, n_no_metric)},
+    {"truncated", offsetof(struct log_event, n_truncated)},
+    {"collisions", offsetof(struct log_event, n_collisions)},
 };
 
 #define EVENT_FIELDS (sizeof event_fields / sizeof event_fields[0])

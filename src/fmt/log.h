@@ -20,6 +20,8 @@ struct log_event {
     uint64_t enabled_ns, running_ns; /* how long it was wanted, and really counted; both 0: not known */
     uint64_t n_throttles;            /* times that the kernel stopped it for the rest of a tick */
     uint64_t n_no_metric;            /* samples whose data source names neither load nor store */
+    uint64_t n_truncated;            /* pieces of the AUX area that it was too small for */
+    uint64_t n_collisions;           /* pieces of the AUX area in which the hardware gave up samples */
 };
 
 /* What the counter lines hold. Samples, recorded, blocked and errant follow from the events when there are any

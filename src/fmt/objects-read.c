@@ -89,6 +89,8 @@ static void take_counters(struct json_take *take, const json_t *item, struct obj
     event->running_ns = json_take_word_at(take, item, "running_ns", UINT64_MAX);
     event->n_throttles = json_take_word_at(take, item, "n_throttles", UINT64_MAX);
     event->n_no_metric = json_take_word_at(take, item, "n_no_metric", UINT64_MAX);
+    event->n_truncated = json_take_word_at(take, item, "n_truncated", UINT64_MAX);
+    event->n_collisions = json_take_word_at(take, item, "n_collisions", UINT64_MAX);
     event->has_data_source = (uint32_t)json_take_word_at(take, item, "has_data_source", UINT32_MAX);
 }
 

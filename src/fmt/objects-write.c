@@ -82,6 +82,8 @@ static void put_counters(struct buf *out, const struct objects_event *event)
     json_put_word_at(out, "running_ns", event->running_ns);
     json_put_word_at(out, "n_throttles", event->n_throttles);
     json_put_word_at(out, "n_no_metric", event->n_no_metric);
+    json_put_word_at(out, "n_truncated", event->n_truncated);
+    json_put_word_at(out, "n_collisions", event->n_collisions);
     json_put_word_at(out, "has_data_source", event->has_data_source);
 }
 

@@ -145,7 +145,8 @@ def event_row(name, rank, thread):
     return {"metric": name, "name": name, "scale": float(EVENTS[name]), "taken": n + lost, "overflows": n + lost + 1,
             "fates": {"named": n - lost, "address-lost": lost, "dropped-arena-full": lost, "not-delivered": 1},
             "enabled_ns": 2000, "running_ns": 1000 if is_shared(rank, thread) and name == "mem-loads" else 2000,
-            "n_throttles": thread, "n_no_metric": lost, "has_data_source": 1}
+            "n_throttles": thread, "n_no_metric": lost, "n_truncated": 3 * thread, "n_collisions": 5 * thread,
+            "has_data_source": 1}
 
 
 def make_measurement(directory):
@@ -278,7 +279,8 @@ def check_older(database, scratch):
     older, data = scratch / "older", json.loads((database / "locus.json").read_text(encoding="utf-8"))
     del data["has_samples"]
     for row in data["events"] + data["variables"]:
-        for key in ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "has_data_source", "samples", "latencies"):
+        for key in ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "n_truncated", "n_collisions",
+                    "has_data_source", "samples", "latencies"):
             row.pop(key, None)
     older.mkdir()
     (older / "locus.json").write_text(json.dumps(data), encoding="utf-8")

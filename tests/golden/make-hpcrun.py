@@ -264,9 +264,9 @@ def side_file_2():
            '"placeholders": [],\n' \
            '"events": [\n{"metric": "mem-loads", "name": "mem-loads", "scale": 10007.0, "taken": 60, "overflows": 61, ' \
            '"fates": {"named": 57, "unknown-data": 3, "not-delivered": 1}, "enabled_ns": 3000000000, ' \
-           '"running_ns": "9007199254740993", "n_throttles": 2, "n_no_metric": 3, "has_data_source": 1},\n' \
+           '"running_ns": "9007199254740993", "n_throttles": 2, "n_no_metric": 3, "n_truncated": 4, "n_collisions": 5, "has_data_source": 1},\n' \
            '{"metric": "FAULTS", "name": "FAULTS", "scale": 1.0, "taken": 0, "overflows": 0, "fates": {}, ' \
-           '"enabled_ns": 0, "running_ns": 0, "n_throttles": 0, "n_no_metric": 0, "has_data_source": 0}],\n' \
+           '"enabled_ns": 0, "running_ns": 0, "n_throttles": 0, "n_no_metric": 0, "n_truncated": 0, "n_collisions": 0, "has_data_source": 0}],\n' \
            '"variables": [\n{"node": 22, "kind": "static", "name": "grid", "n_blocks": 1, "bytes": 24576, ' \
            '"n_blocks_freed": 0, "bytes_freed": 0, "max_block_bytes": 24576, ' \
            '"classes": [0, 0, 0, 0, 0, 0, 57, 0], "n_inexact": 0, "cpus": [], "stack_offsets": [], ' \

@@ -68,6 +68,8 @@ static void make_accesses(struct maker *maker, struct paths p[2])
         atomic_store(&p[i].thread->running_ns[LOADS], i ? 1000 : 3000);
         atomic_store(&p[i].thread->n_throttles[LOADS], i);
         atomic_store(&p[i].thread->n_no_metric[LOADS], 3);
+        atomic_store(&p[i].thread->n_truncated[LOADS], 4);
+        atomic_store(&p[i].thread->n_collisions[LOADS], 5);
     }
 }
 
@@ -206,6 +208,7 @@ static void test_side_file(void **state)
     assert_true(grid->n_latencies == 1 && grid->latencies[0].bins[29] == 7 && grid->latencies[0].bins[0] == 0);
     const struct objects_event *event = &file.events[LOADS];
     assert_true(event->enabled_ns == 3000 && event->running_ns == 1000 && event->n_throttles == 1);
+    assert_true(event->n_truncated == 4 && event->n_collisions == 5);
     assert_true(event->n_no_metric == 3 && event->has_data_source && !file.events[FAULTS].has_data_source);
     hpcrun_fini(&profile);
     objects_fini(&file);
@@ -227,6 +230,7 @@ static void test_log(void **state)
     const struct log_event *event = log_event_named(&summary, "mem-loads");
     assert_true(event->enabled_ns == 6000 && event->running_ns == 4000);
     assert_true(event->n_throttles == 1 && event->n_no_metric == 6 && event->taken == 110);
+    assert_true(event->n_truncated == 8 && event->n_collisions == 10);
     log_fini(&summary);
     free(path);
     free_arena(&maker);

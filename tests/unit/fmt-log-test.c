@@ -61,6 +61,8 @@ static void test_events_and_sums(void **state)
     event->running_ns = 8;
     event->n_throttles = 7;
     event->n_no_metric = 6;
+    event->n_truncated = 5;
+    event->n_collisions = 4;
     log_count_events(&log);
     assert_true(log.samples == 100 && log.recorded == 80 && log.blocked == 15 && log.errant == 5);
     struct buf text = {0};
@@ -75,6 +77,7 @@ static void test_events_and_sums(void **state)
     assert_true(total.n_logs == 3 && total.n_complete == 3 && total.recorded == 240 && total.segment_meg == 2);
     assert_true(total.events[0].enabled_ns == 27 && total.events[0].running_ns == 24);
     assert_true(total.events[0].n_throttles == 21 && total.events[0].n_no_metric == 18);
+    assert_true(total.events[0].n_truncated == 15 && total.events[0].n_collisions == 12);
     assert_true(total.events[0].overflows == 360 && total.events[0].fates[FATE_NAMED] == 180);
     buf_fini(&text);
     log_fini(&log);

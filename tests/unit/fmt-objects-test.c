@@ -50,6 +50,8 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                     .running_ns = 5,
                                     .n_throttles = 6,
                                     .n_no_metric = 7,
+                                    .n_truncated = 8,
+                                    .n_collisions = 9,
                                     .has_data_source = 1};
     return (struct objects_file){.host = "node1",
                                  .exe = "/bin/app",
@@ -93,6 +95,7 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_int_equal(again->n_events, 1);
     assert_true(again->events[0].enabled_ns == UINT64_MAX && again->events[0].running_ns == 5);
     assert_true(again->events[0].n_throttles == 6 && again->events[0].n_no_metric == 7);
+    assert_true(again->events[0].n_truncated == 8 && again->events[0].n_collisions == 9);
     assert_int_equal(again->events[0].has_data_source, 1);
     assert_true(again->events[0].scale == 0.1);
     assert_memory_equal(again->events[0].fates, file->events[0].fates, sizeof file->events[0].fates);
