@@ -14,12 +14,13 @@
 #define PMU "ibs_op"
 /* Between 500 and 3000 samples a second on today's processors; about a third of them are loads and stores. */
 #define DEFAULT_PERIOD 2000000
+#define FILTERED_PERIOD 128000 /* few operations miss caches, and those that do not cost no interrupt */
 #define LDLAT_MIN 128 /* tools/perf/Documentation/perf-amd-ibs.txt */
 #define LDLAT_MAX 2048
 
 static const struct address_rate rate = {
     .period = DEFAULT_PERIOD,
-    .period_min = 144, /* the lowest that every kernel takes, since 6.15 for the sake of an erratum */
+    .period_min = 144, /* from Linux 6.15 on the kernel refuses less */
     .period_max = UINT64_C(1) << 40,
     .period_step = 16,
     .unit = "dispatched operations",
@@ -133,7 +134,7 @@ static int apply_terms(const char *event, const struct pmu *pmu, struct ibs_term
                          LDLAT_MAX);
     status = set_filter(event, pmu, "ldlat", "it came with Zen 5 and Linux 6.15", given->ldlat, attr, err);
     return status != 0 ? status
-                       : set_filter(event, pmu, "l3missonly", "it came with Zen 4 and Linux 6.0", given->l3missonly,
+                       : set_filter(event, pmu, "l3missonly", "it came with Zen 4 and Linux 5.19", given->l3missonly,
                                     attr, err);
 }
 
@@ -142,7 +143,7 @@ static void say_choice(const struct source_event *row, const struct ibs_terms *g
     char how_often[96], loads[96] = "";
     address_say_rate(&rate, row, how_often, sizeof how_often);
     if (given->ldlat)
-        (void)snprintf(loads, sizeof loads, ", only loads that miss the first cache for %" PRIu64 " cycles or more",
+        (void)snprintf(loads, sizeof loads, ", only loads whose cache miss takes %" PRIu64 " cycles or more",
                        given->ldlat);
     (void)snprintf(out->choice, sizeof out->choice, "IBS, %s%s%s%s%s%s", how_often,
                    given->ldlat || given->l3missonly ? "" : ", about a third of them loads and stores", loads,
@@ -173,9 +174,12 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     row->decode = MEM_DECODE_IBS_RAW;
     (void)snprintf(row->description, sizeof row->description,
                    "Operations of AMD instruction-based sampling%s", attr.exclude_kernel ? ", user mode" : "");
+    struct address_rate used = rate;
+    if (given.ldlat || given.l3missonly)
+        used.period = FILTERED_PERIOD;
     if (given.large)
         address_set_large(row);
-    status = address_set_rate(&rate, event, threshold, row, out, err);
+    status = address_set_rate(&used, event, threshold, row, out, err);
     if (status == 0)
         say_choice(row, &given, out);
     return status;

@@ -69,6 +69,8 @@ static void test_ibs_rates(void **state)
     gives("zen4", "IBS@100001", NULL, 100000, false, "steps of 16");
     gives("zen4", "IBS@f1000", NULL, 1000, true, "");
     gives("zen4", "IBS", "500000", 500000, false, "");
+    gives("zen4", "IBS,l3missonly", NULL, 128000, false, "");
+    gives("zen5", "IBS,ldlat=128", NULL, 128000, false, "");
     refuses("zen4", "IBS@128", ERR_RANGE, "144");
     refuses("zen4", "IBS@f100001", ERR_RANGE, "perf_event_max_sample_rate");
 }
