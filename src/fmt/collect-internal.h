@@ -11,6 +11,12 @@
 #include "fmt/mem-columns.h"
 #include "fmt/objects.h"
 
+/* The nearest whole number of a value that is not negative; what no word holds becomes the largest. */
+static inline uint64_t collect_whole(double value)
+{
+    return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_MAX;
+}
+
 /* --- collect-view.c: the arena, checked --- */
 
 struct view_chunk {

@@ -84,7 +84,7 @@ static void put(struct hit_values *values, int column, uint64_t value)
 static uint64_t scaled_weight(const struct thread *thread, const struct arena_hit *hit)
 {
     double ratio = thread->weighings[hit->event].ratio;
-    return ratio > 1 ? (uint64_t)((double)hit->weight * ratio + 0.5) : hit->weight;
+    return ratio > 1 ? collect_whole((double)hit->weight * ratio) : hit->weight;
 }
 
 /* Samples of a weighted event count what they weigh, latency the mean weight of the hit's samples. */
@@ -105,7 +105,7 @@ static void weigh_access(const struct thread *thread, const struct arena_hit *hi
         int column = latency_columns[i];
         if (column >= 0)
             put(values, column,
-                is_weighted ? (uint64_t)((double)hit->latency * mean_weight + 0.5)
+                is_weighted ? collect_whole((double)hit->latency * mean_weight)
                             : hit->latency * (unit / thread->columns[column].period));
     }
 }

@@ -147,7 +147,7 @@ static uint64_t value_word(const struct thread *thread, size_t column, uint64_t 
 {
     double scale = thread->columns[column].scale;
     if (thread->process->columns[column].format == HPCRUN_VALUE_INT)
-        return scale == 1 ? raw : (uint64_t)((double)raw * scale + 0.5);
+        return scale == 1 ? raw : collect_whole((double)raw * scale);
     double value = (double)raw * scale;
     uint64_t word;
     memcpy(&word, &value, sizeof word);
