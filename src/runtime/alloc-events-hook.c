@@ -173,8 +173,12 @@ static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const s
     struct objmap_block old;
     /* Another thread may own the old address by now: then its record is not the flagged one. */
     if (self && objmap_find_sig(self->reader, (uintptr_t)old_p, &old) &&
-        atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING)
+        atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING) {
+        /* Copying out of it was sampled, too. */
+        (void)objmap_flag_hook((uintptr_t)old_p, false);
+        settle_pending(self);
         events_release(ALLOC_HEAP, old_p);
+    }
     if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
         record_block(self, VAR_HEAP, (uintptr_t)new_p, n_bytes, 1, site);
 }

@@ -70,26 +70,36 @@ static bool is_in_brk_sig(uintptr_t address)
     return address < top && top - address < (uintptr_t)1 << 36;
 }
 
+/* A recorded block, or what a pool handed out of it; UNKNOWN when there is none. */
+static enum resolve_result resolve_block_sig(const struct thread_state *self, uintptr_t address, uint64_t *var)
+{
+    struct objmap_block block;
+    if (address >= OBJMAP_POOL_LAYER)
+        return RESOLVE_UNKNOWN;
+    if (objmap_has_pools_sig() && objmap_find_sig(self->reader, address + OBJMAP_POOL_LAYER, &block)) {
+        *var = block.var;
+        return RESOLVE_NAMED;
+    }
+    if (!objmap_find_sig(self->reader, address, &block))
+        return RESOLVE_UNKNOWN;
+    if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
+        return RESOLVE_LATER;
+    *var = block.var;
+    return RESOLVE_NAMED;
+}
+
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
                                         const struct thread_frame *frames, unsigned n_frames, uint64_t *var)
 {
-    if (address >> 47)
+    if (address >> 63)
         return unknown_sig(UNKNOWN_KERNEL, var);
     if (address < 4096)
         return unknown_sig(UNKNOWN_NULL, var);
     if (resolve_tls_sig(self, address, var))
         return RESOLVE_NAMED;
-    struct objmap_block block;
-    if (objmap_has_pools_sig() && objmap_find_sig(self->reader, address + OBJMAP_POOL_LAYER, &block)) {
-        *var = block.var;
-        return RESOLVE_NAMED;
-    }
-    if (objmap_find_sig(self->reader, address, &block)) {
-        if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
-            return RESOLVE_LATER;
-        *var = block.var;
-        return RESOLVE_NAMED;
-    }
+    enum resolve_result found = resolve_block_sig(self, address, var);
+    if (found != RESOLVE_UNKNOWN)
+        return found;
     const struct loadmap_module *module = loadmap_find_sig(address);
     if (module)
         return resolve_static_sig(module, address, var);

@@ -55,6 +55,13 @@ static uint64_t clock_ns_sig(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* True when the leaf lies in this library: what it touches and nobody knows is ours. */
+static bool is_own_leaf_sig(uint32_t leaf)
+{
+    uint32_t own = arena_header_sig()->libhpcrun_module;
+    return own && ((const struct arena_node *)arena_record_sig(leaf))->module == own;
+}
+
 /* Counts the sample at its leaf under var and closes it with fate. */
 static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
 {
@@ -198,6 +205,7 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
 {
     struct taken taken = {.leaf = pending->leaf, .cpu = pending->cpu, .event = pending->event,
                           .class = pending->class, .flags = pending->flags, .weight = pending->weight};
+    taken.is_own_code = is_own_leaf_sig(taken.leaf);
     if (!pending->has_address) {
         const struct recipe *recipe = NULL;
         enum recipes_result result = recipes_find_sig(pending->regs.rip, &recipe);
@@ -367,6 +375,7 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
         regs.stack_low = self->bounds.low;
         regs.stack_high = self->bounds.high;
     }
+    taken->is_own_code = self->in_hook || is_own_leaf_sig(taken->leaf);
     enum recipes_result result = recipes_find_sig(regs.rip, &recipe);
     if (result == RECIPES_NEVER) {
         record_without_address_sig(self, taken, HIT_LOST);
