@@ -91,7 +91,7 @@ static enum packet_kind extended_kind_sig(unsigned char second)
 static void packet_sig(const unsigned char *data, size_t n_bytes, struct packet *packet)
 {
     size_t n_header = (data[0] & 0xfc) == 0x20 ? 2 : 1;
-    packet->kind = PACKET_CUT_OFF;
+    *packet = (struct packet){.kind = PACKET_CUT_OFF};
     if (n_bytes < n_header)
         return;
     unsigned char header = data[n_header - 1];
