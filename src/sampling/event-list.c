@@ -2,6 +2,7 @@
 /* Listing events; see event-list.h. */
 #include "sampling/event-list.h"
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +20,9 @@ struct listing {
     const struct event_lister *lister;
     unsigned n_events;
     const char *unit;     /* name of the PMU or table; may be matched, too */
-    bool is_one_answer;   /* the answer of the unit's first event holds for all of them */
+    bool is_one_answer;   /* an answer about the unit is asked for once */
     bool has_probe;
-    struct source_probe probe; /* of the unit's first event */
+    struct source_probe probe; /* the answer about the unit */
 };
 
 static bool matches_one(const char *pattern, const char *name)
@@ -54,15 +55,20 @@ static void begin_unit(struct listing *listing, const char *unit, bool is_one_an
     listing->lister->section(title, listing->lister->ctx);
 }
 
-/* Tries an event; where one event of the unit does not open, the kernel says the same of the others. */
+/* True when the kernel says the same of every event of a unit; other answers are about one event. */
+static bool is_about_unit(const struct source_probe *probe)
+{
+    return probe->works || (probe->error != 0 && probe->error != EINVAL && probe->error != ENODATA);
+}
+
+/* Tries an event, or takes the answer that holds for its unit. */
 static void put_tried(struct listing *listing, const char *event, const char *summary)
 {
     struct source_probe probe = listing->probe;
-    bool is_known = listing->has_probe && (listing->is_one_answer || !probe.works);
-    if (!is_known)
+    if (!listing->has_probe)
         source_perf_try(event, &probe);
     bool is_answer = probe.works || probe.error != 0; /* of the kernel, not about the name */
-    if (is_answer && !listing->has_probe) {
+    if (listing->is_one_answer && is_about_unit(&probe)) {
         listing->probe = probe;
         listing->has_probe = true;
     }

@@ -28,7 +28,7 @@ struct event_lister {
  * kernel's software events, the PMUs of sysfs with their events and terms, the tables of libpfm4 for this CPU, and, for
  * patterns with a single colon, tracepoints. A pattern with * ? or [ is one of the shell and must match the whole name,
  * with or without its PMU; any other matches as a part of the name; case does not count. A section may stay empty.
- * Events of a unit that does not open at all share one probe. Returns the number of events. */
+ * Events of one of libpfm4's tables share one probe where its answer is about the unit. Returns the number listed. */
 unsigned event_list(const char *const *patterns, const struct event_lister *lister);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "sampling/event-places.h"
 #include "sampling/perf-names.h"
-#include "sampling/pmu.h"
 #include "sampling/source.h"
 
 #define NAME_MAX_BYTES 64
@@ -90,6 +89,19 @@ static bool consider_tracepoint(const char *name, void *ctx)
     return true;
 }
 
+static void consider_tables(const struct perf_table *table, void *ctx)
+{
+    perf_table_visit_events(table->name, false, consider_table, ctx);
+}
+
+void near_name_of_pmu(const struct pmu *pmu, const char *name, char *text, size_t n)
+{
+    struct nearest nearest = {.name = name, .text = text, .n = n};
+    text[0] = '\0';
+    pmu_visit_events(pmu, consider_event, &nearest);
+    pmu_visit_terms(pmu, consider_event, &nearest);
+}
+
 void near_name_list(const char *name, char *text, size_t n)
 {
     struct nearest nearest = {.name = name, .text = text, .n = n};
@@ -101,7 +113,7 @@ void near_name_list(const char *name, char *text, size_t n)
     for (const struct perf_name *row = perf_name_table(); row->name; row++)
         consider(row->name, row->name, &nearest);
     pmu_visit(consider_pmu, &nearest);
-    (void)perf_name_visit(consider_table, &nearest);
+    perf_table_visit(consider_tables, &nearest);
     if (strchr(name, ':'))
         tracepoint_visit(consider_tracepoint, &nearest);
 }

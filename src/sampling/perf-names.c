@@ -156,9 +156,8 @@ static bool is_listed(const pfm_pmu_info_t *unit, const char *event)
            (attr.type == PERF_TYPE_HARDWARE || attr.type == PERF_TYPE_HW_CACHE);
 }
 
-static unsigned visit_unit(const pfm_pmu_info_t *unit, const struct name_visitor *visitor)
+static void visit_unit(const pfm_pmu_info_t *unit, const struct name_visitor *visitor)
 {
-    unsigned n = 0;
     for (int i = unit->first_event; i != -1; i = pfm_get_event_next(i)) {
         char name[256];
         pfm_event_info_t event = {.size = sizeof event};
@@ -166,25 +165,9 @@ static unsigned visit_unit(const pfm_pmu_info_t *unit, const struct name_visitor
             continue;
         (void)snprintf(name, sizeof name, "%s::%s", unit->name, event.name);
         visitor->visit(name, event.desc ? event.desc : "", visitor->ctx);
-        n++;
         if (visitor->with_parts && unit->pmu != PFM_PMU_PERF_EVENT)
             visit_parts(name, &event, visitor);
     }
-    return n;
-}
-
-unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx)
-{
-    const struct name_visitor visitor = {false, visit, ctx};
-    unsigned n = 0;
-    if (!start_pfm())
-        return 0;
-    for (int pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
-        pfm_pmu_info_t unit = {.size = sizeof unit};
-        if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) == PFM_SUCCESS && is_counter(&unit))
-            n += visit_unit(&unit, &visitor);
-    }
-    return n;
 }
 
 void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), void *ctx)
@@ -209,6 +192,6 @@ void perf_table_visit_events(const char *table, bool with_parts,
     for (int pmu = PFM_PMU_NONE; start_pfm() && pmu < PFM_PMU_MAX; pmu++) {
         pfm_pmu_info_t unit = {.size = sizeof unit};
         if (pfm_get_pmu_info((pfm_pmu_t)pmu, &unit) == PFM_SUCCESS && !strcmp(unit.name, table))
-            (void)visit_unit(&unit, &visitor);
+            visit_unit(&unit, &visitor);
     }
 }

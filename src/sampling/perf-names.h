@@ -36,17 +36,14 @@ enum perf_name_status {
  * included, into the type, config, precision and exclusion fields of *attr, unless it is unknown or incomplete. */
 enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr);
 
-/* Calls visit(name, summary, ctx) for every event that libpfm4 knows for the counters of this machine, besides the
- * kernel's software events; returns their number. Strings are valid during the call only. */
-unsigned perf_name_visit(void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
-
 /* A table of libpfm4: a kind of counters. */
 struct perf_table {
     const char *name;    /* "spr" */
     const char *summary; /* "Intel Sapphire Rapids" */
 };
 
-/* Calls visit for each table that holds here (see perf_name_visit), the kernel's generic hardware events first. */
+/* Calls visit for each table that holds here, by libpfm4's detection or the fixture's CPU; the kernel's generic
+ * hardware events come first. */
 void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), void *ctx);
 
 /* Calls visit for each event of a table, with_parts also for each of its sub-events ("spr::EVENT:PART"); of the generic

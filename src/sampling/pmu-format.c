@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampling/near-name.h"
 #include "sampling/pmu-parts.h"
 
 #define TERM_BYTES 256
@@ -81,11 +82,12 @@ static bool add_name(const char *name, const char *bits, void *ctx)
 
 static int refuse_term(const struct pmu *pmu, const char *term, struct error *err)
 {
-    char known[640] = "";
+    char known[480] = "", near[256];
     struct list list = {known, sizeof known};
     pmu_visit_terms(pmu, add_name, &list);
-    return error_set(err, ERR_USAGE, "The PMU %s has neither an event nor a term '%s'; its terms: %s.", pmu->name, term,
-                     known[0] ? known : "config, config1, config2");
+    near_name_of_pmu(pmu, term, near, sizeof near);
+    return error_set(err, ERR_USAGE, "The PMU %s has neither an event nor a term '%s'%s%s; its terms: %s.", pmu->name,
+                     term, near[0] ? "; near names: " : "", near, known[0] ? known : "config, config1, config2");
 }
 
 int pmu_set_term(const struct pmu *pmu, const char *term, uint64_t value, struct perf_event_attr *attr,

@@ -48,7 +48,7 @@ int pmu_apply_modifiers(const char *event, const char *letters, unsigned max_pre
         return 0;
     if (!pmu_modifiers_are_valid(letters))
         return error_set(err, ERR_USAGE,
-                         "%s: '%s' are no modifiers: u, k, h, G, H, I, D, e and S once each, and p, pp, ppp or P.",
+                         "%s: '%s' are no modifiers: u, k, h, G, H, I, D and e once each, and p, pp, ppp or P.",
                          event, letters);
     set_levels(letters, attr);
     if (strpbrk(letters, "pP"))

@@ -21,7 +21,11 @@ struct wish {
     struct source_event *row;
     uint32_t leader;   /* index in the plan of the leader of its group, its own without one */
     struct source_plan *plan;
+    const struct pmu *core; /* the kind of cores it is counted on; NULL: not a matter of kinds */
 };
+
+#define CORE_KINDS 2
+#define EXTENDED_TYPE_SHIFT 32 /* PERF_PMU_TYPE_SHIFT: generic events name the kind of cores above their config */
 
 static void probe(struct source_probe *out)
 {
@@ -102,11 +106,33 @@ static void see_kernel(const struct wish *wish)
     source_plan_warn(wish->plan, "%s happens in the kernel: its signal may interrupt system calls.", wish->event);
 }
 
+static bool is_generic(const struct perf_event_attr *attr)
+{
+    return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
+}
+
+/* An event that both kinds of cores count is PMU/EVENT/, or a generic event with the PMU's type. */
+static int encode_on_core(const char *event, const struct pmu *core, struct perf_event_attr *attr, struct error *err)
+{
+    char file[160], whole[320];
+    int len_name = (int)strcspn(event, ":");
+    (void)snprintf(file, sizeof file, "events/%.*s", len_name, event);
+    (void)snprintf(whole, sizeof whole, "%s/%.*s/%s", core->name, len_name, event,
+                   event[len_name] ? event + len_name + 1 : "");
+    if (pmu_has(core, file))
+        return pmu_encode(whole, attr, err);
+    int status = pmu_encode(event, attr, err);
+    if (status == 0 && is_generic(attr))
+        attr->config |= (uint64_t)core->type << EXTENDED_TYPE_SHIFT;
+    return status;
+}
+
 static int encode(const struct wish *wish, struct error *err)
 {
     struct source_event *row = wish->row;
     source_attr_init(&row->attr, PERF_TYPE_SOFTWARE, 0);
-    int status = pmu_encode(wish->event, &row->attr, err);
+    int status = wish->core ? encode_on_core(wish->event, wish->core, &row->attr, err) :
+                              pmu_encode(wish->event, &row->attr, err);
     if (status == 0 && row->attr.sample_type & PERF_SAMPLE_READ)
         status = error_set(err, ERR_UNSUPPORTED, "%s: the modifier S is not possible here: each event of a group is "
                                                  "sampled by itself and is a metric of its own.",
@@ -168,9 +194,11 @@ static void describe(const struct wish *wish, bool was_precise)
 
 static int plan_row(struct wish *wish, struct source_probe *probed, struct error *err)
 {
-    char label[64] = "";
-    (void)pmu_event_label(wish->event, label, sizeof label);
-    wish->row = source_plan_add(wish->plan, SOURCE_NUMBER_PERF, wish->event, label[0] ? label : wish->event, err);
+    char label[64], metric[352];
+    (void)snprintf(metric, sizeof metric, "%s%s%s%s", wish->event, wish->core ? " (" : "",
+                   wish->core ? wish->core->name : "", wish->core ? ")" : "");
+    bool has_label = pmu_event_label(wish->event, label, sizeof label);
+    wish->row = source_plan_add(wish->plan, SOURCE_NUMBER_PERF, wish->event, has_label ? label : metric, err);
     if (!wish->row)
         return ERR_RANGE;
     if (wish->leader + 1 < wish->plan->n_events)
@@ -198,9 +226,43 @@ void source_perf_try(const char *event, struct source_probe *out)
         (void)snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, err.text);
 }
 
+/* On a machine with two kinds of cores an event without a PMU means both: the threads wander. */
+static bool find_core_kinds(const char *event, struct pmu cores[CORE_KINDS])
+{
+    char file[160];
+    struct perf_event_attr attr = {0};
+    struct error unused;
+    if (strpbrk(event, "/{") || !pmu_find("cpu_core", &cores[0]) || !pmu_find("cpu_atom", &cores[1]))
+        return false;
+    (void)snprintf(file, sizeof file, "events/%.*s", (int)strcspn(event, ":"), event);
+    return (pmu_has(&cores[0], file) && pmu_has(&cores[1], file)) ||
+           (pmu_encode(event, &attr, &unused) == 0 && is_generic(&attr));
+}
+
+static int plan_on_cores(const char *event, const struct source_threshold *threshold, const struct pmu *cores,
+                         struct source_plan *out, struct error *err)
+{
+    struct source_probe probed;
+    struct error refused;
+    struct wish large = {.event = event, .threshold = *threshold, .leader = out->n_events, .plan = out, .core = cores};
+    int status = plan_row(&large, &probed, err);
+    if (status != 0)
+        return status;
+    struct wish small = {.event = event, .threshold = *threshold, .leader = out->n_events, .plan = out,
+                         .core = cores + 1};
+    if (plan_row(&small, &probed, &refused) != 0) {
+        out->n_events = small.leader;
+        source_plan_warn(out, "%s is counted on the cores of %s only: %s", event, cores->name, refused.text);
+    }
+    return 0;
+}
+
 static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
                 struct error *err)
 {
+    struct pmu cores[CORE_KINDS];
+    if (find_core_kinds(event, cores))
+        return plan_on_cores(event, threshold, cores, out, err);
     char members[GROUP_MAX][256], name[256];
     struct source_probe probed;
     int n = pmu_split_group(event, members, GROUP_MAX, err), status = n < 0 ? n : 0;

@@ -107,6 +107,7 @@ expect_text "$scratch/out" '^    cpu/TERM=VALUE,.../ with the terms .*ldlat [(]c
 expect_text "$scratch/out" '^\[[12]\] .*ENODATA.*leader'
 expect_status 0 "$hpcrun" --machine "$machines/sapphire-rapids" -L '*/MEM-*' CLOCK
 sed -n 's/^  [-+*] \([^ ]*\).*/\1/p' "$scratch/out" | tr '\n' ' ' >names
+expect_text "$scratch/out" '^  [+] cpu/mem-stores/'
 [ "$(cat names)" = "task-clock cpu-clock cpu/mem-loads/ cpu/mem-loads-aux/ cpu/mem-stores/ " ] ||
     fail "the patterns match $(cat names)"
 expect_status 1 "$hpcrun" -L no-such-event

@@ -251,6 +251,42 @@ static void test_long_names_stay_apart(void **state)
     assert_int_equal(strlen(plan.events[0].metric), sizeof plan.events[0].metric - 1);
 }
 
+static void test_two_kinds_of_cores(void **state)
+{
+    (void)state;
+    machine_files_put_pmu("cpu_core", "type", "4");
+    machine_files_put_pmu("cpu_core", "format/event", "config:0-7");
+    machine_files_put_pmu("cpu_core", "events/stalls", "event=0x55");
+    machine_files_put_pmu("cpu_atom", "type", "10");
+    machine_files_put_pmu("cpu_atom", "format/event", "config:0-7");
+    machine_files_put_pmu("cpu_atom", "events/stalls", "event=0x66");
+    machine_files_put("opens", "EINVAL type=cpu_atom precise_ip>0\nEINVAL type=hw-cache config&0xf00000000\n"
+                               "ok type=cpu_core\nok type=cpu_atom\nok type=software");
+    (void)plan_of("stalls:u@1000", NULL);
+    assert_int_equal(plan.n_events, 2);
+    assert_string_equal(plan.events[0].metric, "stalls:u (cpu_core)");
+    assert_int_equal(plan.events[0].attr.type, 4);
+    assert_int_equal(plan.events[0].attr.config, 0x55);
+    assert_string_equal(plan.events[1].metric, "stalls:u (cpu_atom)");
+    assert_int_equal(plan.events[1].attr.type, 10);
+    assert_int_equal(plan.events[1].attr.config, 0x66);
+    assert_int_equal(plan.events[1].attr.sample_period, 1000);
+    assert_int_equal(plan.events[1].leader, 0);
+    (void)plan_of("cycles", NULL);
+    assert_int_equal(plan.n_events, 2);
+    assert_int_equal(plan.events[0].attr.type, PERF_TYPE_HARDWARE);
+    assert_int_equal(plan.events[0].attr.config, UINT64_C(4) << 32);
+    assert_int_equal(plan.events[1].attr.config, UINT64_C(10) << 32);
+    (void)plan_of("stalls:p", NULL);
+    assert_int_equal(plan.n_events, 1);
+    assert_non_null(strstr(plan.warning, "on the cores of cpu_core only: stalls:p cannot be sampled here"));
+    (void)plan_of("cpu_atom/stalls/", NULL);
+    assert_int_equal(plan.n_events, 1);
+    assert_string_equal(plan.events[0].metric, "cpu_atom/stalls/");
+    assert_int_equal(plan_of("page-faults", NULL)->attr.type, PERF_TYPE_SOFTWARE);
+    assert_int_equal(plan.n_events, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kernel_frames, begin, end),
         cmocka_unit_test_setup_teardown(test_tracepoints, begin, end),
         cmocka_unit_test_setup_teardown(test_breakpoints, begin, end),
+        cmocka_unit_test_setup_teardown(test_two_kinds_of_cores, begin, end),
         cmocka_unit_test_setup_teardown(test_long_names_stay_apart, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

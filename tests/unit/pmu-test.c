@@ -129,7 +129,10 @@ static void test_refusals(void **state)
     check_refused("cpu/event=0x1000/", ERR_RANGE, "config:0-7,32-35: at most 4095");
     check_refused("cpu/edge=2/", ERR_RANGE, "config:18: at most 1");
     check_refused("cpu/ldlat=99999999999999999999/", ERR_RANGE, "more than 64 bits");
-    check_refused("cpu/lat=3/", ERR_USAGE, "'lat'; its terms: edge, event, later, ldlat, torn, umask, wide");
+    check_refused("cpu/lat=3/", ERR_USAGE, "'lat'; near names: later, ldlat; its terms: edge, event, later, ldlat, "
+                                             "torn, umask, wide");
+    check_refused("cpu/mem-lods/", ERR_USAGE, "near names: mem-loads; its terms");
+    check_refused("cycls", ERR_USAGE, "near names: perf::CYCLES");
     check_refused("cpu/ldlat=x/", ERR_USAGE, "'x' is no number");
     check_refused("cpu/ldlat=-1/", ERR_USAGE, "'-1' is no number");
     check_refused("cpu/mem-loads.scale/", ERR_USAGE, "mem-loads.scale");

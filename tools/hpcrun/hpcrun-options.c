@@ -38,7 +38,10 @@ static const struct option_row rows[] = {
      "Sample this event; may be given several times. PERIOD is in events, for clocks in nanoseconds; fHZ is a rate in "
      "samples per second. Sources of the hardware take terms: PEBS,ldlat=30 for loads of at least 30 cycles, "
      "PEBS,large for large buffers (less overhead, no call paths). The default, datacentric, takes the best source of "
-     "data addresses that works on this machine, page faults, and the sizes of variables."},
+     "data addresses that works on this machine, page faults, and the sizes of variables. Besides the sources of "
+     "hpcrun EVENT is any event that the kernel or libpfm4 names (-L), PMU/TERM=VALUE,.../, rHEX, "
+     "SUBSYSTEM:TRACEPOINT, mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}; modifiers follow a colon, as for "
+     "perf: u k h p pp ppp P G H I D e."},
     {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
     {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
     {OPT_OUTPUT, "-o --output", "DIR",
