@@ -74,6 +74,17 @@ static bool is_profile_name(const char *name)
     return len > 7 && strcmp(name + len - 7, ".hpcrun") == 0 && name[0] != '.';
 }
 
+static int refuse_directory(const char *path, struct error *err)
+{
+    char data[4200];
+    (void)snprintf(data, sizeof data, "%.4000s/data", path);
+    if (perf_import_is_file(data))
+        return error_set(err, ERR_UNSUPPORTED,
+                         "%s is a directory of perf record --threads, which is not read; record into one file", path);
+    return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun), so it is no measurement directory",
+                     path);
+}
+
 static int list_directory(struct load *load, const char *path, struct error *err)
 {
     enum pending_state pending = pending_wait(path, load->options->wait_ms);
@@ -98,8 +109,7 @@ static int list_directory(struct load *load, const char *path, struct error *err
             code = add_profile(load, path, entry->d_name, err);
     (void)closedir(directory);
     if (code == 0 && load->n_profiles == n_before)
-        code = error_set(err, ERR_NOT_FOUND,
-                         "%s holds no profile (no file *.hpcrun), so it is no measurement directory", path);
+        code = refuse_directory(path, err);
     return code;
 }
 

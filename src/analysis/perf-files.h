@@ -36,6 +36,7 @@ struct perf_files {
     size_t n_statics, cap_statics;
     uint32_t *slots; /* [n_slots] hash of (file, vaddr); index + 1, 0 empty */
     size_t n_slots;
+    int64_t kernel; /* index + 1 of the kernel, 0 until it is asked for */
 };
 
 /* Index of the file at path with this build id (n_build_id 0: not recorded); -1 when out of memory. */

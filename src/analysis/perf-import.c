@@ -14,6 +14,7 @@
 #include "analysis/perf-process.h"
 #include "fmt/collect.h"
 #include "sampling/abi/data-src.h"
+#include "sampling/abi/ibs.h"
 
 /* What all samples of an event have in common. */
 struct event_state {
@@ -42,6 +43,24 @@ static int fail_memory(struct import *import)
 
 /* --- events --- */
 
+/* What hardware told of a sample. AMD's registers stand in where the kernel did not make a data source of them. */
+struct access {
+    uint64_t data_src, address, lat_cycles;
+};
+
+static struct access access_of(const struct perf_data_event *event, const struct abi_sample *sample)
+{
+    struct ibs_op op;
+    struct access access = {sample->data_src, sample->addr, sample->weight};
+    if (!mem_metrics_sig(access.data_src) && strncmp(event->name, "ibs_op", 6) == 0 &&
+        ibs_op_parse_sig(sample->raw.data, sample->raw.n_bytes, false, &op)) {
+        access.data_src = op.data_src;
+        access.address = access.address ? access.address : op.address;
+        access.lat_cycles = access.lat_cycles ? access.lat_cycles : op.lat_cycles;
+    }
+    return access;
+}
+
 static int survey_sample(struct import *import, const struct perf_data_record *record)
 {
     const struct perf_data_event *event;
@@ -50,12 +69,13 @@ static int survey_sample(struct import *import, const struct perf_data_record *r
     if (code)
         return code;
     struct event_state *state = &import->events[event - import->data.events];
+    struct access access = access_of(event, &sample);
     if (state->n_samples++ == 0)
         state->period = sample.period;
     else if (state->period != sample.period)
         state->period = 0;
-    state->has_address |= sample.addr != 0;
-    state->has_metrics |= sample.present & PERF_SAMPLE_DATA_SRC && mem_metrics_sig(sample.data_src);
+    state->has_address |= access.address != 0;
+    state->has_metrics |= mem_metrics_sig(access.data_src) != 0;
     state->has_dump |= sample.stack_used_bytes != 0;
     return 0;
 }
@@ -292,28 +312,39 @@ static void count_sample(struct perf_process *process, size_t thread, int event,
         process->last_ns = sample->time_ns;
 }
 
+/* The variable of a sample. What is no memory operation has no address to lose. */
+static struct perf_place place_of(struct import *import, struct perf_process *process, const struct event_state *state,
+                                  const struct access *access, uint32_t tid)
+{
+    if (!state->has_address)
+        return (struct perf_place){.class = HIT_PLAIN, .fate = FATE_NO_ADDRESS_SOURCE};
+    if (state->has_metrics && !access->address && !mem_metrics_sig(access->data_src))
+        return (struct perf_place){.class = HIT_COMPUTE, .fate = FATE_NO_ADDRESS_COMPUTE};
+    return perf_process_data(process, &import->files, access->address, tid);
+}
+
 /* Adds the sample to the arena of its process. */
 static bool put_sample(struct import *import, struct perf_process *process, const struct perf_data_record *record,
-                       const struct event_state *state, const struct abi_sample *sample)
+                       const struct perf_data_event *event, const struct abi_sample *sample)
 {
     struct frame *frames;
+    const struct event_state *state = &import->events[event - import->data.events];
     size_t n_frames, thread = perf_arena_thread(&process->arena, sample->tid);
     if (thread == SIZE_MAX || !list_frames(import, record, sample, &frames, &n_frames))
         return false;
-    struct perf_place place = {.class = HIT_PLAIN, .fate = FATE_NO_ADDRESS_SOURCE};
-    if (state->has_address)
-        place = perf_process_data(process, &import->files, sample->addr, sample->tid);
+    struct access access = access_of(event, sample);
+    struct perf_place place = place_of(import, process, state, &access, sample->tid);
     struct arena_hit like = {.event = (uint8_t)state->index, .class = place.class, .var = place.var};
-    like.metrics = state->has_metrics ? mem_metrics_sig(sample->data_src) : 0;
+    like.metrics = state->has_metrics ? mem_metrics_sig(access.data_src) : 0;
     uint32_t node = path_node(import, process, thread, sample, frames, n_frames);
     free(frames);
     perf_arena_hit(&process->arena, thread, node, &like, state->period ? 0 : sample->period,
-                   state->has_metrics ? sample->weight : 0);
+                   state->has_metrics ? access.lat_cycles : 0);
     if (state->has_address && sample->present & PERF_SAMPLE_CPU)
         perf_arena_place(&process->arena, thread, like.event, like.var, (uint16_t)sample->cpu);
     count_sample(process, thread, state->index, place.fate, !state->has_metrics || like.metrics, sample);
     atomic_fetch_add(&perf_arena_thread_record(&process->arena, thread)->n_frames, n_frames);
-    import->n_addresses += state->has_address && place.class != HIT_LOST;
+    import->n_addresses += access.address != 0;
     import->n_unlogged += place.is_unlogged;
     return !process->arena.is_full;
 }
@@ -323,14 +354,13 @@ static int take_sample(struct import *import, const struct perf_data_record *rec
     const struct perf_data_event *event;
     struct abi_sample sample;
     int code = perf_data_sample(&import->data, record, &event, &sample, import->err);
-    const struct event_state *state = code ? NULL : &import->events[event - import->data.events];
-    if (code || state->index < 0)
+    if (code || import->events[event - import->data.events].index < 0)
         return code;
     struct perf_process *process = find_process(import, sample.pid);
     if (!process)
         return fail_memory(import);
     code = begin_process(import, process);
-    if (!code && !put_sample(import, process, record, state, &sample))
+    if (!code && !put_sample(import, process, record, event, &sample))
         code = fail_memory(import);
     return code;
 }

@@ -51,24 +51,20 @@ static struct perf_loaded *find_loaded(struct perf_process *process, const struc
     return loaded;
 }
 
-static struct perf_loaded *find_special(struct perf_process *process, struct perf_files *files, const char *name,
-                                        uint64_t bias)
-{
-    int64_t file = perf_files_find(files, name, NULL, 0);
-    return file < 0 ? NULL : find_loaded(process, files, (uint32_t)file, bias);
-}
-
 struct perf_loaded *perf_process_code(struct perf_process *process, struct perf_files *files, uint64_t ip,
                                       bool is_kernel)
 {
+    if (is_kernel && files->kernel == 0)
+        files->kernel = perf_files_find(files, "[kernel.kallsyms]", NULL, 0) + 1;
     if (is_kernel)
-        return find_special(process, files, "[kernel.kallsyms]", 0);
+        return files->kernel ? find_loaded(process, files, (uint32_t)(files->kernel - 1), 0) : NULL;
     const struct perf_mapping *mapping = perf_space_at(&process->space, ip);
     if (mapping && mapping->kind == PERF_MAPPING_FILE)
         return find_loaded(process, files, mapping->file, mapping->bias);
-    if (mapping && mapping->kind == PERF_MAPPING_VDSO)
-        return find_special(process, files, "[vdso]", mapping->start);
-    return NULL;
+    if (!mapping || mapping->kind != PERF_MAPPING_VDSO)
+        return NULL;
+    int64_t file = perf_files_find(files, "[vdso]", NULL, 0);
+    return file < 0 ? NULL : find_loaded(process, files, (uint32_t)file, mapping->start);
 }
 
 static struct perf_place unknown(enum unknown_reason reason)

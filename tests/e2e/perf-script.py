@@ -14,6 +14,9 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import perfdata as p  # noqa: E402
+
 TOOL = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcproftt"
 X86_REGISTERS = ("AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8 R9 R10 R11 R12 R13 R14 R15").split()
 failures = []
@@ -160,6 +163,29 @@ def skipped(name, reason):
     return None
 
 
+def generate(scratch, order):
+    """A file of a machine of that byte order, which only hardware events make: latencies and data sources."""
+    kind = p.IDENTIFIER | p.IP | p.TID | p.TIME | p.ADDR | p.CPU | p.DATA_SRC
+    file = p.File(order, [("mem-loads", kind | p.CALLCHAIN | p.WEIGHT_STRUCT, 1000), ("mem-stores", kind | p.PERIOD, 0)])
+    file.comm(1000, 100, 100, "app", is_exec=True)
+    file.mmap(1001, 100, 0x400000, 0x10000, 0, "/nowhere/app")
+    for i in range(300):
+        file.sample(i % 2, 2000 + 17 * i, 100, 100 + i % 3, 0x400100 + i, addr=0x7f0000000000 + 64 * i, cpu=i % 4,
+                    period=10 + i, chain=(p.CONTEXT_USER, *range(0x400100, 0x400103 + i % 9)), weight=(7 * i, 2, 3),
+                    data_src=2 | 2 << 5 | 1 << 33 | (i % 30) << 38)
+    path = scratch / ("big-endian.data" if order == ">" else "little-endian.data")
+    path.write_bytes(file.bytes())
+    return path
+
+
+def check_generated(scratch):
+    for order in "<>":
+        path = generate(scratch, order)
+        check(path.stem, path, ["ip", "addr", "cpu", "data_src"])
+        ours = [s.get("weight", 0) for s in dump(path)["records"] if s["type"] == "SAMPLE"]
+        compare(path.stem, "weight", ours, [int(w[0]) for w in lines(path, "weight", "-G")])
+
+
 def main():
     if not shutil.which("perf"):
         skip("perf is not installed (linux-perf)")
@@ -189,6 +215,7 @@ def main():
             if path:
                 n_checked += 1
                 check(case, path, fields.split())
+        check_generated(scratch)
         if not n_checked:
             skip("perf records nothing here")
     for failure in failures:

@@ -8,6 +8,7 @@ import os
 import pathlib
 import random
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -192,6 +193,35 @@ def check_unfinished(blob, scratch):
     expect(result.returncode == 0 and "did not end properly" in result.stdout, f"an unfinished file: {result.stdout}")
 
 
+def ibs(is_load, is_store, address, dc_miss=0, source=0, latency=0):
+    """The registers of an op as the kernel puts them into a sample: little-endian, of a Zen 4."""
+    data3 = is_load | is_store << 1 | dc_miss << 7 | dc_miss << 20 | (address > 0) << 17 | latency << 32
+    return struct.pack("<I8Q", 1 << 11, 0, 0x401000, 0, source & 7 | source >> 3 << 6, data3, address, 0, 0)
+
+
+def check_ibs(scratch, program, symbols, segment):
+    """Samples without a data source, whose registers tell the same."""
+    file = p.File("<", [("ibs_op//", p.IP | p.TID | p.TIME | p.PERIOD | p.RAW, 100)])
+    offset, vaddr, length = segment
+    file.comm(1, 100, 100, "program", is_exec=True)
+    file.mmap(2, 100, vaddr & ~4095, (length + 8191) & ~4095, offset & ~4095, str(program))
+    ops = [(30, ibs(1, 0, symbols["alpha"])), (20, ibs(1, 0, symbols["beta"], dc_miss=1, source=3, latency=400)),
+           (10, ibs(0, 1, symbols["beta"])), (40, ibs(0, 0, 0))]
+    for count, raw in ops:
+        for _ in range(count):
+            file.sample(0, 10, 100, 100, symbols["main"], period=100, raw=raw)
+    path = scratch / "ibs.data"
+    path.write_bytes(file.bytes())
+    result = run("hpcprof", "-q", "-o", scratch / "ibs.db", path)
+    expect(result.returncode == 0, f"ibs: {result.stderr}")
+    for metric, truth in {"ibs_op//": {"alpha": 3000, "beta": 3000, "<compute>": 4000},
+                          "MEM-Load": {"alpha": 3000, "beta": 2000}, "MEM-Load-L1hit": {"alpha": 3000},
+                          "DRAM-miss-to-lcl": {"beta": 2000}, "MEM-Store": {"beta": 1000},
+                          "LATENCY (cycles)": {"beta": 20 * 400 * 100}}.items():
+        ours = rows(scratch / "ibs.db", metric)
+        expect(ours == truth, f"ibs: {metric}: {ours}, not {truth}")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="locus-perf-data-") as name:
         scratch = pathlib.Path(name)
@@ -207,6 +237,7 @@ def main():
                 check_database(case, path, samples, scratch)
                 if order == "little" or kind == "file":
                     check_damage(case, blob, scratch, random.Random(11), kind == "file")
+        check_ibs(scratch, program, symbols, segment)
         check_unfinished(file.bytes(), scratch)
     for failure in failures[:20]:
         print(f"FAIL: {failure}")

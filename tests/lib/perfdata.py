@@ -4,7 +4,7 @@ format and of perf_event_open(2), independently of the C code."""
 import struct
 
 # bits of sample_type, in the order in which their fields stand in a sample
-IP, TID, TIME, ADDR, CALLCHAIN, ID, CPU, PERIOD = 1, 2, 4, 8, 32, 64, 128, 256
+IP, TID, TIME, ADDR, CALLCHAIN, ID, CPU, PERIOD, RAW = 1, 2, 4, 8, 32, 64, 128, 256, 1024
 DATA_SRC, IDENTIFIER, WEIGHT_STRUCT = 1 << 15, 1 << 16, 1 << 24
 MMAP, LOST, COMM, EXIT, THROTTLE, FORK, SAMPLE, MMAP2, FINISHED_ROUND = 1, 2, 3, 4, 5, 7, 9, 10, 68
 HEADER_ATTR, HEADER_FEATURE = 64, 80
@@ -63,7 +63,8 @@ class File:
     def finished_round(self):
         self.record(FINISHED_ROUND, 0, b"")
 
-    def sample(self, event, time, pid, tid, ip, addr=0, cpu=0, period=1, chain=(), weight=(0, 0, 0), data_src=0):
+    def sample(self, event, time, pid, tid, ip, addr=0, cpu=0, period=1, chain=(), weight=(0, 0, 0), data_src=0,
+               raw=b""):
         kind = self.events[event][1]
         out = self.pack("Q", 1000 + event) if kind & IDENTIFIER else b""
         out += self.pack("Q", ip) if kind & IP else b""
@@ -75,6 +76,9 @@ class File:
         out += self.pack("Q", period) if kind & PERIOD else b""
         if kind & CALLCHAIN:
             out += self.pack("Q", len(chain)) + b"".join(self.pack("Q", word) for word in chain)
+        if kind & RAW:
+            area = raw + bytes(-(len(raw) + 4) % 8)
+            out += self.pack("I", len(area)) + area
         if kind & WEIGHT_STRUCT:  # one word whose parts keep their places in the number
             out += self.pack("Q", weight[0] | weight[1] << 32 | weight[2] << 48)
         out += self.pack("Q", data_src) if kind & DATA_SRC else b""
