@@ -10,7 +10,7 @@
 #define BOOT_ALIGN 16
 
 static struct {
-    _Alignas(4096) unsigned char bytes[BOOT_ARENA_BYTES];
+    _Alignas(BOOT_ALIGN) unsigned char bytes[BOOT_ARENA_BYTES];
     _Atomic size_t used_bytes;
 } boot;
 

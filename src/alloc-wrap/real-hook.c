@@ -17,8 +17,6 @@
 #include "alloc-wrap/boot.h"
 #include "alloc-wrap/hook.h"
 
-#define BOOT_PAGE_BYTES 4096
-
 static int stand_in_posix_memalign(void **p, size_t alignment, size_t n_bytes)
 {
     *p = boot_memalign_hook(alignment, n_bytes);
@@ -27,7 +25,7 @@ static int stand_in_posix_memalign(void **p, size_t alignment, size_t n_bytes)
 
 static void *stand_in_valloc(size_t n_bytes)
 {
-    return boot_memalign_hook(BOOT_PAGE_BYTES, n_bytes);
+    return boot_memalign_hook((size_t)getpagesize(), n_bytes);
 }
 
 static void *stand_in_mmap(void *address, size_t len_bytes, int prot, int flags, int fd, off_t offset)

@@ -59,7 +59,7 @@ static void count_free(uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
     if (kind != VAR_HEAP && kind != VAR_MMAP)
         return;
     const struct arena_node *owner = arena_record_sig(var_key_b(var));
-    for (uint32_t ref = owner->hits; ref;) {
+    for (uint32_t ref = __atomic_load_n(&owner->hits, __ATOMIC_ACQUIRE); ref;) {
         struct arena_hit *hit = arena_record_sig(ref);
         if (hit->event == HIT_EVENT_FREE) {
             atomic_fetch_add_explicit(&hit->count, n_blocks, memory_order_relaxed);

@@ -113,8 +113,9 @@ uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint
     if (!node)
         return 0;
     node_link_sig(node, top, order);
-    above->child = arena_ref_sig(node);
-    return above->child;
+    uint32_t ref = arena_ref_sig(node);
+    __atomic_store_n(&above->child, ref, __ATOMIC_RELEASE);
+    return ref;
 }
 
 bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, bool with_partial)
@@ -171,7 +172,8 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
         hit->flags = key->flags;
         hit->next = owner->hits;
         arena_publish_sig(&tree->hits);
-        owner->hits = arena_ref_sig(hit);
+        /* Other threads that free blocks of this path walk the list. */
+        __atomic_store_n(&owner->hits, arena_ref_sig(hit), __ATOMIC_RELEASE);
     }
     atomic_fetch_add_explicit(&hit->count, count, memory_order_relaxed);
     if (weight)
@@ -201,6 +203,6 @@ bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned 
     atomic_store_explicit(&place->count, 1, memory_order_relaxed);
     place->next = *bucket;
     arena_publish_sig(&tree->places);
-    *bucket = arena_ref_sig(place);
+    __atomic_store_n(bucket, arena_ref_sig(place), __ATOMIC_RELEASE);
     return true;
 }

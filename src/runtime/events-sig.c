@@ -143,6 +143,7 @@ static int handle_sig(struct thread_state *self, const siginfo_t *info, const uc
         take_sig(self, (unsigned)index, context);
         drain_silent_sig(self);
     }
+    atomic_thread_fence(memory_order_release);
     self->in_handler = 0;
     return index;
 }

@@ -210,6 +210,7 @@ static void end_others(void)
             syscall(SYS_sched_yield);
         if (state->in_handler)
             continue;
+        atomic_thread_fence(memory_order_acquire);
         events_close(state);
         /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
         record_end(state, (clockid_t)(~state->record->tid << 3 | 6u));

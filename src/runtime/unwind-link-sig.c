@@ -156,14 +156,17 @@ static enum unwind_stop step_by_record(struct walk *w, enum unwind_stop reason, 
     return UNWIND_COMPLETE;
 }
 
-static bool is_same_function(const struct unwind_module *module, uintptr_t a, uintptr_t b)
+/* Whether link, the address in the link register, is not left over from a call that the function at pc has made: such
+ * ones lie in the function itself, and without a table the module is all that is known of it. */
+static bool is_of_caller(const struct unwind_module *module, uintptr_t pc, uintptr_t link)
 {
-    const struct modtab_header *table = module ? __atomic_load_n(&module->table, __ATOMIC_ACQUIRE) : NULL;
-    return table && modtab_find_func(table, a - module->bias) == modtab_find_func(table, b - module->bias);
+    if (!module || link < module->start || link >= module->end)
+        return true;
+    const struct modtab_header *table = __atomic_load_n(&module->table, __ATOMIC_ACQUIRE);
+    return table && modtab_find_func(table, pc - module->bias) != modtab_find_func(table, link - 1 - module->bias);
 }
 
-/* Code without rule. An interrupted leaf still has its return address in the link register; in other functions that is
- * left over from their last call and lies in themselves (which only a table tells). */
+/* Code without rule. An interrupted leaf still has its return address in the link register. */
 static enum unwind_stop step_by_guess(struct walk *w, const struct unwind_rule *rule, struct caller *caller)
 {
     struct unwind_cursor *c = &w->at;
@@ -171,9 +174,9 @@ static enum unwind_stop step_by_guess(struct walk *w, const struct unwind_rule *
     enum unwind_stop reason = rule->kind == MODTAB_GAP               ? UNWIND_GAP
                               : rule->kind == UNWIND_KIND_NO_TABLE ? UNWIND_NO_TABLE
                                                                    : UNWIND_NO_MODULE;
-    if (c->is_interrupted && rule->kind != UNWIND_KIND_NO_TABLE && live_register(c, UNWIND_LR, &caller->pc)) {
+    if (c->is_interrupted && live_register(c, UNWIND_LR, &caller->pc)) {
         uintptr_t link = arch_return_address_sig(caller->pc);
-        if (is_call_site(c, link, &is_known) && !is_same_function(rule->module, c->pc, link - 1)) {
+        if (is_call_site(c, link, &is_known) && is_of_caller(rule->module, c->pc, link)) {
             caller->cfa = c->sp;
             return UNWIND_COMPLETE;
         }
