@@ -12,7 +12,11 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline))
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 static struct {
     void (*on_signal)(void);

@@ -12,7 +12,9 @@
 
 #include "structure/alloc-name.h"
 
-#ifdef UNOPTIMISED
+#if defined(UNOPTIMISED) && defined(__clang__)
+#pragma clang optimize off
+#elif defined(UNOPTIMISED)
 #pragma GCC optimize("O0")
 #endif
 

@@ -222,7 +222,7 @@ static void check_group(const char *event, const char *expected)
     if (n < 0)
         fail_msg("%s: %s", event, err.text);
     for (int i = 0; i < n; i++)
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " | " : "", members[i]);
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.255s", i ? " | " : "", members[i]);
     assert_string_equal(text, expected);
 }
 
