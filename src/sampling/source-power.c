@@ -106,7 +106,7 @@ static void explain_absence(const struct machine_cpu *cpu, bool has_pmu, struct 
         (void)snprintf(out->reason, sizeof out->reason,
                        "this partition or virtual machine came without PMU (the kernel shows no PMU cpu)");
         (void)snprintf(out->fix, sizeof out->fix,
-                       "let the hypervisor give the PMU to this machine (KVM: -cpu host,pmu=on); FAULTS needs none");
+                       "a machine without hypervisor, or one that passes its PMU on; FAULTS needs none");
     } else {
         (void)snprintf(out->reason, sizeof out->reason,
                        "neither the kernel (events mem-loads and mem-stores of the PMU cpu) nor this version knows "
