@@ -111,6 +111,9 @@ static int refuse_event(const char *event, const char *name, struct error *err)
     if (colon && isalpha((unsigned char)colon[1]) && encode_name(start, &unused, &max_precise, err) == 0)
         return error_set(err, ERR_USAGE, "%s: '%s' is neither a sub-event nor a list of modifiers (u, k, h, G, H, I, "
                                          "D and e once each, and p, pp, ppp or P).", event, colon + 1);
+    if (strchr(name, ','))
+        return error_set(err, ERR_USAGE, "'%s' is no event: give -e for each of several events, or write {A,B} for a "
+                                         "group.", event);
     if (is_place(name) && tracepoint_obstacle())
         return error_set(err, ERR_USAGE, "There is no event '%s' on this machine; whether it is a tracepoint cannot be "
                                          "told, because %s.", event, tracepoint_obstacle());

@@ -103,7 +103,8 @@ static void see_kernel(const struct wish *wish)
     row->attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
     row->attr.exclude_callchain_user = 1;
     row->flags |= SOURCE_RING | SOURCE_KERNEL;
-    source_plan_warn(wish->plan, "%s happens in the kernel: its signal may interrupt system calls.", wish->event);
+    source_plan_warn(wish->plan, "%s %s in the kernel: its signal may interrupt system calls.", wish->event,
+                     is_in_kernel(&row->attr) ? "happens" : "also counts");
 }
 
 static bool is_generic(const struct perf_event_attr *attr)

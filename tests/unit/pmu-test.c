@@ -132,6 +132,7 @@ static void test_refusals(void **state)
     check_refused("cpu/lat=3/", ERR_USAGE, "'lat'; near names: later, ldlat; its terms: edge, event, later, ldlat, "
                                              "torn, umask, wide");
     check_refused("cpu/mem-lods/", ERR_USAGE, "near names: mem-loads; its terms");
+    check_refused("cycles,instructions", ERR_USAGE, "give -e for each");
     check_refused("cycls", ERR_USAGE, "near names: perf::CYCLES");
     check_refused("cpu/ldlat=x/", ERR_USAGE, "'x' is no number");
     check_refused("cpu/ldlat=-1/", ERR_USAGE, "'-1' is no number");
