@@ -97,7 +97,7 @@ static void check_ring(const uint8_t *bytes, size_t n_bytes, const struct abi_la
     if (!copy)
         return;
     memcpy(copy, bytes, n_ring);
-    struct abi_ring ring = {copy, n_ring};
+    struct abi_ring ring = {copy, n_ring, false};
     uint64_t head = position + n_ring - (n_bytes > n_ring ? bytes[n_ring] % n_ring : 0);
     enum abi_status status;
     while ((status = abi_ring_record_sig(&ring, position, head, buffer, sizeof buffer, &record)) == ABI_RECORD) {

@@ -505,7 +505,7 @@ static void test_ring_wraps(void **state)
 {
     (void)state;
     unsigned char *data = malloc(RING_BYTES);
-    struct abi_ring ring = {data, RING_BYTES};
+    struct abi_ring ring = {data, RING_BYTES, false};
     uint64_t buffer[RING_BYTES / 8], position = UINT64_MAX - 1000007, random = 4711;
     const struct perf_event_header *record;
     unsigned n_wrapped = 0;
@@ -530,7 +530,7 @@ static void test_ring_garbage(void **state)
 {
     (void)state;
     unsigned char *data = calloc(1, RING_BYTES);
-    struct abi_ring ring = {data, RING_BYTES};
+    struct abi_ring ring = {data, RING_BYTES, false};
     uint64_t buffer[8];
     const struct perf_event_header *record = NULL;
     static const uint16_t sizes[] = {0, 1, 7, 9, 12, 72, 0xfff8, 0xffff};

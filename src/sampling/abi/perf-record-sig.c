@@ -276,7 +276,7 @@ static bool take_fields_sig(struct cursor *cursor, const struct abi_layout *layo
     return true;
 }
 
-static struct perf_event_header header_sig(const void *record, bool is_swapped)
+struct perf_event_header abi_header_sig(const void *record, bool is_swapped)
 {
     struct perf_event_header header;
     memcpy(&header, record, sizeof header);
@@ -297,7 +297,7 @@ static bool parse_sig(struct cursor *cursor, const struct abi_layout *layout, st
 bool abi_sample_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout, struct abi_sample *out)
 {
     *out = (struct abi_sample){0};
-    if (n_bytes < sizeof(struct perf_event_header) || header_sig(record, layout->is_swapped).size != n_bytes)
+    if (n_bytes < sizeof(struct perf_event_header) || abi_header_sig(record, layout->is_swapped).size != n_bytes)
         return false;
     struct cursor start = {.start = record,
                            .at = (const unsigned char *)record + sizeof(struct perf_event_header),
@@ -326,7 +326,7 @@ bool abi_sample_id_parse_sig(const void *record, size_t n_bytes, const struct ab
     for (size_t i = 0; i < sizeof id_fields / sizeof id_fields[0]; i++)
         n_id_bytes += layout->sample_type & id_fields[i].bit ? 8 : 0;
     if (!layout->has_sample_id_all || n_bytes < sizeof(struct perf_event_header) + n_id_bytes ||
-        header_sig(record, layout->is_swapped).size != n_bytes)
+        abi_header_sig(record, layout->is_swapped).size != n_bytes)
         return false;
     struct cursor cursor = {.at = (const unsigned char *)record + n_bytes - n_id_bytes,
                             .left = n_id_bytes,
@@ -346,14 +346,14 @@ static void ring_copy_sig(const struct abi_ring *ring, uint64_t position, void *
 enum abi_status abi_ring_record_sig(const struct abi_ring *ring, uint64_t position, uint64_t head, void *buffer,
                                     size_t n_buffer, const struct perf_event_header **record)
 {
-    struct perf_event_header header;
-    uint64_t n_written = head - position;
+    uint64_t start, n_written = head - position;
     *record = NULL;
     if (!n_written)
         return ABI_EMPTY;
-    if (n_written < sizeof header || n_written > ring->n_bytes)
+    if (n_written < sizeof start || n_written > ring->n_bytes)
         return ABI_GARBAGE;
-    ring_copy_sig(ring, position, &header, sizeof header);
+    ring_copy_sig(ring, position, &start, sizeof start);
+    struct perf_event_header header = abi_header_sig(&start, ring->is_swapped);
     if (header.size < sizeof header || header.size % 8 || header.size > n_written)
         return ABI_GARBAGE;
     size_t offset = (size_t)(position & (ring->n_bytes - 1));

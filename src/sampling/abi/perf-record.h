@@ -59,14 +59,18 @@ uint64_t abi_word_sig(const struct abi_bytes *words, size_t i, bool is_swapped);
 struct abi_ring {
     const unsigned char *data;
     uint64_t n_bytes;
+    bool is_swapped; /* written by a machine of the other byte order */
 };
+
+/* The header of a record, in this machine's byte order.  ctx: any */
+struct perf_event_header abi_header_sig(const void *record, bool is_swapped);
 
 enum abi_status { ABI_RECORD = 0, ABI_EMPTY, ABI_GARBAGE };
 
-/* The record at position (with head bytes written so far); *record points to it, in the ring, or in buffer (8-byte
- * aligned; 64 KiB hold any record) when it wraps. Records are read in this machine's byte order and their lengths are
- * multiples of 8. ABI_EMPTY at head; ABI_GARBAGE when its length is impossible, it wraps and is larger than n_buffer,
- * or head lies further away than the ring is long: the rest up to head cannot be trusted.  ctx: any */
+/* The record at position (with head bytes written so far); *record points to it, in the ring's byte order, in the ring
+ * or in buffer (8-byte aligned; 64 KiB hold any record) when it wraps. Lengths are multiples of 8. ABI_EMPTY at head;
+ * ABI_GARBAGE when its length is impossible, it wraps and is larger than n_buffer, or head lies further away than the
+ * ring is long: the rest up to head cannot be trusted.  ctx: any */
 enum abi_status abi_ring_record_sig(const struct abi_ring *ring, uint64_t position, uint64_t head, void *buffer,
                                     size_t n_buffer, const struct perf_event_header **record);
 
