@@ -192,9 +192,11 @@ struct arena_event {
     struct perf_event_attr attr; /* complete; runtime passes it to perf_event_open unchanged */
     uint64_t timer_interval_ns;  /* when EVENT_TIMER: timer_create(CLOCK_THREAD_CPUTIME_ID or MONOTONIC) interval */
     uint32_t leader; /* 1 + index of the event that must be opened before as the leader of its group; 0: none */
-    uint32_t decode; /* enum mem_decode of sampling/abi/data-src.h: what the record says about the access */
+    uint32_t decode; /* enum mem_decode of sampling/abi/data-src.h: what the record says about the access; for Arm SPE
+                      * also, shifted by EVENT_DECODE_SHIFT, enum spe_sources of sampling/abi/spe.h */
     uint32_t ring_bytes; /* data part of the ring, a power of two pages; 0: one page */
     uint32_t aux_bytes;  /* EVENT_AUX: size of the AUX area */
+    char file[256];      /* EVENT_REPLAY: what to replay; EVENT_RECORD: where to record the ring; real path */
 };
 #define EVENT_WEIGHTED 1u /* value comes from the hits' weight */
 #define EVENT_TIMER 2u    /* POSIX timer instead of perf */
@@ -208,6 +210,11 @@ struct arena_event {
 #define EVENT_AUX 512u      /* records of the hardware in an AUX area (Arm SPE) */
 #define EVENT_SILENT 1024u  /* leads a group, gives no samples of its own */
 #define EVENT_KERNEL 2048u  /* the record carries a kernel call chain */
+#define EVENT_REPLAY 4096u  /* a file takes the place of the kernel and the hardware */
+#define EVENT_SWAPPED 8192u /* EVENT_REPLAY: from a machine of the other byte order */
+#define EVENT_RECORD 16384u /* what the kernel writes into the ring of the first thread is copied to a file */
+#define EVENT_DECODE_SHIFT 8
+#define EVENT_DECODE_MASK 255u
 
 enum source_id {
     SOURCE_NONE = 0,

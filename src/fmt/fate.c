@@ -11,6 +11,7 @@ static const struct fate_row rows[FATE_MAX] = {
     [FATE_NO_ADDRESS_LOST] = {"address-lost", "a memory instruction whose address cannot be recovered"},
     [FATE_NO_ADDRESS_SYSCALL] = {"system-call", "returning from a system call"},
     [FATE_NO_ADDRESS_SOURCE] = {"no-address-source", "the event carries no data address"},
+    [FATE_NO_ADDRESS_NO_ACCESS] = {"no-access", "the sampled instruction neither loads nor stores"},
     [FATE_DROP_REENTERED] = {"dropped-reentered", "arrived inside the profiler"},
     [FATE_DROP_NO_THREAD] = {"dropped-no-thread", "arrived on a thread that is not registered"},
     [FATE_DROP_ARENA_FULL] = {"dropped-arena-full", "no room left in the arena"},
@@ -18,6 +19,7 @@ static const struct fate_row rows[FATE_MAX] = {
     [FATE_DROP_RAW_FULL] = {"dropped-raw-full", "too many samples waited for analysis"},
     [FATE_DROP_STOPPED] = {"dropped-stopped", "sampling was being switched off"},
     [FATE_DROP_FORKED] = {"dropped-forked", "arrived in a forked child before the profiler restarted"},
+    [FATE_DROP_BAD_RECORD] = {"dropped-bad-record", "the kernel's record of it makes no sense"},
     [FATE_NOT_DELIVERED] = {"not-delivered", "lost while the program blocked the signal"},
     [FATE_IN_KERNEL] = {"in-kernel", "elapsed inside the kernel"},
     [FATE_OWN_FAULT] = {"own-fault", "page faults on the profiler's own memory"},
@@ -30,5 +32,5 @@ const struct fate_row *fate_row(int fate)
 
 int fate_is_recorded(int fate)
 {
-    return fate >= FATE_NAMED && fate <= FATE_NO_ADDRESS_SOURCE;
+    return fate >= FATE_NAMED && fate <= FATE_NO_ADDRESS_NO_ACCESS;
 }

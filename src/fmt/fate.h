@@ -13,6 +13,7 @@ enum fate {
     FATE_NO_ADDRESS_LOST,     /* a memory instruction whose address cannot be recovered */
     FATE_NO_ADDRESS_SYSCALL,  /* program counter after a system call */
     FATE_NO_ADDRESS_SOURCE,   /* the source gives no address (CPUTIME, REALTIME, ...) */
+    FATE_NO_ADDRESS_NO_ACCESS, /* the hardware sampled an instruction that neither loads nor stores */
     /* dropped */
     FATE_DROP_REENTERED,      /* the handler interrupted itself or the profiler's own code */
     FATE_DROP_NO_THREAD,      /* thread not registered (raw clone, before start or after end) */
@@ -21,6 +22,7 @@ enum fate {
     FATE_DROP_RAW_FULL,       /* too many raw samples pending */
     FATE_DROP_STOPPED,        /* sampling was switched off while it was under way */
     FATE_DROP_FORKED,         /* arrived in a child of fork before the profiler restarted there */
+    FATE_DROP_BAD_RECORD,     /* the kernel's record of it makes no sense */
     FATE_TAKEN_MAX,
     /* never became a sample; estimates where the kernel gives no exact number */
     FATE_NOT_DELIVERED = FATE_TAKEN_MAX, /* overflow while the program blocked our signal, or lost by the kernel */

@@ -135,19 +135,28 @@ bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, 
     return true;
 }
 
-uint32_t cct_insert_sig(struct cct_tree *tree, struct unwind_path *path)
+uint32_t cct_insert_from_sig(struct cct_tree *tree, struct unwind_path *path, uint32_t first)
 {
     uint32_t n_frames = path->n_frames;
     uint32_t start = n_frames - path->n_reused;
     uint32_t node = path->stop == UNWIND_COMPLETE || !tree->partial ? tree->root : tree->partial;
+    if (start < first)
+        start = first;
+    while (start < n_frames && !path->frames[start].node)
+        start++;
     if (start < n_frames)
         node = path->frames[start].node;
-    for (uint32_t i = start; i-- > 0;) {
+    for (uint32_t i = start; i-- > first;) {
         struct unwind_frame *frame = &path->frames[i];
         node = node ? cct_child_sig(tree, node, frame->pc, frame->module ? frame->module->ref : 0) : 0;
         frame->node = node;
     }
     return node;
+}
+
+uint32_t cct_insert_sig(struct cct_tree *tree, struct unwind_path *path)
+{
+    return cct_insert_from_sig(tree, path, 0);
 }
 
 struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct cct_key *key, uint64_t count,
@@ -158,7 +167,7 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
     for (uint32_t ref = owner->hits; ref && !hit;) {
         struct arena_hit *candidate = arena_record_sig(ref);
         if (candidate->var == key->var && candidate->event == key->event && candidate->class == key->class &&
-            candidate->flags == key->flags)
+            candidate->flags == key->flags && candidate->metrics == key->metrics)
             hit = candidate;
         ref = candidate->next;
     }
@@ -170,6 +179,7 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
         hit->event = key->event;
         hit->class = key->class;
         hit->flags = key->flags;
+        hit->metrics = key->metrics;
         hit->next = owner->hits;
         arena_publish_sig(&tree->hits);
         /* Other threads that free blocks of this path walk the list. */
@@ -204,5 +214,30 @@ bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned 
     place->next = *bucket;
     arena_publish_sig(&tree->places);
     __atomic_store_n(bucket, arena_ref_sig(place), __ATOMIC_RELEASE);
+    return true;
+}
+
+bool cct_sketch_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned bin)
+{
+    struct arena_thread *thread = arena_record_sig(tree->thread);
+    uint64_t hash = (var ^ (uint64_t)event << 40) * 0x9e3779b97f4a7c15u;
+    uint32_t *bucket = &thread->sketches[(hash >> 56) % ARENA_SKETCH_BUCKETS];
+    struct arena_sketch *sketch = NULL;
+    for (uint32_t ref = *bucket; ref; ref = sketch->next) {
+        sketch = arena_record_sig(ref);
+        if (sketch->var == var && sketch->event == event) {
+            atomic_fetch_add_explicit(&sketch->bins[bin], 1, memory_order_relaxed);
+            return true;
+        }
+    }
+    sketch = arena_reserve_sig(&tree->sketches, ARENA_SKETCHES, tree->thread, sizeof *sketch);
+    if (!sketch)
+        return false;
+    sketch->var = var;
+    sketch->event = event;
+    atomic_store_explicit(&sketch->bins[bin], 1, memory_order_relaxed);
+    sketch->next = *bucket;
+    arena_publish_sig(&tree->sketches);
+    *bucket = arena_ref_sig(sketch);
     return true;
 }

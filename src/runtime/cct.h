@@ -12,7 +12,7 @@
 
 /* A tree and where it grows. */
 struct cct_tree {
-    struct arena_cursor nodes, hits, places;
+    struct arena_cursor nodes, hits, places, sketches;
     enum arena_kind kind; /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;      /* reference of the owner */
     uint32_t root, partial; /* references; partial is 0 in an allocation tree */
@@ -29,16 +29,25 @@ uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint
  * the partial root, when the tree has one.  ctx: owner */
 uint32_t cct_insert_sig(struct cct_tree *tree, struct unwind_path *path);
 
+/* The same for the frames from number first outwards alone: returns the node of that frame; with first = n_frames the
+ * root that the path hangs below. Frames further inside that had no node get none (0).  ctx: owner */
+uint32_t cct_insert_from_sig(struct cct_tree *tree, struct unwind_path *path, uint32_t first);
+
 /* What a hit is keyed by, besides its node. */
 struct cct_key {
     uint64_t var;
     uint8_t event, class;
     uint16_t flags;
+    uint32_t metrics;
 };
 
 /* Adds count and weight to the node's hit with this key, creating it; NULL when the arena is full.  ctx: owner */
 struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct cct_key *key, uint64_t count,
                               uint64_t weight);
+
+/* Adds one latency, by its bin, to the owner's histogram of an event on a variable; false when the arena is full.
+ * ctx: owner */
+bool cct_sketch_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned bin);
 
 /* Adds one sample on cpu to the owner's record of places; false when the arena is full.  ctx: owner */
 bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu);

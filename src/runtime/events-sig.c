@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/process.h"
-#include "runtime/ring.h"
 #include "runtime/sample.h"
 #include "base/sigsafe.h"
+
+#define TIMES_EVERY 1024 /* samples */
 
 static struct {
     struct sigaction program; /* what the program set for our signal */
@@ -57,18 +60,18 @@ static int event_index_sig(const struct thread_state *self, const siginfo_t *inf
     return -1;
 }
 
-void events_drain_sig(struct thread_state *self, unsigned index)
+void events_read_news_sig(struct thread_state *self, unsigned index, struct ring_news *news)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
-    struct ring_sample record;
-    bool is_last = false;
-    while (ring_take_sig(self->events[index].ring, plan->attr.sample_type, &record, &is_last)) {
-        struct sample_event event = {.index = (uint8_t)index, .has_address = true, .address = record.address};
-        if (plan->flags & EVENT_WEIGHTED)
-            event.weight = record.period;
-        atomic_fetch_add(&self->record->fates[index][FATE_NOT_DELIVERED], record.n_lost);
-        sample_take_plain_sig(self, &event, (uintptr_t)record.ip);
-    }
+    struct thread_event *event = &self->events[index];
+    ring_news_sig(event->ring, access_is_swapped_sig(plan), ring_sample_bytes_sig(plan->attr.sample_type),
+                  &event->seen, self->wrapped, sizeof self->wrapped, news);
+    event->n_written += news->n_samples;
+    event->is_estimate |= news->is_estimate;
+    if (news->n_throttles)
+        atomic_fetch_add_explicit(&self->record->n_throttles[index], news->n_throttles, memory_order_relaxed);
+    if (news->n_lost)
+        atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
 }
 
 /* The record that belongs to this signal is the newest one: nothing else of this thread can have overflowed since. */
@@ -76,21 +79,39 @@ static void take_newest_sig(struct thread_state *self, unsigned index, const uco
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct sample_event event = {.index = (uint8_t)index};
-    struct ring_sample record;
-    if (ring_newest_sig(self->events[index].ring, plan->attr.sample_type, &record)) {
-        event.has_address = true;
-        event.address = record.address;
-        event.weight = plan->flags & EVENT_WEIGHTED ? record.period : 0;
+    struct ring_news news;
+    events_read_news_sig(self, index, &news);
+    event.has_access = news.has_newest && access_of_record_sig(plan, &news.newest, &event.access);
+    if (news.has_newest && !event.has_access) {
+        sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+        return;
     }
+    if (event.has_access && plan->flags & EVENT_WEIGHTED)
+        event.weight = event.access.period;
     sample_take_sig(self, &event, context);
+}
+
+void events_read_times_sig(struct thread_state *self, unsigned index)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    uint64_t words[3 + 2 * ARENA_EVENTS_MAX]; /* value, enabled, running; of a group the values come behind */
+    if (self->events[index].fd < 0 || plan->flags & EVENT_REPLAY || plan->attr.sample_type & PERF_SAMPLE_READ)
+        return;
+    if (syscall(SYS_read, self->events[index].fd, words, sizeof words) < (long)(3 * sizeof words[0]))
+        return;
+    atomic_store_explicit(&self->record->enabled_ns[index], words[1], memory_order_relaxed);
+    atomic_store_explicit(&self->record->running_ns[index], words[2], memory_order_relaxed);
 }
 
 static void take_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
-    if (plan->flags & EVENT_RING_ONLY)
-        return; /* a sign that its ring fills, no sample */
+    if (plan->flags & EVENT_DRAINED) {
+        if (!self->tree_busy) /* else the interrupted code is doing just that */
+            events_drain_sig(self, index);
+        return;
+    }
     if (event->ring && plan->flags & EVENT_RING) {
         take_newest_sig(self, index, context);
         return;
@@ -104,13 +125,18 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     sample_take_sig(self, &sample, context);
 }
 
-/* Silent rings are emptied on the occasion of any signal, but not while the interrupted code is doing just that. */
-static void drain_silent_sig(struct thread_state *self)
+/* Records that the hardware still keeps to itself go into the ring: reading the counter empties the processor's buffer
+ * of precise records, stopping the event that of an AUX area. */
+static void flush_sig(const struct thread_event *event, const struct arena_event *plan)
 {
-    const struct arena_header *header = arena_header_sig();
-    for (unsigned i = 0; i < header->n_events; i++) {
-        if (header->events[i].flags & EVENT_RING_ONLY && self->events[i].ring && !self->tree_busy)
-            events_drain_sig(self, i);
+    uint64_t words[3];
+    if (plan->flags & EVENT_REPLAY)
+        return;
+    if (plan->flags & EVENT_AUX) {
+        syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_DISABLE, 0);
+        syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_ENABLE, 0);
+    } else if (plan->flags & EVENT_BATCH && plan->attr.precise_ip) {
+        syscall(SYS_read, event->fd, words, sizeof words);
     }
 }
 
@@ -119,8 +145,10 @@ void events_drain_all_sig(struct thread_state *self)
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++) {
         const struct perf_event_mmap_page *ring = self->events[i].ring;
-        if (!(header->events[i].flags & EVENT_RING_ONLY) || !ring || self->in_handler || self->tree_busy ||
-            ring->data_head == ring->data_tail)
+        if (!(header->events[i].flags & EVENT_DRAINED) || !ring || self->in_handler || self->tree_busy)
+            continue;
+        flush_sig(&self->events[i], &header->events[i]);
+        if (ring_head_sig(ring) == ring->data_tail)
             continue;
         self->tree_busy = 1;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -128,6 +156,13 @@ void events_drain_all_sig(struct thread_state *self)
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         self->tree_busy = 0;
     }
+}
+
+/* A program that is killed says nothing at its end: so the times are also read now and then. */
+static void read_times_sometimes_sig(struct thread_state *self, unsigned index)
+{
+    if (atomic_load_explicit(&self->record->taken[index], memory_order_relaxed) % TIMES_EVERY == TIMES_EVERY - 1)
+        events_read_times_sig(self, index);
 }
 
 /* Takes the sample that the signal brings; -1 when it is not ours. Who closes the events of another thread says so and
@@ -138,10 +173,11 @@ static int handle_sig(struct thread_state *self, const siginfo_t *info, const uc
     atomic_thread_fence(memory_order_seq_cst);
     int index = event_index_sig(self, info);
     if (index >= 0 && self->ending) {
-        sample_refuse_sig(self, (unsigned)index);
+        if (!(arena_header_sig()->events[index].flags & EVENT_DRAINED))
+            sample_drop_sig(self, (unsigned)index, FATE_DROP_STOPPED);
     } else if (index >= 0) {
         take_sig(self, (unsigned)index, context);
-        drain_silent_sig(self);
+        read_times_sometimes_sig(self, (unsigned)index);
     }
     atomic_thread_fence(memory_order_release);
     self->in_handler = 0;

@@ -3,7 +3,6 @@
  * the library functions. */
 #include "runtime/events-internal.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -12,11 +11,9 @@
 #include <unistd.h>
 
 #include "runtime/descriptors.h"
-#include "runtime/ring.h"
+#include "runtime/loadmap.h"
 #include "runtime/sample.h"
 #include "runtime/wrap-signal.h"
-
-#define HIGH_FD 900 /* away from descriptors that select() and shells use */
 
 void events_install_handler(void)
 {
@@ -27,77 +24,6 @@ void events_install_handler(void)
     sigdelset(&action.sa_mask, SIGBUS);
     if (wrap_real_sigaction(EVENTS_SIGNAL, &action, &old) == 0 && old.sa_sigaction != events_handler_sig)
         events_set_program_action_sig(&old, NULL);
-}
-
-static void *ring_map(int fd, size_t n_pages, int protection)
-{
-    size_t size = (1 + n_pages) * 4096;
-    void *ring = (void *)syscall(SYS_mmap, 0, size, protection, MAP_SHARED, fd, 0);
-    return (uintptr_t)ring >= (uintptr_t)-4095 ? NULL : ring;
-}
-
-#define RING_ONLY_PAGES 16
-
-static int open_event(struct perf_event_attr *attr)
-{
-    int fd = (int)syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return descriptors_move_up(fd, HIGH_FD);
-}
-
-/* Lets every overflow of fd signal the calling thread. */
-static bool set_signal(int fd)
-{
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
-    return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
-           fcntl(fd, F_SETOWN_EX, &owner) == 0;
-}
-
-/* Where signals are wanted at all, each overflow sends one, however full the ring is. So a silent ring has a second
- * event beside it, which counts the same and overflows each time that about a third of the ring has been filled. */
-static bool open_drain(struct thread_event *event, const struct arena_event *plan)
-{
-    struct perf_event_attr attr = plan->attr;
-    attr.sample_type = 0;
-    attr.sample_period = plan->attr.sample_period * RING_ONLY_PAGES * 4096 / 3 /
-                         ring_record_bytes_sig(plan->attr.sample_type);
-    event->drain_fd = open_event(&attr);
-    event->drain_id = descriptors_event_id(event->drain_fd);
-    return event->ring && event->drain_fd >= 0 && set_signal(event->drain_fd);
-}
-
-/* Closes an event's descriptors unless the program has done so and uses their numbers for something else. */
-static void close_own(const struct thread_event *event)
-{
-    if (event->fd >= 0 && descriptors_event_id(event->fd) == event->id)
-        close(event->fd);
-    if (event->drain_fd >= 0 && descriptors_event_id(event->drain_fd) == event->drain_id)
-        close(event->drain_fd);
-}
-
-static void close_perf(struct thread_event *event)
-{
-    if (event->ring)
-        syscall(SYS_munmap, event->ring, event->ring_bytes);
-    close_own(event);
-    *event = (struct thread_event){.fd = -1, .drain_fd = -1};
-}
-
-static bool open_perf(struct thread_event *event, const struct arena_event *plan)
-{
-    struct perf_event_attr attr = plan->attr;
-    bool is_silent = plan->flags & EVENT_RING_ONLY;
-    event->fd = open_event(&attr);
-    if (event->fd < 0)
-        return false;
-    event->id = descriptors_event_id(event->fd);
-    /* An overwritten ring of one page holds the newest record, and its head is the exact number of overflows. */
-    size_t n_pages = is_silent ? RING_ONLY_PAGES : 1;
-    event->ring_bytes = (uint32_t)((1 + n_pages) * 4096);
-    event->ring = ring_map(event->fd, n_pages, attr.write_backward ? PROT_READ : PROT_READ | PROT_WRITE);
-    if (is_silent ? open_drain(event, plan) : set_signal(event->fd))
-        return true;
-    close_perf(event);
-    return false;
 }
 
 static bool open_timer(struct thread_event *event, const struct arena_event *plan)
@@ -119,18 +45,57 @@ static void timer_arm(const struct thread_event *event, uint64_t interval_ns)
     syscall(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
 }
 
+static void enable_one(struct thread_state *self, unsigned index, bool enable)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+    if (event->has_timer)
+        timer_arm(event, enable ? plan->timer_interval_ns : 0);
+    if (event->fd < 0)
+        return;
+    if (plan->flags & EVENT_REPLAY) {
+        if (enable)
+            replay_run(self, index);
+        return;
+    }
+    ioctl(event->fd, request, 0);
+    if (event->drain_fd >= 0)
+        ioctl(event->drain_fd, request, 0);
+    if (!enable)
+        events_read_times_sig(self, index);
+}
+
 void events_enable(struct thread_state *self, bool enable)
 {
-    const struct arena_header *header = arena_header_sig();
-    for (unsigned i = 0; i < header->n_events; i++) {
-        struct thread_event *event = &self->events[i];
-        if (event->fd >= 0)
-            ioctl(event->fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
-        if (event->drain_fd >= 0)
-            ioctl(event->drain_fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
-        if (event->has_timer)
-            timer_arm(event, enable ? header->events[i].timer_interval_ns : 0);
-    }
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
+        enable_one(self, i, enable);
+}
+
+/* A failure is as a rule the same on all threads. */
+static void say_failed(unsigned index)
+{
+    static struct {
+        _Atomic uint32_t said; /* one bit for each event */
+    } failures;
+    char text[160] = "event ";
+    size_t len = strlen(text), n_name = strnlen(arena_header_sig()->events[index].name, 63);
+    if (atomic_fetch_or(&failures.said, 1u << index) & 1u << index)
+        return;
+    memcpy(text + len, arena_header_sig()->events[index].name, n_name);
+    strcpy(text + len + n_name, " could not be opened on a thread: its samples are missing there");
+    arena_log_sig(text);
+}
+
+static bool open_one(struct thread_state *self, unsigned index)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    if (plan->flags & EVENT_KERNEL)
+        loadmap_add_kernel();
+    if (plan->flags & EVENT_REPLAY)
+        return self->record->id || replay_open(event, plan);
+    return plan->flags & EVENT_TIMER ? open_timer(event, plan) : event_open(self, index);
 }
 
 void events_open(struct thread_state *self)
@@ -138,32 +103,29 @@ void events_open(struct thread_state *self)
     const struct arena_header *header = arena_header_sig();
     descriptors_widen();
     for (unsigned i = 0; i < header->n_events; i++) {
-        const struct arena_event *plan = &header->events[i];
-        struct thread_event *event = &self->events[i];
-        *event = (struct thread_event){.fd = -1, .drain_fd = -1};
-        if (plan->source == SOURCE_MEMLEAK)
-            continue;
-        bool is_open = plan->flags & EVENT_TIMER ? open_timer(event, plan) : open_perf(event, plan);
-        if (!is_open)
-            arena_log_sig("an event could not be opened on a thread: its samples are missing there");
+        self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
+        if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
+            say_failed(i);
     }
     descriptors_narrow();
     if (sample_is_active_sig())
         events_enable(self, true);
 }
 
-/* Overflows counted by the kernel: the head of an overwritten ring divided by the size of a bare record. */
+/* Overflows counted by the kernel: the samples in an overwritten ring, also those whose signal never came. */
 static void count_overflows(struct thread_state *self, unsigned index)
 {
-    const struct thread_event *event = &self->events[index];
-    const struct arena_event *plan = &arena_header_sig()->events[index];
-    if (!event->ring || !plan->attr.write_backward)
+    struct thread_event *event = &self->events[index];
+    struct ring_news news;
+    if (!event->ring || arena_header_sig()->events[index].flags & EVENT_DRAINED)
         return;
-    uint64_t n = ring_count_sig(event->ring, ring_record_bytes_sig(plan->attr.sample_type));
+    events_read_news_sig(self, index, &news);
+    if (event->is_estimate)
+        return;
     uint64_t taken = atomic_load(&self->record->taken[index]);
-    atomic_store(&self->record->overflows[index], n);
-    if (n > taken)
-        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED], n - taken);
+    atomic_store(&self->record->overflows[index], event->n_written);
+    if (event->n_written > taken)
+        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED], event->n_written - taken);
 }
 
 void events_close(struct thread_state *self)
@@ -172,20 +134,19 @@ void events_close(struct thread_state *self)
     events_enable(self, false);
     for (unsigned i = 0; i < header->n_events; i++) {
         struct thread_event *event = &self->events[i];
-        if (event->ring && header->events[i].flags & EVENT_RING_ONLY && !self->tree_busy)
+        if (event->ring && header->events[i].flags & EVENT_DRAINED && !self->tree_busy)
             events_drain_sig(self, i);
         count_overflows(self, i);
         if (event->has_timer)
             syscall(SYS_timer_delete, event->timer_id);
-        close_perf(event);
+        event_close(event);
     }
 }
 
 void events_forget(struct thread_state *self)
 {
-    const struct arena_header *header = arena_header_sig();
-    for (unsigned i = 0; i < header->n_events; i++) {
-        close_own(&self->events[i]);
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
+        event_close_own(&self->events[i]);
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
     }
 }

@@ -19,4 +19,7 @@ void loadmap_set_own_sig(uintptr_t own_address, uintptr_t vdso);
 const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uintptr_t bias, const char *name,
                                              int64_t tls_offset);
 
+/* Makes ref that of the kernel's pseudo module.  ctx: ordinary */
+void loadmap_set_kernel_sig(uint32_t ref);
+
 #endif

@@ -30,6 +30,7 @@ static struct {
     _Atomic int lock; /* adding modules, mapping tables: never waited for in the handler */
     _Atomic uint64_t cache[PAGE_CACHE]; /* page number << 20 | generation & 0xff << 12 | module index + 1 */
     uintptr_t own_address, vdso;
+    _Atomic uint32_t kernel; /* reference of the kernel's pseudo module */
 } map = {.generation = 1};
 
 uint32_t loadmap_generation_sig(void)
@@ -328,4 +329,14 @@ void loadmap_fork_child_sig(void)
     uint32_t n_modules = atomic_load(&map.n_modules);
     for (uint32_t i = 0; i < n_modules; i++)
         map.modules[i].retry_ns = 0;
+}
+
+void loadmap_set_kernel_sig(uint32_t ref)
+{
+    atomic_store_explicit(&map.kernel, ref, memory_order_release);
+}
+
+uint32_t loadmap_kernel_sig(void)
+{
+    return atomic_load_explicit(&map.kernel, memory_order_acquire);
 }

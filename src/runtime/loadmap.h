@@ -47,6 +47,11 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *modul
 /* Whether all modules that can have a table have theirs; asks for the missing ones.  ctx: any */
 bool loadmap_is_complete_sig(void);
 
+/* Reference of the pseudo module "[kernel]" that holds the kernel's frames; 0 before loadmap_add_kernel.
+ * ctx: _add ordinary, _kernel any */
+void loadmap_add_kernel(void);
+uint32_t loadmap_kernel_sig(void);
+
 /* Registers anew all known modules in a fresh arena (child of fork).  ctx: ordinary, single-threaded */
 void loadmap_fork_child_sig(void);
 

@@ -34,6 +34,7 @@ static void clear_hits(char *data, uint32_t used_bytes)
     for (uint32_t i = 0; i < used_bytes / sizeof *hits; i++) {
         atomic_store(&hits[i].count, 0);
         atomic_store(&hits[i].weight, 0);
+        atomic_store(&hits[i].latency, 0);
     }
 }
 
@@ -58,7 +59,8 @@ static void clear_counts(void)
             clear_hits(data, used_bytes);
         else if (chunks[i].kind == ARENA_THREADS)
             clear_threads(data, used_bytes);
-        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES)
+        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES ||
+                 chunks[i].kind == ARENA_SKETCHES)
             atomic_store(&chunks[i].used_bytes, 0);
     }
 }

@@ -1,95 +1,141 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records in the ring of a perf event: see ring.h. Runs in the signal handler. */
+/* The ring of a perf event: see ring.h. Runs in the signal handler. */
 #include "runtime/ring.h"
 
-#include <stddef.h>
 #include <string.h>
 
+#include "sampling/abi/perf-record.h"
 #include "base/sigsafe.h"
 
-/* The fields in the order in which the kernel writes them, each one 8 bytes wide. */
-static const uint64_t fields[] = {PERF_SAMPLE_IP,   PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
-                                  PERF_SAMPLE_ADDR, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD};
+/* Fields of one 8-byte word each. */
+#define WORD_FIELDS                                                                                                    \
+    (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |                 \
+     PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_WEIGHT |              \
+     PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_PHYS_ADDR |              \
+     PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)
 
-static const char *ring_data_sig(const struct perf_event_mmap_page *ring)
+/* data_offset is one page, however large pages are here. */
+static struct abi_ring ring_bytes_sig(const struct perf_event_mmap_page *ring, bool is_swapped)
 {
-    return (const char *)ring + (ring->data_offset ? ring->data_offset : 4096);
+    return (struct abi_ring){.data = (const unsigned char *)ring + ring->data_offset,
+                             .n_bytes = ring->data_size,
+                             .is_swapped = is_swapped};
 }
 
-static uint64_t ring_word_sig(const struct perf_event_mmap_page *ring, uint64_t position)
+static enum ring_status record_at_sig(const struct abi_ring *ring, uint64_t position, uint64_t end, void *buffer,
+                                      size_t n_buffer, struct ring_record *record)
+{
+    const struct perf_event_header *found;
+    switch (abi_ring_record_sig(ring, position, end, buffer, n_buffer, &found)) {
+    case ABI_RECORD:
+        record->header = abi_header_sig(found, ring->is_swapped);
+        record->bytes = found;
+        return RING_RECORD;
+    case ABI_EMPTY:
+        return RING_EMPTY;
+    case ABI_GARBAGE:
+    default:
+        return RING_GARBAGE;
+    }
+}
+
+static void news_add_sig(struct ring_news *news, const struct ring_record *record, bool is_swapped)
+{
+    switch (record->header.type) {
+    case PERF_RECORD_SAMPLE:
+        news->n_samples++;
+        break;
+    case PERF_RECORD_LOST:
+        news->n_lost += ring_word_sig(record, 1, is_swapped);
+        break;
+    case PERF_RECORD_LOST_SAMPLES:
+        news->n_lost += ring_word_sig(record, 0, is_swapped);
+        break;
+    case PERF_RECORD_THROTTLE:
+        news->n_throttles++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Of the records from position to the older end, the headers alone matter, and the first sample as a whole. */
+static uint64_t news_walk_sig(const struct abi_ring *ring, uint64_t position, uint64_t end, void *buffer,
+                              size_t n_buffer, struct ring_news *news)
+{
+    struct ring_record record;
+    for (;;) {
+        size_t n_kept = news->has_newest ? n_buffer / 2 : 0;
+        enum ring_status status =
+            record_at_sig(ring, position, end, (char *)buffer + n_kept, n_buffer - n_kept, &record);
+        if (status != RING_RECORD)
+            return position;
+        news_add_sig(news, &record, ring->is_swapped);
+        if (record.header.type == PERF_RECORD_SAMPLE && !news->has_newest) {
+            news->has_newest = true;
+            news->newest = record;
+        }
+        position += record.header.size;
+    }
+}
+
+void ring_news_sig(const struct perf_event_mmap_page *ring, bool is_swapped, unsigned n_sample_bytes, uint64_t *seen,
+                   void *buffer, size_t n_buffer, struct ring_news *news)
+{
+    struct abi_ring bytes = ring_bytes_sig(ring, is_swapped);
+    uint64_t head = ring_head_sig(ring), older = *seen;
+    *seen = head;
+    news->n_samples = news->n_lost = news->n_throttles = 0;
+    news->is_estimate = news->has_newest = false;
+    uint64_t end = older - head > bytes.n_bytes ? head + bytes.n_bytes : older;
+    uint64_t reached = news_walk_sig(&bytes, head, end, buffer, n_buffer, news);
+    if (reached == older)
+        return;
+    unsigned n_each = n_sample_bytes;
+    if (!n_each && news->has_newest)
+        n_each = news->newest.header.size;
+    news->is_estimate = !n_sample_bytes;
+    news->n_samples += n_each ? (older - reached) / n_each : 0;
+}
+
+enum ring_status ring_next_sig(const struct perf_event_mmap_page *ring, bool is_swapped, uint64_t *position,
+                               void *buffer, size_t n_buffer, struct ring_record *record)
+{
+    struct abi_ring bytes = ring_bytes_sig(ring, is_swapped);
+    uint64_t head = ring_head_sig(ring);
+    enum ring_status status = record_at_sig(&bytes, *position, head, buffer, n_buffer, record);
+    if (status == RING_RECORD)
+        *position += record->header.size;
+    else if (status == RING_GARBAGE)
+        *position = head;
+    return status;
+}
+
+void ring_release_sig(struct perf_event_mmap_page *ring, uint64_t position)
+{
+    __atomic_store_n(&ring->data_tail, position, __ATOMIC_RELEASE);
+}
+
+uint64_t ring_head_sig(const struct perf_event_mmap_page *ring)
+{
+    return __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
+}
+
+uint64_t ring_word_sig(const struct ring_record *record, size_t i, bool is_swapped)
 {
     uint64_t word;
-    memcpy(&word, ring_data_sig(ring) + (position & (ring->data_size - 1)), sizeof word);
-    return word;
+    if (record->header.size < sizeof record->header + 8 * (i + 1))
+        return 0;
+    memcpy(&word, (const char *)record->bytes + sizeof record->header + 8 * i, sizeof word);
+    return is_swapped ? __builtin_bswap64(word) : word;
 }
 
-static struct perf_event_header ring_header_sig(const struct perf_event_mmap_page *ring, uint64_t position)
-{
-    struct perf_event_header header;
-    uint64_t word = ring_word_sig(ring, position);
-    memcpy(&header, &word, sizeof header);
-    return header;
-}
-
-static void ring_parse_sig(const struct perf_event_mmap_page *ring, uint64_t position, uint64_t sample_type,
-                           struct ring_sample *sample)
-{
-    position += sizeof(struct perf_event_header);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (!(sample_type & fields[i]))
-            continue;
-        uint64_t word = ring_word_sig(ring, position);
-        position += sizeof word;
-        if (fields[i] == PERF_SAMPLE_IP)
-            sample->ip = word;
-        else if (fields[i] == PERF_SAMPLE_ADDR)
-            sample->address = word;
-        else if (fields[i] == PERF_SAMPLE_PERIOD)
-            sample->period = word;
-    }
-}
-
-bool ring_newest_sig(const struct perf_event_mmap_page *ring, uint64_t sample_type, struct ring_sample *sample)
-{
-    uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
-    if (!head || !ring->data_size || ring_header_sig(ring, head).type != PERF_RECORD_SAMPLE)
-        return false;
-    *sample = (struct ring_sample){0};
-    ring_parse_sig(ring, head, sample_type, sample);
-    return true;
-}
-
-bool ring_take_sig(struct perf_event_mmap_page *ring, uint64_t sample_type, struct ring_sample *sample, bool *is_last)
-{
-    uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
-    *sample = (struct ring_sample){0};
-    while (ring->data_tail < head) {
-        uint64_t position = ring->data_tail;
-        struct perf_event_header header = ring_header_sig(ring, position);
-        if (header.size < sizeof header)
-            header.size = (uint16_t)(head - position > UINT16_MAX ? UINT16_MAX : head - position);
-        if (header.type == PERF_RECORD_SAMPLE)
-            ring_parse_sig(ring, position, sample_type, sample);
-        else if (header.type == PERF_RECORD_LOST)
-            sample->n_lost += ring_word_sig(ring, position + 2 * sizeof(uint64_t));
-        __atomic_store_n(&ring->data_tail, position + header.size, __ATOMIC_RELEASE);
-        *is_last = position + header.size >= head;
-        if (header.type == PERF_RECORD_SAMPLE)
-            return true;
-    }
-    return false;
-}
-
-uint64_t ring_count_sig(const struct perf_event_mmap_page *ring, unsigned n_record_bytes)
-{
-    uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
-    return (0 - head) / n_record_bytes;
-}
-
-unsigned ring_record_bytes_sig(uint64_t sample_type)
+unsigned ring_sample_bytes_sig(uint64_t sample_type)
 {
     unsigned n_bytes = sizeof(struct perf_event_header);
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        n_bytes += sample_type & fields[i] ? 8 : 0;
+    if (sample_type & ~(uint64_t)WORD_FIELDS)
+        return 0;
+    for (uint64_t left = sample_type; left; left &= left - 1)
+        n_bytes += 8;
     return n_bytes;
 }

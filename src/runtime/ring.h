@@ -1,30 +1,55 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records in the ring of a perf event. src: perf_event_open(2), struct perf_event_mmap_page and PERF_RECORD_SAMPLE. */
+/* The ring of a perf event, as the runtime reads it: one that the kernel overwrites backwards, of which the newest
+ * sample belongs to the signal, or one that the reader drains. What the records mean is sampling/abi's business.
+ * src: perf_event_open(2), struct perf_event_mmap_page. */
 #ifndef LOCUS_RUNTIME_RING_H
 #define LOCUS_RUNTIME_RING_H
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* What a sample record told; fields that its sample_type lacks are 0. */
-struct ring_sample {
-    uint64_t ip, address, period;
-    uint64_t n_lost; /* samples lost before it, by the kernel's count */
+/* A record: header is in native order, bytes points to all of it (in the ring or in the caller's buffer). */
+struct ring_record {
+    struct perf_event_header header;
+    const void *bytes;
 };
 
-/* The newest sample of an overwritten ring that grows backwards (attr.write_backward, mapped read-only). False when
- * there is none.  ctx: any */
-bool ring_newest_sig(const struct perf_event_mmap_page *ring, uint64_t sample_type, struct ring_sample *sample);
+/* What came into a ring since it was read before. */
+struct ring_news {
+    uint64_t n_samples;     /* sample records, delivered or not */
+    uint64_t n_lost;        /* samples that the kernel could not write, by its own count */
+    uint64_t n_throttles;   /* times that the kernel stopped the event for the rest of a tick */
+    bool is_estimate;       /* n_samples: a part had been overwritten, and its records need not have one size */
+    bool has_newest;
+    struct ring_record newest; /* the newest sample, when has_newest */
+};
 
-/* Takes the oldest sample out of a ring that is mapped writable. False when it is empty; is_last tells whether it
- * was the newest.  ctx: one reader at a time */
-bool ring_take_sig(struct perf_event_mmap_page *ring, uint64_t sample_type, struct ring_sample *sample, bool *is_last);
+enum ring_status { RING_RECORD = 0, RING_EMPTY, RING_GARBAGE };
 
-/* Records written to an overwritten backward ring so far, all of n_record_bytes.  ctx: any */
-uint64_t ring_count_sig(const struct perf_event_mmap_page *ring, unsigned n_record_bytes);
+/* Reads what came into an overwritten ring that grows backwards (attr.write_backward, mapped read-only) since *seen,
+ * and moves *seen. n_sample_bytes: size of a sample where all have one size, else 0. buffer: for records that wrap, the
+ * newest in its first half; 8-byte aligned.  ctx: any, one reader at a time */
+void ring_news_sig(const struct perf_event_mmap_page *ring, bool is_swapped, unsigned n_sample_bytes, uint64_t *seen,
+                   void *buffer, size_t n_buffer, struct ring_news *news);
 
-/* Size of a sample record with this sample_type (IP, TID, TIME, ADDR, CPU, PERIOD only).  ctx: any */
-unsigned ring_record_bytes_sig(uint64_t sample_type);
+/* The oldest record of a ring that is mapped writable, at *position (start with data_tail), which moves behind it;
+ * RING_GARBAGE when the lengths make no sense: *position is then where the kernel goes on writing. The record stays
+ * valid until ring_release_sig.  ctx: any, one reader at a time */
+enum ring_status ring_next_sig(const struct perf_event_mmap_page *ring, bool is_swapped, uint64_t *position,
+                               void *buffer, size_t n_buffer, struct ring_record *record);
+
+/* Gives everything before position back to the kernel.  ctx: the reader */
+void ring_release_sig(struct perf_event_mmap_page *ring, uint64_t position);
+
+/* Where the kernel has got to in a ring that is mapped writable.  ctx: any */
+uint64_t ring_head_sig(const struct perf_event_mmap_page *ring);
+
+/* 8-byte word i behind a record's header, in native order; 0 when the record is shorter.  ctx: any */
+uint64_t ring_word_sig(const struct ring_record *record, size_t i, bool is_swapped);
+
+/* Size of a sample record with this sample_type; 0 when it varies from sample to sample.  ctx: any */
+unsigned ring_sample_bytes_sig(uint64_t sample_type);
 
 #endif

@@ -5,10 +5,10 @@
 #include <sched.h>
 #include <time.h>
 
-#include "runtime/objmap.h"
+#include "runtime/leaf.h"
+#include "runtime/loadmap.h"
 #include "runtime/recipes.h"
 #include "runtime/resolve.h"
-#include "runtime/loadmap.h"
 #include "base/sigsafe.h"
 
 _Static_assert((int)RECIPE_MEMORY == (int)HIT_MEMORY && (int)RECIPE_DEPENDENT == (int)HIT_DEPENDENT &&
@@ -29,8 +29,10 @@ struct taken {
     uint16_t cpu;
     uint8_t event, class;
     uint16_t flags;
-    uint64_t weight;
+    uint32_t metrics;
+    uint64_t weight, lat_cycles;
     bool is_own_code; /* the profiler's own instruction */
+    bool has_frames;  /* the thread's path is that of this sample */
 };
 
 void sample_set_active_sig(bool active)
@@ -65,16 +67,32 @@ static bool is_own_leaf_sig(uint32_t leaf)
 /* Counts the sample at its leaf under var and closes it with fate. */
 static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
 {
-    struct cct_key key = {.var = var, .event = taken->event, .class = taken->class, .flags = taken->flags};
-    if (!taken->leaf || !cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight)) {
+    struct cct_key key = {.var = var, .event = taken->event, .class = taken->class, .flags = taken->flags,
+                          .metrics = taken->metrics};
+    struct arena_hit *hit =
+        taken->leaf ? cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight) : NULL;
+    if (!hit) {
         count_fate_sig(self, taken->event, FATE_DROP_ARENA_FULL);
         return;
+    }
+    if (taken->lat_cycles) {
+        atomic_fetch_add_explicit(&hit->latency, taken->lat_cycles, memory_order_relaxed);
+        (void)cct_sketch_sig(&self->samples, var, taken->event, mem_latency_bin_sig(taken->lat_cycles));
     }
     (void)cct_place_sig(&self->samples, var, taken->event, taken->cpu);
     count_fate_sig(self, taken->event, fate);
 }
 
-static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
+static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class,
+                                       enum fate fate)
+{
+    taken->class = (uint8_t)class;
+    taken->flags = 0;
+    record_sig(self, taken, var_key(VAR_NONE, 0, 0), fate);
+}
+
+/* No address, for the reason that a recipe's class gives. */
+static void record_class_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
 {
     static const enum fate fates[HIT_CLASSES] = {
         [HIT_COMPUTE] = FATE_NO_ADDRESS_COMPUTE,
@@ -82,9 +100,7 @@ static void record_without_address_sig(struct thread_state *self, struct taken *
         [HIT_SYSCALL] = FATE_NO_ADDRESS_SYSCALL,
         [HIT_PLAIN] = FATE_NO_ADDRESS_SOURCE,
     };
-    taken->class = (uint8_t)class;
-    taken->flags = 0;
-    record_sig(self, taken, var_key(VAR_NONE, 0, 0), fates[class]);
+    record_without_address_sig(self, taken, class, fates[class]);
 }
 
 /* Attributes an address; false when that must wait. A proxy address outside every known block says nothing. */
@@ -98,7 +114,7 @@ static bool record_address_sig(struct thread_state *self, struct taken *taken, u
         return true;
     case RESOLVE_UNKNOWN:
         if (taken->flags & HIT_FLAG_INEXACT)
-            record_without_address_sig(self, taken, HIT_LOST);
+            record_class_sig(self, taken, HIT_LOST);
         else if (!taken->is_own_code)
             record_sig(self, taken, var, FATE_UNKNOWN_DATA);
         else
@@ -124,13 +140,13 @@ static bool record_recipe_sig(struct thread_state *self, struct taken *taken, co
     recipe = recipe_choose_sig(recipe, regs);
     if (!recipe->n_operands) {
         enum hit_class class = recipe->class <= HIT_DEPENDENT ? HIT_LOST : (enum hit_class)recipe->class;
-        record_without_address_sig(self, taken, class);
+        record_class_sig(self, taken, class);
         return true;
     }
     unsigned which = recipe->n_operands > 1 ? self->toggle++ & 1 : 0;
     const struct recipe_operand *operand = &recipe->operands[which];
     if (!recipe_address_sig(operand, regs, address)) {
-        record_without_address_sig(self, taken, HIT_LOST);
+        record_class_sig(self, taken, HIT_LOST);
         return true;
     }
     taken->class = recipe->class;
@@ -138,11 +154,17 @@ static bool record_recipe_sig(struct thread_state *self, struct taken *taken, co
     return record_address_sig(self, taken, *address, frames, n_frames);
 }
 
-static unsigned frames_copy_sig(const struct unwind_path *path, struct thread_frame *frames, unsigned limit)
+/* The frames of the sample's path; those that the hardware's exact leaf has replaced lie in its function. */
+static unsigned frames_copy_sig(const struct thread_state *self, const struct taken *taken, struct thread_frame *frames)
 {
-    unsigned n = path->n_frames < limit ? path->n_frames : limit;
-    for (unsigned i = 0; i < n; i++)
-        frames[i] = (struct thread_frame){.cfa = path->frames[i].cfa, .node = path->frames[i].node};
+    const struct unwind_path *path = &self->sample_path;
+    unsigned n = path->n_frames < THREAD_PENDING_FRAMES ? path->n_frames : THREAD_PENDING_FRAMES;
+    if (!taken->has_frames)
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t node = path->frames[i].node;
+        frames[i] = (struct thread_frame){.cfa = path->frames[i].cfa, .node = node ? node : taken->leaf};
+    }
     return n;
 }
 
@@ -153,6 +175,7 @@ static bool pending_extend_sig(struct thread_state *self, const struct taken *ta
         struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
         if (pending->leaf != taken->leaf || pending->event != taken->event || pending->class != taken->class ||
             pending->flags != taken->flags || !pending->has_address || pending->cpu != taken->cpu ||
+            pending->metrics || taken->metrics || taken->lat_cycles ||
             address + PENDING_GAP_BYTES < pending->address || address > pending->last_address + PENDING_GAP_BYTES)
             continue;
         pending->address = address < pending->address ? address : pending->address;
@@ -178,10 +201,12 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
     pending->class = taken->class;
     pending->flags = taken->flags;
     pending->weight = taken->weight;
+    pending->metrics = taken->metrics;
+    pending->lat_cycles = taken->lat_cycles;
     pending->has_address = false;
     pending->n_samples = 1;
     pending->t_ns = clock_ns_sig(CLOCK_MONOTONIC);
-    pending->n_frames = (uint8_t)frames_copy_sig(&self->sample_path, pending->frames, THREAD_PENDING_FRAMES);
+    pending->n_frames = (uint8_t)frames_copy_sig(self, taken, pending->frames);
     return pending;
 }
 
@@ -204,13 +229,14 @@ static bool pending_record_sig(struct thread_state *self, struct thread_pending 
 static bool pending_try_sig(struct thread_state *self, struct thread_pending *pending, bool final)
 {
     struct taken taken = {.leaf = pending->leaf, .cpu = pending->cpu, .event = pending->event,
-                          .class = pending->class, .flags = pending->flags, .weight = pending->weight};
+                          .class = pending->class, .flags = pending->flags, .weight = pending->weight,
+                          .metrics = pending->metrics, .lat_cycles = pending->lat_cycles};
     taken.is_own_code = is_own_leaf_sig(taken.leaf);
     if (!pending->has_address) {
         const struct recipe *recipe = NULL;
         enum recipes_result result = recipes_find_sig(pending->regs.rip, &recipe);
         if (result == RECIPES_NEVER) {
-            record_without_address_sig(self, &taken, HIT_LOST);
+            record_class_sig(self, &taken, HIT_LOST);
             return true;
         }
         if (result == RECIPES_FOUND) {
@@ -267,37 +293,6 @@ bool sample_has_parked_sig(const struct thread_state *self)
     return self->n_parked > 0;
 }
 
-/* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
-static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *context, struct unwind_bounds *bounds)
-{
-    uintptr_t sp = arch_sp_of_context_sig(context);
-    *bounds = self->bounds;
-    if (context->uc_stack.ss_sp && !(context->uc_stack.ss_flags & SS_DISABLE)) {
-        bounds->alt_low = (uintptr_t)context->uc_stack.ss_sp;
-        bounds->alt_high = bounds->alt_low + context->uc_stack.ss_size;
-    }
-    struct objmap_block block;
-    if ((sp < bounds->low || sp >= bounds->high) && (sp < bounds->alt_low || sp >= bounds->alt_high) &&
-        objmap_find_sig(self->reader, sp, &block)) {
-        bounds->alt_low = block.start;
-        bounds->alt_high = block.end;
-    }
-}
-
-/* Unwinds the interrupted context into the sample tree; 0 when the arena is full. */
-static uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context)
-{
-    struct unwind_start start;
-    arch_start_of_context_sig(context, &start);
-    struct unwind_bounds bounds;
-    bounds_fill_sig(self, context, &bounds);
-    enum unwind_stop stop =
-        unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->sample_path);
-    atomic_fetch_add_explicit(&self->record->unwind_stops[stop], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&self->record->n_frames, self->sample_path.n_frames, memory_order_relaxed);
-    return cct_insert_sig(&self->samples, &self->sample_path);
-}
-
 static void trace_sig(struct thread_state *self, const struct taken *taken)
 {
     struct arena_trace *record =
@@ -310,10 +305,10 @@ static void trace_sig(struct thread_state *self, const struct taken *taken)
     arena_publish_sig(&self->trace);
 }
 
-void sample_refuse_sig(struct thread_state *self, unsigned event)
+void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate)
 {
     atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
-    count_fate_sig(self, event, FATE_DROP_STOPPED);
+    count_fate_sig(self, event, fate);
 }
 
 /* True when the sample cannot be recorded at all; its fate has been counted. */
@@ -331,11 +326,22 @@ static bool is_refused_sig(struct thread_state *self, unsigned event)
     return false;
 }
 
+static unsigned cpu_sig(const struct sample_event *event)
+{
+    int cpu = event->has_access && event->access.has_cpu ? (int)event->access.cpu : sched_getcpu();
+    return cpu < 0 ? 0 : (unsigned)cpu;
+}
+
 static void taken_start_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
 {
-    int cpu = sched_getcpu();
-    *taken = (struct taken){.event = event->index, .weight = event->weight, .cpu = (uint16_t)(cpu < 0 ? 0 : cpu),
+    *taken = (struct taken){.event = event->index, .weight = event->weight, .cpu = (uint16_t)cpu_sig(event),
                             .class = HIT_KERNEL_ADDR};
+    if (event->has_access && arena_header_sig()->events[event->index].flags & EVENT_DATA_SRC) {
+        taken->metrics = event->access.metrics;
+        taken->lat_cycles = event->access.lat_cycles;
+        if (!taken->metrics && !event->access.is_no_access)
+            atomic_fetch_add_explicit(&self->record->n_no_metric[event->index], 1, memory_order_relaxed);
+    }
     if (self->n_pending)
         sample_resolve_pending_sig(self, false);
 }
@@ -343,7 +349,7 @@ static void taken_start_sig(struct thread_state *self, struct taken *taken, cons
 static void take_known_address_sig(struct thread_state *self, struct taken *taken, uint64_t address)
 {
     struct thread_frame frames[THREAD_PENDING_FRAMES];
-    unsigned n_frames = frames_copy_sig(&self->sample_path, frames, THREAD_PENDING_FRAMES);
+    unsigned n_frames = frames_copy_sig(self, taken, frames);
     if (record_address_sig(self, taken, address, frames, n_frames) || pending_extend_sig(self, taken, address))
         return;
     struct thread_pending *pending = pending_push_sig(self, taken);
@@ -354,11 +360,18 @@ static void take_known_address_sig(struct thread_state *self, struct taken *take
     }
 }
 
-static void take_kernel_address_sig(struct thread_state *self, struct taken *taken, uint64_t address, uintptr_t pc)
+/* What the event's record says, or would have to say, of the address. */
+static void take_access_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
 {
-    const struct loadmap_module *module = loadmap_find_sig(pc);
-    taken->is_own_code = self->in_hook || (module && module->is_own);
-    take_known_address_sig(self, taken, address);
+    const struct access *access = &event->access;
+    if (event->has_access && access->has_address)
+        take_known_address_sig(self, taken, access->address);
+    else if (event->has_access && access->is_no_access)
+        record_without_address_sig(self, taken, HIT_COMPUTE, FATE_NO_ADDRESS_NO_ACCESS);
+    else if (arena_header_sig()->events[event->index].flags & EVENT_ADDRESS)
+        record_without_address_sig(self, taken, HIT_LOST, FATE_NO_ADDRESS_LOST);
+    else
+        record_without_address_sig(self, taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
 }
 
 static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, const ucontext_t *context)
@@ -378,11 +391,11 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
     taken->is_own_code = self->in_hook || is_own_leaf_sig(taken->leaf);
     enum recipes_result result = recipes_find_sig(regs.rip, &recipe);
     if (result == RECIPES_NEVER) {
-        record_without_address_sig(self, taken, HIT_LOST);
+        record_class_sig(self, taken, HIT_LOST);
         return;
     }
     if (result == RECIPES_FOUND) {
-        unsigned n_frames = frames_copy_sig(&self->sample_path, frames, THREAD_PENDING_FRAMES);
+        unsigned n_frames = frames_copy_sig(self, taken, frames);
         if (record_recipe_sig(self, taken, recipe, &regs, frames, n_frames, &address))
             return;
         has_address = true;
@@ -397,41 +410,48 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
     }
 }
 
+static void leaf_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event,
+                     const ucontext_t *context)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[event->index];
+    const struct access *access = &event->access;
+    uintptr_t pc = arch_pc_of_context_sig(context);
+    bool is_exact = event->has_access && access->is_exact && !access->is_in_kernel && access->ip;
+    taken->leaf = leaf_of_context_sig(self, context, is_exact ? (uintptr_t)access->ip : 0, &taken->has_frames);
+    if (event->has_access) {
+        const struct loadmap_module *module = loadmap_find_sig(is_exact ? (uintptr_t)access->ip : pc);
+        taken->is_own_code = self->in_hook || (module && module->is_own);
+    }
+    if (event->has_access && plan->flags & EVENT_KERNEL && taken->leaf)
+        taken->leaf = leaf_in_kernel_sig(self, taken->leaf, &access->callchain, access_is_swapped_sig(plan));
+}
+
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
 {
     struct taken taken;
     if (is_refused_sig(self, event->index))
         return;
     taken_start_sig(self, &taken, event);
-    taken.leaf = leaf_of_context_sig(self, context);
+    leaf_sig(self, &taken, event, context);
     const struct arena_header *header = arena_header_sig();
     if (header->trace && taken.leaf)
         trace_sig(self, &taken);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
-    else if (event->has_address)
-        take_kernel_address_sig(self, &taken, event->address, arch_pc_of_context_sig(context));
     else if (header->events[event->index].source == SOURCE_EADDR)
         take_by_recipe_sig(self, &taken, context);
-    else if (header->events[event->index].flags & EVENT_ADDRESS)
-        record_without_address_sig(self, &taken, HIT_LOST);
     else
-        record_without_address_sig(self, &taken, HIT_PLAIN);
+        take_access_sig(self, &taken, event);
 }
 
-void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc)
+void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event)
 {
     struct taken taken;
     atomic_fetch_add_explicit(&self->record->taken[event->index], 1, memory_order_relaxed);
     taken_start_sig(self, &taken, event);
-    const struct loadmap_module *module = loadmap_find_sig(pc);
-    taken.is_own_code = module && module->is_own;
-    taken.leaf = cct_child_sig(&self->samples, self->samples.partial, pc, module ? module->code.ref : 0);
-    self->sample_path.n_frames = 0;
+    taken.leaf = leaf_of_pc_sig(self, (uintptr_t)event->access.ip, &taken.is_own_code);
     if (!taken.leaf)
         count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
-    else if (event->has_address)
-        take_known_address_sig(self, &taken, event->address);
     else
-        record_without_address_sig(self, &taken, HIT_PLAIN);
+        take_access_sig(self, &taken, event);
 }

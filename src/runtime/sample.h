@@ -8,23 +8,27 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include "runtime/access.h"
 #include "runtime/arch.h"
 #include "runtime/thread.h"
 
 /* What the event itself knows of the sample. */
 struct sample_event {
     uint8_t index;      /* into arena_header.events */
-    bool has_address;   /* address comes from the kernel */
-    uint64_t address;
+    bool has_access;    /* the record was found */
     uint64_t weight;    /* in the event's unit, 0 for a fixed period */
+    struct access access;
 };
 
 /* Records one sample of the interrupted context; the fate is counted in any case.  ctx: signal handler of self */
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context);
 
-/* Records a sample of which only address and pc are known (ring records), also when sampling has been stopped since.
+/* Records a sample of which only its record is known (large buffers), also when sampling has been stopped since.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
-void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event, uintptr_t pc);
+void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event);
+
+/* Counts a sample that is not recorded.  ctx: as sample_take_plain_sig */
+void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate);
 
 /* Counts a sample that comes while the events of self are being closed.  ctx: signal handler of self */
 void sample_refuse_sig(struct thread_state *self, unsigned event);

@@ -14,17 +14,30 @@
 
 #define THREAD_PENDING_MAX 256 /* power of two */
 #define THREAD_PENDING_FRAMES 24
+#define THREAD_RECORD_BYTES 131072 /* two of the largest records */
 
 /* A sampled event of one thread. */
 struct thread_event {
-    int fd;          /* perf descriptor, -1 none */
-    int drain_fd;    /* event that signals that the silent ring of fd fills, -1 none */
+    int fd;          /* perf descriptor (of the file, in a replay), -1 none */
+    int drain_fd;    /* event that signals that the ring of fd fills, -1 none */
     uint64_t id, drain_id; /* of the events behind them: the program may close a descriptor and reuse its number */
     bool has_timer;  /* POSIX timer instead of perf */
     int timer_id;    /* kernel timer id */
     void *ring;      /* mapped ring of 1 + 2^n pages, NULL none */
-    uint32_t ring_bytes;
+    uint32_t ring_bytes; /* all of the mapping */
+    void *aux;       /* AUX area, NULL none */
+    uint64_t aux_bytes;
+    uint64_t seen;   /* head of an overwritten ring when it was read last */
+    uint64_t n_written; /* samples that were written to it */
+    bool is_estimate;   /* n_written is one */
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
+};
+
+/* The leaf of the last sample of which only the pc was known: the next one is often at the same instruction. */
+struct thread_last_pc {
+    uintptr_t pc;
+    uint32_t leaf, generation;
+    bool is_own;
 };
 
 /* A frame kept with a pending sample, for stack addresses. */
@@ -41,6 +54,8 @@ struct thread_pending {
     uint64_t address; /* when has_address */
     uint64_t last_address; /* of n_samples from neighbouring pages, the first of which is address */
     uint64_t weight; /* of all of them */
+    uint64_t lat_cycles;
+    uint32_t metrics;
     uint32_t n_samples;
     uint64_t t_ns; /* CLOCK_MONOTONIC when it was taken */
     uint32_t leaf;
@@ -70,6 +85,7 @@ struct thread_state {
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
+    struct thread_last_pc last_pc;
     void *(*start)(void *); /* of pthread_create */
     void *argument;
     size_t stack_bytes;
@@ -77,6 +93,7 @@ struct thread_state {
     struct thread_state *next_live; /* list of registered threads */
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
+    uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };
 
 /* State of the calling thread, NULL when it is not registered.  ctx: any */

@@ -22,7 +22,9 @@ static const struct sample_source *find_source(const char *event)
 {
     const struct sample_source *catch_all = NULL;
     for (const struct sample_source *const *source = source_table(); *source; source++) {
-        if (is_name((*source)->name, event))
+        size_t len = strlen((*source)->name);
+        if (is_name((*source)->name, event) ||
+            ((*source)->takes_file && !strncasecmp((*source)->name, event, len) && event[len] == ':'))
             return *source;
         if (!(*source)->name[0])
             catch_all = *source;
@@ -93,7 +95,7 @@ static int plan_faults(struct source_plan *plan, char *text, size_t n)
 static int plan_source(const struct sample_source *source, const char *event,
                        const struct source_threshold *threshold, struct source_plan *plan, struct error *err)
 {
-    if (source->name[0] && !source->takes_terms && strchr(event, ','))
+    if (source->name[0] && !source->takes_terms && !source->takes_file && strchr(event, ','))
         return error_set(err, ERR_USAGE, "%s: %s takes no terms.", event, source->name);
     return source->plan(event, threshold, plan, err);
 }

@@ -26,5 +26,8 @@ enum source_number {
 #define SOURCE_AUX 512u      /* records in an AUX area (Arm SPE) */
 #define SOURCE_SILENT 1024u  /* leads a group, gives no samples of its own */
 #define SOURCE_KERNEL 2048u  /* records carry a kernel call chain */
+#define SOURCE_REPLAY 4096u  /* a file takes the place of the kernel and the hardware */
+#define SOURCE_SWAPPED 8192u /* SOURCE_REPLAY: from a machine of the other byte order */
+#define SOURCE_RECORD 16384u /* the ring of the first thread is copied to a file */
 
 #endif

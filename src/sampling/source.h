@@ -30,6 +30,7 @@ struct source_event {
     uint32_t decode;     /* enum mem_decode of abi/data-src.h */
     uint32_t ring_bytes; /* data part of the ring; 0: one page */
     uint32_t aux_bytes;  /* SOURCE_AUX: size of the AUX area */
+    char file[256];      /* SOURCE_REPLAY: what to replay; SOURCE_RECORD: where to record the ring; real path */
 };
 
 struct source_plan {
@@ -63,6 +64,7 @@ struct sample_source {
     const char *summary;     /* one line for -L and the man page */
     int datacentric_rank;    /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
     bool takes_terms;        /* its name may be followed by terms: NAME,term,term=VALUE (source_parse_terms) */
+    bool takes_file;         /* its name is followed by a colon and a file: NAME:FILE */
     void (*probe)(struct source_probe *out);
     /* Appends this source's event(s) to the plan; may say in plan->choice what was chosen.  err: ERR_RANGE impossible
      * period, ERR_UNSUPPORTED, ERR_USAGE unknown term */

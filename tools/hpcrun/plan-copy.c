@@ -36,6 +36,7 @@ static void copy_event(const struct source_event *from, struct arena_event *to)
     to->decode = from->decode;
     to->ring_bytes = from->ring_bytes;
     to->aux_bytes = from->aux_bytes;
+    memcpy(to->file, from->file, sizeof to->file);
 }
 
 /* Probability as a decimal or x/y; 1 when it is neither. */

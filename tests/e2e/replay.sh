@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Hardware that is not here: rings as its kernels write them, made by a generator of our own, are replayed through the
+# whole pipeline. Every count in the measurement and in the report of its database is known beforehand.
+# shellcheck source-path=SCRIPTDIR/../lib
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need gcc python3 setarch
+setarch -R true 2>/dev/null || skip "address-space randomisation cannot be switched off here"
+export XDG_CACHE_HOME=$scratch/cache LANG=C
+n_samples=${LOCUS_REPLAY_SAMPLES:-3000}
+gcc -g -O1 -no-pie -o "$scratch/program" "$srcdir/tests/e2e/programs/replay.c"
+cd "$scratch"
+
+# make KIND ADDRESSES N: the ring and what it must give.
+make_ring() {
+    python3 "$srcdir/tests/golden/make-replay.py" "$1" "$2" ring expected --samples "$3"
+}
+
+# measure: runs the program over the ring, its addresses into $1.
+measure() {
+    rm -rf measured database
+    expect_status 0 timeout 120 setarch -R "$builddir/hpcrun" -ds -o measured -e REPLAY:ring ./program
+    cp out "$1"
+}
+
+setarch -R ./program >native
+for kind in pebs batch ibs power spe hostile; do
+    make_ring "$kind" native 0
+    measure before
+    make_ring "$kind" before "$n_samples"
+    measure after
+    cmp -s before after || {
+        skip_part "$kind: two runs of a program put its blocks at different places"
+        continue
+    }
+    expect_status 0 python3 "$srcdir/tests/lib/check-fates.py" measured --processes 1 --threads 1
+    expect_status 0 timeout 120 "$builddir/hpcprof" -o database measured
+    expect_status 0 python3 "$srcdir/tests/lib/check-database.py" database
+    expect_status 0 "$builddir/hpcquery" vars --csv database
+    mv out report
+    expect_status 0 python3 "$srcdir/tests/lib/check-replay.py" measured expected report "$builddir/hpcproftt"
+    sed "s/^/$kind: /" out
+done
+
+# Files that are none, or damaged.
+printf 'nothing\n' >bad
+expect_status 1 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:bad ./program
+expect_text err 'bad: line 1: no recorded ring'
+expect_status 1 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:missing ./program
+expect_text err 'missing cannot be read: No such file'
+printf 'LOCUS-RING 1\nmode signal\nring_bytes 5000\n\n' >bad
+expect_status 2 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:bad ./program
+expect_text err 'ring_bytes 5000 is no power of two'
+head -c 5004 ring >bad # in the middle of a piece
+rm -rf measured
+expect_status 0 timeout 60 "$builddir/hpcrun" -ds -o measured -e REPLAY:bad ./program
+cat measured/*.log >log
+expect_text log 'the replay ends early'
+finish
