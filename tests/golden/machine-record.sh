@@ -4,6 +4,7 @@
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -x "$builddir/hpcrun" ] || skip "hpcrun has not been built"
+[ -z "${LOCUS_EMULATED:-}" ] || skip "under qemu-user /proc describes the host, not the machine that is emulated"
 need python3
 machine=$scratch/machine
 expect_status 0 env HPCRUN="$builddir/hpcrun" bash "$srcdir/tests/golden/machines/record.sh" "$machine"

@@ -17,6 +17,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import perfdata as p  # noqa: E402
+import toolchain  # noqa: E402
 
 LOADS = p.IDENTIFIER | p.IP | p.TID | p.TIME | p.ADDR | p.CPU | p.CALLCHAIN | p.WEIGHT_STRUCT | p.DATA_SRC
 STORES = p.IDENTIFIER | p.IP | p.TID | p.TIME | p.ADDR | p.CPU | p.PERIOD | p.DATA_SRC
@@ -66,10 +67,10 @@ def build(scratch):
     """A program at fixed addresses: path, addresses of its symbols, its executable segment."""
     program = scratch / "program"
     (scratch / "program.c").write_text(PROGRAM, encoding="utf-8")
-    subprocess.run([os.environ.get("CC", "cc"), "-no-pie", "-g", "-o", program, scratch / "program.c"], check=True)
-    nm = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    subprocess.run([*toolchain.COMPILER, "-no-pie", "-g", "-o", program, scratch / "program.c"], check=True)
+    nm = subprocess.run([toolchain.utility("nm"), program], capture_output=True, text=True, check=True).stdout
     symbols = {name: int(address, 16) for address, name in re.findall(r"^([0-9a-f]+) \w (\w+)$", nm, re.M)}
-    headers = subprocess.run(["readelf", "-lW", program], capture_output=True, text=True, check=True).stdout
+    headers = subprocess.run([toolchain.utility("readelf"), "-lW", program], capture_output=True, text=True, check=True).stdout
     segment = re.search(r"LOAD\s+0x([0-9a-f]+) 0x([0-9a-f]+) \S+ 0x([0-9a-f]+) \S+ R E", headers)
     return program, symbols, tuple(int(part, 16) for part in segment.groups())
 
