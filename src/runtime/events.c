@@ -72,19 +72,24 @@ void events_enable(struct thread_state *self, bool enable)
         enable_one(self, i, enable);
 }
 
+/* One line on an event. */
+static void say(unsigned index, const char *what)
+{
+    char text[192] = "event ";
+    size_t len = strlen(text), n_name = strnlen(arena_header_sig()->events[index].name, 63);
+    memcpy(text + len, arena_header_sig()->events[index].name, n_name);
+    strncpy(text + len + n_name, what, sizeof text - len - n_name - 1);
+    arena_log_sig(text);
+}
+
 /* A failure is as a rule the same on all threads. */
 static void say_failed(unsigned index)
 {
     static struct {
         _Atomic uint32_t said; /* one bit for each event */
     } failures;
-    char text[160] = "event ";
-    size_t len = strlen(text), n_name = strnlen(arena_header_sig()->events[index].name, 63);
-    if (atomic_fetch_or(&failures.said, 1u << index) & 1u << index)
-        return;
-    memcpy(text + len, arena_header_sig()->events[index].name, n_name);
-    strcpy(text + len + n_name, " could not be opened on a thread: its samples are missing there");
-    arena_log_sig(text);
+    if (!(atomic_fetch_or(&failures.said, 1u << index) & 1u << index))
+        say(index, " could not be opened on a thread: its samples are missing there");
 }
 
 static bool open_one(struct thread_state *self, unsigned index)
@@ -93,6 +98,8 @@ static bool open_one(struct thread_state *self, unsigned index)
     struct thread_event *event = &self->events[index];
     if (plan->flags & EVENT_KERNEL)
         loadmap_add_kernel();
+    if (plan->flags & (EVENT_BATCH | EVENT_AUX) && !self->record->id)
+        say(index, " is read many samples at a time: they have addresses and instructions, but no call paths");
     if (plan->flags & EVENT_REPLAY)
         return self->record->id || replay_open(event, plan);
     return plan->flags & EVENT_TIMER ? open_timer(event, plan) : event_open(self, index);

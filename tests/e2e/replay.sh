@@ -35,6 +35,12 @@ for kind in pebs batch ibs power spe hostile; do
         continue
     }
     expect_status 0 python3 "$srcdir/tests/lib/check-fates.py" measured --processes 1 --threads 1
+    case $kind in
+        batch | spe | hostile)
+            cat measured/*.log >log
+            expect_text log 'is read many samples at a time: .* no call paths'
+            ;;
+    esac
     expect_status 0 timeout 120 "$builddir/hpcprof" -o database measured
     expect_status 0 python3 "$srcdir/tests/lib/check-database.py" database
     expect_status 0 "$builddir/hpcquery" vars --csv database
