@@ -19,7 +19,8 @@ static uint64_t load(const _Atomic uint64_t *value)
     return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
 }
 
-/* A process that was killed, or still runs, leaves samples that wait for their recipe or whose handler is under way. */
+/* A process that was killed, still runs or became another program by exec leaves samples that wait for their recipe or
+ * whose handler is under way. */
 static void fill_undecided(struct objects_event *event)
 {
     uint64_t n_decided = 0;
@@ -49,8 +50,7 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
                                     .has_data_source = (from->flags & EVENT_DATA_SRC) != 0};
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = load(&thread->record->fates[i][fate]);
-    const char *state = thread->process->context->state;
-    if (state && strcmp(state, "complete") != 0)
+    if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)
         fill_undecided(event);
 }
 

@@ -14,6 +14,7 @@
 #include "fmt/companion.h"
 #include "runtime/descriptors.h"
 #include "runtime/process.h"
+#include "runtime/sandbox.h"
 
 #define BELL_FD 950 /* away from descriptors that select() and shells use */
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
@@ -112,6 +113,8 @@ static bool part(int exit_code, int rank)
 
 bool client_end(int exit_code, int rank)
 {
+    if (sandbox_is_entered_sig())
+        return false;
     descriptors_widen();
     bool is_written = part(exit_code, rank);
     descriptors_narrow();

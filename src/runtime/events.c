@@ -13,6 +13,7 @@
 #include "runtime/descriptors.h"
 #include "runtime/loadmap.h"
 #include "runtime/sample.h"
+#include "runtime/sandbox.h"
 #include "runtime/wrap-signal.h"
 
 void events_install_handler(void)
@@ -108,14 +109,16 @@ static bool open_one(struct thread_state *self, unsigned index)
 void events_open(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
+    if (sandbox_is_entered_sig())
+        return;
     descriptors_widen();
     for (unsigned i = 0; i < header->n_events; i++) {
-        self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
         if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
             say_failed(i);
     }
     descriptors_narrow();
-    moves_register_hook(self);
     if (sample_is_active_sig())
         events_enable(self, true);
 }
@@ -139,24 +142,23 @@ static void count_overflows(struct thread_state *self, unsigned index)
 void events_close(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
-    events_enable(self, false);
+    bool may_call = !sandbox_is_entered_sig();
+    if (may_call)
+        events_enable(self, false);
     for (unsigned i = 0; i < header->n_events; i++) {
         struct thread_event *event = &self->events[i];
         if (event->ring && header->events[i].flags & EVENT_DRAINED && !self->tree_busy)
             events_drain_sig(self, i);
         count_overflows(self, i);
-    }
-    moves_unregister_hook(self);
-    for (unsigned i = 0; i < header->n_events; i++) {
-        if (self->events[i].has_timer)
-            syscall(SYS_timer_delete, self->events[i].timer_id);
-        event_close(&self->events[i]);
+        if (may_call && event->has_timer)
+            syscall(SYS_timer_delete, event->timer_id);
+        if (may_call)
+            event_close(event);
     }
 }
 
 void events_forget(struct thread_state *self)
 {
-    moves_forget_hook();
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
         event_close_own(&self->events[i]);
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};

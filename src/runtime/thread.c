@@ -15,7 +15,9 @@
 #include "runtime/events.h"
 #include "runtime/objmap.h"
 #include "runtime/sample.h"
+#include "runtime/sandbox.h"
 
+#define LAST_TRIES 150 /* of 2 ms: on a crowded machine the companion answers late */
 #define MAIN_STACK_MAX ((uintptr_t)256 << 20)
 
 extern void *__libc_stack_end __attribute__((weak)); /* the loader's note of where the main stack began */
@@ -78,7 +80,6 @@ static void state_clear(struct thread_state *state)
     state->stack_bytes = stack_bytes;
     state->sample_path.n_frames = 0;
     state->alloc_path.n_frames = 0;
-    memset(&state->moves, 0, offsetof(struct thread_moves, items));
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         state->events[i].fd = state->events[i].drain_fd = -1;
 }
@@ -168,8 +169,9 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes)
 static void record_end(struct thread_state *state, clockid_t cpu_clock)
 {
     state->tree_busy = 1;
-    for (int tries = 0; state->n_pending && tries < 50; tries++) {
-        sample_resolve_pending_sig(state, tries == 49);
+    int n_tries = sandbox_is_entered_sig() ? 1 : LAST_TRIES;
+    for (int tries = 1; state->n_pending && tries <= n_tries; tries++) {
+        sample_resolve_pending_sig(state, tries == n_tries);
         if (state->n_pending) {
             struct timespec pause = {.tv_nsec = 2000000};
             syscall(SYS_nanosleep, &pause, NULL);

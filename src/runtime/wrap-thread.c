@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <threads.h>
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "runtime/process.h"
@@ -45,6 +47,7 @@ void *monitor_begin_thread(void *context)
 {
     struct thread_state *state = context;
     void *(*start)(void *) = state->start;
+    int (*start_c11)(void *) = state->start_c11;
     void *argument = state->argument;
     void *result;
     alloc_wrap_guard_enter();
@@ -52,7 +55,7 @@ void *monitor_begin_thread(void *context)
         thread_discard(state);
     alloc_wrap_guard_leave();
     pthread_cleanup_push(end_thread, NULL);
-    result = start(argument);
+    result = start_c11 ? (void *)(intptr_t)start_c11(argument) : start(argument);
     pthread_cleanup_pop(1);
     return result;
 }
@@ -83,12 +86,45 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     if (!state)
         return real(thread, attr, start, argument);
     state->start = start;
+    state->start_c11 = NULL;
     state->argument = argument;
     alloc_wrap_guard_enter();
     state->stack_bytes = stack_size_of(attr);
     alloc_wrap_guard_leave();
     int result = real(thread, attr, monitor_begin_thread, state);
     if (result != 0)
+        thread_discard(state);
+    return result;
+}
+
+typedef int create_c11_function(thrd_t *, thrd_start_t, void *);
+
+/* As monitor_begin_thread: a C11 thread's function returns an int. */
+static int begin_c11_thread(void *context)
+{
+    return (int)(intptr_t)monitor_begin_thread(context);
+}
+
+/* libc starts these without its public pthread_create. */
+WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+    static create_c11_function *real;
+    if (!real)
+        real = (create_c11_function *)wrap_real("thrd_create");
+    if (!real)
+        return thrd_error;
+    struct thread_state *state = NULL;
+    if (process_is_ours_sig() && thread_self_sig())
+        state = thread_prepare();
+    if (!state)
+        return real(thread, start, argument);
+    state->start_c11 = start;
+    state->argument = argument;
+    alloc_wrap_guard_enter();
+    state->stack_bytes = stack_size_of(NULL);
+    alloc_wrap_guard_leave();
+    int result = real(thread, begin_c11_thread, state);
+    if (result != thrd_success)
         thread_discard(state);
     return result;
 }

@@ -4,6 +4,8 @@
 # are complete files of every process, and every sample has a fate.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
+# shellcheck source=tests/lib/live.sh
+. "$LOCUS_SRCDIR/tests/lib/live.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
 need python3
 hpcrun=$builddir/hpcrun
@@ -55,31 +57,6 @@ if command -v "${CXX:-g++}" >/dev/null; then
     "${CXX:-g++}" -O2 -g -shared -fPIC plugin.cc -o life.plugins/plugin.so -Llife.plugins -lhelper \
         -Wl,--enable-new-dtags,-rpath,'$ORIGIN' && has_plugin=yes
 fi
-
-# live WAY PROCESSES THREADS [STATE]: one way natively and measured. PROCESSES and THREADS (profiles): - is any number.
-live() {
-    local way=$1 native=0 measured=0 arguments=(--state "${4:-complete}")
-    [ "$2" = - ] || arguments+=(--processes "$2")
-    [ "$3" = - ] || arguments+=(--threads "$3")
-    (exec "${program:-./life}" "$way") >"$way.native" 2>"$way.native.err" || native=$?
-    (exec "$hpcrun" -e EADDR -e FAULTS -o "$way.m" "${program:-./life}" "$way") >"$way.out" 2>"$way.err" || measured=$?
-    [ "$native" = "$measured" ] || fail "$way: status $measured instead of $native"
-    expect_same "$way.native" "$way.out"
-    expect_same "$way.native.err" "$way.err"
-    wait_complete "$way.m"
-    python3 "$srcdir/tests/lib/check-fates.py" "$way.m" "${arguments[@]}" >"$way.fates" ||
-        fail "$way: $(cat "$way.fates")"
-    echo "$way: $(cat "$way.fates")"
-}
-
-# wait_complete DIR: what the companion writes after the end of a killed program may take a moment.
-wait_complete() {
-    local waited=0
-    while [ -z "$(find "$1" -name '*.log')" ] && [ "$waited" -lt 100 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-}
 
 live plain 1 1
 live vfork 2 2

@@ -72,7 +72,9 @@ static void see_launched_end(struct companion *c)
 
 static void see_process_end(struct companion *c, struct companion_process *process)
 {
-    companion_process_end(c, process, "killed");
+    /* A program in a sandbox cannot say farewell, but its last word stands in the arena. */
+    bool has_ended = process->arena && atomic_load(&process->arena->state) == ARENA_ENDED;
+    companion_process_end(c, process, has_ended ? "complete" : "killed");
     (void)close(process->pidfd);
     process->pidfd = -1;
 }
