@@ -213,6 +213,39 @@ static void any_perf_fini(struct any_file *file)
     perf_data_fini(&file->as.perf);
 }
 
+static int any_v4_read(const char *bytes, size_t len_bytes, const char *name, struct any_file *file, struct error *err)
+{
+    return v4_read_memory(bytes, len_bytes, name, &file->as.v4, err);
+}
+
+static int any_v4_take_json(struct json_take *take, const json_t *root, struct any_file *file)
+{
+    (void)root;
+    (void)file;
+    return json_take_fail(take, ERR_UNSUPPORTED, "format", "no files of version 4 databases are made of their JSON");
+}
+
+static void any_v4_put_text(const struct any_file *file, struct buf *out)
+{
+    v4_put_text(&file->as.v4, out);
+}
+
+static void any_v4_put_json(const struct any_file *file, struct buf *out)
+{
+    v4_put_json(&file->as.v4, out);
+}
+
+static int any_v4_write(const struct any_file *file, struct buf *out, struct error *err)
+{
+    (void)out;
+    return error_set(err, ERR_UNSUPPORTED, "A %s is not written from here", v4_file_name(file->as.v4.kind));
+}
+
+static void any_v4_fini(struct any_file *file)
+{
+    v4_fini(&file->as.v4);
+}
+
 static const struct any_row rows[] = {
     {"HPCRUN-profile____", NULL, "hpcrun", profile_read, profile_take_json, profile_put_text, profile_put_json,
      profile_write, profile_fini},
@@ -225,6 +258,7 @@ static const struct any_row rows[] = {
      any_perf_write, any_perf_fini},
     {PERF_DATA_BEGINS_SWAPPED, NULL, "perf-data", any_perf_read, any_perf_take_json, any_perf_put_text,
      any_perf_put_json, any_perf_write, any_perf_fini},
+    {V4_BEGINS, NULL, "v4", any_v4_read, any_v4_take_json, any_v4_put_text, any_v4_put_json, any_v4_write, any_v4_fini},
     {NULL, ".log", "hpcrun-log", any_log_read, any_log_take_json, any_log_put_text, any_log_put_json, any_log_write,
      any_log_fini},
 };
@@ -235,13 +269,6 @@ enum { N_ROWS = sizeof rows / sizeof rows[0] };
 static const struct {
     const char *begins, *reason;
 } refusals[] = {
-    {"HPCTOOLKITmeta",
-     "the meta.db of a version 4 database; only the files of its XML form (.metric-db) are read here"},
-    {"HPCTOOLKITprof",
-     "the profile.db of a version 4 database; only the files of its XML form (.metric-db) are read here"},
-    {"HPCTOOLKITctxt", "the cct.db of a version 4 database; only the files of its XML form (.metric-db) are read here"},
-    {"HPCTOOLKITtrce",
-     "the trace.db of a version 4 database; only the files of its XML form (.metric-db) are read here"},
     {"<?xml", "an XML file (a database's experiment.xml or a program structure), which is text already"},
     {"\x7f"
      "ELF",
@@ -285,8 +312,8 @@ static int refuse(const char *bytes, size_t len_bytes, const char *name, struct 
         (void)snprintf(begin + 3 * i, sizeof begin - 3 * i, " %02x", (unsigned char)bytes[i]);
     return error_set(
         err, ERR_FORMAT,
-        "%.600s: offset 0: not a profile, trace, metric file, side file, log or file of perf: it begins with%s", name,
-        begin);
+        "%.600s: offset 0: not a profile, trace, file of a database, side file, log or file of perf: it begins with%s",
+        name, begin);
 }
 
 int any_read_memory(const char *bytes, size_t len_bytes, const char *name, struct any_file *file, struct error *err)

@@ -12,6 +12,7 @@
 #include "fmt/objects.h"
 #include "fmt/perf-data.h"
 #include "fmt/trace.h"
+#include "fmt/v4.h"
 
 struct any_row;
 
@@ -25,6 +26,7 @@ struct any_file {
         struct log_summary log;
         struct objects_file objects;
         struct perf_data perf;
+        struct v4_file v4;
     } as;
 };
 
@@ -44,7 +46,7 @@ int any_read_json_memory(const char *bytes, size_t len_bytes, const char *name, 
 void any_put_text(const struct any_file *file, struct buf *out);
 void any_put_json(const struct any_file *file, struct buf *out);
 
-/* Appends the file's own bytes.  err: ERR_RANGE, ERR_UNSUPPORTED (04.00 profiles, logs), ERR_MEMORY */
+/* Appends the file's own bytes.  err: ERR_RANGE, ERR_UNSUPPORTED (04.00 profiles, logs, databases), ERR_MEMORY */
 int any_write(const struct any_file *file, struct buf *out, struct error *err);
 
 /* Frees everything and makes the file empty. */

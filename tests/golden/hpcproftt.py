@@ -143,7 +143,7 @@ def check_bad_input(scratch):
     refused("cut.hpcrun", profile[:-1], "truncated", scratch)
     refused("version.hpcrun", profile.replace(b"03.10b", b"05.00b"), "offset 23: profile version '05.00'", scratch)
     refused("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(64), "offset 0: not a profile", scratch)
-    refused("meta.db", b"HPCTOOLKITmeta\4\0" + bytes(64), "version 4 database", scratch)
+    refused("cut-meta.db", b"HPCTOOLKITmeta\4\0" + bytes(64), "offset 72: the end mark _meta.db is missing", scratch)
     refused("experiment.xml", b"<?xml version='1.0'?>", "XML", scratch)
     refused("program", b"\x7fELF" + bytes(64), "program", scratch)
     refused("bad.log", b"SUMMARY: samples: none\n", "no number", scratch)

@@ -12,7 +12,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 TOOL = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcproftt"
 DATA = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "hpctoolkit"
-DUMPED = {".hpcrun", ".hpctrace", ".metric-db", ".log"}
+DUMPED = {".hpcrun", ".hpctrace", ".metric-db", ".log", ".db"}
 END = re.compile(rb"\(num-epochs: (\d+)\)\]\n?$")
 failures = []
 
@@ -77,7 +77,7 @@ def main():
         return 77
     paths = sorted(p for p in DATA.rglob("*") if p.is_file())
     n_dumped = sum(check_any(path) for path in paths)
-    rewritten = [p for p in paths if p.suffix in DUMPED - {".log"} and "develop-meas" not in p.parts]
+    rewritten = [p for p in paths if p.suffix in DUMPED - {".log", ".db"} and "develop-meas" not in p.parts]
     rewritten += [p for p in paths if p.suffix == ".hpctrace" and "develop-meas" in p.parts]
     compared = [p for p in paths if p.with_name(p.name + ".proftt.txt").exists()]
     with tempfile.TemporaryDirectory() as name:

@@ -2,7 +2,9 @@
 /* hpcproftt: dumps measurement and database files as text or JSON, makes files of JSON, and adds up logs. */
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "config.h"
@@ -30,13 +32,16 @@ static const struct option_row rows[] = {
 static const struct option_spec spec = {
     .tool = "hpcproftt",
     .summary = "dump measurement files as text or JSON",
-    .synopsis = "[--json] [-o FILE] FILE...\n--from-json -o FILE FILE.json\n--log [--json] [-o FILE] DIR|LOG...",
+    .synopsis = "[--json] [-o FILE] FILE|DATABASE...\n"
+                "--from-json -o FILE FILE.json\n"
+                "--log [--json] [-o FILE] DIR|LOG...",
     .description =
         "Prints profiles (.hpcrun, versions 02.00, 02.10, 03.00, 03.10 and 04.00), traces (.hpctrace, 01.00 and "
-        "01.01), metric files of databases (.metric-db), side files (.objects), logs (.log) and files of the perf "
-        "tool (perf.data, of either byte order, compressed or piped; every record in order of time). What a file is, "
-        "is told by its content. A file that is damaged or none of these is refused with its name, the offset and the "
-        "reason; the others are still printed.",
+        "01.01), metric files of databases (.metric-db), the files of version 4 databases (meta.db, profile.db, "
+        "cct.db, trace.db; all of them for the directory of a database), side files (.objects), logs (.log) and files "
+        "of the perf tool (perf.data, of either byte order, compressed or piped; every record in order of time). What "
+        "a file is, is told by its content. A file that is damaged or none of these is refused with its name, the "
+        "offset and the reason; the others are still printed.",
     .rows = rows,
     .examples = "  hpcproftt m/app-000000-000-007f0100-4711-0.hpcrun\n"
                 "A profile as text.\n\n"
@@ -103,13 +108,32 @@ static int dump_one(const struct request *request, const char *path, struct buf 
     return 0;
 }
 
+/* A directory that has a meta.db is a database: its files, of which only trace.db may be missing. */
+static int dump_path(const struct request *request, const char *path, struct buf *out)
+{
+    int status = 0;
+    for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++) {
+        char *name = NULL;
+        struct error err = {0};
+        if (asprintf(&name, "%s/%s", path, v4_file_name(kind)) < 0)
+            return fail(1, (error_set(&err, ERR_MEMORY, "out of memory"), &err));
+        bool is_there = access(name, F_OK) == 0;
+        if (is_there || (kind != V4_META && kind != V4_TRACE))
+            status |= dump_one(request, name, out);
+        free(name);
+        if (!is_there && kind == V4_META)
+            return dump_one(request, path, out);
+    }
+    return status;
+}
+
 /* One file after the other, so that one dump at a time is in memory; with -o all go into one file. */
 static int dump(const struct request *request, char **paths, int n_paths)
 {
     struct buf out = {0};
     int status = 0;
     for (int i = 0; i < n_paths; i++) {
-        status |= dump_one(request, paths[i], &out);
+        status |= dump_path(request, paths[i], &out);
         if (!request->output)
             status |= emit(request, &out);
     }
