@@ -92,6 +92,20 @@ static uint32_t path_node_at(struct thread_state *self, uintptr_t at, const stru
     return node;
 }
 
+static uintptr_t without_layer(uintptr_t at)
+{
+    return at >= OBJMAP_POOL_LAYER ? at - OBJMAP_POOL_LAYER : at;
+}
+
+/* What is known of an address before a block is recorded there: a pool's block lies in another one. */
+static uint64_t var_before(const struct thread_state *self, uintptr_t at)
+{
+    struct objmap_block block;
+    if (objmap_find_sig(self->reader, at, &block) || objmap_find_sig(self->reader, without_layer(at), &block))
+        return block.var;
+    return var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK);
+}
+
 /* at: the address, in its layer. */
 static void record_block(struct thread_state *self, enum var_kind kind, uintptr_t at, size_t n_bytes, double weight,
                          const struct alloc_site *site)
@@ -102,6 +116,8 @@ static void record_block(struct thread_state *self, enum var_kind kind, uintptr_
         uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
         uint64_t weight_bytes = weight > 1 ? (uint64_t)(weight * (double)n_bytes + 0.5) : n_bytes;
         uint64_t var = var_key(kind, 0, node);
+        uintptr_t start = without_layer(at);
+        moves_announce_hook(self, start, start + n_bytes, var_before(self, at));
         if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
             count_alloc(self, var, n_blocks, weight_bytes);
     }
@@ -127,6 +143,15 @@ static bool events_maybe_recorded(const void *p)
     return objmap_maybe_start_sig((uintptr_t)p);
 }
 
+/* Other threads may have accessed the block and not yet read their records. */
+static void announce_release(uintptr_t start)
+{
+    const struct thread_state *self = thread_self_sig();
+    struct objmap_block block;
+    if (self && objmap_find_sig(self->reader, start, &block) && block.start == start)
+        moves_announce_hook(self, without_layer(start), without_layer(start) + (block.end - block.start), block.var);
+}
+
 /* What a silent ring holds was touched before now, and must be attributed to the blocks of now. */
 static void drain_faults(void)
 {
@@ -137,15 +162,19 @@ static void drain_faults(void)
 
 static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
 {
-    (void)context;
+    const uintptr_t *cut = context; /* start and end */
+    uintptr_t start = block->start > cut[0] ? block->start : cut[0];
+    uintptr_t end = block->end < cut[1] ? block->end : cut[1];
+    moves_announce_hook(thread_self_sig(), without_layer(start), without_layer(start) + (end - start), block->var);
     count_free(block->var, bytes_removed >= block->end - block->start ? 1 : 0, bytes_removed);
 }
 
 /* What a pool has handed out of memory that is gone now. */
 static void cut_pools(uintptr_t start, uintptr_t end)
 {
+    uintptr_t cut[2] = {start + OBJMAP_POOL_LAYER, end + OBJMAP_POOL_LAYER};
     if (objmap_has_pools_sig())
-        objmap_cut_hook(start + OBJMAP_POOL_LAYER, end + OBJMAP_POOL_LAYER, cut_one, NULL);
+        objmap_cut_hook(cut[0], cut[1], cut_one, cut);
 }
 
 static void events_release(enum alloc_kind kind, void *p)
@@ -154,6 +183,8 @@ static void events_release(enum alloc_kind kind, void *p)
     if (kind == ALLOC_POOL && !objmap_maybe_start_sig(in_layer(kind, p)))
         return;
     drain_faults();
+    if (process_is_ours_sig())
+        announce_release(in_layer(kind, p));
     if (!process_is_ours_sig() || !objmap_remove_hook(in_layer(kind, p), &removed))
         return;
     count_free(removed.var, 1, removed.weight_bytes);
@@ -191,10 +222,11 @@ static void events_resize_failed(void *old_p)
 static void events_unmapped(void *p, size_t n_bytes)
 {
     drain_faults();
+    uintptr_t cut[2] = {(uintptr_t)p, (uintptr_t)p + n_bytes};
     if (!process_is_ours_sig())
         return;
-    objmap_cut_hook((uintptr_t)p, (uintptr_t)p + n_bytes, cut_one, NULL);
-    cut_pools((uintptr_t)p, (uintptr_t)p + n_bytes);
+    objmap_cut_hook(cut[0], cut[1], cut_one, cut);
+    cut_pools(cut[0], cut[1]);
 }
 
 static void events_inside(bool entering)

@@ -38,6 +38,8 @@ static void take_spe_sig(struct thread_state *self, unsigned index, const struct
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct sample_event event = {.index = (uint8_t)index, .has_access = true};
     access_of_spe_sig(plan, record, &event.access);
+    if (event.access.has_address)
+        event.moved_var = moves_find_sig(self, index, UINT64_MAX, (uintptr_t)event.access.address);
     sample_take_plain_sig(self, &event);
 }
 

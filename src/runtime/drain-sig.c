@@ -16,7 +16,8 @@ static void add_sig(_Atomic uint64_t *counter, uint64_t n)
         atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
 }
 
-static void take_sample_sig(struct thread_state *self, unsigned index, const struct ring_record *record)
+static void take_sample_sig(struct thread_state *self, unsigned index, const struct ring_record *record,
+                            uint64_t position)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct sample_event event = {.index = (uint8_t)index, .has_access = true};
@@ -26,16 +27,19 @@ static void take_sample_sig(struct thread_state *self, unsigned index, const str
     }
     if (plan->flags & EVENT_WEIGHTED)
         event.weight = event.access.period;
+    if (event.access.has_address)
+        event.moved_var = moves_find_sig(self, index, position, (uintptr_t)event.access.address);
     sample_take_plain_sig(self, &event);
 }
 
-static void take_record_sig(struct thread_state *self, unsigned index, const struct ring_record *record)
+static void take_record_sig(struct thread_state *self, unsigned index, const struct ring_record *record,
+                            uint64_t position)
 {
     struct arena_thread *counts = self->record;
     bool is_swapped = access_is_swapped_sig(&arena_header_sig()->events[index]);
     switch (record->header.type) {
     case PERF_RECORD_SAMPLE:
-        take_sample_sig(self, index, record);
+        take_sample_sig(self, index, record, position);
         break;
     case PERF_RECORD_LOST:
         add_sig(&counts->fates[index][FATE_NOT_DELIVERED], ring_word_sig(record, 1, is_swapped));
@@ -62,6 +66,7 @@ void events_drain_sig(struct thread_state *self, unsigned index)
     struct perf_event_mmap_page *ring = self->events[index].ring;
     struct ring_record record;
     uint64_t position = ring->data_tail, released = position;
+    uint32_t n_moves = moves_count_sig(self);
     for (;;) {
         enum ring_status status =
             ring_next_sig(ring, is_swapped, &position, self->wrapped, sizeof self->wrapped, &record);
@@ -70,9 +75,10 @@ void events_drain_sig(struct thread_state *self, unsigned index)
         if (status == RING_GARBAGE)
             sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
         else
-            take_record_sig(self, index, &record);
+            take_record_sig(self, index, &record, position - record.header.size);
         if (position - released > ring->data_size / RELEASE_PART)
             ring_release_sig(ring, released = position);
     }
     ring_release_sig(ring, position);
+    moves_done_sig(self, index, position, n_moves);
 }

@@ -119,6 +119,7 @@ void events_open(struct thread_state *self)
             say_failed(i);
     }
     descriptors_narrow();
+    moves_register_hook(self);
     if (sample_is_active_sig())
         events_enable(self, true);
 }
@@ -150,15 +151,18 @@ void events_close(struct thread_state *self)
         if (event->ring && header->events[i].flags & EVENT_DRAINED && !self->tree_busy)
             events_drain_sig(self, i);
         count_overflows(self, i);
-        if (may_call && event->has_timer)
-            syscall(SYS_timer_delete, event->timer_id);
-        if (may_call)
-            event_close(event);
+    }
+    moves_unregister_hook(self);
+    for (unsigned i = 0; may_call && i < header->n_events; i++) {
+        if (self->events[i].has_timer)
+            syscall(SYS_timer_delete, self->events[i].timer_id);
+        event_close(&self->events[i]);
     }
 }
 
 void events_forget(struct thread_state *self)
 {
+    moves_forget_hook();
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
         event_close_own(&self->events[i]);
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "runtime/thread.h"
+#include "runtime/moves.h"
 
 #define EVENTS_SIGNAL SIGURG /* ignored by default: a pending one cannot kill a program after exec */
 

@@ -17,6 +17,7 @@ struct sample_event {
     uint8_t index;      /* into arena_header.events */
     bool has_access;    /* the record was found */
     uint64_t weight;    /* in the event's unit, 0 for a fixed period */
+    uint64_t moved_var; /* what its address was when it was accessed, where that has changed; else 0 */
     struct access access;
 };
 

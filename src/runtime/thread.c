@@ -80,6 +80,7 @@ static void state_clear(struct thread_state *state)
     state->stack_bytes = stack_bytes;
     state->sample_path.n_frames = 0;
     state->alloc_path.n_frames = 0;
+    memset(&state->moves, 0, offsetof(struct thread_moves, items));
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         state->events[i].fd = state->events[i].drain_fd = -1;
 }

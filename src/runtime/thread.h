@@ -33,6 +33,24 @@ struct thread_event {
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
 };
 
+/* Until position of the ring of an event, [start, end) was var: see moves.h. */
+struct thread_move {
+    uintptr_t start, end;
+    uint64_t var, position;
+    uint32_t event;
+    bool is_vague; /* of records behind position nobody knows */
+    bool is_done;
+};
+
+#define THREAD_MOVES_MAX 256 /* power of two */
+
+struct thread_moves {
+    _Atomic uint32_t begin, end;                /* of what has not been dealt with, modulo */
+    _Atomic uint64_t lost[ARENA_EVENTS_MAX];    /* position up to which something could not be written down */
+    struct thread_state *next;                  /* list of the threads to tell */
+    struct thread_move items[THREAD_MOVES_MAX];
+};
+
 /* The leaf of the last sample of which only the pc was known: the next one is often at the same instruction. */
 struct thread_last_pc {
     uintptr_t pc;
@@ -94,6 +112,7 @@ struct thread_state {
     struct thread_state *next_live; /* list of registered threads */
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
+    struct thread_moves moves;
     uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };
 

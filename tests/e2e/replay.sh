@@ -49,6 +49,20 @@ for kind in pebs batch ibs power spe hostile; do
     sed "s/^/$kind: /" out
 done
 
+# What this kernel writes, recorded and replayed: as many samples, all of them sound.
+if perf_works; then
+    expect_status 0 python3 "$srcdir/tests/golden/record-ring.py" --hpcrun "$builddir/hpcrun" FAULTS@1 live ./program
+    n_recorded=$(sed -n 's/^\([0-9]*\) pieces in live$/\1/p' err)
+    [ "${n_recorded:-0}" -gt 20 ] || fail "only ${n_recorded:-no} faults were recorded"
+    rm -rf measured
+    expect_status 0 timeout 60 "$builddir/hpcrun" -ds -o measured -e REPLAY:live ./program
+    expect_status 0 python3 "$srcdir/tests/lib/check-fates.py" measured --min-taken "$n_recorded"
+    cat measured/*.log >log
+    expect_text log "EVENT SUMMARY: taken: $n_recorded, overflows: $n_recorded,"
+else
+    skip_part "nothing can be recorded here"
+fi
+
 # Files that are none, or damaged.
 printf 'nothing\n' >bad
 expect_status 1 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:bad ./program

@@ -97,18 +97,18 @@ static void check_ring(const uint8_t *bytes, size_t n_bytes, const struct abi_la
     if (!copy)
         return;
     memcpy(copy, bytes, n_ring);
-    struct abi_ring ring = {copy, n_ring, false};
+    struct abi_ring ring = {copy, n_ring, layout->is_swapped};
     uint64_t head = position + n_ring - (n_bytes > n_ring ? bytes[n_ring] % n_ring : 0);
     enum abi_status status;
     while ((status = abi_ring_record_sig(&ring, position, head, buffer, sizeof buffer, &record)) == ABI_RECORD) {
         const uint8_t *at = (const uint8_t *)record;
+        uint16_t size = abi_header_sig(record, layout->is_swapped).size;
         bool is_copy = at == (const uint8_t *)buffer;
-        check(is_copy || (at >= copy && at + record->size <= copy + n_ring), "a record lies outside the ring");
-        check(!is_copy || record->size <= sizeof buffer, "a record is larger than the buffer");
-        check(record->size >= HEADER_BYTES && record->size <= head - position,
-              "a record is longer than what is written");
-        check_sample(at, record->size, layout);
-        position += record->size;
+        check(is_copy || (at >= copy && at + size <= copy + n_ring), "a record lies outside the ring");
+        check(!is_copy || size <= sizeof buffer, "a record is larger than the buffer");
+        check(size >= HEADER_BYTES && size <= head - position, "a record is longer than what is written");
+        check_sample(at, size, layout);
+        position += size;
         check(++steps <= n_ring / HEADER_BYTES, "the ring does not end");
     }
     check((status == ABI_EMPTY) == (position == head) && !record, "the end of a ring is not told from garbage");
@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     const uint8_t *rest = data + LAYOUT_BYTES;
     size_t n_rest = len_bytes - LAYOUT_BYTES;
     check_record(rest, n_rest, &layout, data[24] & 4);
-    layout.is_swapped = false;
+    layout.is_swapped = data[24] & 8;
     check_ring(rest, n_rest, &layout, data[25]);
     return 0;
 }

@@ -526,6 +526,32 @@ static void test_ring_wraps(void **state)
     free(data);
 }
 
+/* A ring of a machine of the other byte order: lengths are read swapped, the record itself is left as it is. */
+static void test_ring_swapped(void **state)
+{
+    (void)state;
+    unsigned char *data = calloc(1, RING_BYTES);
+    struct abi_ring ring = {data, RING_BYTES, true};
+    const struct perf_event_header *record;
+    uint64_t buffer[8];
+    for (uint64_t position = 0; position < 3 * RING_BYTES; position += 40) {
+        struct perf_event_header header = {
+            .type = __builtin_bswap32(PERF_RECORD_LOST), .misc = __builtin_bswap16(2), .size = __builtin_bswap16(40)};
+        unsigned char bytes[40] = {0};
+        memcpy(bytes, &header, sizeof header);
+        bytes[39] = (unsigned char)position;
+        ring_write(data, position, bytes, sizeof bytes);
+        assert_int_equal(abi_ring_record_sig(&ring, position, position + 40, buffer, sizeof buffer, &record),
+                         ABI_RECORD);
+        header = abi_header_sig(record, true);
+        assert_true(header.type == PERF_RECORD_LOST && header.misc == 2 && header.size == 40);
+        assert_int_equal(((const unsigned char *)record)[39], (unsigned char)position);
+    }
+    ring.is_swapped = false;
+    assert_int_equal(abi_ring_record_sig(&ring, 0, 40, buffer, sizeof buffer, &record), ABI_GARBAGE);
+    free(data);
+}
+
 static void test_ring_garbage(void **state)
 {
     (void)state;
@@ -560,7 +586,7 @@ int main(void)
         cmocka_unit_test(test_golden),       cmocka_unit_test(test_truncated),    cmocka_unit_test(test_wrong_header),
         cmocka_unit_test(test_any_layout),   cmocka_unit_test(test_branch_index), cmocka_unit_test(test_lying_lengths),
         cmocka_unit_test(test_sample_id),    cmocka_unit_test(test_layout_of),    cmocka_unit_test(test_ring_wraps),
-        cmocka_unit_test(test_ring_garbage),
+        cmocka_unit_test(test_ring_swapped), cmocka_unit_test(test_ring_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
