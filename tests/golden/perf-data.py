@@ -49,7 +49,8 @@ char alpha[64 * P] __attribute__((aligned(P))) = {1};
 char beta[32 * P] __attribute__((aligned(P)));
 int main(void) { return alpha[0] + beta[0] == 9; }
 """
-STACK, HEAP, FILE = 0x7ffffff00000, 0x10000000, 0x20000000
+# Away from where programs of any architecture lie.
+STACK, HEAP, FILE = 0x7ffffff00000, 0x40000000, 0x48000000
 failures = []
 
 
