@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding the real functions: see real.h. Done at the first call, which may come before our constructor (an
+/* The table of the real functions: see real.h. Filled at the first call, which may come before our constructor (an
  * allocator's own constructor), never through __libc_ names. Every thread that comes before the table is complete
  * fills it itself, with the same values: nobody waits. */
 #include "alloc-wrap/real.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <gnu/libc-version.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -109,34 +106,10 @@ bool alloc_real_known_hook(void)
 /* Looks name up behind us and stores it at slot; false leaves the slot alone. */
 static bool find_next(const char *name, void *slot)
 {
-    void *address = dlsym(RTLD_NEXT, name);
+    void *address = alloc_real_find_hook(name);
     if (address)
         memcpy(slot, &address, sizeof address);
     return address != NULL;
-}
-
-/* dl_iterate_phdr callback: true (stop) at the module that contains the real malloc. */
-static int find_allocator(struct dl_phdr_info *info, size_t size, void *context)
-{
-    (void)size;
-    (void)context;
-    uintptr_t low = UINTPTR_MAX, high = 0, wanted = (uintptr_t)real.table.malloc;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type != PT_LOAD)
-            continue;
-        low = start < low ? start : low;
-        high = start + segment->p_memsz > high ? start + segment->p_memsz : high;
-    }
-    if (wanted < low || wanted >= high)
-        return 0;
-    uintptr_t in_libc = (uintptr_t)gnu_get_libc_version;
-    if (in_libc < low || in_libc >= high) {
-        real.table.allocator_start = low;
-        real.table.allocator_end = high;
-    }
-    return 1;
 }
 
 /* C programs have no operators: one failed look-up instead of twenty. */
@@ -159,9 +132,7 @@ void alloc_wrap_init(void)
     for (size_t i = 0; i < sizeof real_rows / sizeof *real_rows; i++)
         all = find_next(real_rows[i].name, (char *)&real.table + real_rows[i].offset) && all;
     all = find_operators() && all;
-    if (!all)
-        (void)dlerror(); /* the program must not find our failures when it asks for its own */
-    (void)dl_iterate_phdr(find_allocator, NULL);
+    alloc_real_found_hook(all, &real.table);
     atomic_store_explicit(&real.known, true, memory_order_release);
     thread->resolving = 0;
     alloc_fast_refresh_hook();

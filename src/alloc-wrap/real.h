@@ -38,6 +38,13 @@ struct alloc_real {
     uintptr_t allocator_start, allocator_end;     /* the allocator's own module, when it is not libc; else empty */
 };
 
+/* The function of this name that the program would have called without us; NULL when there is none.  ctx: hook */
+void *alloc_real_find_hook(const char *name);
+
+/* Called once all look-ups are done (all: none failed): fills allocator_start and _end of table, whose functions are
+ * known by then, where they can be told.  ctx: hook */
+void alloc_real_found_hook(bool all, struct alloc_real *table);
+
 /* The table; entries are stand-ins of the bootstrap until alloc_wrap_init has run.  ctx: hook */
 const struct alloc_real *alloc_real_hook(void);
 

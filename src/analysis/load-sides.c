@@ -172,18 +172,29 @@ static void add_head(struct model *model, const struct objects_file *file)
         model->unwind_stops[i] += file->unwind_stops[i];
 }
 
+/* The module that holds the placeholder functions: the runtime's library, or the static program that it was linked
+ * into. 0 when the profile lists neither. */
+static uint32_t runtime_module(const struct load_sides *sides, const struct hpcrun_profile *profile)
+{
+    const char *program = hpcrun_pair_value(profile, "program-path");
+    uint32_t found = 0;
+    for (size_t m = 0; m < profile->n_modules; m++) {
+        uint32_t module = symbolizer_module(sides->symbolizer, profile->modules[m].path);
+        if (symbolizer_is_runtime(sides->symbolizer, module))
+            return module;
+        if (program && !strcmp(program, profile->modules[m].path))
+            found = module;
+    }
+    return found;
+}
+
 static void add_placeholders(struct load_sides *sides, const struct objects_file *file,
                              const struct hpcrun_profile *profile)
 {
-    for (size_t m = 0; m < profile->n_modules; m++) {
-        uint32_t module = symbolizer_module(sides->symbolizer, profile->modules[m].path);
-        if (!symbolizer_is_runtime(sides->symbolizer, module))
-            continue;
-        for (size_t i = 0; i < file->n_placeholders; i++)
-            if (file->placeholders[i].name)
-                symbolizer_add_placeholder(sides->symbolizer, module, file->placeholders[i].ip,
-                                           file->placeholders[i].name);
-    }
+    uint32_t module = runtime_module(sides, profile);
+    for (size_t i = 0; module && i < file->n_placeholders; i++)
+        if (file->placeholders[i].name)
+            symbolizer_add_placeholder(sides->symbolizer, module, file->placeholders[i].ip, file->placeholders[i].name);
 }
 
 static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *profile,

@@ -122,9 +122,9 @@ void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t id, uint
 
 const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip)
 {
-    if (!symbolizer_is_runtime(symbolizer, id))
+    struct module *module = id ? &symbolizer->modules[id - 1] : NULL;
+    if (!module || (!module->is_runtime && !module->n_placeholders))
         return NULL;
-    struct module *module = &symbolizer->modules[id - 1];
     for (size_t i = 0; i < module->n_placeholders; i++)
         if (module->placeholders[i].ip == ip)
             return module->placeholders[i].name;

@@ -154,6 +154,11 @@ static bool skip_operands(const struct option_spec *spec, struct option_scan *sc
     return false;
 }
 
+bool options_is_known(const struct option_spec *spec, const char *word)
+{
+    return match_word(spec, word).row != NULL;
+}
+
 int options_next(const struct option_spec *spec, struct option_scan *scan, int argc, char **argv, struct error *err)
 {
     scan->value = NULL;

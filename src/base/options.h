@@ -62,6 +62,9 @@ enum { OPTIONS_END = 0, OPTIONS_BAD = -1 };
  * "--" ends the options. argv[0] is the tool's name. */
 int options_next(const struct option_spec *spec, struct option_scan *scan, int argc, char **argv, struct error *err);
 
+/* Whether word, with or without "=VALUE", is an option of the table. */
+bool options_is_known(const struct option_spec *spec, const char *word);
+
 /* Does what the standard rows ask for: prints help, version or man page to out and returns true when id is one of
  * OPTION_ROWS_STANDARD; otherwise prints nothing and returns false. version: PACKAGE_VERSION. */
 bool options_standard(const struct option_spec *spec, int id, const char *version, FILE *out);

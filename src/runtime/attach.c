@@ -42,7 +42,7 @@ bool attach_start(void)
     if (!client_hello(false, &welcome) || !adopt_welcome(&welcome, NULL))
         return false;
     process_describe();
-    loadmap_init((void *)(uintptr_t)attach_start);
+    loadmap_init();
     return true;
 }
 

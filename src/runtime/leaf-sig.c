@@ -88,7 +88,7 @@ uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own)
     uint32_t generation = loadmap_generation_sig();
     if (last->pc != pc || !last->leaf || last->generation != generation) {
         const struct loadmap_module *module = loadmap_find_sig(pc);
-        *last = (struct thread_last_pc){.pc = pc, .generation = generation, .is_own = module && module->is_own};
+        *last = (struct thread_last_pc){.pc = pc, .generation = generation, .is_own = loadmap_is_own_sig(module, pc)};
         last->leaf = cct_child_sig(&self->samples, self->samples.partial, pc, module ? module->code.ref : 0);
     }
     *is_own = last->is_own;

@@ -11,8 +11,8 @@
 /* The loader's lock-free look-up (glibc >= 2.35); NULL where it is missing. */
 extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));
 
-/* Tells which module is this library and where the vdso is.  ctx: ordinary, before the first look-up */
-void loadmap_set_own_sig(uintptr_t own_address, uintptr_t vdso);
+/* Tells where our own code is and where the vdso is.  ctx: ordinary, before the first look-up */
+void loadmap_set_own_sig(const struct loadmap_own *own, uintptr_t vdso);
 
 /* Adds a module, or returns the entry it has; NULL when the table is full or busy. tls_offset: see
  * struct loadmap_module.  ctx: any */

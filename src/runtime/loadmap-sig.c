@@ -29,7 +29,8 @@ static struct {
     _Atomic uint32_t generation;
     _Atomic int lock; /* adding modules, mapping tables: never waited for in the handler */
     _Atomic uint64_t cache[PAGE_CACHE]; /* page number << 20 | generation & 0xff << 12 | module index + 1 */
-    uintptr_t own_address, vdso;
+    struct loadmap_own own;
+    uintptr_t vdso;
     _Atomic uint32_t kernel; /* reference of the kernel's pseudo module */
 } map = {.generation = 1};
 
@@ -43,10 +44,20 @@ void loadmap_changed_sig(void)
     atomic_fetch_add(&map.generation, 1);
 }
 
-void loadmap_set_own_sig(uintptr_t own_address, uintptr_t vdso)
+void loadmap_set_own_sig(const struct loadmap_own *own, uintptr_t vdso)
 {
-    map.own_address = own_address;
+    map.own = *own;
     map.vdso = vdso;
+}
+
+bool loadmap_is_own_pc_sig(uintptr_t pc)
+{
+    return !map.own.code_end || (pc >= map.own.code_start && pc < map.own.code_end);
+}
+
+bool loadmap_is_own_sig(const struct loadmap_module *module, uintptr_t pc)
+{
+    return module && module->has_runtime && loadmap_is_own_pc_sig(pc);
 }
 
 static uint64_t now_ns_sig(void)
@@ -186,7 +197,7 @@ static void module_record_sig(struct loadmap_module *module)
         record->table_id = module->table_id;
         module->id = record->id;
         module->code.ref = arena_ref_sig(record);
-        if (module->is_own)
+        if (module->has_runtime)
             arena_header_sig()->libhpcrun_module = module->code.ref;
     }
     arena_shared_end_sig();
@@ -237,7 +248,8 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
         module = &map.modules[index];
         module->code = (struct unwind_module){.start = start, .end = end, .bias = bias};
         module->name = copy;
-        module->is_own = map.own_address >= start && map.own_address < end;
+        module->has_runtime = map.own.address >= start && map.own.address < end;
+        module->is_own = module->has_runtime && !map.own.code_end;
         module->is_vdso = map.vdso >= start && map.vdso < end;
         module->tls_offset = tls_offset;
         if (elf_read_sig(start, bias, module) && !module->table_id && !module->is_vdso)
@@ -251,19 +263,29 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
     return module;
 }
 
-/* Asks the loader which object holds the address. */
+/* A module of the list that holds the address: those that the loader does not tell of, or all. */
+static const struct loadmap_module *find_listed_sig(uintptr_t address, bool all)
+{
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n_modules; i++) {
+        const struct loadmap_module *module = &map.modules[i];
+        bool is_wanted = all || module->is_vdso || (module->has_runtime && !module->is_own);
+        if (is_wanted && address >= module->code.start && address < module->code.end)
+            return module;
+    }
+    return NULL;
+}
+
+/* Asks the loader which object holds the address. Of a static program it knows the code only, of the vdso
+ * nothing. */
 static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
 {
     struct dl_find_object found;
-    if (!_dl_find_object || _dl_find_object((void *)address, &found) != 0) {
-        uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
-        for (uint32_t i = 0; i < n_modules; i++) { /* the vdso, and loaders without _dl_find_object */
-            const struct loadmap_module *module = &map.modules[i];
-            if (address >= module->code.start && address < module->code.end && (module->is_vdso || !_dl_find_object))
-                return module;
-        }
-        return NULL;
-    }
+    const struct loadmap_module *listed = map.own.code_end ? find_listed_sig(address, false) : NULL;
+    if (listed)
+        return listed;
+    if (!_dl_find_object || _dl_find_object((void *)address, &found) != 0)
+        return find_listed_sig(address, !_dl_find_object);
     const char *name = found.dlfo_link_map->l_name;
     if ((uintptr_t)found.dlfo_map_start == map.vdso && map.vdso)
         name = "[vdso]";

@@ -51,10 +51,11 @@ static void wait_for_tables(void)
         syscall(SYS_nanosleep, &pause, NULL);
 }
 
-void loadmap_init(void *own_address)
+void loadmap_init(void)
 {
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
-    loadmap_set_own_sig((uintptr_t)own_address, vdso);
+    struct loadmap_own own = loadmap_own_code();
+    loadmap_set_own_sig(&own, vdso);
     dl_iterate_phdr(add_object, &vdso);
     wait_for_tables();
 }

@@ -18,14 +18,29 @@ struct loadmap_module {
     uint32_t id;          /* arena_module id, dense from 1 */
     int64_t tls_offset;   /* of its static TLS block from the thread pointer; 0 = none or dynamic */
     uint64_t tls_bytes;
-    bool is_own, is_vdso;
+    bool has_runtime;     /* our functions are in it */
+    bool is_own, is_vdso; /* is_own: nothing else is */
     uint64_t retry_ns;    /* when to look for its table again */
     char *name;           /* as the loader has it; private copy */
 };
 
-/* Finds the tables directory, registers all modules that are loaded now. own_address: any address of this library.
- * ctx: ordinary */
-void loadmap_init(void *own_address);
+/* Where the profiler's own code is: in the module that holds address; [code_start, code_end) of it, or all of it when
+ * they are 0. */
+struct loadmap_own {
+    uintptr_t address, code_start, code_end;
+};
+
+/* The place of this runtime: a library of its own, or a part of the static program it was linked into.  ctx: any */
+struct loadmap_own loadmap_own_code(void);
+
+/* Finds the tables directory, registers all modules that are loaded now.  ctx: ordinary */
+void loadmap_init(void);
+
+/* Whether the instruction at pc, in module (may be NULL), is the profiler's.  ctx: any */
+bool loadmap_is_own_sig(const struct loadmap_module *module, uintptr_t pc);
+
+/* The same for a pc that is known to lie in the module that holds the runtime.  ctx: any */
+bool loadmap_is_own_pc_sig(uintptr_t pc);
 
 /* Module that holds a code or data address, NULL when none does.  ctx: any */
 const struct loadmap_module *loadmap_find_sig(uintptr_t address);

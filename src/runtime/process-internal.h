@@ -13,6 +13,11 @@ void process_describe(void);
 /* The program's name as it was started (argv[0]), NULL before the constructor ran.  ctx: ordinary */
 const char *process_argument(void);
 
+/* A static program that was started alone, with HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH in its environment, is replaced by
+ * the launcher, which starts it again, so that its measurement is made and written as any other; does not return then.
+ * Otherwise, and in the preloaded library, nothing happens.  ctx: ordinary, single-threaded */
+void process_find_launcher(int argc, char **arguments);
+
 /* Makes this process the owner of the arena; false when the kernel cannot wipe the word in children.  ctx: ordinary */
 bool process_own(void);
 

@@ -111,9 +111,9 @@ static void process_quick_exit(void)
  * look-up of the real functions never happens inside a libc function that holds a lock and allocates (setlocale). */
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
 {
-    (void)argc;
     process.arguments = arguments;
     process.environment = environment;
+    process_find_launcher(argc, arguments);
     alloc_wrap_init();
     if (process_start_hook())
         (void)at_quick_exit(process_quick_exit);

@@ -57,11 +57,12 @@ static uint64_t clock_ns_sig(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* True when the leaf lies in this library: what it touches and nobody knows is ours. */
+/* True when the leaf lies in our own code: what it touches and nobody knows is ours. */
 static bool is_own_leaf_sig(uint32_t leaf)
 {
     uint32_t own = arena_header_sig()->libhpcrun_module;
-    return own && ((const struct arena_node *)arena_record_sig(leaf))->module == own;
+    const struct arena_node *node = arena_record_sig(leaf);
+    return own && node->module == own && loadmap_is_own_pc_sig(node->ip);
 }
 
 /* Counts the sample at its leaf under var and closes it with fate. */
@@ -426,8 +427,8 @@ static void leaf_sig(struct thread_state *self, struct taken *taken, const struc
     bool is_exact = event->has_access && access->is_exact && !access->is_in_kernel && access->ip;
     taken->leaf = leaf_of_context_sig(self, context, is_exact ? (uintptr_t)access->ip : 0, &taken->has_frames);
     if (event->has_access) {
-        const struct loadmap_module *module = loadmap_find_sig(is_exact ? (uintptr_t)access->ip : pc);
-        taken->is_own_code = self->in_hook || (module && module->is_own);
+        uintptr_t at = is_exact ? (uintptr_t)access->ip : pc;
+        taken->is_own_code = self->in_hook || loadmap_is_own_sig(loadmap_find_sig(at), at);
     }
     if (event->has_access && plan->flags & EVENT_KERNEL && taken->leaf)
         taken->leaf = leaf_in_kernel_sig(self, taken->leaf, &access->callchain, access_is_swapped_sig(plan));

@@ -4,7 +4,6 @@
  * aside and called for signals that are not ours. Before the profiler runs, everything is passed through. */
 #include "runtime/wrap-signal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -23,11 +22,6 @@ typedef int ppoll_function(struct pollfd *, nfds_t, const struct timespec *, con
 typedef int pselect_function(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
 typedef int epoll_pwait_function(int, struct epoll_event *, int, int, const sigset_t *);
 typedef sighandler_t signal_function(int, sighandler_t);
-
-void *wrap_real(const char *name)
-{
-    return dlsym(RTLD_NEXT, name);
-}
 
 int wrap_real_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {

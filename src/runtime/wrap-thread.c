@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads: every thread that pthread_create starts is registered before its first instruction and ended after its last,
  * however it ends. Ordinary code of the program's threads. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>

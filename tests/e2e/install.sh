@@ -9,6 +9,8 @@ need gcc make
 prefix=$scratch/prefix
 expect_status 0 make -s -C "$builddir" install prefix="$prefix"
 [ -e "$prefix/lib/locus/libhpcrun.so" ] || fail "no $prefix/lib/locus/libhpcrun.so"
+[ ! -e "$builddir/libhpcrun-static.o" ] || [ -e "$prefix/lib/locus/libhpcrun-static.o" ] ||
+    fail "no $prefix/lib/locus/libhpcrun-static.o"
 for tool in hpcrun hpcprof hpcquery hpcproftt; do
     expect_status 0 "$prefix/bin/$tool" --version
     expect_text "$scratch/out" "^$tool \(Locus\) [0-9.]+$"

@@ -33,6 +33,7 @@ static void set_list(const char *name, const char *const *items, unsigned n)
     buf_fini(&list);
 }
 
+/* A static program does not heed it, but those that it starts do. */
 static void set_preload(const struct prepared *prepared)
 {
     struct buf list = {0};
@@ -51,8 +52,8 @@ void environment_set(const struct hpcrun_options *options, const struct prepared
     set_preload(prepared);
     set(COMPANION_ENV, prepared->socket);
     /* Where the static library of ITT looks for who collects, unless somebody else does: the program's pools may tell
-     * of their blocks by it. */
-    if (!getenv("INTEL_LIBITTNOTIFY64")) {
+     * of their blocks by it. Not in a static program, which would load a second runtime beside its own. */
+    if (!getenv("INTEL_LIBITTNOTIFY64") && !prepared->program.is_static) {
         set("INTEL_LIBITTNOTIFY64", prepared->library);
         set("INTEL_ITTNOTIFY_GROUPS", "heap");
     }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fmt/companion.h"
+#include "base/static-program.h"
 
 /* The file in memory. */
 struct image {
@@ -129,7 +129,8 @@ static int check_loader(const struct image *image, struct program *program, stru
         return error_set(err, ERR_UNSUPPORTED, "%s uses the musl C library, which the runtime does not support.",
                          program->binary);
     }
-    if (memmem(image->bytes, image->n_bytes, COMPANION_ENV, sizeof COMPANION_ENV - 1))
+    program->is_static = true;
+    if (memmem(image->bytes, image->n_bytes, STATIC_PROGRAM_MARK, sizeof STATIC_PROGRAM_MARK - 1))
         return 0;
     return error_set(err, ERR_UNSUPPORTED,
                      "%s is statically linked: nothing can be preloaded into it; relink it with hpclink.",

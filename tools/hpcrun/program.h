@@ -15,6 +15,7 @@ struct program {
     char binary[PROGRAM_PATH_MAX]; /* the ELF file that runs: itself, or the interpreter of a script; may be empty */
     char loader[PROGRAM_PATH_MAX]; /* its dynamic loader (PT_INTERP), empty when static */
     char sanitizer[64]; /* a sanitizer's library that must be loaded first, empty when none */
+    bool is_static;     /* there is no loader: the runtime is inside, or nothing can be measured */
     int exit_status;    /* when it cannot be executed: 127 not found, 126 found but not executable; else 0 */
 };
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What depends on how the runtime came into the program, for a static program that hpclink made: the linker's --wrap
+ * names the real functions, and a section holds the profiler's code. Takes the place of link-preloaded.c. */
+#include <string.h>
+
+#include "runtime/loadmap.h"
+#include "runtime/wrap.h"
+
+#define FUNCTION_ROWS(ROW)                                                                                             \
+    ROW(epoll_pwait)                                                                                                   \
+    ROW(ppoll)                                                                                                         \
+    ROW(prctl)                                                                                                         \
+    ROW(pselect)                                                                                                       \
+    ROW(pthread_create)                                                                                                \
+    ROW(pthread_sigmask)                                                                                               \
+    ROW(seccomp_load)                                                                                                  \
+    ROW(sigaction)                                                                                                     \
+    ROW(signal)                                                                                                        \
+    ROW(sigprocmask)                                                                                                   \
+    ROW(sigsuspend)                                                                                                    \
+    ROW(thrd_create)
+
+#define DECLARE_FUNCTION(name) extern void __real_##name(void) __attribute__((weak));
+FUNCTION_ROWS(DECLARE_FUNCTION)
+#define FUNCTION_ROW(name) {#name, __real_##name},
+
+/* Set by the linker around the section that the build makes of the runtime's code. */
+extern const char __start_locus_text[] __attribute__((visibility("hidden")));
+extern const char __stop_locus_text[] __attribute__((visibility("hidden")));
+
+void *wrap_real(const char *name)
+{
+    static const struct {
+        const char *name;
+        void (*function)(void);
+    } rows[] = {FUNCTION_ROWS(FUNCTION_ROW)};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].name, name))
+            return (void *)rows[i].function;
+    return NULL;
+}
+
+struct loadmap_own loadmap_own_code(void)
+{
+    return (struct loadmap_own){.address = (uintptr_t)loadmap_own_code,
+                                .code_start = (uintptr_t)__start_locus_text,
+                                .code_end = (uintptr_t)__stop_locus_text};
+}

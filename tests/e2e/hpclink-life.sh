@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The ways in which processes and threads live and end (life.c), in a static program that hpclink made: output and
+# status are those without hpcrun, and the measurement is complete; killed by SIGKILL, too.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/libhpcrun-static.o" ] || skip "libhpcrun-static.o has not been built"
+need python3
+cd "$scratch"
+ulimit -c 0
+
+echo 'int main(void) { return 0; }' >nothing.c
+$CC -static nothing.c -o nothing 2>/dev/null || skip "$CC cannot link static programs here (libc.a is missing)"
+"$builddir/hpclink" "$CC" -static -O2 -g -pthread "$srcdir/tests/e2e/life.c" -o life || fail "life.c cannot be linked"
+
+# live WAY PROCESSES THREADS [STATE]: natively and measured; PROCESSES and THREADS are profiles, - any number.
+live() {
+    local way=$1 native=0 measured=0 waited=0 arguments=(--state "${4:-complete}" --processes "$2")
+    [ "$3" = - ] || arguments+=(--threads "$3")
+    (exec ./life "$way") >"$way.native" 2>"$way.native.err" || native=$?
+    (exec "$builddir/hpcrun" -e EADDR -e FAULTS -o "$way.m" ./life "$way") >"$way.out" 2>"$way.err" || measured=$?
+    [ "$native" = "$measured" ] || fail "$way: status $measured instead of $native"
+    cmp "$way.native" "$way.out" || fail "$way: another output"
+    cmp "$way.native.err" "$way.err" || fail "$way: other messages"
+    while [ -z "$(find "$way.m" -name '*.log')" ] && [ "$waited" -lt 100 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    python3 "$srcdir/tests/lib/check-fates.py" "$way.m" "${arguments[@]}" >"$way.fates" ||
+        fail "$way: $(cat "$way.fates")"
+    echo "$way: $(cat "$way.fates")"
+}
+
+live plain 1 1
+live vfork 2 2
+live spawn 3 3
+live fork 2 2
+live fork-thread 2 3
+live exec 2 2
+live thread-ends 1 -
+live exit-in-thread 1 2
+live main-leaves 1 2
+live leave 1 1
+live quick 1 1
+live abort 1 1 killed
+live crash 1 1 killed
+live killed 1 1 killed
+live close-all 1 2
+live block-signals 1 1
+live own-handler 1 1
+live limit-files 2 2
+live limit-memory 2 2
+live small-stacks 1 41
+live alternate-stack 1 1
+live coroutines 1 1
+live detached 1 -
+finish

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What main.c takes from the command line, and the work that relink.c does with it. */
+#ifndef LOCUS_HPCLINK_HPCLINK_H
+#define LOCUS_HPCLINK_HPCLINK_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+#define HPCLINK_UNDEFINED_MAX 64
+
+struct hpclink_options {
+    bool verbose;
+    const char *output;                            /* NULL: as the link line says */
+    const char *undefined[HPCLINK_UNDEFINED_MAX];  /* symbols to pull out of archives */
+    unsigned n_undefined;
+    char **line; /* compiler and arguments, NULL-terminated */
+};
+
+/* Links twice: as it is, to see what the program consists of, then with the runtime. The output file appears when both
+ * have succeeded. Returns the exit status of hpclink: the compiler's own when it failed (it has said why), 1 with *err
+ * filled when the program cannot be measured.  ctx: ordinary */
+int hpclink_relink(const struct hpclink_options *options, struct error *err);
+
+#endif
