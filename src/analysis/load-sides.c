@@ -197,6 +197,19 @@ static void add_placeholders(struct load_sides *sides, const struct objects_file
             symbolizer_add_placeholder(sides->symbolizer, module, file->placeholders[i].ip, file->placeholders[i].name);
 }
 
+static void add_kernel(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *profile)
+{
+    for (size_t m = 0; m < profile->n_modules; m++) {
+        uint32_t module = symbolizer_module(sides->symbolizer, profile->modules[m].path);
+        if (!symbolizer_is_kernel(sides->symbolizer, module))
+            continue;
+        for (size_t i = 0; i < file->n_kernel; i++)
+            if (file->kernel[i].name)
+                symbolizer_add_function(sides->symbolizer, module, file->kernel[i].start, file->kernel[i].end,
+                                        file->kernel[i].name);
+    }
+}
+
 static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *profile,
                      const struct raw_id *ids, const struct topology *topology)
 {
@@ -229,6 +242,7 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct hpc
     }
     const struct topology *topology = find_topology(sides, path, file.topology);
     add_placeholders(sides, &file, profile);
+    add_kernel(sides, &file, profile);
     add_rows(sides, &file, profile, ids, topology);
     add_head(sides->model, &file);
     sides->n_files++;

@@ -11,9 +11,16 @@ struct placeholder_name {
     char *name;
 };
 
+struct function {
+    uint64_t start, end;
+    uint32_t name; /* string id of the model */
+};
+
 struct module {
     char *path;
-    bool tried, is_runtime, looked_up;
+    bool tried, is_runtime, is_kernel, looked_up;
+    struct function *functions; /* [n_functions] of a kernel, by address */
+    size_t n_functions, cap_functions;
     struct symbols *symbols;
     struct placeholder_name *placeholders; /* [n_placeholders] */
     size_t n_placeholders, cap_placeholders;
@@ -47,6 +54,7 @@ struct symbolizer *symbolizer_new(struct model *model)
 static void free_module(struct module *module)
 {
     symbols_close(module->symbols);
+    free(module->functions);
     for (size_t i = 0; i < module->n_placeholders; i++)
         free(module->placeholders[i].name);
     free(module->placeholders);
@@ -82,12 +90,20 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     struct module *module = &symbolizer->modules[id];
     module->path = symbolizer->paths.strings[id];
     module->is_runtime = strncmp(base_name(path), "libhpcrun.so", 12) == 0;
+    module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
     return (uint32_t)id + 1;
 }
 
 const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module)
 {
+    if (symbolizer_is_kernel(symbolizer, module))
+        return "[kernel]";
     return module ? symbolizer->modules[module - 1].path : "";
+}
+
+bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_kernel;
 }
 
 bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
@@ -134,6 +150,46 @@ const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, u
         !frames[0].function || strncmp(frames[0].function, "DATACENTRIC", 11) != 0)
         return NULL;
     return frames[0].function;
+}
+
+/* Number of functions that start at or before vaddr. */
+static size_t count_until(const struct module *module, uint64_t vaddr)
+{
+    size_t low = 0, high = module->n_functions;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (module->functions[middle].start <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t id, uint64_t start, uint64_t end,
+                             const char *name)
+{
+    struct module *module = &symbolizer->modules[id - 1];
+    size_t at = count_until(module, start);
+    if ((at > 0 && module->functions[at - 1].start == start) ||
+        !vec_reserve(&module->functions, &module->cap_functions, module->n_functions + 1, sizeof *module->functions))
+        return;
+    memmove(module->functions + at + 1, module->functions + at,
+            (module->n_functions - at) * sizeof *module->functions);
+    module->functions[at] = (struct function){start, end, model_string(symbolizer->model, name)};
+    module->n_functions++;
+}
+
+static size_t find_function(const struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr,
+                            struct symbols_frame *frame)
+{
+    const struct module *module = &symbolizer->modules[id - 1];
+    size_t n = count_until(module, vaddr);
+    if (n == 0 || vaddr >= module->functions[n - 1].end)
+        return 0;
+    frame->function = model_text(symbolizer->model, module->functions[n - 1].name);
+    frame->low_vaddr = module->functions[n - 1].start;
+    return 1;
 }
 
 static size_t slot_of(const struct position *slots, size_t n_slots, uint32_t module, uint64_t vaddr)
@@ -208,6 +264,8 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
     struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
     struct symbols *symbols = symbolizer_symbols(symbolizer, module);
     size_t n = symbols ? symbols_lookup(symbols, vaddr, found) : 0;
+    if (symbolizer_is_kernel(symbolizer, module))
+        n = find_function(symbolizer, module, vaddr, found);
     if (module)
         symbolizer->modules[module - 1].looked_up = true;
     if (n == 0)
@@ -259,8 +317,10 @@ static void append_name(struct buf *list, const struct module *module)
 void symbolizer_note_missing(struct symbolizer *symbolizer)
 {
     struct buf absent = {0}, bare = {0};
+    bool is_kernel_nameless = false;
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
         const struct module *module = &symbolizer->modules[i];
+        is_kernel_nameless |= module->is_kernel && module->looked_up && module->n_functions == 0;
         if (!module->looked_up || module->path[0] != '/')
             continue;
         if (!module->symbols)
@@ -273,6 +333,9 @@ void symbolizer_note_missing(struct symbolizer *symbolizer)
     if (bare.len_bytes)
         model_note(symbolizer->model, "Without debug information (compile with -g for lines and inlining): %s.",
                    bare.data);
+    if (is_kernel_nameless)
+        model_note(symbolizer->model, "The kernel hid the addresses of its functions from the measurement (sysctl "
+                                      "kernel.kptr_restrict), so they are shown by address.");
     buf_fini(&absent);
     buf_fini(&bare);
 }

@@ -235,6 +235,7 @@ struct thread {
     uint32_t placed_ref;              /* module reference that was placed last, and what came of it */
     uint16_t placed_module;
     uint64_t placed_bias;
+    uint16_t kernel_module;           /* load-map id of the kernel, 0 until one of its frames is placed */
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
     struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
     size_t n_declarations, n_slots;
@@ -291,6 +292,11 @@ void thread_describe_samples(struct thread *thread, struct variable *variable, c
 
 /* Adds the thread's latency histograms to the variables. */
 void thread_take_sketches(struct thread *thread);
+
+/* --- collect-kernel.c --- */
+
+/* The functions of the kernel on the thread's paths, by address; names are borrowed. False when out of memory. */
+bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
 
 /* --- collect-write.c, collect-objects.c, collect-log.c --- */
 

@@ -127,12 +127,14 @@ int thread_write_objects(const struct thread *thread, const char *path, struct e
     if (side) {
         fill_thread(side, thread);
         fill_context(side, thread->process->context);
-        if (fill_variables(side, thread) && fill_placeholders(side, thread))
+        if (fill_variables(side, thread) && fill_placeholders(side, thread) &&
+            thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel))
             code = objects_write(&side->file, path, err);
         else
             code = error_set(err, ERR_MEMORY, "Out of memory for the side file of a thread.");
         free(side->file.variables);
         free(side->file.placeholders);
+        free(side->file.kernel);
     }
     free(side);
     return code;

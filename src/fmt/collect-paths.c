@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From nodes of the arena to paths of a profile's tree: call paths, load-map ids, placeholders. Ordinary code. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,11 +77,24 @@ uint16_t thread_module_id(struct thread *thread, const char *path)
     return (uint16_t)(index + 1);
 }
 
+/* Each start of each machine has its kernel's functions elsewhere: "[kernel]" becomes "[kernel:<which>]". */
+static uint16_t kernel_module_id(struct thread *thread, const char *path)
+{
+    char text[80];
+    const char *kernel = thread->process->context->kernel;
+    (void)snprintf(text, sizeof text, "[kernel:%.64s]", kernel ? kernel : "");
+    thread->kernel_module = thread_module_id(thread, kernel ? text : path);
+    return thread->kernel_module;
+}
+
 void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip)
 {
     if (!module_ref || thread->placed_ref != module_ref) {
         const struct view_module *found = view_module_at(thread->process->view, module_ref);
-        thread->placed_module = found ? thread_module_id(thread, found->path) : 0;
+        bool is_kernel = found && found->path && strcmp(found->path, "[kernel]") == 0;
+        thread->placed_module = is_kernel ? kernel_module_id(thread, found->path) :
+                                found     ? thread_module_id(thread, found->path) :
+                                            0;
         thread->placed_bias = found ? found->bias : 0;
         thread->placed_ref = module_ref;
     }

@@ -34,6 +34,11 @@ struct collect_context {
      * Lets stack variables of one function share one node. May be NULL. */
     bool (*function)(void *ctx, uint64_t table_id, uint64_t vaddr, uint64_t *start);
     void *ctx;
+
+    /* Name of the function of the kernel that holds address, which is [*start, *end); NULL when it is not known. The
+     * name stays until collect_write returns. May be NULL. */
+    const char *(*kernel_function)(uint64_t address, uint64_t *start, uint64_t *end);
+    const char *kernel; /* what tells the addresses of one kernel from those of others, one word; NULL: nothing does */
 };
 
 struct collect_result {

@@ -22,7 +22,7 @@ static const struct fate_row rows[FATE_MAX] = {
     [FATE_DROP_BAD_RECORD] = {"dropped-bad-record", "the kernel's record of it makes no sense"},
     [FATE_NOT_DELIVERED] = {"not-delivered", "lost while the program blocked the signal"},
     [FATE_IN_KERNEL] = {"in-kernel", "elapsed inside the kernel"},
-    [FATE_OWN_FAULT] = {"own-fault", "page faults on the profiler's own memory"},
+    [FATE_OWN_FAULT] = {"own-fault", "page faults of the profiler itself while it took a sample"},
 };
 
 const struct fate_row *fate_row(int fate)

@@ -27,7 +27,7 @@ enum fate {
     /* never became a sample; estimates where the kernel gives no exact number */
     FATE_NOT_DELIVERED = FATE_TAKEN_MAX, /* overflow while the program blocked our signal, or lost by the kernel */
     FATE_IN_KERNEL,           /* period elapsed in kernel mode (excluded) */
-    FATE_OWN_FAULT,           /* page fault on the profiler's own memory */
+    FATE_OWN_FAULT,           /* page fault of the profiler itself while it took a sample */
     FATE_MAX
 };
 

@@ -63,6 +63,25 @@ static void take_placeholders(struct json_take *take, const json_t *root, struct
     take->where = NULL;
 }
 
+/* Only profiles with samples in the kernel have it. */
+static void take_kernel(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    size_t n_items = 0;
+    if (!json_object_get(root, "kernel_functions"))
+        return;
+    const json_t *list = json_take_array_at(take, root, "kernel_functions", &n_items);
+    file->kernel = json_take_alloc(take, n_items, sizeof *file->kernel);
+    file->n_kernel = file->kernel ? n_items : 0;
+    take->where = "kernel_functions";
+    for (take->index = 0; take->index < file->n_kernel; take->index++) {
+        const json_t *item = json_array_get(list, take->index);
+        file->kernel[take->index].start = json_take_word_at(take, item, "start", UINT64_MAX);
+        file->kernel[take->index].end = json_take_word_at(take, item, "end", UINT64_MAX);
+        file->kernel[take->index].name = json_take_text_at(take, item, "name");
+    }
+    take->where = NULL;
+}
+
 /* Every name must be known: a fate that is dropped would make the sums wrong. */
 static void take_fates(struct json_take *take, const json_t *item, uint64_t fates[FATE_MAX])
 {
@@ -233,6 +252,7 @@ int objects_take_json(struct json_take *take, const json_t *root, struct objects
 {
     take_head(take, root, file);
     take_placeholders(take, root, file);
+    take_kernel(take, root, file);
     take_events(take, root, file);
     take_variables(take, root, file);
     if (take->code)

@@ -62,6 +62,21 @@ static void put_placeholders(struct buf *out, const struct objects_file *file)
     buf_append(out, "]", 1);
 }
 
+static void put_kernel(struct buf *out, const struct objects_file *file)
+{
+    if (!file->n_kernel)
+        return;
+    buf_printf(out, ",\n\"kernel_functions\": [");
+    for (size_t i = 0; i < file->n_kernel; i++) {
+        buf_printf(out, i ? ",\n{\"start\": " : "\n{\"start\": ");
+        json_put_word(out, file->kernel[i].start);
+        json_put_word_at(out, "end", file->kernel[i].end);
+        json_put_text_at(out, "name", file->kernel[i].name);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
 /* Fates by name, those that occurred. */
 static void put_fates(struct buf *out, const uint64_t fates[FATE_MAX])
 {
@@ -218,6 +233,7 @@ int objects_write_memory(const struct objects_file *file, struct buf *out, struc
 {
     put_head(out, file);
     put_placeholders(out, file);
+    put_kernel(out, file);
     put_events(out, file);
     put_variables(out, file);
     buf_printf(out, "}\n");

@@ -50,5 +50,8 @@ void objects_fini(struct objects_file *file)
     for (size_t i = 0; i < file->n_placeholders; i++)
         free(file->placeholders[i].name);
     free(file->placeholders);
+    for (size_t i = 0; i < file->n_kernel; i++)
+        free(file->kernel[i].name);
+    free(file->kernel);
     *file = (struct objects_file){0};
 }

@@ -69,6 +69,12 @@ struct objects_event {
     uint32_t has_data_source;        /* 1: the hardware told about each access */
 };
 
+/* A function of the kernel that has samples: [start, end) in the profile's module "[kernel:...]". */
+struct objects_function {
+    uint64_t start, end;
+    char *name;
+};
+
 /* One side file. All zero is empty. */
 struct objects_file {
     uint32_t version; /* as read; 0 is written as the newest */
@@ -89,6 +95,8 @@ struct objects_file {
         char *name;
     } *placeholders; /* [n_placeholders] */
     size_t n_placeholders;
+    struct objects_function *kernel; /* [n_kernel] by address; none where the kernel hides them */
+    size_t n_kernel;
 };
 
 /* Reads path; *file must be empty and is left empty on failure.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */

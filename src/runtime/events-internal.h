@@ -20,9 +20,9 @@ void events_drain_sig(struct thread_state *self, unsigned index);
  * ctx: as events_drain_sig */
 void aux_drain_sig(struct thread_state *self, unsigned index, uint64_t offset, uint64_t n_bytes);
 
-/* Reads what came into an event's overwritten ring since the last time, counts it, and finds the newest sample.
- *  ctx: signal handler of self, or any code while that cannot come */
-void events_read_news_sig(struct thread_state *self, unsigned index, struct ring_news *news);
+/* Reads what came into an event's overwritten ring since the last time, counts it, and finds the newest sample. pc: of
+ * the interrupted code, 0 when there is none.  ctx: signal handler of self, or any code while that cannot come */
+void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t pc, struct ring_news *news);
 
 /* Stores how long the event was wanted and really counted.  ctx: any, while its descriptor is open */
 void events_read_times_sig(struct thread_state *self, unsigned index);

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/arch.h"
+#include "runtime/loadmap.h"
 #include "runtime/process.h"
 #include "runtime/sample.h"
 #include "base/sigsafe.h"
@@ -60,31 +62,64 @@ static int event_index_sig(const struct thread_state *self, const siginfo_t *inf
     return -1;
 }
 
-void events_read_news_sig(struct thread_state *self, unsigned index, struct ring_news *news)
+/* Page faults are recorded with the pc at which they happen. */
+static bool is_of_faults_sig(const struct arena_event *plan)
+{
+    return plan->attr.type == PERF_TYPE_SOFTWARE && plan->attr.sample_type & PERF_SAMPLE_IP &&
+           (plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS || plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+            plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
+/* The handler touches pages for the first time, too. */
+static void tell_own_sig(const struct arena_event *plan, uintptr_t pc, struct ring_view *view)
+{
+    const struct loadmap_module *own = loadmap_find_sig((uintptr_t)events_handler_sig);
+    if (!own || !is_of_faults_sig(plan))
+        return;
+    view->ip_word = plan->attr.sample_type & PERF_SAMPLE_IDENTIFIER ? 1 : 0;
+    view->own_low = own->code.start;
+    view->own_high = own->code.end;
+    view->pc = pc;
+}
+
+void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t pc, struct ring_news *news)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
-    ring_news_sig(event->ring, access_is_swapped_sig(plan), ring_sample_bytes_sig(plan->attr.sample_type),
-                  &event->seen, self->wrapped, sizeof self->wrapped, news);
+    struct ring_view view = {.ring = event->ring,
+                             .is_swapped = access_is_swapped_sig(plan),
+                             .n_sample_bytes = ring_sample_bytes_sig(plan->attr.sample_type),
+                             .buffer = self->wrapped,
+                             .n_buffer = sizeof self->wrapped};
+    tell_own_sig(plan, pc, &view);
+    ring_news_sig(&view, &event->seen, news);
     event->n_written += news->n_samples;
+    event->n_own += news->n_own;
     event->is_estimate |= news->is_estimate;
+    if (news->n_own)
+        atomic_fetch_add_explicit(&self->record->fates[index][FATE_OWN_FAULT], news->n_own, memory_order_relaxed);
     if (news->n_throttles)
         atomic_fetch_add_explicit(&self->record->n_throttles[index], news->n_throttles, memory_order_relaxed);
     if (news->n_lost)
         atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
 }
 
-/* The record that belongs to this signal is the newest one: nothing else of this thread can have overflowed since. */
+/* The record that belongs to this signal is the newest one: nothing else of this thread can have overflowed since, but
+ * in the handler itself. Without a record the sample has been taken before, with another event's signal. */
 static void take_newest_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct sample_event event = {.index = (uint8_t)index};
     struct ring_news news;
-    events_read_news_sig(self, index, &news);
-    event.has_access = news.has_newest && access_of_record_sig(plan, &news.newest, &event.access);
-    if (news.has_newest && !event.has_access) {
-        sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+    events_read_news_sig(self, index, arch_pc_of_context_sig(context), &news);
+    if (news.n_samples == news.n_own)
         return;
+    if (plan->flags & EVENT_RING) {
+        event.has_access = news.has_newest && access_of_record_sig(plan, &news.newest, &event.access);
+        if (news.has_newest && !event.has_access) {
+            sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+            return;
+        }
     }
     if (event.has_access && plan->flags & EVENT_WEIGHTED)
         event.weight = event.access.period;
@@ -112,7 +147,7 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
             events_drain_sig(self, index);
         return;
     }
-    if (event->ring && plan->flags & EVENT_RING) {
+    if (event->ring) {
         take_newest_sig(self, index, context);
         return;
     }
@@ -123,6 +158,18 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
         event->last_cpu_ns = now;
     }
     sample_take_sig(self, &sample, context);
+}
+
+/* Signals are not queued: of the events that overflow at the same instant, all but one have none of their own. */
+static void take_others_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++) {
+        const struct thread_event *event = &self->events[i];
+        if (i != index && event->ring && !(header->events[i].flags & EVENT_DRAINED) &&
+            ring_head_sig(event->ring) != event->seen)
+            take_newest_sig(self, i, context);
+    }
 }
 
 /* Records that the hardware still keeps to itself go into the ring: reading the counter empties the processor's buffer
@@ -177,6 +224,7 @@ static int handle_sig(struct thread_state *self, const siginfo_t *info, const uc
             sample_drop_sig(self, (unsigned)index, FATE_DROP_STOPPED);
     } else if (index >= 0) {
         take_sig(self, (unsigned)index, context);
+        take_others_sig(self, (unsigned)index, context);
         read_times_sometimes_sig(self, (unsigned)index);
     }
     atomic_thread_fence(memory_order_release);

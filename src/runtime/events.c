@@ -131,13 +131,13 @@ static void count_overflows(struct thread_state *self, unsigned index)
     struct ring_news news;
     if (!event->ring || arena_header_sig()->events[index].flags & EVENT_DRAINED)
         return;
-    events_read_news_sig(self, index, &news);
+    events_read_news_sig(self, index, 0, &news);
     if (event->is_estimate)
         return;
-    uint64_t taken = atomic_load(&self->record->taken[index]);
+    uint64_t n_met = atomic_load(&self->record->taken[index]) + event->n_own;
     atomic_store(&self->record->overflows[index], event->n_written);
-    if (event->n_written > taken)
-        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED], event->n_written - taken);
+    if (event->n_written > n_met)
+        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED], event->n_written - n_met);
 }
 
 void events_close(struct thread_state *self)

@@ -39,11 +39,25 @@ static enum ring_status record_at_sig(const struct abi_ring *ring, uint64_t posi
     }
 }
 
-static void news_add_sig(struct ring_news *news, const struct ring_record *record, bool is_swapped)
+/* The samples of the reader's own code never are the newest one: what the signal brings came before them. */
+static void news_add_sample_sig(const struct ring_view *view, struct ring_news *news, const struct ring_record *record)
 {
+    uint64_t ip = view->own_high ? ring_word_sig(record, view->ip_word, view->is_swapped) : 0;
+    news->n_samples++;
+    if (ip >= view->own_low && ip < view->own_high && ip != view->pc) {
+        news->n_own++;
+    } else if (!news->has_newest) {
+        news->has_newest = true;
+        news->newest = *record;
+    }
+}
+
+static void news_add_sig(const struct ring_view *view, struct ring_news *news, const struct ring_record *record)
+{
+    bool is_swapped = view->is_swapped;
     switch (record->header.type) {
     case PERF_RECORD_SAMPLE:
-        news->n_samples++;
+        news_add_sample_sig(view, news, record);
         break;
     case PERF_RECORD_LOST:
         news->n_lost += ring_word_sig(record, 1, is_swapped);
@@ -59,42 +73,37 @@ static void news_add_sig(struct ring_news *news, const struct ring_record *recor
     }
 }
 
-/* Of the records from position to the older end, the headers alone matter, and the first sample as a whole. */
-static uint64_t news_walk_sig(const struct abi_ring *ring, uint64_t position, uint64_t end, void *buffer,
-                              size_t n_buffer, struct ring_news *news)
+/* Of the records from position to the older end, the headers alone matter, and the newest sample as a whole. */
+static uint64_t news_walk_sig(const struct ring_view *view, const struct abi_ring *ring, uint64_t position,
+                              uint64_t end, struct ring_news *news)
 {
     struct ring_record record;
     for (;;) {
-        size_t n_kept = news->has_newest ? n_buffer / 2 : 0;
+        size_t n_kept = news->has_newest ? view->n_buffer / 2 : 0;
         enum ring_status status =
-            record_at_sig(ring, position, end, (char *)buffer + n_kept, n_buffer - n_kept, &record);
+            record_at_sig(ring, position, end, (char *)view->buffer + n_kept, view->n_buffer - n_kept, &record);
         if (status != RING_RECORD)
             return position;
-        news_add_sig(news, &record, ring->is_swapped);
-        if (record.header.type == PERF_RECORD_SAMPLE && !news->has_newest) {
-            news->has_newest = true;
-            news->newest = record;
-        }
+        news_add_sig(view, news, &record);
         position += record.header.size;
     }
 }
 
-void ring_news_sig(const struct perf_event_mmap_page *ring, bool is_swapped, unsigned n_sample_bytes, uint64_t *seen,
-                   void *buffer, size_t n_buffer, struct ring_news *news)
+void ring_news_sig(const struct ring_view *view, uint64_t *seen, struct ring_news *news)
 {
-    struct abi_ring bytes = ring_bytes_sig(ring, is_swapped);
-    uint64_t head = ring_head_sig(ring), older = *seen;
+    struct abi_ring bytes = ring_bytes_sig(view->ring, view->is_swapped);
+    uint64_t head = ring_head_sig(view->ring), older = *seen;
     *seen = head;
-    news->n_samples = news->n_lost = news->n_throttles = 0;
+    news->n_samples = news->n_own = news->n_lost = news->n_throttles = 0;
     news->is_estimate = news->has_newest = false;
     uint64_t end = older - head > bytes.n_bytes ? head + bytes.n_bytes : older;
-    uint64_t reached = news_walk_sig(&bytes, head, end, buffer, n_buffer, news);
+    uint64_t reached = news_walk_sig(view, &bytes, head, end, news);
     if (reached == older)
         return;
-    unsigned n_each = n_sample_bytes;
+    unsigned n_each = view->n_sample_bytes;
     if (!n_each && news->has_newest)
         n_each = news->newest.header.size;
-    news->is_estimate = !n_sample_bytes;
+    news->is_estimate = !view->n_sample_bytes;
     news->n_samples += n_each ? (older - reached) / n_each : 0;
 }
 

@@ -19,6 +19,7 @@ struct ring_record {
 /* What came into a ring since it was read before. */
 struct ring_news {
     uint64_t n_samples;     /* sample records, delivered or not */
+    uint64_t n_own;         /* of them, of the reader's own code */
     uint64_t n_lost;        /* samples that the kernel could not write, by its own count */
     uint64_t n_throttles;   /* times that the kernel stopped the event for the rest of a tick */
     bool is_estimate;       /* n_samples: a part had been overwritten, and its records need not have one size */
@@ -28,11 +29,20 @@ struct ring_news {
 
 enum ring_status { RING_RECORD = 0, RING_EMPTY, RING_GARBAGE };
 
-/* Reads what came into an overwritten ring that grows backwards (attr.write_backward, mapped read-only) since *seen,
- * and moves *seen. n_sample_bytes: size of a sample where all have one size, else 0. buffer: for records that wrap, the
- * newest in its first half; 8-byte aligned.  ctx: any, one reader at a time */
-void ring_news_sig(const struct perf_event_mmap_page *ring, bool is_swapped, unsigned n_sample_bytes, uint64_t *seen,
-                   void *buffer, size_t n_buffer, struct ring_news *news);
+/* How to read an overwritten ring that grows backwards (attr.write_backward, mapped read-only). */
+struct ring_view {
+    const struct perf_event_mmap_page *ring;
+    bool is_swapped;
+    unsigned n_sample_bytes; /* size of a sample where all have one size, else 0 */
+    void *buffer;            /* for records that wrap, the newest in its first half; 8-byte aligned */
+    size_t n_buffer;
+    unsigned ip_word;        /* where samples have their pc, for ring_word_sig */
+    uint64_t own_low, own_high, pc; /* samples with a pc in [own_low, own_high) but not at pc are the reader's own; they
+                                     * are counted and never the newest. 0, 0: none is */
+};
+
+/* Reads what came into the ring since *seen, and moves *seen.  ctx: any, one reader at a time */
+void ring_news_sig(const struct ring_view *view, uint64_t *seen, struct ring_news *news);
 
 /* The oldest record of a ring that is mapped writable, at *position (start with data_tail), which moves behind it;
  * RING_GARBAGE when the lengths make no sense: *position is then where the kernel goes on writing. The record stays

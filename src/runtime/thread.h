@@ -29,6 +29,7 @@ struct thread_event {
     uint64_t aux_bytes;
     uint64_t seen;   /* head of an overwritten ring when it was read last */
     uint64_t n_written; /* samples that were written to it */
+    uint64_t n_own;     /* of them, page faults of the profiler itself */
     bool is_estimate;   /* n_written is one */
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
 };

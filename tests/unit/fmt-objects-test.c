@@ -102,6 +102,9 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_int_equal(again->n_placeholders, file->n_placeholders);
     assert_true(again->placeholders[0].ip == UINT64_MAX - 1);
     assert_string_equal(again->placeholders[0].name, "DATACENTRIC");
+    assert_int_equal(again->n_kernel, 1);
+    assert_true(again->kernel[0].start == UINT64_MAX - 2 && again->kernel[0].end == UINT64_MAX);
+    assert_string_equal(again->kernel[0].name, "schedule");
 }
 
 static void add_placeholder(struct objects_file *file, char *name)
@@ -123,6 +126,10 @@ static void test_round_trip(void **state)
     struct objects_event event;
     struct objects_file file = sample(variables, &event), again = {0};
     struct error err = {0};
+    char function[] = "schedule";
+    struct objects_function kernel = {UINT64_MAX - 2, UINT64_MAX, function};
+    file.kernel = &kernel;
+    file.n_kernel = 1;
     add_placeholder(&file, name);
     for (int i = 0; i < 2; i++) /* the second time it is replaced */
         assert_int_equal(objects_write(&file, path, &err), 0);

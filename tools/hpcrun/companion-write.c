@@ -3,11 +3,13 @@
  * above all. Runs in a worker (but for the claim). Ordinary code. */
 #include "companion-state.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fmt/collect.h"
+#include "fmt/kernel-names.h"
 #include "fnbounds/modtab-cache.h"
 #include "topology.h"
 
@@ -63,10 +65,35 @@ static bool find_function(void *ctx, uint64_t table_id, uint64_t vaddr, uint64_t
     return true;
 }
 
+/* The list is long, and most processes have no samples in the kernel. */
+static const char *find_kernel_function(uint64_t address, uint64_t *start, uint64_t *end)
+{
+    static struct {
+        bool has_tried;
+        struct kernel_names *names;
+    } kernel;
+    if (!kernel.has_tried)
+        kernel.names = kernel_names_read("/proc/kallsyms");
+    kernel.has_tried = true;
+    return kernel_names_find(kernel.names, address, start, end);
+}
+
+/* The kernel chooses its addresses at each boot. */
+static const char *find_boot(char *text, size_t n_text)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, n_text - 1) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "-\n")] = '\0';
+    return text[0] ? text : NULL;
+}
+
 static void fill_context(const struct companion *c, const struct companion_process *process, const char *state,
                          struct collect_context *context)
 {
-    static char host[256], topology[64];
+    static char host[256], topology[64], boot[64];
     const struct companion_setup *setup = c->setup;
     (void)gethostname(host, sizeof host - 1);
     topology_file_name(topology, sizeof topology);
@@ -80,6 +107,8 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .skid_json = setup->skid_json[0] ? setup->skid_json : NULL,
         .topology = setup->writes_topology ? topology : NULL,
         .state = state,
+        .kernel_function = find_kernel_function,
+        .kernel = find_boot(boot, sizeof boot),
         .claimed = process->has_name ? &process->name : NULL,
     };
 }
