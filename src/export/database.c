@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,34 @@
 
 #include "export/experiment.h"
 #include "export/metric-files.h"
+#include "export/v4-export.h"
 #include "fmt/file.h"
+
+#define METRICS_YAML "default.yaml"
 
 static bool is_ours(const char *name)
 {
     size_t len = strlen(name);
+    for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++)
+        if (strcmp(name, v4_file_name(kind)) == 0)
+            return true;
     return strcmp(name, DATABASE_JSON) == 0 || strcmp(name, "experiment.xml") == 0 ||
            (len > 10 && strcmp(name + len - 10, ".metric-db") == 0);
+}
+
+/* True for a directory "metrics" that holds nothing but ours. */
+static bool is_metrics(int parent, const char *name)
+{
+    int fd = strcmp(name, "metrics") == 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    bool all = directory != NULL;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        all = all && (entry->d_name[0] == '.' || strcmp(entry->d_name, METRICS_YAML) == 0);
+    if (directory)
+        (void)closedir(directory);
+    else if (fd >= 0)
+        (void)close(fd);
+    return all;
 }
 
 /* Counts the entries of a directory and those that are not files of a database; -1 when it cannot be read. */
@@ -33,7 +55,7 @@ static int count_entries(const char *path, int *n_foreign)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         n++;
-        *n_foreign += !is_ours(entry->d_name);
+        *n_foreign += !is_ours(entry->d_name) && !is_metrics(dirfd(directory), entry->d_name);
     }
     (void)closedir(directory);
     return n;
@@ -47,6 +69,8 @@ static void remove_database(const char *path)
     for (struct dirent *entry; (entry = readdir(directory));)
         if (is_ours(entry->d_name))
             (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    (void)unlinkat(dirfd(directory), "metrics/" METRICS_YAML, 0);
+    (void)unlinkat(dirfd(directory), "metrics", AT_REMOVEDIR);
     (void)closedir(directory);
     (void)rmdir(path);
 }
@@ -77,18 +101,28 @@ static int write_text(const char *directory, const char *name, const struct buf 
     return code;
 }
 
+static int write_xml(const struct model *model, const struct columns *columns, const char *directory,
+                     const char *title, struct error *err)
+{
+    struct buf text = {0};
+    int code = metric_files_write(model, columns, directory, err);
+    if (code == 0)
+        code = experiment_write(model, columns, title, &text, err);
+    if (code == 0)
+        code = write_text(directory, "experiment.xml", &text, err);
+    buf_fini(&text);
+    return code;
+}
+
 static int write_files(const struct model *model, const char *directory, const char *title, struct error *err)
 {
     struct columns columns;
     struct buf text = {0};
     int code = columns_make(model, &columns, err);
     if (code == 0)
-        code = metric_files_write(model, &columns, directory, err);
-    if (code == 0)
-        code = experiment_write(model, &columns, title, &text, err);
-    if (code == 0)
-        code = write_text(directory, "experiment.xml", &text, err);
-    buf_fini(&text);
+        code = v4_export(model, &columns, directory, title, err);
+    if (code == 0 && !metric_files_obstacle(model))
+        code = write_xml(model, &columns, directory, title, err);
     if (code == 0)
         code = locus_json_write(model, &text, err);
     if (code == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A database directory: experiment.xml and .metric-db files for other tools, locus.json for ours. Written under a
- * temporary name and put in place when complete. Ordinary code. */
+/* A database directory: the version 4 form and, where there are not too many threads for it, the XML form for other
+ * tools, locus.json for ours. Written under a temporary name and put in place when complete. Ordinary code. */
 #ifndef LOCUS_EXPORT_DATABASE_H
 #define LOCUS_EXPORT_DATABASE_H
 

@@ -72,6 +72,14 @@ static int write_one(const struct model *model, const char *directory, uint32_t 
     return code;
 }
 
+const struct process *metric_files_obstacle(const struct model *model)
+{
+    for (size_t p = 0; p < model->n_processes; p++)
+        if (model->processes[p].n_threads >= METRIC_FILES_THREADS_MAX)
+            return &model->processes[p];
+    return NULL;
+}
+
 int metric_files_write(const struct model *model, const struct columns *columns, const char *directory,
                        struct error *err)
 {

@@ -237,8 +237,7 @@ static void any_v4_put_json(const struct any_file *file, struct buf *out)
 
 static int any_v4_write(const struct any_file *file, struct buf *out, struct error *err)
 {
-    (void)out;
-    return error_set(err, ERR_UNSUPPORTED, "A %s is not written from here", v4_file_name(file->as.v4.kind));
+    return v4_write(&file->as.v4, out, err);
 }
 
 static void any_v4_fini(struct any_file *file)

@@ -46,7 +46,8 @@ int any_read_json_memory(const char *bytes, size_t len_bytes, const char *name, 
 void any_put_text(const struct any_file *file, struct buf *out);
 void any_put_json(const struct any_file *file, struct buf *out);
 
-/* Appends the file's own bytes.  err: ERR_RANGE, ERR_UNSUPPORTED (04.00 profiles, logs, databases), ERR_MEMORY */
+/* Appends the file's own bytes; a file of a version 4 database is laid out anew.
+ * err: ERR_RANGE, ERR_UNSUPPORTED (04.00 profiles, logs), ERR_MEMORY */
 int any_write(const struct any_file *file, struct buf *out, struct error *err);
 
 /* Frees everything and makes the file empty. */

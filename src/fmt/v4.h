@@ -153,6 +153,10 @@ const char *v4_file_name(enum v4_kind kind);
  * err: ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (another version), ERR_MEMORY */
 int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct v4_file *file, struct error *err);
 
+/* Appends the file to out, which must be empty (pointers count from its begin).
+ * err: ERR_RANGE (values out of order, more than the format can hold), ERR_MEMORY */
+int v4_write(const struct v4_file *file, struct buf *out, struct error *err);
+
 /* Frees everything and makes the file empty. */
 void v4_fini(struct v4_file *file);
 

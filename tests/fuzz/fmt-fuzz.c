@@ -18,6 +18,20 @@ static void check(int holds, const char *sentence)
     abort();
 }
 
+/* What we wrote is read, and written again to the same bytes. */
+static void check_again(const struct buf *binary)
+{
+    struct any_file file = {0};
+    struct buf again = {0};
+    struct error err = {0};
+    check(any_read_memory(binary->data, binary->len_bytes, "again", &file, &err) == 0, "what was written is refused");
+    check(any_write(&file, &again, &err) == 0, "what was written is not written again");
+    check(again.len_bytes == binary->len_bytes && memcmp(again.data, binary->data, again.len_bytes) == 0,
+          "what was written is not written again to the same bytes");
+    any_fini(&file);
+    buf_fini(&again);
+}
+
 /* len_bytes 0: the input is text, which may be laid out anew. */
 static void check_file(const struct any_file *file, const uint8_t *data, size_t len_bytes)
 {
@@ -25,7 +39,10 @@ static void check_file(const struct any_file *file, const uint8_t *data, size_t 
     struct error err = {0};
     any_put_text(file, &text);
     any_put_json(file, &json);
-    if (any_write(file, &binary, &err) == 0 && len_bytes)
+    int code = any_write(file, &binary, &err);
+    if (code == 0 && binary.len_bytes > 10 && memcmp(binary.data, V4_BEGINS, 10) == 0)
+        check_again(&binary);
+    else if (code == 0 && len_bytes)
         check(binary.len_bytes == len_bytes && memcmp(binary.data, data, len_bytes) == 0,
               "what was read is not written back to the same bytes");
     buf_fini(&text);

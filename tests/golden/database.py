@@ -14,6 +14,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
+import v4  # noqa: E402
 
 METRICS = [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1), ("Size (byte)", m.INT, 1)]
 APP, LIBC = "/nowhere/app", "/nowhere/libfoo.so.1"
@@ -38,6 +39,13 @@ def check_rules(database, *options):
     result = subprocess.run([sys.executable, str(checker), *options, str(database)], capture_output=True, text=True,
                             check=False)
     expect(result.returncode == 0, f"the database breaks rules: {result.stdout}{result.stderr}")
+
+
+def check_rules_v4(database, *options):
+    checker = SOURCE / "tests" / "lib" / "check-v4.py"
+    result = subprocess.run([sys.executable, str(checker), *options, str(database)], capture_output=True, text=True,
+                            check=False)
+    expect(result.returncode == 0, f"the version 4 form breaks rules: {result.stdout}{result.stderr}")
 
 
 def rows_of(database, *options):
@@ -145,6 +153,26 @@ def check_reports(database):
     expect(len(lines) == len(tree), "tree --csv and --json differ")
 
 
+def check_v4_sums(database):
+    """Below each entry point the statements add up to what was put in, in seconds where it measures time."""
+    meta, profiles = (v4.read(database / n) for n in ("meta.db", "profile.db"))
+    names = [metric["name"] for metric in meta["metrics"]]
+    expect(names == ["CPUTIME (sec)"] + [n for n, _, _ in METRICS], f"metrics are {names}")
+    expect([e[1:] for e in meta["entries"]] == [[1, "main thread"], [0, "<datacentric>"]], f"entries {meta['entries']}")
+    values = {(c, m): v for c, m, v in profiles["profiles"][0]["values"]}
+    wanted = sum(THREADS.values()) * sum(SAMPLES.values()) * 1000
+    for entry in meta["entries"]:
+        rows = {row[0]: row for row in meta["contexts"]}
+        def below(row):
+            return row[1] == entry[0] or (row[1] in rows and below(rows[row[1]]))
+        lines = [i for i, row in rows.items() if row[4] == 2 and below(row)]
+        sums = [sum(values.get((i, m), 0) for i in lines if not any(r[1] == i for r in rows.values())) for m in (0, 2)]
+        expect(abs(sums[0] * 1e6 - wanted) < 1e-3 and sums[1] == wanted, f"{entry[2]}: statements sum up to {sums}")
+        expect(values.get((entry[0], 3)) == wanted, f"{entry[2]}: {values.get((entry[0], 3))}, not {wanted}")
+    path = {f[0] for f in meta["functions"]}
+    expect({"grid", "counter", "<heap allocation>", "<memory access call-path>"} <= path, f"functions {path}")
+
+
 def check_same_bytes(directory, scratch):
     """The database does not depend on how the profiles are given."""
     paths = sorted(directory.glob("*.hpcrun"))
@@ -152,8 +180,9 @@ def check_same_bytes(directory, scratch):
     run("hpcprof", "-o", scratch / "again", directory)
     run("hpcprof", "-o", scratch / "twice", *reversed(paths), directory)
     for other in (scratch / "again", scratch / "twice"):
-        names = sorted(p.name for p in (scratch / "forward").iterdir())
-        expect(names == sorted(p.name for p in other.iterdir()), f"{other.name} has other files")
+        names, others = (sorted(str(p.relative_to(d)) for p in d.rglob("*") if p.is_file())
+                         for d in (scratch / "forward", other))
+        expect(names == others and "metrics/default.yaml" in names, f"{other.name} has other files")
         for name in names:
             same = (other / name).read_bytes() == (scratch / "forward" / name).read_bytes()
             expect(same, f"{name} differs in {other.name}")
@@ -227,6 +256,7 @@ def check_names(scratch):
     result = subprocess.run([str(BUILD / "hpcprof"), str(directory)], cwd=scratch, capture_output=True, check=False)
     expect(result.returncode == 0 and (scratch / "hpctoolkit-odd-database-77").exists(), f"odd names: {result.stderr}")
     check_rules(scratch / "hpctoolkit-odd-database-77", "--time")
+    check_rules_v4(scratch / "hpctoolkit-odd-database-77", "--time")
     rows = rows_of(scratch / "hpctoolkit-odd-database-77")
     expect({"a<b>&\"c", "caf\u00e9 \u65e5"} <= {r["variable"] for r in rows} and len(rows) == 5, f"odd names: {rows}")
 
@@ -235,8 +265,13 @@ def check_too_many_threads(scratch):
     directory = scratch / "many"
     for thread in range(500):
         m.Profile("app", METRICS, thread=thread).write(directory, side=False)
-    result = run("hpcprof", "-o", scratch / "none", directory, status=1)
-    expect("500 threads" in result.stderr and not (scratch / "none").exists(), f"500 threads: {result.stderr}")
+    result = run("hpcprof", "-o", scratch / "many-db", directory)
+    expect("fewer than 500 threads in each process, and app has 500" in result.stdout, f"500 threads: {result.stdout}")
+    expect(not (scratch / "many-db" / "experiment.xml").exists(), "500 threads are written as XML")
+    check_rules_v4(scratch / "many-db")
+    profiles = v4.read(scratch / "many-db" / "profile.db")["profiles"]
+    expect(len(profiles) == 501, f"{len(profiles)} profiles of 500 threads")
+    run("hpcquery", "tree", scratch / "many-db")
 
 
 def main():
@@ -248,6 +283,8 @@ def main():
         database = scratch / "database"
         run("hpcprof", "-o", database, directory)
         check_rules(database, "--time")
+        check_rules_v4(database, "--time")
+        check_v4_sums(database)
         check_variables(database)
         check_faults(database)
         check_reports(database)

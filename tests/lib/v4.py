@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Version 4 databases of HPCToolkit, read and written independently of the project's C code, after the published layout.
+"""Version 4 databases of HPCToolkit, read and written independently of the C code, after the published layout.
 read() gives what `hpcproftt --json` prints; Writer makes a small database, with strides and gaps of its own."""
 import struct
 

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/vec.h"
 #include "export/database.h"
+#include "export/metric-files.h"
 #include "fmt/names.h"
 
 #define WAIT_MS 120000
@@ -41,8 +42,10 @@ static const struct option_spec spec = {
     .description =
         "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "
         "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "
-        "symbols, and writes a database: experiment.xml and .metric-db files, which other tools read, and locus.json, "
-        "which hpcquery reads.\n\n"
+        "symbols, and writes a database: meta.db, profile.db, cct.db and metrics/default.yaml (the version 4 form) "
+        "and experiment.xml with .metric-db files (the XML form), which other tools read, and locus.json, which "
+        "hpcquery reads. The XML form holds fewer than 500 threads in each process; where there are more it is left "
+        "out.\n\n"
         "A FILE that the perf tool recorded (perf.data) is a measurement, too: of every process in it, with variables "
         "where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
         "static variables, stacks and file mappings have names, heap blocks have none.\n\n"
@@ -148,6 +151,10 @@ static int write_database(const struct settings *settings, const struct model *m
     if (code == 0 && settings->verbose)
         (void)printf("%zu threads of %zu processes, %zu nodes, %zu variables, %zu metrics\n", model->n_threads,
                      model->n_processes, model->n_scopes - 1, model->n_variables, model->n_metrics);
+    const struct process *many = metric_files_obstacle(model);
+    if (code == 0 && many && !settings->quiet)
+        (void)printf("The XML form is left out: it holds fewer than %d threads in each process, and %s has %u.\n",
+                     METRIC_FILES_THREADS_MAX, many->exe, many->n_threads);
     for (size_t i = 0; code == 0 && settings->verbose && i < model->n_notes; i++)
         (void)printf("note: %s\n", model->notes[i]);
     if (code == 0 && !settings->quiet)
