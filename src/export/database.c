@@ -35,7 +35,8 @@ static bool is_metrics(int parent, const char *name)
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     bool all = directory != NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));)
-        all = all && (entry->d_name[0] == '.' || strcmp(entry->d_name, METRICS_YAML) == 0);
+        all = all && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                      strcmp(entry->d_name, METRICS_YAML) == 0);
     if (directory)
         (void)closedir(directory);
     else if (fd >= 0)

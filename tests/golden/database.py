@@ -226,6 +226,9 @@ def check_bad_input(directory, scratch):
         result = run("hpcprof", "-o", output, directory, status=1)
         expect(result.stderr.count("\n") == 1 and str(output) in result.stderr, f"{output}: {result.stderr}")
     expect((scratch / "mine" / "letter.txt").read_text(encoding="utf-8") == "keep me", "a file was replaced")
+    (scratch / "again" / "metrics" / ".mine").write_text("keep me", encoding="utf-8")
+    result = run("hpcprof", "-o", scratch / "again", directory, status=1)
+    expect("holds other files" in result.stderr and (scratch / "again" / "meta.db").exists(), f"metrics: {result.stderr}")
     for arguments in ((), ("--nonsense", directory), ("-R", "x", directory), ("-M", "stats", directory)):
         run("hpcprof", *arguments, status=2)
     for arguments in ((), ("vars",), ("flowers", scratch / "again"), ("vars", "--top", "x", scratch / "again")):
