@@ -10,6 +10,11 @@
 /* Fills what the arena's header says of the process: names, ids, start, placeholders, rank.  ctx: ordinary */
 void process_describe(void);
 
+/* MPI says that this is process rank of a world of size; negative when it could not be asked. A world of one does not
+ * count against a rank in the environment: so look programs whose MPI knows nothing of the launcher.  ctx: ordinary,
+ * with an arena */
+void process_take_rank(int rank, int size);
+
 /* The program's name as it was started (argv[0]), NULL before the constructor ran.  ctx: ordinary */
 const char *process_argument(void);
 

@@ -5,65 +5,11 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-need slurmctld slurmd srun scancel munged
-[ "$(id -u)" = 0 ] || skip "only root can run slurmd"
+# shellcheck source=tests/lib/slurm.sh
+. "$srcdir/tests/lib/slurm.sh"
 [ -d /sys/fs/cgroup/freezer ] || skip "no freezer cgroup, which proctrack/cgroup needs"
 hpcrun=$builddir/hpcrun
-cluster=$scratch/cluster
-host=$(hostname -s)
-export SLURM_CONF=$cluster/slurm.conf
-
-stop_cluster() {
-    local file
-    for file in "$cluster"/slurmd.pid "$cluster"/slurmctld.pid "$cluster"/munged.pid; do
-        [ ! -s "$file" ] || kill "$(cat "$file")" 2>/dev/null || true
-    done
-}
-trap 'status=$?; stop_cluster; sleep 0.5; rm -rf "$scratch"; exit "$status"' EXIT
-
-mkdir -p "$cluster"/{state,spool}
-chmod 755 "$scratch" "$cluster"
-dd if=/dev/urandom of="$cluster/key" bs=128 count=1 status=none
-chmod 600 "$cluster/key"
-cat >"$SLURM_CONF" <<END
-ClusterName=locustest
-SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=26817
-SlurmdPort=26818
-AuthType=auth/munge
-AuthInfo=socket=$cluster/munge.sock
-CredType=cred/munge
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation=$cluster/state
-SlurmdSpoolDir=$cluster/spool
-SlurmctldPidFile=$cluster/slurmctld.pid
-SlurmdPidFile=$cluster/slurmd.pid
-SlurmctldLogFile=$cluster/slurmctld.log
-SlurmdLogFile=$cluster/slurmd.log
-ProctrackType=proctrack/cgroup
-TaskPlugin=task/none
-MpiDefault=none
-ReturnToService=2
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
-PartitionName=test Nodes=$host Default=YES MaxTime=INFINITE State=UP
-END
-printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n' >"$cluster/cgroup.conf"
-
-start_cluster() {
-    munged --force --key-file="$cluster/key" --socket="$cluster/munge.sock" --pid-file="$cluster/munged.pid" \
-        --log-file="$cluster/munged.log" --seed-file="$cluster/seed" || return 1
-    slurmctld -c -f "$SLURM_CONF" && slurmd -f "$SLURM_CONF" -N "$host" || return 1
-    local waited=0
-    until [ "$(sinfo -h -o %t)" = idle ] || [ "$waited" = 100 ]; do
-        sleep 0.2
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 100 ]
-}
-start_cluster >"$scratch/start" 2>&1 || {
+start_slurm cgroup || {
     cat "$scratch/start"
     skip "Slurm does not start here"
 }
