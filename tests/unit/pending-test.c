@@ -89,20 +89,27 @@ static void test_dead_program_means_writing(void **state)
 
 static void test_wait_ends_when_it_is_written(void **state)
 {
+    int seen[2];
+    char byte = 0;
     (void)state;
+    assert_int_equal(pipe(seen), 0);
     pid_t child = fork();
     if (child == 0) {
         struct pending_mark mark;
         (void)pending_mark_open(&mark, directory, 0, NULL);
         pending_mark_set(&mark, true, 0);
+        (void)!read(seen[0], &byte, 1);
         (void)usleep(300000);
         pending_mark_close(&mark);
         _exit(0);
     }
-    while (pending_wait(directory, 0) == PENDING_NONE)
+    while (pending_wait(directory, 0) != PENDING_WRITING)
         (void)usleep(1000);
+    assert_int_equal(write(seen[1], &byte, 1), 1);
     assert_int_equal(pending_wait(directory, 60000), PENDING_NONE);
     assert_int_equal(waitpid(child, NULL, 0), child);
+    (void)close(seen[0]);
+    (void)close(seen[1]);
 }
 
 static void test_other_hosts_are_believed(void **state)
