@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -155,6 +156,7 @@ static void *thread_spins(void *argument)
 static void *thread_sleeps(void *argument)
 {
     say("sleeper", burn(BURN_MS));
+    sem_post(argument);
     for (;;)
         sleep(1000);
     return argument;
@@ -163,13 +165,15 @@ static void *thread_sleeps(void *argument)
 static int way_thread_ends(void)
 {
     pthread_t exits, cancelled, spinning;
+    sem_t has_spoken;
     void *result = NULL;
     unsigned volatile counter = 0;
     pthread_create(&exits, NULL, thread_exits, &result);
     pthread_join(exits, &result);
     say("pthread_exit gave", result == &result);
-    pthread_create(&cancelled, NULL, thread_sleeps, NULL);
-    usleep(1000 * BURN_MS);
+    sem_init(&has_spoken, 0, 0);
+    pthread_create(&cancelled, NULL, thread_sleeps, &has_spoken);
+    sem_wait(&has_spoken);
     pthread_cancel(cancelled);
     pthread_join(cancelled, &result);
     say("cancelled", result == PTHREAD_CANCELED);
