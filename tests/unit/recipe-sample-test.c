@@ -130,19 +130,24 @@ static struct shares judge(const char *start, const char *end)
 /* On a crowded machine other programs empty the caches, and then samples wait elsewhere too. */
 #define TRIES 4
 
-static bool is_big_enough(const struct shares *shares)
+/* A load is waited for where it retires. A store is waited for by what finds the store buffer full, most often the
+ * next store, so that its rule is weaker, and how much so depends on the processor: two thirds, where a wrong rule
+ * gives next to nothing. */
+enum least { LEAST_OF_LOADS = 90, LEAST_OF_STORES = 67 };
+
+static bool is_big_enough(const struct shares *shares, enum least least)
 {
-    return shares->n_inside > SAMPLES_WANTED / 2 && shares->n_recovered * 10 >= shares->n_inside * 8 &&
-           shares->n_big * 10 >= shares->n_recovered * 9;
+    return shares->n_inside > SAMPLES_WANTED / 2 && shares->n_recovered * 10 >= shares->n_inside * 7 &&
+           shares->n_big * 100 >= shares->n_recovered * (unsigned)least;
 }
 
 static void expect_big(const char *name, loop *run, const char *start, const char *end, uint64_t position, void *first,
-                       uint64_t mask, void *second)
+                       uint64_t mask, void *second, enum least least)
 {
     struct shares shares = {0};
     if (t.fd < 0 && !start_sampling())
         return;
-    for (unsigned i = 0; i < TRIES && !is_big_enough(&shares); i++) {
+    for (unsigned i = 0; i < TRIES && !is_big_enough(&shares, least); i++) {
         t.n = 0;
         (void)ioctl(t.fd, PERF_EVENT_IOC_ENABLE, 0);
         for (unsigned round = 0; t.n < SAMPLES_WANTED && round < ROUNDS_MAX; round++)
@@ -152,7 +157,7 @@ static void expect_big(const char *name, loop *run, const char *start, const cha
         (void)printf("%s: %u samples in the loop, %u with an address, %u of these in the array that misses\n", name,
                      shares.n_inside, shares.n_recovered, shares.n_big);
     }
-    assert_true(is_big_enough(&shares));
+    assert_true(is_big_enough(&shares, least));
 }
 
 #define LOOP(name)                                                                                                     \
@@ -166,25 +171,27 @@ LOOP(rs_store);
 static void test_chase(void **state)
 {
     (void)state;
-    expect_big("chase", rs_chase, (const char *)rs_chase, rs_chase_end, (uintptr_t)t.big, t.small, 0, NULL);
+    expect_big("chase", rs_chase, (const char *)rs_chase, rs_chase_end, (uintptr_t)t.big, t.small, 0, NULL,
+               LEAST_OF_LOADS);
 }
 
 static void test_random_loads(void **state)
 {
     (void)state;
     expect_big("random loads", rs_random, (const char *)rs_random, rs_random_end, 1, t.big, (BIG_BYTES - 1) & ~63u,
-               t.small);
+               t.small, LEAST_OF_LOADS);
 }
 
 static void test_random_stores(void **state)
 {
     (void)state;
     expect_big("random stores", rs_store, (const char *)rs_store, rs_store_end, 1, t.big, (BIG_BYTES - 1) & ~63u,
-               t.small);
+               t.small, LEAST_OF_STORES);
 }
 
 int main(void)
 {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* the figures above the verdict on them */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chase),
         cmocka_unit_test(test_random_loads),
