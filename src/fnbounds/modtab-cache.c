@@ -82,7 +82,7 @@ static bool is_cached(const struct modtab_elf *m, const char *cache_dir)
         return false;
     bool good = !modtab_check_code_sig(t) && t->base_vaddr == m->header.base_vaddr &&
                 t->end_vaddr == m->header.end_vaddr && t->machine == m->header.machine &&
-                (t->has_symtab || !modtab_symtab_open(&symtab, m, SHT_SYMTAB));
+                (t->has_symtab || (!modtab_symtab_open(&symtab, m, SHT_SYMTAB) && !modtab_debug_exists(m)));
     modtab_unmap(t);
     return good;
 }
@@ -154,12 +154,13 @@ static int write_table(const char *cache_dir, uint64_t id, const char *table, si
     return error_set(err, ERR_IO, "%s: cannot be written: %s.", path, strerror(failed));
 }
 
-static int make_locked(const struct modtab_elf *m, const char *cache_dir, struct error *err)
+static int make_locked(struct modtab_elf *m, const char *cache_dir, struct error *err)
 {
     char *table;
     size_t n_bytes = 0;
     if (is_cached(m, cache_dir))
         return 0;
+    modtab_debug_open(m);
     int status = modtab_make_table(m, &table, &n_bytes, err);
     if (status == 0)
         status = write_table(cache_dir, m->header.id, table, n_bytes, err);

@@ -199,6 +199,7 @@ int modtab_elf_open(struct modtab_elf *m, const char *path, struct error *err)
 
 void modtab_elf_close(struct modtab_elf *m)
 {
+    modtab_debug_close(m);
     elf_end(m->elf);
     if (m->fd >= 0)
         close(m->fd);
@@ -261,20 +262,36 @@ size_t modtab_elf_read(const struct modtab_elf *m, uint64_t vaddr, void *bytes, 
     return 0;
 }
 
-bool modtab_symtab_open(struct modtab_symtab *t, const struct modtab_elf *m, uint32_t type)
+static bool open_symtab(struct modtab_symtab *t, Elf *elf, uint32_t type)
 {
     Elf_Scn *scn = NULL;
     GElf_Shdr shdr;
-    while ((scn = elf_nextscn(m->elf, scn)))
+    while ((scn = elf_nextscn(elf, scn)))
         if (gelf_getshdr(scn, &shdr) && shdr.sh_type == type)
             break;
-    *t = (struct modtab_symtab){.elf = m->elf, .data = scn ? elf_getdata(scn, NULL) : NULL};
-    size_t sym_bytes = gelf_fsize(m->elf, ELF_T_SYM, 1, EV_CURRENT);
+    *t = (struct modtab_symtab){.elf = elf, .data = scn ? elf_getdata(scn, NULL) : NULL};
+    size_t sym_bytes = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
     if (!t->data || !t->data->d_buf || !sym_bytes)
         return false;
     t->n = t->data->d_size / sym_bytes;
     t->strings = shdr.sh_link;
     return t->n > 0;
+}
+
+bool modtab_symtab_open(struct modtab_symtab *t, const struct modtab_elf *m, uint32_t type)
+{
+    if (open_symtab(t, m->elf, type))
+        return true;
+    return type == SHT_SYMTAB && m->debug_elf && open_symtab(t, m->debug_elf, type);
+}
+
+bool modtab_symtab_has_data(const struct modtab_symtab *t)
+{
+    GElf_Sym sym;
+    for (size_t i = 1; i < t->n; i++)
+        if (gelf_getsym(t->data, (int)i, &sym) && GELF_ST_TYPE(sym.st_info) == STT_OBJECT)
+            return true;
+    return false;
 }
 
 bool modtab_symtab_get(const struct modtab_symtab *t, size_t i, GElf_Sym *sym, const char **name)

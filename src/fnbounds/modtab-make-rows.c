@@ -109,7 +109,7 @@ static void set_return_address(struct modtab_row *row, struct modtab_rule rule)
 static bool is_stack_switch(Dwarf_Frame *frame, struct modtab_row *row)
 {
     struct modtab_rule rsp = modtab_rule_of(frame, REG_RSP), ra = modtab_rule_of(frame, REG_RA),
-                rbp = modtab_rule_of(frame, REG_RBP);
+                       rbp = modtab_rule_of(frame, REG_RBP);
     bool has_rbp = rbp.kind == MODTAB_RULE_IN_REG && rbp.value < 16;
     if (rsp.kind != MODTAB_RULE_IN_REG || rsp.value >= 16 || ra.kind != MODTAB_RULE_IN_REG || ra.value >= 16)
         return false;

@@ -232,7 +232,8 @@ void modtab_make_syms(const struct modtab_elf *m, struct modtab_vec *syms, struc
     struct modtab_vec data = {0}, tls = {0}, data_done = {0}, tls_done = {0};
     struct modtab_symtab t;
     *has_symtab = modtab_symtab_open(&t, m, SHT_SYMTAB);
-    if (*has_symtab || modtab_symtab_open(&t, m, SHT_DYNSYM))
+    bool has_data = *has_symtab && (t.elf == m->elf || modtab_symtab_has_data(&t));
+    if (has_data || modtab_symtab_open(&t, m, SHT_DYNSYM))
         collect(m, &t, &data, &tls);
     flatten(&data, &data_done);
     flatten(&tls, &tls_done);

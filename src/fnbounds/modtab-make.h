@@ -36,8 +36,10 @@ struct modtab_segment {
 /* One open ELF file. */
 struct modtab_elf {
     Elf *elf;
-    int fd;      /* -1: image */
-    char *image; /* copy of the vdso, NULL for files */
+    struct Dwfl *dwfl; /* holds debug_elf, may be NULL */
+    Elf *debug_elf;    /* symbols of a stripped file that are kept apart, NULL when there are none */
+    int fd;            /* -1: image */
+    char *image;       /* copy of the vdso, NULL for files */
     size_t image_bytes;
     char path[1024]; /* canonical */
     GElf_Ehdr ehdr;
@@ -70,6 +72,14 @@ const struct modtab_segment *modtab_elf_code(const struct modtab_elf *m, uint64_
 /* Reads up to n bytes of file contents at vaddr; returns how many were read. */
 size_t modtab_elf_read(const struct modtab_elf *m, uint64_t vaddr, void *bytes, size_t n);
 
+/* For a file without .symtab: finds its symbols in the debug file of its build id or in its .gnu_debugdata and keeps
+ * them in m->debug_elf, for modtab_symtab_open; without such symbols nothing happens. Takes a few ms. */
+void modtab_debug_open(struct modtab_elf *m);
+void modtab_debug_close(struct modtab_elf *m); /* modtab_elf_close does it */
+
+/* Whether a debug file for the build id of m is installed below /usr/lib/debug. */
+bool modtab_debug_exists(const struct modtab_elf *m);
+
 /* One symbol table of a file. */
 struct modtab_symtab {
     Elf *elf;
@@ -78,8 +88,11 @@ struct modtab_symtab {
     size_t strings; /* section index of its strings */
 };
 
-/* Opens the table of type SHT_SYMTAB or SHT_DYNSYM; false when there is none. */
+/* Opens the table of type SHT_SYMTAB (of the file, else of m->debug_elf) or SHT_DYNSYM; false when there is none. */
 bool modtab_symtab_open(struct modtab_symtab *t, const struct modtab_elf *m, uint32_t type);
+
+/* Whether a table names data, too: .gnu_debugdata does not. */
+bool modtab_symtab_has_data(const struct modtab_symtab *t);
 
 /* Symbol i; false when it is not defined in this file or malformed. *name is never NULL then, without version
  * suffix handling, valid while the file is open. */

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -98,14 +99,88 @@ def check_table(library, scratch):
     expect(done.returncode == 0 and len(paths) == len(modules), f"--table: {done.stderr}")
     for path in paths:
         expect(pathlib.Path(path).read_bytes()[:7] == b"LOCUSLM", f"{path} is no table")
+    several = tool("--table", f"{scratch}/several", "-js", "3", *modules)
+    expect([pathlib.Path(p).name for p in several.stdout.split()] == [pathlib.Path(p).name for p in paths],
+           f"-js 3: {several.stdout}{several.stderr}")
     again = tool("--table", "default", library, XDG_CACHE_HOME=f"{scratch}/xdg")
     expect(again.stdout.startswith(f"{scratch}/xdg/locus/"), f"default cache: {again.stdout}{again.stderr}")
+
+
+def check_c_variables(library, scratch):
+    source = pathlib.Path(scratch) / "data.c"
+    program = ("#include <stdio.h>\nint main(void) { for (unsigned long i = 0; i < hpcrun_data_addrs_len; i++)"
+               " printf(\"%lx %lu\\n\", hpcrun_data_addrs[2 * i], hpcrun_data_addrs[2 * i + 1]); return 0; }\n")
+    for options, wanted in ((("-c", "-m"), ("numbers", "buffer")), (("-c", "-x"), ())):
+        source.write_text(tool(*options, library).stdout + program, encoding="utf-8")
+        subprocess.run([*toolchain.COMPILER, source, "-o", f"{scratch}/data"], check=True)
+        printed = subprocess.run([f"{scratch}/data"], capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+        lines = [f"{address:x} {size}" for address, size in (symbols(library, "bBdD")[name] for name in wanted)]
+        expect(sorted(printed) == sorted(lines), f"{options}: {printed} instead of {lines}")
+
+
+def check_separate(library, scratch):
+    """Symbols of a stripped library from .gnu_debugdata, made as distributions do: functions that .dynsym lacks."""
+    objcopy, strip = toolchain.utility("objcopy"), toolchain.utility("strip")
+    keep, mini = pathlib.Path(scratch) / "keep", f"{scratch}/mini"
+    keep.write_text("hidden\n", encoding="utf-8")
+    subprocess.run([objcopy, "--only-keep-debug", library, f"{mini}.debug"], check=True)
+    subprocess.run([objcopy, "-S", f"--keep-symbols={keep}", f"{mini}.debug", mini], check=True)
+    subprocess.run(["xz", "-k", "-f", mini], check=True)
+    subprocess.run([strip, "-o", f"{mini}.so", library], check=True)
+    before = listed(tool(f"{mini}.so").stdout)
+    subprocess.run([objcopy, "--add-section", f".gnu_debugdata={mini}.xz", f"{mini}.so"], check=True)
+    after = listed(tool(f"{mini}.so").stdout)
+    expect("hidden" not in before and after.get("hidden") == symbols(library, "tT")["hidden"][0],
+           f"hidden is {after.get('hidden')} with .gnu_debugdata")
+    expect("numbers" in listed(tool("-m", f"{mini}.so").stdout), ".gnu_debugdata hides the variables of .dynsym")
+
+
+def message(kind, contents=b"", version=1):
+    return b"LFNB" + struct.pack(">HHQ", version, kind, len(contents)) + contents
+
+
+def serve(requests):
+    """Exit status, messages on standard error, and the answers (type, contents)."""
+    done = subprocess.run([str(TOOL), "-s", "0", "1"], input=requests, capture_output=True, check=False)
+    answers, at = [], 0
+    while at < len(done.stdout):
+        mark, version, kind, n_bytes = struct.unpack_from(">4sHHQ", done.stdout, at)
+        expect(mark == b"LFNB" and version == 1, f"an answer begins with {mark} {version}")
+        answers.append((kind, done.stdout[at + 16:at + 16 + n_bytes]))
+        at += 16 + n_bytes
+    return done.returncode, done.stderr.decode(), answers
+
+
+def check_server(library):
+    path = library.encode()
+    status, words, answers = serve(message(1, path) + message(1, b"/does/not/exist") + message(2, path) + message(3) +
+                                   message(1, path))
+    expect(status == 0 and [kind for kind, _ in answers] == [16, 17, 16], f"server: {status} {words} {answers}")
+    n, offset, relocatable = struct.unpack_from(">3Q", answers[0][1])
+    starts = struct.unpack_from(f">{2 * n}Q", answers[0][1], 24)[::2]
+    text = tool(library).stdout
+    expect([f"{a:#x}" for a in starts] == re.findall(r"^(0x[0-9a-f]+)", text, re.M) and offset == 0 and relocatable == 1,
+           "the server's functions differ from the list")
+    expect(b"/does/not/exist" in answers[1][1], f"the server's error is {answers[1][1]}")
+    contents = answers[2][1]
+    n = struct.unpack_from(">Q", contents)[0]
+    names = contents[8 + 32 * n:]
+    found = {names[at:names.index(b"\0", at)].decode(): (address, size)
+             for address, size, _, at in struct.iter_unpack(">4Q", contents[8:8 + 32 * n])}
+    for name in ("numbers", "buffer"):
+        expect(found.get(name) == symbols(library, "bBdD")[name], f"the server's {name} is {found.get(name)}")
+    for bad, said in ((b"nonsense" * 4, "LFNB"), (message(1, path)[:20], "within a message"),
+                      (message(9, path), "type 9"), (message(1, path, 2), "version 2")):
+        status, words, answers = serve(bad)
+        expect(status == 1 and said in words and not answers, f"{bad}: {status} {words}")
 
 
 def check_refusals(library, scratch):
     text = pathlib.Path(scratch) / "text"
     text.write_text("no module\n", encoding="utf-8")
-    for arguments, status, words in (((), 2, "no module"), (("-c", "-m", library), 2, "exclude"),
+    for arguments, status, words in (((), 2, "no module"), (("-m", "--rows", library), 2, "exclude"),
+                                     (("-c", "--rows", library), 2, "-c"), (("-x", library), 2, "needs -c"),
+                                     (("-s", "0"), 2, "two descriptors"), (("-js", "0", library), 2, "-js"),
                                      (("--nonsense", library), 2, "--nonsense"),
                                      (("/does/not/exist",), 1, "/does/not/exist"), ((text,), 1, "not an ELF file"),
                                      (("--table", "/proc/none", library), 1, "/proc/none")):
@@ -126,6 +201,9 @@ def main():
         check_c_source(library, scratch)
         check_variables(library)
         check_rows(library)
+        check_c_variables(library, scratch)
+        check_separate(library, scratch)
+        check_server(library)
         check_table(library, scratch)
         check_refusals(library, scratch)
     for sentence in failures:

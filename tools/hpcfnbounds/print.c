@@ -104,6 +104,34 @@ int print_variables(const struct modtab_elf *m, uint64_t bytes_min, FILE *out, s
     return good ? 0 : out_of_memory(m, err);
 }
 
+int print_variables_c(const struct modtab_elf *m, uint64_t bytes_min, bool is_empty, FILE *out, struct error *err)
+{
+    struct modtab_vec syms = {0}, tls_syms = {0};
+    struct buf strings = {0};
+    uint32_t has_symtab;
+    size_t n = 0;
+    if (!is_empty)
+        modtab_make_syms(m, &syms, &tls_syms, &strings, &has_symtab);
+    bool good = !syms.failed && !tls_syms.failed && !strings.failed;
+    const struct modtab_sym *s = syms.items;
+    if (good)
+        fprintf(out, "unsigned long hpcrun_data_addrs[] = {\n");
+    for (size_t i = 0; good && i < syms.n; i++) {
+        if (s[i].size_bytes < bytes_min)
+            continue;
+        fprintf(out, "  0x%" PRIx64 ", %" PRIu64 ", /* ", s[i].vaddr, s[i].size_bytes);
+        put_name(strings.data + s[i].name, out);
+        fprintf(out, " */\n");
+        n++;
+    }
+    if (good)
+        fprintf(out, "  0, 0 /* end */\n};\nunsigned long hpcrun_data_addrs_len = %zu;\n", n);
+    free(syms.items);
+    free(tls_syms.items);
+    buf_fini(&strings);
+    return good ? 0 : out_of_memory(m, err);
+}
+
 static void put_cfa(const struct modtab_row *row, FILE *out)
 {
     static const char *const registers[16] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",

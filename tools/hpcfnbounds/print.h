@@ -19,6 +19,10 @@ int print_functions_c(const struct modtab_elf *m, bool discover, FILE *out, stru
  * offset in the module's block and the name marked.  err: ERR_MEMORY */
 int print_variables(const struct modtab_elf *m, uint64_t bytes_min, FILE *out, struct error *err);
 
+/* The same variables as a C array of address and size, without thread-local ones, for programs that are linked with it.
+ * is_empty: an array without any.  err: ERR_MEMORY */
+int print_variables_c(const struct modtab_elf *m, uint64_t bytes_min, bool is_empty, FILE *out, struct error *err);
+
 /* Unwind rows, one line each: address and rule.  err: ERR_MEMORY */
 int print_rows(const struct modtab_elf *m, FILE *out, struct error *err);
 
