@@ -102,16 +102,19 @@ static int write_text(const char *directory, const char *name, const struct buf 
     return code;
 }
 
-static int write_xml(const struct model *model, const struct columns *columns, const char *directory,
-                     const char *title, struct error *err)
+static int write_xml(const struct model *model, const char *directory, const char *title, struct error *err)
 {
+    struct columns columns;
     struct buf text = {0};
-    int code = metric_files_write(model, columns, directory, err);
+    int code = columns_make(model, &columns, err);
     if (code == 0)
-        code = experiment_write(model, columns, title, &text, err);
+        code = metric_files_write(model, &columns, directory, err);
+    if (code == 0)
+        code = experiment_write(model, &columns, title, &text, err);
     if (code == 0)
         code = write_text(directory, "experiment.xml", &text, err);
     buf_fini(&text);
+    columns_fini(&columns);
     return code;
 }
 
@@ -122,8 +125,6 @@ static int write_files(const struct model *model, const char *directory, const c
     int code = columns_make(model, &columns, err);
     if (code == 0)
         code = v4_export(model, &columns, directory, title, err);
-    if (code == 0 && !metric_files_obstacle(model))
-        code = write_xml(model, &columns, directory, title, err);
     if (code == 0)
         code = locus_json_write(model, &text, err);
     if (code == 0)
@@ -133,7 +134,9 @@ static int write_files(const struct model *model, const char *directory, const c
     return code;
 }
 
-int database_write(const struct model *model, const char *path, const char *title, struct error *err)
+/* Has write fill a directory beside path, which then takes its place. */
+static int write_directory(int (*write)(const struct model *, const char *, const char *, struct error *),
+                           const struct model *model, const char *path, const char *title, struct error *err)
 {
     char *temporary = NULL;
     int code = check_target(path, err);
@@ -144,7 +147,7 @@ int database_write(const struct model *model, const char *path, const char *titl
     if (mkdir(temporary, 0755) != 0)
         code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
     else
-        code = write_files(model, temporary, title, err);
+        code = write(model, temporary, title, err);
     if (code == 0) {
         remove_database(path);
         if (rename(temporary, path) != 0)
@@ -154,6 +157,16 @@ int database_write(const struct model *model, const char *path, const char *titl
         remove_database(temporary);
     free(temporary);
     return code;
+}
+
+int database_write(const struct model *model, const char *path, const char *title, struct error *err)
+{
+    return write_directory(write_files, model, path, title, err);
+}
+
+int database_write_xml(const struct model *model, const char *path, const char *title, struct error *err)
+{
+    return write_directory(write_xml, model, path, title, err);
 }
 
 int database_read(const char *path, struct model *model, struct error *err)

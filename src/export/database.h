@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A database directory: the version 4 form and, where there are not too many threads for it, the XML form for other
- * tools, locus.json for ours. Written under a temporary name and put in place when complete. Ordinary code. */
+/* A database directory: the version 4 form, and locus.json for our own tools. The XML form for older tools has a
+ * directory of its own, because readers take it wherever they see an experiment.xml. Written under a temporary name and
+ * put in place when complete. Ordinary code. */
 #ifndef LOCUS_EXPORT_DATABASE_H
 #define LOCUS_EXPORT_DATABASE_H
 
@@ -11,6 +12,10 @@
 /* Writes the database; an older database of ours at path is replaced, anything else there is refused.
  * err: ERR_IO, ERR_RANGE, ERR_MEMORY */
 int database_write(const struct model *model, const char *path, const char *title, struct error *err);
+
+/* Writes the XML form into a directory of its own, under the same rules.
+ * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY */
+int database_write_xml(const struct model *model, const char *path, const char *title, struct error *err);
 
 /* Reads the locus.json of a database into *model, which model_init made; threads come without their values.
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */

@@ -72,14 +72,6 @@ static int write_one(const struct model *model, const char *directory, uint32_t 
     return code;
 }
 
-const struct process *metric_files_obstacle(const struct model *model)
-{
-    for (size_t p = 0; p < model->n_processes; p++)
-        if (model->processes[p].n_threads >= METRIC_FILES_THREADS_MAX)
-            return &model->processes[p];
-    return NULL;
-}
-
 int metric_files_write(const struct model *model, const struct columns *columns, const char *directory,
                        struct error *err)
 {
@@ -89,7 +81,7 @@ int metric_files_write(const struct model *model, const struct columns *columns,
             n_threads = model->processes[p].n_threads;
     if (n_threads >= METRIC_FILES_THREADS_MAX)
         return error_set(err, ERR_RANGE,
-                         "A process has %u threads; the XML form of the database holds fewer than %d per process",
+                         "A process has %u threads; the XML form of a database holds fewer than %d in each",
                          n_threads, METRIC_FILES_THREADS_MAX);
     struct matrices matrices = {0};
     int code = make_matrices(model, columns, &matrices, err);

@@ -8,9 +8,6 @@
 
 #define METRIC_FILES_THREADS_MAX 500 /* from here on readers take threads for GPU streams */
 
-/* The process with too many threads for this form; NULL when there is none. */
-const struct process *metric_files_obstacle(const struct model *model);
-
 /* Writes "1.<exe>-RANK-THREAD-HOST-PID-G.metric-db" files into directory. Ranks are dense numbers of the processes, in
  * the model's order; threads that a process does not have, but another has, get a file of zeros.
  * err: ERR_RANGE (too many threads or values), ERR_IO, ERR_MEMORY */

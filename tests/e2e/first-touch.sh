@@ -17,7 +17,7 @@ measure() {
     rm -rf "$scratch/m" "$scratch/db"
     expect_status 0 timeout 60 "$builddir/hpcrun" -e "$2" -o "$scratch/m" "$scratch/$1"
     expect_status 0 timeout 60 "$builddir/hpcprof" -o "$scratch/db" "$scratch/m"
-    expect_status 0 python3 "$srcdir/tests/lib/check-database.py" "$scratch/db"
+    expect_status 0 python3 "$srcdir/tests/lib/check-v4.py" "$scratch/db"
     expect_status 0 "$builddir/hpcquery" vars --csv "$scratch/db"
     python3 - "$scratch/out" "$3" "$1 $2" <<'PYTHON' || fail "$1 with $2"
 import csv

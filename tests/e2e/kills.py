@@ -59,7 +59,7 @@ def check_fates(directory, state):
 def read_by_hpcprof(directory):
     database = directory.with_suffix(".db")
     result = subprocess.run([BUILD / "hpcprof", "-o", database, directory], capture_output=True, text=True, check=False)
-    if result.returncode or not (database / "experiment.xml").exists():
+    if result.returncode or not (database / "meta.db").exists():
         return f"{directory.name}: hpcprof: {result.stderr.strip()}"
     shutil.rmtree(database)
     return None

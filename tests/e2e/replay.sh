@@ -42,7 +42,7 @@ for kind in pebs batch ibs power spe hostile; do
             ;;
     esac
     expect_status 0 timeout 120 "$builddir/hpcprof" -o database measured
-    expect_status 0 python3 "$srcdir/tests/lib/check-database.py" database
+    expect_status 0 python3 "$srcdir/tests/lib/check-v4.py" database
     expect_status 0 "$builddir/hpcquery" vars --csv database
     mv out report
     expect_status 0 python3 "$srcdir/tests/lib/check-replay.py" measured expected report "$builddir/hpcproftt"

@@ -23,8 +23,10 @@ run() {
         expect_status 0 "$builddir/hpcproftt" "$file"
         [ -s "$scratch/out" ] || fail "hpcproftt says nothing of $file"
     done
-    expect_status 0 timeout 60 "$builddir/hpcprof" -o "$scratch/$name.db" "$scratch/$name"
-    expect_status 0 python3 "$srcdir/tests/lib/check-database.py" "$scratch/$name.db"
+    expect_status 0 timeout 60 "$builddir/hpcprof" --xml "$scratch/$name.xml" -o "$scratch/$name.db" "$scratch/$name"
+    expect_status 0 python3 "$srcdir/tests/lib/check-database.py" "$scratch/$name.xml"
+    [ ! -s "$scratch/out" ] || sed 's/^/    | /' "$scratch/out"
+    expect_status 0 python3 "$srcdir/tests/lib/check-v4.py" "$scratch/$name.db"
     [ ! -s "$scratch/out" ] || sed 's/^/    | /' "$scratch/out"
     expect_status 0 "$builddir/hpcquery" vars --csv "$scratch/$name.db"
 }

@@ -319,8 +319,8 @@ def main():
         (scratch / "m").mkdir()
         make_measurement(scratch / "m")
         database = scratch / "database"
-        run("hpcprof", "-q", "-o", database, scratch / "m")
-        check_xml(database)
+        run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", scratch / "m")
+        check_xml(scratch / "xml")
         check_rows(run("hpcquery", "vars", "--csv", database))
         for file, text in outputs(database):
             if record:

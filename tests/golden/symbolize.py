@@ -100,7 +100,7 @@ def query(scratch, directory, *options):
     result = subprocess.run([str(BUILD / "hpcprof"), *map(str, options), "-v", "-o", str(database), str(directory)],
                             capture_output=True, text=True, check=False)
     expect(result.returncode == 0, f"hpcprof: {result.stderr}")
-    check = subprocess.run([sys.executable, str(SOURCE / "tests" / "lib" / "check-database.py"), "--time", str(database)],
+    check = subprocess.run([sys.executable, str(SOURCE / "tests" / "lib" / "check-v4.py"), "--time", str(database)],
                            capture_output=True, text=True, check=False)
     expect(check.returncode == 0, f"rules: {check.stdout}{check.stderr}")
     rows = csv.DictReader(io.StringIO(output(BUILD / "hpcquery", "vars", "--csv", database)))

@@ -10,17 +10,19 @@
 #include "base/options.h"
 #include "base/vec.h"
 #include "export/database.h"
-#include "export/metric-files.h"
 #include "fmt/names.h"
 
 #define WAIT_MS 120000
 
-enum { OPT_OUTPUT = 1, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_QUIET, OPT_VERBOSE };
+enum { OPT_OUTPUT = 1, OPT_XML, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_QUIET, OPT_VERBOSE };
 
 static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --db --output", "DB",
      "Write the database into the directory DB (default: hpctoolkit-<program>-database, after the name of the "
      "measurement directory). An older database there is replaced."},
+    {OPT_XML, "--xml", "DIR",
+     "Write experiment.xml and .metric-db files into the directory DIR too, for tools that know this older form only. "
+     "It holds fewer than 500 threads in each process."},
     {OPT_INCLUDE, "-I --include", "DIR", "Look for source files below DIR too; may be given several times."},
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Read source files whose path begins with OLD under NEW instead; may "
@@ -42,10 +44,8 @@ static const struct option_spec spec = {
     .description =
         "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "
         "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "
-        "symbols, and writes a database: meta.db, profile.db, cct.db and metrics/default.yaml (the version 4 form) "
-        "and experiment.xml with .metric-db files (the XML form), which other tools read, and locus.json, which "
-        "hpcquery reads. The XML form holds fewer than 500 threads in each process; where there are more it is left "
-        "out.\n\n"
+        "symbols, and writes a database: meta.db, profile.db, cct.db and metrics/default.yaml (HPCToolkit's version "
+        "4), which other tools read, too, and locus.json, which hpcquery reads.\n\n"
         "A FILE that the perf tool recorded (perf.data) is a measurement, too: of every process in it, with variables "
         "where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
         "static variables, stacks and file mappings have names, heap blocks have none.\n\n"
@@ -54,6 +54,7 @@ static const struct option_spec spec = {
     .rows = rows,
     .examples = "  hpcprof hpctoolkit-app-measurements\n"
                 "  hpcprof -o both run1-measurements run2-measurements\n"
+                "  hpcprof --xml app-xml -o app-database hpctoolkit-app-measurements\n"
                 "  perf record -d -e page-faults -c 1 ./app; hpcprof perf.data",
     .exit_status = "0 when everything was combined, 1 when something failed or was left out, 2 for a wrong command "
                    "line.",
@@ -61,7 +62,7 @@ static const struct option_spec spec = {
 };
 
 struct settings {
-    const char *output, *title;
+    const char *output, *xml, *title;
     struct list {
         const char **items; /* NULL-terminated */
         size_t n, capacity;
@@ -91,6 +92,9 @@ static int take_option(int id, const char *value, struct settings *settings)
     switch (id) {
     case OPT_OUTPUT:
         settings->output = value;
+        break;
+    case OPT_XML:
+        settings->xml = value;
         break;
     case OPT_INCLUDE:
         return list_add(&settings->search, value) ? 0 : 2;
@@ -147,14 +151,13 @@ static int write_database(const struct settings *settings, const struct model *m
     if (!path)
         return error_set(err, ERR_MEMORY, "out of memory");
     const char *output = settings->output ? settings->output : path;
-    int code = database_write(model, output, settings->title ? settings->title : program, err);
+    const char *title = settings->title ? settings->title : program;
+    int code = database_write(model, output, title, err);
+    if (code == 0 && settings->xml)
+        code = database_write_xml(model, settings->xml, title, err);
     if (code == 0 && settings->verbose)
         (void)printf("%zu threads of %zu processes, %zu nodes, %zu variables, %zu metrics\n", model->n_threads,
                      model->n_processes, model->n_scopes - 1, model->n_variables, model->n_metrics);
-    const struct process *many = metric_files_obstacle(model);
-    if (code == 0 && many && !settings->quiet)
-        (void)printf("The XML form is left out: it holds fewer than %d threads in each process, and %s has %u.\n",
-                     METRIC_FILES_THREADS_MAX, many->exe, many->n_threads);
     for (size_t i = 0; code == 0 && settings->verbose && i < model->n_notes; i++)
         (void)printf("note: %s\n", model->notes[i]);
     if (code == 0 && !settings->quiet)
