@@ -43,17 +43,13 @@ struct dwarf_variable {
     const char *name; /* DW_AT_name, may be NULL */
     const char *file;
     uint32_t line;
-};
-
-/* A variable in a stack frame: bytes [CFA + offset, CFA + offset + size). */
-struct stack_variable {
-    int64_t offset_bytes;
-    uint64_t size_bytes;
-    const char *name, *file;
-    uint32_t line;
+    Dwarf_Die die; /* of the member itself in a COMMON block */
+    bool is_tls;   /* vaddr is an offset in the TLS segment */
 };
 
 struct modtab_range;
+struct types;
+struct locals;
 
 struct symbols {
     char *path;
@@ -72,9 +68,8 @@ struct symbols {
     bool variables_indexed;
     struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
     size_t n_variables, cap_variables;
-    uint64_t stack_function; /* DWARF offset of the function that stack is about, 0 = none */
-    struct stack_variable *stack; /* [n_stack] */
-    size_t n_stack, cap_stack;
+    struct locals *locals; /* of the function asked for last, NULL until then */
+    struct types *types; /* NULL until one is asked for */
     struct strtab strings; /* owns every string handed out */
 };
 
@@ -96,10 +91,17 @@ const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
 
+/* locals.c */
+void locals_free(struct locals *locals);
+
 /* symbols-unwind.c: start of the range of code that contains vaddr, for stripped code; false when none does. */
 bool symbols_unwind_start(struct symbols *symbols, uint64_t vaddr, uint64_t *start);
 
 /* symbols-data.c: declaration of the variable at exactly vaddr, NULL when not known. */
 const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr);
+/* Indexes the variables, thread-local ones behind the others, and returns their number. */
+size_t symbols_dwarf_variables(struct symbols *symbols);
+/* True when the variable begins at or before vaddr in that order. */
+bool symbols_variable_before(const struct dwarf_variable *variable, bool tls, uint64_t vaddr);
 
 #endif

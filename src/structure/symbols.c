@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "structure/demangle.h"
-#include "structure/symbols-internal.h"
+#include "structure/types-internal.h"
 
 static const Dwfl_Callbacks callbacks = {
     .find_elf = dwfl_build_id_find_elf,
@@ -102,8 +102,9 @@ void symbols_close(struct symbols *symbols)
         return;
     symbols_elf_free(symbols);
     symbols_dwarf_free(symbols);
+    types_free(symbols->types);
     free(symbols->variables);
-    free(symbols->stack);
+    locals_free(symbols->locals);
     free(symbols->ranges_unwind);
     free(symbols->path);
     strtab_fini(&symbols->strings);

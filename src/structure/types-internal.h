@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of the type model, for the types*.c and locals*.c files only. */
+#ifndef LOCUS_STRUCTURE_TYPES_INTERNAL_H
+#define LOCUS_STRUCTURE_TYPES_INTERNAL_H
+
+#include "structure/symbols-internal.h"
+#include "structure/types.h"
+
+/* A type and the DIE that it is read from. */
+struct type_node {
+    struct type type;
+    Dwarf_Die die;
+    bool is_read;
+};
+
+/* A DIE by the hash of its name, with those of its scopes. */
+struct type_name {
+    uint64_t hash; /* 0: empty */
+    Dwarf_Die die;
+};
+
+struct types {
+    struct type_node **nodes; /* [n_nodes], node 0 stands for all unknown types */
+    size_t n_nodes, cap_nodes;
+    uint32_t *slots; /* [n_slots] ids by the address of the DIE, 0 empty */
+    size_t n_slots;
+    size_t n_fields; /* of all types */
+    unsigned depth;  /* of types that are being read */
+    bool is_indexed;
+    struct type_name *names; /* [n_name_slots] of types and of variables outside functions */
+    size_t n_names, n_name_slots;
+};
+
+/* types.c: the module's types, made when first asked for; NULL when out of memory. */
+struct types *types_of_symbols(struct symbols *symbols);
+void types_free(struct types *types);
+
+/* Id of the type that a DIE is, and of the type that its DW_AT_type names. 0 for none. */
+uint32_t types_enter(struct symbols *symbols, Dwarf_Die *die);
+uint32_t types_enter_of(struct symbols *symbols, Dwarf_Die *die);
+
+/* The DIE of a type; NULL for id 0. */
+Dwarf_Die *types_die(struct symbols *symbols, uint32_t id);
+
+/* types-read.c: fills everything but the name of a type from its DIE. */
+void types_read(struct symbols *symbols, struct type_node *node);
+
+/* An attribute that is a constant number, signed; false when it is missing or of another form. */
+bool types_number(Dwarf_Die *die, unsigned name, int64_t *value);
+
+/* types-names.c: the DIE of the first definition with this name ("ns::name", or without scopes) among types (tag 0: of
+ * any kind) or variables; false when there is none. */
+bool types_find_name(struct symbols *symbols, const char *name, bool is_variable, Dwarf_Die *die);
+
+/* The scopes of vaddr, innermost first; returns their number. The caller frees *scopes. */
+int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die **scopes);
+
+/* 1 when the two names are the same, case aside where the language of Fortran does not tell cases apart. */
+bool types_same_name(const char *a, const char *b, bool is_fortran);
+
+/* The language of the unit that holds a DIE: TYPE_IS_FORTRAN, TYPE_IS_C or 0. */
+uint32_t types_language(Dwarf_Die *die);
+
+#endif
