@@ -162,6 +162,36 @@ struct lookup {
     int64_t frame_base;
 };
 
+/* The address that an operation of a location pushes, directly or from .debug_addr; false when it is another one. */
+static bool static_address(Dwarf_Attribute *location, const Dwarf_Op *op, uint64_t *address)
+{
+    Dwarf_Attribute target;
+    Dwarf_Addr found = op->number;
+    bool is_indexed = op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index;
+    if (is_indexed && (dwarf_getlocation_attr(location, op, &target) != 0 || dwarf_formaddr(&target, &found) != 0))
+        return false;
+    *address = found;
+    return is_indexed || op->atom == DW_OP_addr;
+}
+
+/* Offset of the static place within the variable, which the compiler may have split into pieces; -1 when it is not
+ * there. */
+static int64_t offset_in_static(const struct lookup *lookup, Dwarf_Attribute *location, const Dwarf_Op *ops,
+                                size_t n_ops, uint64_t size_bytes)
+{
+    uint64_t place = (uint64_t)lookup->place->offset - lookup->symbols->dwarf_bias, offset = 0, start;
+    if (n_ops == 1)
+        return static_address(location, ops, &start) && place - start < size_bytes ? (int64_t)(place - start) : -1;
+    for (size_t i = 0; i < n_ops; i++) {
+        if (ops[i].atom != DW_OP_piece)
+            continue;
+        if (i > 0 && static_address(location, &ops[i - 1], &start) && place - start < ops[i].number)
+            return (int64_t)(offset + (place - start));
+        offset += ops[i].number;
+    }
+    return -1;
+}
+
 /* Offset of the place within the variable, -1 when the variable is not there. */
 static int64_t offset_in(const struct lookup *lookup, Dwarf_Die *variable)
 {
@@ -178,9 +208,9 @@ static int64_t offset_in(const struct lookup *lookup, Dwarf_Die *variable)
         return n_ops == 1 && ops[0].atom == DW_OP_reg0 + lookup->place->reg ? 0 : -1;
     if (type_of(variable, &type) && dwarf_aggregate_size(&type, &size) != 0)
         size = 8;
-    if (lookup->place->kind == PLACE_STATIC && ops[0].atom == DW_OP_addr)
-        at = (int64_t)(ops[0].number + lookup->symbols->dwarf_bias);
-    else if (lookup->place->kind == PLACE_STACK && ops[0].atom == DW_OP_fbreg && lookup->has_frame_base)
+    if (lookup->place->kind == PLACE_STATIC)
+        return offset_in_static(lookup, &attribute, ops, n_ops, size);
+    if (lookup->place->kind == PLACE_STACK && ops[0].atom == DW_OP_fbreg && lookup->has_frame_base)
         at = lookup->frame_base + (int64_t)ops[0].number;
     else
         return -1;
@@ -218,13 +248,10 @@ static int depth_of_scope(Dwarf_Die *scopes, int n_scopes, int index)
 bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct place *place, int64_t member_offset,
                        bool indexed, char *name, size_t size_bytes, int *depth)
 {
-    Dwarf_Die unit, *scopes = NULL;
-    Dwarf_Addr bias = 0;
-    Dwarf_Die *found_unit = symbols->module ? dwfl_module_addrdie(symbols->module, vaddr, &bias) : NULL;
-    if (!found_unit)
+    Dwarf_Die *unit = symbols_dwarf_unit(symbols, vaddr), *scopes = NULL;
+    if (!unit)
         return false;
-    unit = *found_unit;
-    int n_scopes = dwarf_getscopes(&unit, to_dwarf(symbols, vaddr), &scopes);
+    int n_scopes = dwarf_getscopes(unit, to_dwarf(symbols, vaddr), &scopes);
     struct lookup lookup = {.symbols = symbols, .vaddr = vaddr, .place = place};
     if (n_scopes > 0)
         lookup.has_frame_base = frame_base_offset(symbols, scopes, n_scopes, vaddr, &lookup.frame_base);
@@ -253,14 +280,12 @@ bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct pla
 bool alloc_returns_pointer(struct symbols *symbols, uint64_t vaddr)
 {
     Dwarf_Die *scopes = NULL, type;
-    Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = dwfl_module_addrdie(symbols->module, vaddr, &bias);
+    Dwarf_Die *unit = symbols_dwarf_unit(symbols, vaddr);
     bool returns = !unit; /* without debug information the return register is all there is */
     int n_scopes = unit ? dwarf_getscopes(unit, to_dwarf(symbols, vaddr), &scopes) : 0;
     for (int i = 0; i < n_scopes; i++) {
         if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
-            returns = type_of(&scopes[i], &type) ? is_pointer(&type)
-                                                 : dwarf_hasattr_integrate(&scopes[i], DW_AT_type);
+            returns = type_of(&scopes[i], &type) ? is_pointer(&type) : dwarf_hasattr_integrate(&scopes[i], DW_AT_type);
     }
     free(scopes);
     return returns;

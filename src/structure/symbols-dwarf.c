@@ -229,6 +229,12 @@ static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t addr
     }
 }
 
+Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr)
+{
+    struct dwarf_unit *unit = find_unit(symbols, vaddr - symbols->dwarf_bias);
+    return unit ? &unit->scopes : NULL;
+}
+
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function)
 {
     uint64_t address = vaddr - symbols->dwarf_bias;

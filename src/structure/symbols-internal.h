@@ -89,6 +89,8 @@ void symbols_dwarf_free(struct symbols *symbols);
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
 /* The function that contains vaddr; false when none is known. */
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
+/* The unit whose code contains vaddr, for dwarf_getscopes; NULL when none is known. */
+Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
 
 /* locals.c */
