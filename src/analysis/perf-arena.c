@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "sampling/abi/data-src.h"
 
-#define CHUNKS_MAX 65536u /* 4 GiB of address space; only what is used takes memory */
+#define CHUNKS_MAX 1048576u /* 4 GiB of address space; only what is used takes memory */
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -55,22 +55,21 @@ struct arena_header *perf_arena_header(const struct perf_arena *arena)
     return (struct arena_header *)(void *)arena->base;
 }
 
-/* Zeroed room for a record in the open chunk of its kind; NULL when the arena is full. owner 0: shared. */
+/* Zeroed room for a record in the open run of its kind; NULL when the arena is full. owner 0: shared. */
 static void *put_record(struct perf_arena *arena, uint32_t *open, uint32_t owner, enum arena_kind kind,
                         uint64_t n_bytes)
 {
     struct arena_header *header = perf_arena_header(arena);
     struct arena_chunk *table = (struct arena_chunk *)(void *)(arena->base + header->chunk_table_offset);
     n_bytes = round_up(n_bytes, ARENA_UNIT);
-    if (!*open || atomic_load(&table[*open - 1].used_bytes) + n_bytes > ARENA_CHUNK_BYTES) {
+    if (!*open || atomic_load(&table[*open - 1].used_bytes) + n_bytes > ARENA_RUN_BYTES) {
         uint32_t n_chunks = atomic_load(&header->n_chunks);
-        if (n_chunks >= CHUNKS_MAX || n_bytes > ARENA_CHUNK_BYTES) {
+        if (n_chunks + ARENA_RUN_CHUNKS > CHUNKS_MAX || n_bytes > ARENA_RUN_BYTES) {
             arena->is_full = true;
             return NULL;
         }
-        table[n_chunks].kind = (uint16_t)kind;
-        table[n_chunks].thread = owner;
-        atomic_store(&header->n_chunks, n_chunks + 1);
+        arena_run_begin(&table[n_chunks], ARENA_RUN_CHUNKS, kind, owner);
+        atomic_store(&header->n_chunks, n_chunks + ARENA_RUN_CHUNKS);
         *open = n_chunks + 1;
     }
     struct arena_chunk *chunk = &table[*open - 1];

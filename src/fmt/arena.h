@@ -3,8 +3,9 @@
  *
  * One memfd per process, mapped whole by the program and by the companion. It is position-independent: records name
  * each other by references, a reference being the record's byte offset divided by ARENA_UNIT (0 = none). Space is
- * handed out in chunks; a chunk belongs to one thread and one kind of record, is filled first and published by a
- * release-store of its used_bytes. Records inside the published length are complete, except for their counters and
+ * handed out in runs of neighbouring chunks: the first runs of a thread are short, because there may be many thousands
+ * of threads. A run belongs to one thread and one kind of record, is filled first and published by a release-store of
+ * the used_bytes of its first chunk. Records inside the published length are complete, except for their counters and
  * links, which are single words that change atomically. Native byte order: an arena never leaves its machine.
  *
  * Declarations only; nothing here allocates or locks, so every context may use it. */
@@ -18,9 +19,11 @@
 #include "fmt/fate.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 2
+#define ARENA_VERSION 3
 #define ARENA_UNIT 8
-#define ARENA_CHUNK_BYTES 65536
+#define ARENA_CHUNK_BYTES 4096
+#define ARENA_RUN_CHUNKS 16 /* of the longest run */
+#define ARENA_RUN_BYTES (ARENA_RUN_CHUNKS * ARENA_CHUNK_BYTES)
 #define ARENA_EVENTS_MAX 16
 #define ARENA_REQUESTS 1024 /* power of two */
 #define ARENA_PATH_MAX 4096
@@ -227,19 +230,20 @@ enum source_id {
     SOURCE_PMU_ADDR /* hardware address sampling */
 };
 
-/* One per thread that was ever registered. */
+/* One per thread that was ever registered; where there are very many, threads go on in the records and trees of threads
+ * that have ended. */
 struct arena_thread {
     uint32_t id;  /* 0 for the main thread, then dense */
-    uint32_t tid; /* kernel thread id */
-    uint64_t start_ns, end_ns; /* CLOCK_REALTIME; end_ns 0 while alive */
+    uint32_t tid; /* kernel thread id, of the last thread */
+    uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of the first and the last thread; end_ns 0 while alive */
     uint32_t root;       /* sample tree */
     uint32_t partial;    /* its partial root */
     uint32_t alloc_root; /* allocation tree */
-    uint32_t pad;
+    _Atomic uint32_t n_merged; /* threads that went on in it */
     uint64_t stack_low, stack_high;
     _Atomic uint64_t cpu_time_ns; /* thread CPU time used, as of the last update */
     _Atomic uint64_t taken[ARENA_EVENTS_MAX];           /* handler entries (or ring records) */
-    _Atomic uint64_t overflows[ARENA_EVENTS_MAX];       /* by the kernel's count, 0 = not known */
+    _Atomic uint64_t overflows[ARENA_EVENTS_MAX];       /* by the kernel's count, 0 = not known (yet) */
     _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];      /* how long the event was wanted ... */
     _Atomic uint64_t running_ns[ARENA_EVENTS_MAX];      /* ... and really counted; both 0 = not known */
     _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];     /* the kernel stopped the event for the rest of a tick */
@@ -264,12 +268,31 @@ struct arena_request {
 };
 
 struct arena_chunk {
-    _Atomic uint32_t used_bytes; /* published length; 0 for a chunk that is not in use yet */
+    _Atomic uint32_t used_bytes; /* published length of the run that begins here; 0 when none does, or not in use yet */
     uint16_t kind;               /* enum arena_kind */
-    uint16_t pad;
+    uint16_t behind; /* chunks between the first one of the run and this one */
     uint32_t thread; /* reference of the owning arena_thread, 0 = shared */
-    uint32_t pad2;
+    uint32_t pad;
 };
+
+/* Makes n_chunks chunks (at least one, all handed out to the caller) a run that is empty yet.  ctx: any */
+static inline void arena_run_begin(struct arena_chunk *first, uint32_t n_chunks, enum arena_kind kind, uint32_t thread)
+{
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        first[i].kind = (uint16_t)kind;
+        first[i].behind = (uint16_t)i;
+        first[i].thread = thread;
+    }
+}
+
+/* Published bytes of the run that begins with a chunk, of n_chunks that follow in memory, whatever is written there.
+ * ctx: any */
+static inline uint32_t arena_run_used(const struct arena_chunk *first, uint32_t n_chunks)
+{
+    uint32_t used = __atomic_load_n((const uint32_t *)&first->used_bytes, __ATOMIC_ACQUIRE);
+    uint64_t most = (uint64_t)(n_chunks < ARENA_RUN_CHUNKS ? n_chunks : ARENA_RUN_CHUNKS) * ARENA_CHUNK_BYTES;
+    return used < most ? used : (uint32_t)most;
+}
 
 /* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
 enum placeholder {
@@ -306,7 +329,7 @@ struct arena_header {
     uint64_t start_ns;   /* CLOCK_REALTIME at registration */
     _Atomic uint64_t end_ns;
     _Atomic uint32_t exit_code;   /* as passed to exit; only with state ENDED */
-    _Atomic uint32_t n_threads;   /* ids handed out */
+    _Atomic uint32_t n_threads;   /* ids handed out, each with its record */
     _Atomic uint32_t n_modules;   /* ids handed out */
     _Atomic uint32_t rank;        /* MPI rank, 0 when there is none */
     uint32_t libhpcrun_module;    /* reference of libhpcrun.so's own arena_module */
@@ -324,6 +347,7 @@ struct arena_header {
     char tables[ARENA_PATH_MAX]; /* directory of the module-table cache */
     /* allocation accounting of the whole process */
     _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
+    _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
     _Atomic uint64_t n_retired_pending_max; /* page-map retirements that waited at once */
     _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */

@@ -22,8 +22,10 @@ static inline uint64_t collect_whole(double value)
 struct view_chunk {
     uint32_t index; /* position in the arena */
     uint32_t thread;
-    uint32_t used_bytes; /* as published when the view was made: later records do not exist for us */
+    uint32_t used_bytes; /* of the run that begins here, as published when the view was made: later records do not
+                          * exist for us */
     uint16_t kind;
+    uint16_t behind; /* chunks since the first one of the run */
 };
 
 struct view_module {
@@ -39,8 +41,8 @@ struct view {
     uint64_t data_offset;
     uint32_t n_events;
     struct view_chunk *chunks; /* [n_chunks] by position */
-    struct view_chunk *sorted; /* [n_chunks] by thread, kind, position */
-    uint32_t n_chunks;
+    struct view_chunk *sorted; /* [n_sorted] runs by thread, kind, position */
+    uint32_t n_chunks, n_sorted;
     struct view_module *modules; /* [n_modules] by ref */
     size_t n_modules;
 };
@@ -49,7 +51,7 @@ struct view {
 int view_open(struct view *view, const void *arena, size_t size_bytes, struct error *err);
 void view_close(struct view *view);
 
-/* The record that ref names when it lies wholly in the published part of a chunk of that kind, else NULL. */
+/* The record that ref names when it lies wholly in the published part of a run of that kind, else NULL. */
 const void *view_record(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes);
 
 /* A string record's text when it is whole, else NULL. */

@@ -51,6 +51,38 @@ static void write_allocator(const struct process *process, struct buf *out)
     log_write_message(out, process->name.pid, -1, text);
 }
 
+/* Very many threads share records, and so files. */
+static void write_merged(const struct process *process, struct buf *out)
+{
+    char text[128];
+    uint64_t n_merged = 0;
+    for (size_t i = 0; i < process->n_threads; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        n_merged += record ? __atomic_load_n((const uint32_t *)&record->n_merged, __ATOMIC_RELAXED) : 0;
+    }
+    if (!n_merged)
+        return;
+    (void)snprintf(text, sizeof text, "threads: %llu, in %llu profiles: many went on in that of one that had ended",
+                   (unsigned long long)(process->n_threads + n_merged), (unsigned long long)process->n_threads);
+    log_write_message(out, process->name.pid, -1, text);
+}
+
+/* For lack of descriptors or rights. */
+static void write_unopened(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    char text[192];
+    for (uint32_t i = 0; i < process->view->n_events; i++) {
+        uint32_t n = __atomic_load_n((const uint32_t *)&header->n_unopened[i], __ATOMIC_RELAXED);
+        if (!n)
+            continue;
+        (void)snprintf(text, sizeof text, "event %.63s could not be opened on %u thread%s: samples are missing there",
+                       header->events[i].name, n, n > 1 ? "s" : "");
+        log_write_message(out, process->name.pid, -1, text);
+    }
+}
+
 static bool add_thread(const struct process *process, const struct arena_thread *record, struct log_summary *summary)
 {
     for (uint32_t i = 0; i < process->view->n_events; i++) {
@@ -105,6 +137,8 @@ int process_write_log(struct process *process, struct error *err)
     int code = 0;
     write_messages(process, &text);
     write_allocator(process, &text);
+    write_merged(process, &text);
+    write_unopened(process, &text);
     if (!path || !write_counters(process, &text) || text.failed)
         code = error_set(err, ERR_MEMORY, "Out of memory for the log of a process.");
     if (!code)

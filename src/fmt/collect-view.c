@@ -48,14 +48,17 @@ static void copy_chunks(struct view *view)
 {
     const struct arena_chunk *table = (const void *)(view->base + view->header->chunk_table_offset);
     for (uint32_t i = 0; i < view->n_chunks; i++) {
-        uint32_t used = __atomic_load_n((const uint32_t *)&table[i].used_bytes, __ATOMIC_ACQUIRE);
+        uint32_t used = arena_run_used(&table[i], view->n_chunks - i);
+        uint16_t behind = table[i].behind;
         view->chunks[i] = (struct view_chunk){.index = i,
                                               .thread = table[i].thread,
-                                              .used_bytes = used < ARENA_CHUNK_BYTES ? used : ARENA_CHUNK_BYTES,
-                                              .kind = table[i].kind};
+                                              .used_bytes = behind ? 0 : used,
+                                              .kind = table[i].kind,
+                                              .behind = behind};
+        if (view->chunks[i].used_bytes)
+            view->sorted[view->n_sorted++] = view->chunks[i];
     }
-    memcpy(view->sorted, view->chunks, view->n_chunks * sizeof *view->chunks);
-    qsort(view->sorted, view->n_chunks, sizeof *view->sorted, compare_chunks);
+    qsort(view->sorted, view->n_sorted, sizeof *view->sorted, compare_chunks);
 }
 
 static int compare_modules(const void *a, const void *b)
@@ -111,17 +114,20 @@ void view_close(struct view *view)
     view->modules = NULL;
 }
 
-/* Published bytes from ref to the end of its chunk, 0 when ref is in no chunk of the kind. */
+/* Published bytes from ref to the end of its run, 0 when ref is in no run of the kind. */
 static size_t bytes_at(const struct view *view, uint32_t ref, enum arena_kind kind)
 {
     uint64_t offset = (uint64_t)ref * ARENA_UNIT;
     if (!ref || offset < view->data_offset)
         return 0;
     uint64_t chunk = (offset - view->data_offset) / ARENA_CHUNK_BYTES;
-    uint64_t inside = (offset - view->data_offset) % ARENA_CHUNK_BYTES;
-    if (chunk >= view->n_chunks || view->chunks[chunk].kind != kind || inside >= view->chunks[chunk].used_bytes)
+    if (chunk >= view->n_chunks || view->chunks[chunk].behind > chunk)
         return 0;
-    return view->chunks[chunk].used_bytes - inside;
+    uint64_t first = chunk - view->chunks[chunk].behind;
+    uint64_t inside = offset - view->data_offset - first * ARENA_CHUNK_BYTES;
+    if (view->chunks[first].kind != kind || inside >= view->chunks[first].used_bytes)
+        return 0;
+    return view->chunks[first].used_bytes - inside;
 }
 
 const void *view_record(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes)
@@ -152,10 +158,10 @@ const struct view_module *view_module_with_id(const struct view *view, uint32_t 
     return NULL;
 }
 
-/* First chunk of the thread and kind in the sorted table. */
+/* First run of the thread and kind in the sorted table. */
 static uint32_t first_chunk(const struct view *view, uint32_t thread, enum arena_kind kind)
 {
-    uint32_t low = 0, high = view->n_chunks;
+    uint32_t low = 0, high = view->n_sorted;
     const struct view_chunk key = {.thread = thread, .kind = (uint16_t)kind};
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -167,11 +173,12 @@ static uint32_t first_chunk(const struct view *view, uint32_t thread, enum arena
     return low;
 }
 
-/* The chunk that the walk is in, the next fitting one when it has left one; NULL at the end. */
+/* The run that the walk is in, the next fitting one when it has left one; NULL at the end. */
 static const struct view_chunk *walk_chunk(const struct view *view, struct view_walk *walk)
 {
     const struct view_chunk *table = walk->thread ? view->sorted : view->chunks;
-    for (; walk->chunk < view->n_chunks; walk->chunk++, walk->offset = 0) {
+    uint32_t n_chunks = walk->thread ? view->n_sorted : view->n_chunks;
+    for (; walk->chunk < n_chunks; walk->chunk++, walk->offset = 0) {
         const struct view_chunk *chunk = &table[walk->chunk];
         bool fits = chunk->kind == walk->kind && (!walk->thread || chunk->thread == walk->thread);
         if (walk->thread && !fits)

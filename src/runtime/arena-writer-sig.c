@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing into the arena: bump allocation inside 64 KiB chunks that are handed out by one atomic counter, so that the
+/* Writing into the arena: bump allocation inside runs of chunks that are handed out by one atomic counter, so that the
  * signal handler never waits. Runs in the handler and in malloc hooks. */
 #include "runtime/arena-writer.h"
 
@@ -44,29 +44,41 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high)
     *high = header ? *low + header->size_bytes : 0;
 }
 
-static bool cursor_next_chunk_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread)
+/* Chunks of the next run: who has filled one gets twice as much, where there is as much. */
+static uint32_t run_chunks_sig(const struct arena_cursor *cursor, uint32_t n_left, size_t n_bytes)
+{
+    uint32_t needed = (uint32_t)((n_bytes + ARENA_CHUNK_BYTES - 1) / ARENA_CHUNK_BYTES);
+    uint32_t wanted = (uint32_t)((cursor->end - cursor->start) / ARENA_CHUNK_BYTES) * 2;
+    if (wanted > ARENA_RUN_CHUNKS)
+        wanted = ARENA_RUN_CHUNKS;
+    return wanted > needed && wanted <= n_left ? wanted : needed;
+}
+
+static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
 {
     struct arena_header *header = arena_header_sig();
-    if (!header || atomic_load_explicit(&header->n_chunks, memory_order_relaxed) >= header->chunk_limit)
+    uint32_t limit = header ? header->chunk_limit : 0;
+    uint32_t index = header ? atomic_load_explicit(&header->n_chunks, memory_order_relaxed) : 0;
+    uint32_t n = index < limit ? run_chunks_sig(cursor, limit - index, n_bytes) : 0;
+    if (!n || n > limit - index)
         return false;
-    uint32_t index = atomic_fetch_add_explicit(&header->n_chunks, 1, memory_order_relaxed);
-    if (index >= header->chunk_limit)
+    index = atomic_fetch_add_explicit(&header->n_chunks, n, memory_order_relaxed);
+    if (index >= limit || n > limit - index)
         return false;
-    struct arena_chunk *chunk = (struct arena_chunk *)(void *)(writer.base + header->chunk_table_offset) + index;
-    chunk->kind = (uint16_t)kind;
-    chunk->thread = thread;
-    cursor->chunk = chunk;
-    cursor->position = writer.base + header->chunk_data_offset + (uint64_t)index * ARENA_CHUNK_BYTES;
-    cursor->end = cursor->position + ARENA_CHUNK_BYTES;
+    cursor->chunk = (struct arena_chunk *)(void *)(writer.base + header->chunk_table_offset) + index;
+    arena_run_begin(cursor->chunk, n, kind, thread);
+    cursor->start = writer.base + header->chunk_data_offset + (uint64_t)index * ARENA_CHUNK_BYTES;
+    cursor->position = cursor->start;
+    cursor->end = cursor->start + (size_t)n * ARENA_CHUNK_BYTES;
     return true;
 }
 
 void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
 {
     size_t size = (n_bytes + ARENA_UNIT - 1) & ~(size_t)(ARENA_UNIT - 1);
-    if (size > ARENA_CHUNK_BYTES)
+    if (size > ARENA_RUN_BYTES)
         return NULL;
-    if (size > (size_t)(cursor->end - cursor->position) && !cursor_next_chunk_sig(cursor, kind, thread))
+    if (size > (size_t)(cursor->end - cursor->position) && !cursor_next_run_sig(cursor, kind, thread, size))
         return NULL;
     void *record = cursor->position;
     cursor->position += size;
@@ -76,8 +88,8 @@ void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint3
 void arena_publish_sig(struct arena_cursor *cursor)
 {
     if (cursor->chunk)
-        atomic_store_explicit(&cursor->chunk->used_bytes,
-                              (uint32_t)(ARENA_CHUNK_BYTES - (cursor->end - cursor->position)), memory_order_release);
+        atomic_store_explicit(&cursor->chunk->used_bytes, (uint32_t)(cursor->position - cursor->start),
+                              memory_order_release);
 }
 
 bool arena_shared_begin_sig(void)

@@ -12,8 +12,8 @@
 /* Where one thread writes one kind of record. All zero: no chunk yet. Not shared between threads, nor between the
  * signal handler and other code of a thread. */
 struct arena_cursor {
-    char *position, *end;
-    struct arena_chunk *chunk;
+    char *start, *position, *end; /* of the run */
+    struct arena_chunk *chunk;    /* its first */
 };
 
 /* Makes base the arena of this process (NULL: none). The mapping must stay.  ctx: ordinary, no other thread records */

@@ -134,8 +134,9 @@ void events_read_times_sig(struct thread_state *self, unsigned index)
         return;
     if (syscall(SYS_read, self->events[index].fd, words, sizeof words) < (long)(3 * sizeof words[0]))
         return;
-    atomic_store_explicit(&self->record->enabled_ns[index], words[1], memory_order_relaxed);
-    atomic_store_explicit(&self->record->running_ns[index], words[2], memory_order_relaxed);
+    const struct thread_past *past = &self->past;
+    atomic_store_explicit(&self->record->enabled_ns[index], past->enabled_ns[index] + words[1], memory_order_relaxed);
+    atomic_store_explicit(&self->record->running_ns[index], past->running_ns[index] + words[2], memory_order_relaxed);
 }
 
 static void take_sig(struct thread_state *self, unsigned index, const ucontext_t *context)

@@ -83,16 +83,6 @@ static void say(unsigned index, const char *what)
     arena_log_sig(text);
 }
 
-/* A failure is as a rule the same on all threads. */
-static void say_failed(unsigned index)
-{
-    static struct {
-        _Atomic uint32_t said; /* one bit for each event */
-    } failures;
-    if (!(atomic_fetch_or(&failures.said, 1u << index) & 1u << index))
-        say(index, " could not be opened on a thread: its samples are missing there");
-}
-
 static bool open_one(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -116,7 +106,7 @@ void events_open(struct thread_state *self)
     descriptors_widen();
     for (unsigned i = 0; i < header->n_events; i++) {
         if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
-            say_failed(i);
+            atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     descriptors_narrow();
     moves_register_hook(self);
@@ -132,12 +122,14 @@ static void count_overflows(struct thread_state *self, unsigned index)
     if (!event->ring || arena_header_sig()->events[index].flags & EVENT_DRAINED)
         return;
     events_read_news_sig(self, index, 0, &news);
-    if (event->is_estimate)
+    const struct thread_past *past = &self->past;
+    if (event->is_estimate || (past->taken[index] && !past->overflows[index]))
         return;
-    uint64_t n_met = atomic_load(&self->record->taken[index]) + event->n_own;
-    atomic_store(&self->record->overflows[index], event->n_written);
+    uint64_t n_met = atomic_load(&self->record->taken[index]) - past->taken[index] + event->n_own;
+    atomic_store(&self->record->overflows[index], past->overflows[index] + event->n_written);
     if (event->n_written > n_met)
-        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED], event->n_written - n_met);
+        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED],
+                     past->not_delivered[index] + event->n_written - n_met);
 }
 
 void events_close(struct thread_state *self)

@@ -52,9 +52,11 @@ static void clear_counts(void)
     struct arena_header *header = arena_header_sig();
     struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
     uint32_t n_chunks = atomic_load(&header->n_chunks);
-    for (uint32_t i = 0; i < n_chunks && i < header->chunk_limit; i++) {
+    if (n_chunks > header->chunk_limit)
+        n_chunks = header->chunk_limit;
+    for (uint32_t i = 0; i < n_chunks; i++) {
         char *data = (char *)header + header->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
-        uint32_t used_bytes = atomic_load(&chunks[i].used_bytes);
+        uint32_t used_bytes = arena_run_used(&chunks[i], n_chunks - i);
         if (chunks[i].kind == ARENA_HITS)
             clear_hits(data, used_bytes);
         else if (chunks[i].kind == ARENA_THREADS)

@@ -8,8 +8,9 @@
 /* Makes state (NULL: none) that of the calling thread.  ctx: ordinary */
 void thread_set_self_sig(struct thread_state *state);
 
-/* Adds a thread's stack to, or takes it from, the table that thread_of_stack_sig searches.  ctx: ordinary */
-void thread_stack_add_sig(const struct thread_state *state);
+/* Adds a thread's stack to, or takes it from, the table that thread_of_stack_sig searches. A state keeps its place
+ * there.  ctx: ordinary */
+void thread_stack_add_sig(struct thread_state *state);
 void thread_stack_remove_sig(const struct thread_state *state);
 void thread_stack_reset_sig(void);
 

@@ -71,13 +71,8 @@ void thread_discard(struct thread_state *state)
 /* The part of a reused state that must start from nothing; the large arrays need not. */
 static void state_clear(struct thread_state *state)
 {
-    void *(*start)(void *) = state->start;
-    void *argument = state->argument;
-    size_t stack_bytes = state->stack_bytes;
-    memset(state, 0, offsetof(struct thread_state, pending));
-    state->start = start;
-    state->argument = argument;
-    state->stack_bytes = stack_bytes;
+    memset(&state->thread_pointer, 0,
+           offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
     state->sample_path.n_frames = 0;
     state->alloc_path.n_frames = 0;
     memset(&state->moves, 0, offsetof(struct thread_moves, items));
@@ -103,19 +98,17 @@ static void bounds_of_thread(struct thread_state *state, size_t stack_bytes)
     state->bounds.low = state->bounds.high - stack_bytes;
 }
 
-static bool record_begin(struct thread_state *state)
+static bool record_new(struct thread_state *state)
 {
     struct arena_header *header = arena_header_sig();
+    memset(&state->trace, 0, sizeof state->trace);
+    state->record = NULL;
     while (!arena_shared_begin_sig())
         syscall(SYS_sched_yield);
     struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
     if (record) {
         record->id = atomic_fetch_add(&header->n_threads, 1);
-        record->tid = (uint32_t)syscall(SYS_gettid);
         record->start_ns = realtime_ns(CLOCK_REALTIME);
-        record->stack_low = state->bounds.low;
-        record->stack_high = state->bounds.high;
-        state->record = record;
         state->ref = arena_ref_sig(record);
         state->reader = record->id % OBJMAP_READERS;
     }
@@ -126,13 +119,47 @@ static bool record_begin(struct thread_state *state)
     record->root = state->samples.root;
     record->partial = state->samples.partial;
     record->alloc_root = state->allocs.root;
+    state->record = record;
+    return true;
+}
+
+/* What the thread counts by itself comes on top of what others counted in the record. */
+static void record_resume(struct thread_state *state)
+{
+    struct arena_thread *record = state->record;
+    struct thread_past *past = &state->past;
+    past->cpu_time_ns = atomic_load(&record->cpu_time_ns);
+    for (int i = 0; i < ARENA_EVENTS_MAX; i++) {
+        past->taken[i] = atomic_load(&record->taken[i]);
+        past->overflows[i] = atomic_exchange(&record->overflows[i], 0);
+        past->not_delivered[i] = atomic_load(&record->fates[i][FATE_NOT_DELIVERED]);
+        past->enabled_ns[i] = atomic_load(&record->enabled_ns[i]);
+        past->running_ns[i] = atomic_load(&record->running_ns[i]);
+    }
+    record->end_ns = 0;
+    atomic_fetch_add(&record->n_merged, 1);
+}
+
+/* Gives the thread a record: its own, or where very many threads come and go that of one which has ended. */
+static bool record_begin(struct thread_state *state)
+{
+    if (state->record && atomic_load(&arena_header_sig()->n_threads) >= THREAD_RECORDS_OWN)
+        record_resume(state);
+    else if (!record_new(state))
+        return false;
+    state->record->tid = (uint32_t)syscall(SYS_gettid);
+    state->record->stack_low = state->bounds.low;
+    state->record->stack_high = state->bounds.high;
     return true;
 }
 
 static void live_add(struct thread_state *state)
 {
     lock_threads();
+    state->previous_live = NULL;
     state->next_live = threads.live;
+    if (threads.live)
+        threads.live->previous_live = state;
     threads.live = state;
     unlock_threads();
 }
@@ -140,12 +167,12 @@ static void live_add(struct thread_state *state)
 static void live_remove(const struct thread_state *state)
 {
     lock_threads();
-    for (struct thread_state **at = &threads.live; *at; at = &(*at)->next_live) {
-        if (*at == state) {
-            *at = state->next_live;
-            break;
-        }
-    }
+    if (state->next_live)
+        state->next_live->previous_live = state->previous_live;
+    if (state->previous_live)
+        state->previous_live->next_live = state->next_live;
+    else
+        threads.live = state->next_live;
     unlock_threads();
 }
 
@@ -178,7 +205,7 @@ static void record_end(struct thread_state *state, clockid_t cpu_clock)
             syscall(SYS_nanosleep, &pause, NULL);
         }
     }
-    atomic_store(&state->record->cpu_time_ns, realtime_ns(cpu_clock));
+    atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + realtime_ns(cpu_clock));
     state->record->end_ns = realtime_ns(CLOCK_REALTIME);
 }
 
@@ -252,6 +279,8 @@ void thread_fork_child(void)
     thread_set_self_sig(NULL);
     struct unwind_bounds bounds = state->bounds;
     state_clear(state);
+    state->record = NULL;
+    state->stack_slot = 0;
     state->bounds = bounds;
     state->thread_pointer = arch_thread_pointer_sig();
     if (!record_begin(state))

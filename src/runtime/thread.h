@@ -15,6 +15,8 @@
 #define THREAD_PENDING_MAX 256 /* power of two */
 #define THREAD_PENDING_FRAMES 24
 #define THREAD_RECORD_BYTES 131072 /* two of the largest records */
+#define THREAD_RECORDS_OWN 256 /* threads that have a record of their own in any case; later ones go on in the record of
+                                * one that has ended, if there is one */
 
 /* A sampled event of one thread. */
 struct thread_event {
@@ -86,14 +88,25 @@ struct thread_pending {
     struct thread_frame frames[THREAD_PENDING_FRAMES];
 };
 
+/* Sums of the record as of when the thread began: those of threads that had it before. */
+struct thread_past {
+    uint64_t cpu_time_ns;
+    uint64_t taken[ARENA_EVENTS_MAX], overflows[ARENA_EVENTS_MAX], not_delivered[ARENA_EVENTS_MAX];
+    uint64_t enabled_ns[ARENA_EVENTS_MAX], running_ns[ARENA_EVENTS_MAX];
+};
+
 struct thread_state {
-    struct arena_thread *record;
-    uint32_t ref;    /* of record */
-    uint32_t reader; /* epoch slot of the object map */
-    uintptr_t thread_pointer;
-    struct unwind_bounds bounds;
+    /* Kept when the thread has ended: another one may go on with it. */
+    struct arena_thread *record; /* NULL: none yet */
+    uint32_t ref;        /* of record */
+    uint32_t reader;     /* epoch slot of the object map */
+    uint32_t stack_slot; /* 1 + its place in the table of stacks, 0 none */
     struct cct_tree samples, allocs;
     struct arena_cursor trace;
+    /* Of the thread itself. */
+    uintptr_t thread_pointer;
+    struct unwind_bounds bounds;
+    struct thread_past past;
     volatile sig_atomic_t in_handler;   /* the overflow handler runs on this thread */
     volatile sig_atomic_t in_hook;      /* a malloc hook of ours is recording on this thread */
     volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
@@ -110,7 +123,7 @@ struct thread_state {
     void *argument;
     size_t stack_bytes;
     struct thread_state *next;      /* free list */
-    struct thread_state *next_live; /* list of registered threads */
+    struct thread_state *next_live, *previous_live; /* list of registered threads */
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
     struct thread_moves moves;

@@ -11,7 +11,7 @@ import re
 import sys
 
 NEVER_SAMPLES = {"not-delivered", "in-kernel", "own-fault"}
-NAME = re.compile(r"^(.+)-(\d{6})-(\d{3})-([0-9a-f]+)-(\d+)-(\d+)\.hpcrun$")
+NAME = re.compile(r"^(.+)-(\d{6})-(\d{3,})-([0-9a-f]+)-(\d+)-(\d+)\.hpcrun$")
 
 
 class Measurement:

@@ -8,18 +8,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Space for one record in the last chunk of the thread and kind, published at once. */
+/* Space for one record in the last run of the thread and kind, published at once. */
 void *make_record(struct maker *maker, uint32_t thread, enum arena_kind kind, size_t len_bytes, uint32_t *ref)
 {
     uint32_t n_bytes = (uint32_t)(len_bytes + ARENA_UNIT - 1) / ARENA_UNIT * ARENA_UNIT,
              i = atomic_load(&maker->header->n_chunks);
-    while (i > 0 && (maker->table[i - 1].thread != thread || maker->table[i - 1].kind != kind))
+    while (i > 0 && (maker->table[i - 1].thread != thread || maker->table[i - 1].kind != kind ||
+                     maker->table[i - 1].behind))
         i--;
-    if (i == 0 || maker->table[i - 1].used_bytes + n_bytes > ARENA_CHUNK_BYTES) {
-        i = atomic_fetch_add(&maker->header->n_chunks, 1) + 1;
-        assert_true(i <= CHUNKS);
-        maker->table[i - 1].thread = thread;
-        maker->table[i - 1].kind = (uint16_t)kind;
+    if (i == 0 || maker->table[i - 1].used_bytes + n_bytes > RUN * ARENA_CHUNK_BYTES) {
+        i = atomic_fetch_add(&maker->header->n_chunks, RUN) + 1;
+        assert_true(i + RUN - 1 <= CHUNKS);
+        arena_run_begin(&maker->table[i - 1], RUN, kind, thread);
     }
     char *record = maker->base + maker->header->chunk_data_offset + (size_t)(i - 1) * ARENA_CHUNK_BYTES +
                    maker->table[i - 1].used_bytes;

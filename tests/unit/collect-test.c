@@ -347,7 +347,7 @@ static void damage(struct maker *maker, uint64_t *random)
         } else {
             uint64_t chunk = next_random(random) % n_chunks;
             start += chunk * ARENA_CHUNK_BYTES;
-            length = maker->table[chunk].used_bytes < 64 || maker->table[chunk].used_bytes > ARENA_CHUNK_BYTES
+            length = maker->table[chunk].used_bytes < 64 || maker->table[chunk].used_bytes > RUN * ARENA_CHUNK_BYTES
                          ? 64
                          : maker->table[chunk].used_bytes;
         }

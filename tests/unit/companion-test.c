@@ -98,9 +98,10 @@ static void greet(const char *name, uint32_t kind, struct client *client)
 static void *add_chunk(struct client *client, enum arena_kind kind, uint32_t used_bytes)
 {
     struct arena_header *arena = client->arena;
-    uint32_t i = atomic_fetch_add(&arena->n_chunks, 1);
+    uint32_t n_chunks = (used_bytes + ARENA_CHUNK_BYTES - 1) / ARENA_CHUNK_BYTES;
+    uint32_t i = atomic_fetch_add(&arena->n_chunks, n_chunks);
     struct arena_chunk *chunk = (struct arena_chunk *)(void *)((char *)arena + arena->chunk_table_offset) + i;
-    chunk->kind = (uint16_t)kind;
+    arena_run_begin(chunk, n_chunks, kind, 0);
     atomic_store(&chunk->used_bytes, used_bytes);
     return (char *)arena + arena->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
 }
@@ -287,7 +288,7 @@ static void check_inherited(const struct client *child, uint32_t node_ref, uint3
     const struct arena_hit *hit = arena_at(child->arena, hit_ref);
     if (node->ip != 0x1234 || node->hits != 0)
         _exit(1);
-    if (atomic_load(&hit->count) != 0 || atomic_load(&child->arena->n_chunks) != 3)
+    if (atomic_load(&hit->count) != 0 || atomic_load(&child->arena->n_chunks) != 4)
         _exit(2);
     if (child->arena->parent_pid != (uint32_t)getppid())
         _exit(3);
@@ -338,12 +339,12 @@ static void test_memory_is_allocated_ahead(void **state)
     struct client client;
     greet(f->name, COMPANION_HELLO, &client);
     uint64_t before = allocated_bytes(client.arena_fd);
-    uint64_t in_use = client.arena->chunk_data_offset + 200 * (uint64_t)ARENA_CHUNK_BYTES;
+    uint64_t in_use = client.arena->chunk_data_offset + 3200 * (uint64_t)ARENA_CHUNK_BYTES;
     assert_true(before < in_use);
-    atomic_store(&client.arena->n_chunks, 200);
-    for (int i = 0; i < 500 && allocated_bytes(client.arena_fd) <= 200 * (uint64_t)ARENA_CHUNK_BYTES; i++)
+    atomic_store(&client.arena->n_chunks, 3200);
+    for (int i = 0; i < 500 && allocated_bytes(client.arena_fd) <= 3200 * (uint64_t)ARENA_CHUNK_BYTES; i++)
         usleep(20000);
-    assert_true(allocated_bytes(client.arena_fd) > 200 * (uint64_t)ARENA_CHUNK_BYTES);
+    assert_true(allocated_bytes(client.arena_fd) > 3200 * (uint64_t)ARENA_CHUNK_BYTES);
     int fds[3], fd = dial(f->name);
     struct companion_message message;
     say(fd, COMPANION_END, COMPANION_VERSION, "");

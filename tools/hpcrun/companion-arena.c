@@ -120,19 +120,32 @@ int companion_arena_create(const struct companion *c, struct companion_process *
     return 0;
 }
 
+static bool back_range(const struct companion_process *process, uint64_t from, uint64_t to)
+{
+    return fallocate(process->arena_fd, 0, (off_t)from, (off_t)(to - from)) == 0;
+}
+
+/* Allocates the memory of the chunks up to number n, and that of their places in the table. */
+static bool back_chunks(const struct companion_process *process, uint32_t n)
+{
+    const struct arena_header *arena = process->arena;
+    uint64_t table = arena->chunk_table_offset, data = arena->chunk_data_offset, first = process->n_chunks_backed;
+    return back_range(process, table + first * sizeof(struct arena_chunk), table + n * sizeof(struct arena_chunk)) &&
+           back_range(process, data + first * ARENA_CHUNK_BYTES, data + (uint64_t)n * ARENA_CHUNK_BYTES);
+}
+
 bool companion_arena_back(const struct companion *c, struct companion_process *process)
 {
     struct arena_header *arena = process->arena;
     uint64_t ahead = (c->setup->ahead_bytes ? c->setup->ahead_bytes : AHEAD_BYTES_DEFAULT) / ARENA_CHUNK_BYTES;
     uint32_t used = n_chunks_used(arena);
-    uint64_t wanted = used + (ahead > used / 4 ? ahead : used / 4);
-    if (wanted > arena->chunk_limit)
-        wanted = arena->chunk_limit;
-    if (process->n_chunks_backed >= wanted)
+    if (ahead < used / 4)
+        ahead = used / 4;
+    uint64_t wanted = used + ahead < arena->chunk_limit ? used + ahead : arena->chunk_limit;
+    bool is_enough = process->n_chunks_backed >= used + ahead - ahead / 4;
+    if (is_enough || process->n_chunks_backed >= wanted)
         return false;
-    uint64_t from = arena->chunk_data_offset + (uint64_t)process->n_chunks_backed * ARENA_CHUNK_BYTES;
-    uint64_t to = arena->chunk_data_offset + wanted * ARENA_CHUNK_BYTES;
-    if (fallocate(process->arena_fd, 0, (off_t)from, (off_t)(to - from)) != 0) {
+    if (!back_chunks(process, (uint32_t)wanted)) {
         /* A hole that cannot be filled would kill the program on its first touch: the arena ends before it. */
         arena->chunk_limit = process->n_chunks_backed > used ? process->n_chunks_backed : used;
         companion_log(c, "No memory for more than %u chunks of process %u: %s.", arena->chunk_limit, process->pid,
@@ -149,8 +162,8 @@ uint64_t companion_arena_n_taken(const struct arena_header *arena)
     uint32_t n_chunks = n_chunks_used(arena);
     for (uint32_t i = 0; i < n_chunks; i++) {
         struct arena_chunk *chunk = &chunk_table(arena)[i];
-        uint32_t used = atomic_load_explicit(&chunk->used_bytes, memory_order_acquire);
-        if (chunk->kind != ARENA_THREADS || used > ARENA_CHUNK_BYTES)
+        uint32_t used = arena_run_used(chunk, n_chunks - i);
+        if (chunk->kind != ARENA_THREADS)
             continue;
         struct arena_thread *threads = (struct arena_thread *)(void *)chunk_data(arena, i);
         for (uint32_t t = 0; t < used / sizeof *threads; t++)

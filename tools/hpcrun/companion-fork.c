@@ -15,15 +15,13 @@ static void clear_nodes(char *data, uint32_t used_bytes)
         nodes[i].hits = 0;
 }
 
-/* Bytes of a chunk that the child inherits: what its own records may refer to. Not the threads: they do not exist in
+/* Bytes of a run that the child inherits: what its own records may refer to. Not the threads: they do not exist in
  * the child, whose own one becomes number 0 again. */
 static uint32_t inherited_bytes(enum arena_kind kind, uint32_t used_bytes)
 {
     bool is_inherited = kind == ARENA_NODES || kind == ARENA_ALLOC_NODES || kind == ARENA_MODULES ||
                         kind == ARENA_STRINGS;
-    if (!is_inherited)
-        return 0;
-    return used_bytes < ARENA_CHUNK_BYTES ? used_bytes : ARENA_CHUNK_BYTES;
+    return is_inherited ? used_bytes : 0;
 }
 
 static void copy_header(struct arena_header *to, const struct arena_header *from)
@@ -51,13 +49,14 @@ void companion_arena_copy(struct companion_process *process, const struct compan
     copy_header(to, from);
     for (uint32_t i = 0; i < n; i++) {
         enum arena_kind kind = (enum arena_kind)from_table[i].kind;
-        uint32_t used = atomic_load_explicit(&from_table[i].used_bytes, memory_order_acquire);
+        uint32_t used = arena_run_used(&from_table[i], n - i);
         char *data = (char *)to + to->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
         used = inherited_bytes(kind, used);
         memcpy(data, (char *)from + (data - (char *)to), used);
         if (kind == ARENA_NODES || kind == ARENA_ALLOC_NODES)
             clear_nodes(data, used);
         to_table[i].kind = from_table[i].kind;
+        to_table[i].behind = from_table[i].behind;
         to_table[i].thread = from_table[i].thread;
         atomic_store_explicit(&to_table[i].used_bytes, used, memory_order_release);
     }

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Rounds of threads that are all alive at once: later threads go on in the profiles of those that have ended, memory does
+# not grow from round to round, and every sample has a fate. usage: many-threads.sh [ALIVE ROUNDS], default 1000 and 8.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need python3
+n_alive=${1:-1000} n_rounds=${2:-8}
+n_own=256 # threads that always have profiles of their own
+cd "$scratch"
+$CC -O2 -g -pthread "$srcdir/tests/e2e/programs/many-threads.c" -o many-threads || fail "many-threads.c does not build"
+ulimit -n "$(ulimit -Hn)"
+limit=$(cat /proc/sys/kernel/threads-max)
+[ "$limit" -gt $((2 * n_alive)) ] || skip "this machine has at most $limit threads"
+./many-threads "$n_alive" "$n_rounds" >native || skip "this machine does not run $n_alive threads at once"
+
+expect_status 0 "$builddir/hpcrun" -o m ./many-threads "$n_alive" "$n_rounds"
+[ -d m ] || finish
+grep ^sum native >expected
+grep ^sum "$scratch/out" >actual
+expect_same expected actual
+
+# The first round fills the profiles, the others go on in them.
+python3 "$srcdir/tests/lib/check-fates.py" m --processes 1 --min-taken "$n_alive" || fail "the fates do not add up"
+n_profiles=$(find m -name '*.hpcrun' | wc -l)
+[ "$n_profiles" -gt "$n_alive" ] && [ "$n_profiles" -le $((n_alive + n_own + 1)) ] ||
+    fail "$n_profiles profiles of rounds of $n_alive threads"
+expect_text m/*.log "threads: $((n_alive * n_rounds + 1)), in $n_profiles profiles"
+if ulimit -n | grep -qx unlimited || [ "$(ulimit -n)" -gt $((3 * n_alive)) ]; then
+    ! grep "could not be opened" m/*.log || fail "there were descriptors enough"
+fi
+
+# Memory in KiB after the second and the last round.
+read -r _ early late < <(grep ^memory "$scratch/out")
+echo "memory after round 2: $early KiB, after round $n_rounds: $late KiB"
+[ "$late" -lt $((early + early / 4)) ] || fail "memory grew from $early to $late KiB in rounds of the same size"
+[ "$early" -lt $((n_alive * 100 + 32768)) ] || fail "a live thread takes more than 100 KiB: $early KiB for $n_alive"
+"$builddir/hpcprof" -o db m >"$scratch/prof" 2>&1 || { fail "hpcprof does not read it"; cat "$scratch/prof"; }
+finish

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Very many short threads: rounds of threads that are all alive at once, each of which allocates a block, works on it
+ * and frees that of another thread. Arguments: threads alive at once, rounds. Prints the sum of all work, and the
+ * process's memory in KiB after the second and after the last round. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_LONGS 256
+#define STACK_BYTES (64 * 1024)
+
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t all_alive;
+    long n_wanted, n_alive;
+    long **blocks;
+    atomic_long sum;
+} run = {.mutex = PTHREAD_MUTEX_INITIALIZER, .all_alive = PTHREAD_COND_INITIALIZER};
+
+static __attribute__((noinline)) long work(volatile long *block)
+{
+    for (int pass = 0; pass < 60; pass++)
+        for (int i = 0; i < BLOCK_LONGS; i++)
+            block[i] += i;
+    return block[BLOCK_LONGS - 1];
+}
+
+static void wait_for_all(void)
+{
+    pthread_mutex_lock(&run.mutex);
+    if (++run.n_alive == run.n_wanted)
+        pthread_cond_broadcast(&run.all_alive);
+    while (run.n_alive < run.n_wanted)
+        pthread_cond_wait(&run.all_alive, &run.mutex);
+    pthread_mutex_unlock(&run.mutex);
+}
+
+static void *live(void *argument)
+{
+    long i = (long)argument;
+    run.blocks[i] = calloc(BLOCK_LONGS, sizeof(long));
+    if (!run.blocks[i])
+        abort();
+    atomic_fetch_add(&run.sum, work(run.blocks[i]));
+    wait_for_all();
+    free(run.blocks[(i + 1) % run.n_wanted]);
+    return NULL;
+}
+
+static void one_round(pthread_t *threads, const pthread_attr_t *attributes)
+{
+    run.n_alive = 0;
+    for (long i = 0; i < run.n_wanted; i++) {
+        if (pthread_create(&threads[i], attributes, live, (void *)i) != 0)
+            abort();
+    }
+    for (long i = 0; i < run.n_wanted; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static long memory_kib(void)
+{
+    char line[128];
+    long kib = 0, part;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status)) {
+        if (sscanf(line, "RssAnon: %ld", &part) == 1 || sscanf(line, "RssShmem: %ld", &part) == 1)
+            kib += part;
+    }
+    if (status)
+        fclose(status);
+    return kib;
+}
+
+int main(int argc, char **argv)
+{
+    long n_rounds = argc > 2 ? atol(argv[2]) : 2, early_kib = 0;
+    pthread_attr_t attributes;
+    run.n_wanted = argc > 1 ? atol(argv[1]) : 100;
+    run.blocks = calloc((size_t)run.n_wanted, sizeof *run.blocks);
+    pthread_t *threads = calloc((size_t)run.n_wanted, sizeof *threads);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    for (long round = 1; round <= n_rounds; round++) {
+        one_round(threads, &attributes);
+        if (round == 2)
+            early_kib = memory_kib();
+    }
+    printf("sum %ld\nmemory %ld %ld\n", atomic_load(&run.sum), early_kib, memory_kib());
+    return run.blocks && threads ? 0 : 1;
+}
