@@ -338,6 +338,10 @@ struct arena_header {
     uint64_t sample_bytes;        /* Poisson sampling below it: mean bytes between samples, 0 = off */
     uint32_t n_events;
     uint32_t delay_sampling;      /* 1: wait for hpctoolkit_sampling_start() */
+    uint64_t begin_ns, end_of_sampling_ns;  /* CLOCK_MONOTONIC: sampling begins, and ends for good; 0: at once, never */
+    uint32_t start_signal, stop_signal;     /* signals that start and stop it, 0 = none; when equal, in turn */
+    uint32_t lifetime_s;          /* the process gets SIGALRM after this time, 0 = never */
+    _Atomic uint32_t is_sampling; /* 1 while samples are taken */
     struct arena_event events[ARENA_EVENTS_MAX];
     uint64_t placeholders[PLACEHOLDER_MAX]; /* absolute address of each placeholder function */
     uint32_t trust_skid; /* 1: the +1 rule holds on this machine (skid self-test) */

@@ -2,23 +2,25 @@
 /* The public API of the original: starting and stopping the sampling from the program. */
 #include "runtime/hpctoolkit.h"
 
+#include "runtime/control.h"
+#include "runtime/events.h"
 #include "runtime/process.h"
 #include "runtime/sample.h"
-#include "runtime/thread.h"
 #include "runtime/wrap.h"
 
 WRAP_EXPORT void hpctoolkit_sampling_start(void)
 {
-    sample_set_active_sig(true);
-    if (process_is_ours_sig())
-        thread_enable_all(true);
+    if (!process_is_ours_sig())
+        return;
+    control_start_sig();
+    if (thread_self_sig() && sample_is_active_sig())
+        events_replay(thread_self_sig());
 }
 
 WRAP_EXPORT void hpctoolkit_sampling_stop(void)
 {
-    sample_set_active_sig(false);
     if (process_is_ours_sig())
-        thread_enable_all(false);
+        thread_switch_sig(false);
 }
 
 WRAP_EXPORT int hpctoolkit_sampling_is_active(void)

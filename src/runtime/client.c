@@ -68,7 +68,7 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
 /* The conversation of the start, with room for its descriptors. */
 static bool greet(bool is_fork, struct client_welcome *welcome)
 {
-    struct companion_message message = {0};
+    struct companion_message message = {.rank = process_rank()};
     struct rlimit limit;
     int fd = client_connect();
     if (fd < 0)

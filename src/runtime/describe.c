@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the arena's header says of the process. Ordinary code, without malloc and stdio. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mpi-rank.h"
 #include "runtime/arena-writer.h"
 #include "runtime/placeholders.h"
 #include "runtime/process-internal.h"
@@ -15,24 +15,14 @@ static struct {
     int rank;
 } mpi;
 
-/* MPI rank as the launchers of MPI programs tell it; -1 when there is none. A batch system's own number comes last: all
- * ranks that a launcher of MPI starts within one of its tasks share it. */
-static int rank_from_environment(void)
+int process_rank(void)
 {
-    static const char *const names[] = {
-        "PMI_RANK",    "PMIX_RANK",      "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK",
-        "PALS_RANKID", "FLUX_TASK_RANK", "ALPS_APP_PE",          "SLURM_PROCID"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *value = process_environment(names[i]);
-        if (value && value[0])
-            return atoi(value);
-    }
-    return -1;
+    return mpi.is_told ? mpi.rank : mpi_rank_of_environment(process_environment);
 }
 
 void process_take_rank(int rank, int size)
 {
-    bool is_alone = size == 1 && rank_from_environment() >= 0;
+    bool is_alone = size == 1 && mpi_rank_of_environment(process_environment) >= 0;
     if (rank < 0 || size <= rank || is_alone)
         return;
     mpi.is_told = true;
@@ -57,6 +47,6 @@ void process_describe(void)
     header->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     header->page_bytes = (uint32_t)getauxval(AT_PAGESZ);
     placeholders_fill(header->placeholders);
-    int rank = mpi.is_told ? mpi.rank : rank_from_environment();
+    int rank = process_rank();
     atomic_store(&header->rank, (uint32_t)(rank < 0 ? 0 : rank));
 }

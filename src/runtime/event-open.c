@@ -77,6 +77,13 @@ static bool map_aux(struct thread_event *event, const struct arena_event *plan)
     return event->aux;
 }
 
+static struct perf_event_attr clock_attr(uint64_t period_ns)
+{
+    return (struct perf_event_attr){.size = sizeof(struct perf_event_attr), .type = PERF_TYPE_SOFTWARE,
+                                    .config = PERF_COUNT_SW_TASK_CLOCK, .sample_period = period_ns, .disabled = 1,
+                                    .exclude_kernel = 1, .exclude_hv = 1};
+}
+
 /* Where signals are wanted at all, each overflow sends one, however full the ring is. So a ring that is drained has a
  * second event beside it: of a software event one that counts the same and overflows each time that about a third of
  * the ring has been filled; of any other a clock. */
@@ -89,9 +96,7 @@ static bool open_drain(struct thread_event *event, const struct arena_event *pla
     if (plan->attr.type == PERF_TYPE_SOFTWARE && n_record_bytes && !plan->attr.freq)
         attr.sample_period = plan->attr.sample_period * (n_bytes / 3) / n_record_bytes;
     else
-        attr = (struct perf_event_attr){.size = sizeof attr, .type = PERF_TYPE_SOFTWARE,
-                                        .config = PERF_COUNT_SW_TASK_CLOCK, .sample_period = DRAIN_PERIOD_NS,
-                                        .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1};
+        attr = clock_attr(DRAIN_PERIOD_NS);
     event->drain_fd = event_open_attr(&attr, -1);
     event->drain_id = descriptors_event_id(event->drain_fd);
     return event->drain_fd >= 0 && set_signal(event->drain_fd);
@@ -147,6 +152,19 @@ bool event_open(struct thread_state *self, unsigned index)
         return false;
     event->id = descriptors_event_id(event->fd);
     if (start_ring(event, plan))
+        return true;
+    event_close(event);
+    return false;
+}
+
+bool event_open_clock(struct thread_event *event)
+{
+    struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
+    event->fd = event_open_attr(&attr, -1);
+    if (event->fd < 0)
+        return false;
+    event->id = descriptors_event_id(event->fd);
+    if (set_signal(event->fd))
         return true;
     event_close(event);
     return false;

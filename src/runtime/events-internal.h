@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Between the files of the events: events.c (all of a thread's), event-open.c (one of them), events-sig.c (handler),
- * drain-sig.c (rings that the reader empties), replay.c and ring-record.c. */
+ * events-enable-sig.c, drain-sig.c (rings that the reader empties) and replay.c. */
 #ifndef LOCUS_RUNTIME_EVENTS_INTERNAL_H
 #define LOCUS_RUNTIME_EVENTS_INTERNAL_H
 
+#include "runtime/control.h"
 #include "runtime/events.h"
 #include "runtime/ring.h"
 
@@ -29,6 +30,12 @@ void events_read_times_sig(struct thread_state *self, unsigned index);
 
 /* Opens one event of the plan for the calling thread; the thread's earlier ones are open already.  ctx: ordinary */
 bool event_open(struct thread_state *self, unsigned index);
+
+/* Opens a clock that signals the calling thread every few milliseconds of its own computing.  ctx: ordinary */
+bool event_open_clock(struct thread_event *event);
+
+/* Starts or stops the clock that waits for the end of a delay.  ctx: any */
+void events_enable_watch_sig(struct thread_state *self, bool enable);
 
 /* Closes it.  ctx: ordinary */
 void event_close(struct thread_event *event);

@@ -16,29 +16,6 @@
 
 #define TIMES_EVERY 1024 /* samples */
 
-static struct {
-    struct sigaction program; /* what the program set for our signal */
-} chain;
-
-void events_set_program_action_sig(const struct sigaction *action, struct sigaction *old)
-{
-    if (old)
-        *old = chain.program;
-    if (action)
-        chain.program = *action;
-}
-
-static void chain_sig(int number, siginfo_t *info, void *context)
-{
-    struct sigaction action = chain.program;
-    if (action.sa_flags & SA_SIGINFO) {
-        if (action.sa_sigaction)
-            action.sa_sigaction(number, info, context);
-    } else if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
-        action.sa_handler(number);
-    }
-}
-
 static uint64_t thread_cpu_ns_sig(void)
 {
     struct timespec now;
@@ -213,6 +190,13 @@ static void read_times_sometimes_sig(struct thread_state *self, unsigned index)
         events_read_times_sig(self, index);
 }
 
+static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
+{
+    if (info->si_code == SI_TIMER)
+        return self->watch.has_timer && self->watch.timer_id == info->si_timerid;
+    return info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->watch.fd;
+}
+
 /* Takes the sample that the signal brings; -1 when it is not ours. Who closes the events of another thread says so and
  * then waits until its handler is not under way: so in_handler is set before ending is read. */
 static int handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
@@ -220,6 +204,10 @@ static int handle_sig(struct thread_state *self, const siginfo_t *info, const uc
     self->in_handler = 1;
     atomic_thread_fence(memory_order_seq_cst);
     int index = event_index_sig(self, info);
+    if (index < 0 && is_watch_sig(self, info))
+        control_begin_sig();
+    else if (index >= 0)
+        control_end_sig();
     if (index >= 0 && self->ending) {
         if (!(arena_header_sig()->events[index].flags & EVENT_DRAINED))
             sample_drop_sig(self, (unsigned)index, FATE_DROP_STOPPED);
@@ -241,6 +229,6 @@ void events_handler_sig(int number, siginfo_t *info, void *context)
     if (self && process_is_ours_sig())
         index = handle_sig(self, info, context);
     if (index < 0 && info->si_code <= 0)
-        chain_sig(number, info, context);
+        chain_call_sig(number, info, context);
     errno = saved_errno;
 }

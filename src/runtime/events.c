@@ -4,7 +4,6 @@
 #include "runtime/events-internal.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,53 +23,25 @@ void events_install_handler(void)
     sigdelset(&action.sa_mask, SIGSEGV);
     sigdelset(&action.sa_mask, SIGBUS);
     if (wrap_real_sigaction(EVENTS_SIGNAL, &action, &old) == 0 && old.sa_sigaction != events_handler_sig)
-        events_set_program_action_sig(&old, NULL);
+        chain_add_sig(EVENTS_SIGNAL, &old);
 }
 
-static bool open_timer(struct thread_event *event, const struct arena_event *plan)
+static bool open_timer(struct thread_event *event, clockid_t clock)
 {
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
     notify._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-    clockid_t clock = plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     if (syscall(SYS_timer_create, clock, &notify, &event->timer_id) != 0)
         return false;
     event->has_timer = true;
     return true;
 }
 
-static void timer_arm(const struct thread_event *event, uint64_t interval_ns)
+void events_replay(struct thread_state *self)
 {
-    struct timespec interval = {.tv_sec = (time_t)(interval_ns / 1000000000u),
-                                .tv_nsec = (long)(interval_ns % 1000000000u)};
-    struct itimerspec setting = {.it_interval = interval, .it_value = interval};
-    syscall(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
-}
-
-static void enable_one(struct thread_state *self, unsigned index, bool enable)
-{
-    const struct arena_event *plan = &arena_header_sig()->events[index];
-    struct thread_event *event = &self->events[index];
-    unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
-    if (event->has_timer)
-        timer_arm(event, enable ? plan->timer_interval_ns : 0);
-    if (event->fd < 0)
-        return;
-    if (plan->flags & EVENT_REPLAY) {
-        if (enable)
-            replay_run(self, index);
-        return;
-    }
-    ioctl(event->fd, request, 0);
-    if (event->drain_fd >= 0)
-        ioctl(event->drain_fd, request, 0);
-    if (!enable)
-        events_read_times_sig(self, index);
-}
-
-void events_enable(struct thread_state *self, bool enable)
-{
-    for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
-        enable_one(self, i, enable);
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        if (header->events[i].flags & EVENT_REPLAY && self->events[i].fd >= 0)
+            replay_run(self, i);
 }
 
 /* One line on an event. */
@@ -93,7 +64,18 @@ static bool open_one(struct thread_state *self, unsigned index)
         say(index, " is read many samples at a time: they have addresses and instructions, but no call paths");
     if (plan->flags & EVENT_REPLAY)
         return self->record->id || replay_open(event, plan);
-    return plan->flags & EVENT_TIMER ? open_timer(event, plan) : event_open(self, index);
+    if (plan->flags & EVENT_TIMER)
+        return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+    return event_open(self, index);
+}
+
+/* A delay ends while the program computes: its system calls are left alone. */
+static void open_watch(struct thread_state *self)
+{
+    control_begin_sig();
+    if (control_is_waiting_sig() &&
+        (event_open_clock(&self->watch) || open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID)))
+        events_enable_watch_sig(self, true);
 }
 
 void events_open(struct thread_state *self)
@@ -101,6 +83,7 @@ void events_open(struct thread_state *self)
     const struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; i < header->n_events; i++)
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
+    self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
     if (sandbox_is_entered_sig())
         return;
     descriptors_widen();
@@ -108,10 +91,9 @@ void events_open(struct thread_state *self)
         if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
+    open_watch(self);
     descriptors_narrow();
     moves_register_hook(self);
-    if (sample_is_active_sig())
-        events_enable(self, true);
 }
 
 /* Overflows counted by the kernel: the samples in an overwritten ring, also those whose signal never came. */
@@ -132,12 +114,19 @@ static void count_overflows(struct thread_state *self, unsigned index)
                      past->not_delivered[index] + event->n_written - n_met);
 }
 
+static void close_one(struct thread_event *event)
+{
+    if (event->has_timer)
+        syscall(SYS_timer_delete, event->timer_id);
+    event_close(event);
+}
+
 void events_close(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
     bool may_call = !sandbox_is_entered_sig();
     if (may_call)
-        events_enable(self, false);
+        events_enable_sig(self, false);
     for (unsigned i = 0; i < header->n_events; i++) {
         struct thread_event *event = &self->events[i];
         if (event->ring && header->events[i].flags & EVENT_DRAINED && !self->tree_busy)
@@ -145,11 +134,10 @@ void events_close(struct thread_state *self)
         count_overflows(self, i);
     }
     moves_unregister_hook(self);
-    for (unsigned i = 0; may_call && i < header->n_events; i++) {
-        if (self->events[i].has_timer)
-            syscall(SYS_timer_delete, self->events[i].timer_id);
-        event_close(&self->events[i]);
-    }
+    for (unsigned i = 0; may_call && i < header->n_events; i++)
+        close_one(&self->events[i]);
+    if (may_call)
+        close_one(&self->watch);
 }
 
 void events_forget(struct thread_state *self)
@@ -159,4 +147,6 @@ void events_forget(struct thread_state *self)
         event_close_own(&self->events[i]);
         self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
     }
+    event_close_own(&self->watch);
+    self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
 }

@@ -14,7 +14,8 @@
 /* Installs the handler; the program's earlier one is kept for chaining.  ctx: ordinary, once per process */
 void events_install_handler(void);
 
-/* Opens all events of the plan for the calling thread and, unless sampling is off, starts them.  ctx: ordinary */
+/* Opens all events of the plan for the calling thread; while the sampling waits for its time, also what tells that the
+ * time has come.  ctx: ordinary */
 void events_open(struct thread_state *self);
 
 /* Stops and closes them; exact overflow counts go into the thread's record.  ctx: ordinary, calling thread */
@@ -27,10 +28,11 @@ void events_forget(struct thread_state *self);
  * ctx: any but the handler; calling thread */
 void events_drain_all_sig(struct thread_state *self);
 
-/* Starts or stops the calling thread's events.  ctx: ordinary */
-void events_enable(struct thread_state *self, bool enable);
+/* Starts or stops a thread's events, but replays.  ctx: any; self is the calling thread or registered, with the lists
+ * of threads locked */
+void events_enable_sig(struct thread_state *self, bool enable);
 
-/* The program's own action for our signal, as set by its sigaction; old gets the one before.  ctx: any */
-void events_set_program_action_sig(const struct sigaction *action, struct sigaction *old);
+/* Feeds replays to the calling thread, once.  ctx: ordinary */
+void events_replay(struct thread_state *self);
 
 #endif

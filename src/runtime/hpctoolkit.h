@@ -8,13 +8,15 @@
 extern "C" {
 #endif
 
-/* Starts the sampling, after hpcrun --delay-sampling or a stop. Takes effect on all threads. */
+/* Starts the sampling of all threads of the process, after hpcrun -ds, a stop, or before a delay is over; nothing
+ * happens when it runs already, or when the time of hpcrun --duration is over. From any thread, also in a handler. */
 void hpctoolkit_sampling_start(void);
 
-/* Stops the sampling of the whole process. */
+/* Stops the sampling of all threads; blocks that are allocated meanwhile are still known afterwards. Calls do not nest:
+ * one start undoes any number of stops. */
 void hpctoolkit_sampling_stop(void);
 
-/* 1 while samples are being taken, 0 otherwise. */
+/* 1 while samples are being taken, 0 otherwise, also where the process is not measured. */
 int hpctoolkit_sampling_is_active(void);
 
 #ifdef __cplusplus

@@ -76,6 +76,7 @@ static void fork_child(void)
     if (attach_fork_child() && process_own()) {
         clear_counts();
         thread_fork_child();
+        control_fork_child();
     } else {
         process_set_running_sig(false);
     }

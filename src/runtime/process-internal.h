@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "runtime/control.h"
 #include "runtime/process.h"
 
 /* Fills what the arena's header says of the process: names, ids, start, placeholders, rank.  ctx: ordinary */

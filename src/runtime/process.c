@@ -65,8 +65,9 @@ static bool start_recording(void)
         return false;
     process_set_running_sig(true);
     atomic_store(&header->state, ARENA_RUNNING);
-    if (!thread_begin_first(!header->delay_sampling))
+    if (!thread_begin_first(control_begins_active_sig()))
         return false;
+    control_init();
     alloc_events_connect();
     process_follow_forks();
     return true;

@@ -17,6 +17,9 @@ bool process_start_hook(void);
  * initialised its own environ, because our constructor runs first.  ctx: ordinary */
 const char *process_environment(const char *name);
 
+/* The MPI rank of the process, from MPI itself or else from the environment; -1 when there is none.  ctx: ordinary */
+int process_rank(void);
+
 /* Ends the recording and waits until the companion has written the measurement (at most COMPANION_END_WAIT_MS).
  * Idempotent; does nothing in another process than the one that started (vfork).  ctx: ordinary */
 void process_end(int exit_code);

@@ -38,6 +38,8 @@ struct taken {
 void sample_set_active_sig(bool active)
 {
     atomic_store(&sampling.is_active, active);
+    if (arena_header_sig())
+        atomic_store_explicit(&arena_header_sig()->is_sampling, active, memory_order_relaxed);
 }
 
 bool sample_is_active_sig(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between thread.c and thread-sig.c: the list of live threads. */
+/* Between thread.c, thread-sig.c and thread-switch-sig.c: the list of live threads. */
 #ifndef LOCUS_RUNTIME_THREAD_INTERNAL_H
 #define LOCUS_RUNTIME_THREAD_INTERNAL_H
 
@@ -13,5 +13,19 @@ void thread_set_self_sig(struct thread_state *state);
 void thread_stack_add_sig(struct thread_state *state);
 void thread_stack_remove_sig(const struct thread_state *state);
 void thread_stack_reset_sig(void);
+
+/* The lock of the lists of threads. _try_lock: false when it is held; ordinary code tries again. _unlock also does the
+ * switching of the sampling that was asked for meanwhile.  ctx: any */
+bool thread_try_lock_sig(void);
+void thread_unlock_sig(void);
+
+/* The registered threads, under the lock; _reset: none, and the lock is free (child of fork).  ctx: any */
+struct thread_state *thread_live_sig(void);
+void thread_live_add_sig(struct thread_state *state);
+void thread_live_remove_sig(const struct thread_state *state);
+void thread_live_reset_sig(void);
+
+/* Before the first thread is registered: whether sampling begins at once.  ctx: ordinary */
+void thread_switch_init_sig(bool is_active);
 
 #endif

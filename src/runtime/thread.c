@@ -23,20 +23,13 @@
 extern void *__libc_stack_end __attribute__((weak)); /* the loader's note of where the main stack began */
 
 static struct {
-    _Atomic int lock;
     struct thread_state *free_states; /* of ended threads, kept for the next ones */
-    struct thread_state *live;        /* registered threads */
 } threads;
 
 static void lock_threads(void)
 {
-    while (atomic_exchange(&threads.lock, 1))
+    while (!thread_try_lock_sig())
         syscall(SYS_sched_yield);
-}
-
-static void unlock_threads(void)
-{
-    atomic_store(&threads.lock, 0);
 }
 
 static uint64_t realtime_ns(clockid_t clock)
@@ -52,7 +45,7 @@ struct thread_state *thread_prepare(void)
     struct thread_state *state = threads.free_states;
     if (state)
         threads.free_states = state->next;
-    unlock_threads();
+    thread_unlock_sig();
     if (state)
         return state;
     state = (struct thread_state *)syscall(SYS_mmap, 0, sizeof *state, PROT_READ | PROT_WRITE,
@@ -65,7 +58,7 @@ void thread_discard(struct thread_state *state)
     lock_threads();
     state->next = threads.free_states;
     threads.free_states = state;
-    unlock_threads();
+    thread_unlock_sig();
 }
 
 /* The part of a reused state that must start from nothing; the large arrays need not. */
@@ -156,24 +149,27 @@ static bool record_begin(struct thread_state *state)
 static void live_add(struct thread_state *state)
 {
     lock_threads();
-    state->previous_live = NULL;
-    state->next_live = threads.live;
-    if (threads.live)
-        threads.live->previous_live = state;
-    threads.live = state;
-    unlock_threads();
+    thread_live_add_sig(state);
+    thread_unlock_sig();
 }
 
 static void live_remove(const struct thread_state *state)
 {
     lock_threads();
-    if (state->next_live)
-        state->next_live->previous_live = state->previous_live;
-    if (state->previous_live)
-        state->previous_live->next_live = state->next_live;
-    else
-        threads.live = state->next_live;
-    unlock_threads();
+    thread_live_remove_sig(state);
+    thread_unlock_sig();
+}
+
+/* Whoever switches the sampling meets the thread before or after this, never between. */
+static void open_events(struct thread_state *state)
+{
+    events_open(state);
+    lock_threads();
+    if (sample_is_active_sig())
+        events_enable_sig(state, true);
+    thread_unlock_sig();
+    if (sample_is_active_sig())
+        events_replay(state);
 }
 
 bool thread_begin(struct thread_state *state, size_t stack_bytes)
@@ -189,7 +185,7 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes)
     live_add(state);
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
-    events_open(state);
+    open_events(state);
     return true;
 }
 
@@ -220,23 +216,15 @@ void thread_end(struct thread_state *state)
     thread_discard(state);
 }
 
-void thread_enable_all(bool enable)
-{
-    lock_threads();
-    for (struct thread_state *state = threads.live; state; state = state->next_live)
-        events_enable(state, enable);
-    unlock_threads();
-}
-
 static void end_others(void)
 {
     lock_threads();
-    for (struct thread_state *state = threads.live; state; state = state->next_live) {
+    for (struct thread_state *state = thread_live_sig(); state; state = state->next_live) {
         if (state == thread_self_sig())
             continue;
         state->ending = 1;
         atomic_thread_fence(memory_order_seq_cst);
-        events_enable(state, false);
+        events_enable_sig(state, false);
         for (int tries = 0; state->in_handler && tries < 1000; tries++)
             syscall(SYS_sched_yield);
         if (state->in_handler)
@@ -246,21 +234,21 @@ static void end_others(void)
         /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
         record_end(state, (clockid_t)(~state->record->tid << 3 | 6u));
     }
-    unlock_threads();
+    thread_unlock_sig();
 }
 
 bool thread_begin_first(bool is_active)
 {
     struct thread_state *state = thread_prepare();
     events_install_handler();
-    sample_set_active_sig(is_active);
+    thread_switch_init_sig(is_active);
     return state && thread_begin(state, 0);
 }
 
 void thread_end_all(void)
 {
     struct thread_state *self = thread_self_sig();
-    sample_set_active_sig(false);
+    thread_switch_end_sig();
     end_others();
     if (self)
         thread_end(self);
@@ -270,9 +258,8 @@ void thread_fork_child(void)
 {
     struct thread_state *state = thread_self_sig();
     thread_stack_reset_sig();
-    atomic_store(&threads.lock, 0);
+    thread_live_reset_sig();
     threads.free_states = NULL;
-    threads.live = NULL;
     if (!state)
         return;
     events_forget(state);
@@ -285,8 +272,9 @@ void thread_fork_child(void)
     state->thread_pointer = arch_thread_pointer_sig();
     if (!record_begin(state))
         return;
+    sample_set_active_sig(sample_is_active_sig()); /* the new arena does not know yet */
     live_add(state);
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
-    events_open(state);
+    open_events(state);
 }

@@ -117,6 +117,7 @@ struct thread_state {
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
+    struct thread_event watch; /* tells that a delay is over; -1 none */
     struct thread_last_pc last_pc;
     void *(*start)(void *);   /* of pthread_create, or */
     int (*start_c11)(void *); /* of thrd_create, NULL otherwise */
@@ -152,8 +153,13 @@ bool thread_begin_first(bool is_active);
  * others may go on running but take no further sample.  ctx: ordinary */
 void thread_end_all(void);
 
-/* Starts or stops the events of all registered threads.  ctx: ordinary */
-void thread_enable_all(bool enable);
+/* Starts or stops the sampling of all threads. Where their list is being changed at this moment, whoever does that
+ * finishes it. Nothing happens after the end.  ctx: any */
+void thread_switch_sig(bool is_active);
+
+/* Ends the sampling for good; events that are running go on until they are closed, but what they bring is not taken.
+ * ctx: any */
+void thread_switch_end_sig(void);
 
 /* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten.
  * ctx: ordinary, single-threaded */

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
+#include "runtime/control.h"
 #include "runtime/events.h"
 #include "runtime/process.h"
 #include "runtime/thread.h"
@@ -88,13 +89,26 @@ WRAP_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
     return change_mask(real, how, set, old);
 }
 
+/* A signal that has a handler of ours. */
+static void set_held(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct sigaction before;
+    chain_set_sig(number, NULL, &before);
+    if (number == EVENTS_SIGNAL)
+        chain_set_sig(number, action, NULL);
+    else
+        control_set_action(number, action, NULL);
+    if (old)
+        *old = before;
+}
+
 WRAP_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction copy;
     if (!process_is_ours_sig())
         return wrap_real_sigaction(number, action, old);
-    if (number == EVENTS_SIGNAL) {
-        events_set_program_action_sig(action, old);
+    if (chain_holds_sig(number)) {
+        set_held(number, action, old);
         return 0;
     }
     if (action && sigismember(&action->sa_mask, EVENTS_SIGNAL) == 1) {
@@ -110,10 +124,10 @@ WRAP_EXPORT sighandler_t signal(int number, sighandler_t handler)
     static signal_function *real;
     if (!real)
         real = (signal_function *)wrap_real("signal");
-    if (number != EVENTS_SIGNAL || !process_is_ours_sig())
+    if (!chain_holds_sig(number) || !process_is_ours_sig())
         return real(number, handler);
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    events_set_program_action_sig(&action, &old);
+    set_held(number, &action, &old);
     return old.sa_handler;
 }
 

@@ -63,9 +63,11 @@ bytes=$(cat blocks-sampled/blocks-*.log | sed -n 's/.*blocks: [0-9]* recorded (\
 [ "${bytes:-0}" -gt 190000000 ] && [ "$bytes" -lt 210000000 ] ||
     fail "${bytes:-no} bytes allocated instead of 200000000, give or take 5 %"
 
-# A fraction so small that no process is chosen: the program runs as it is.
+# A fraction so small that no process is chosen: the program runs as it is, and the index says so.
 expect_status 4 "$hpcrun" -f 1/1000000000000 -o none ./burn
-[ ! -e none ] || fail "a process was measured that was not chosen"
+! compgen -G 'none/burn-*' >/dev/null || fail "a process was measured that was not chosen: $(ls none)"
+cat none/index-* >"$scratch/index"
+expect_text "$scratch/index" '^[0-9]+ .*/burn not measured: outside of the fraction'
 
 # -d waits; the default directory bears the command's name and the job's number.
 : >waiting

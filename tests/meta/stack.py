@@ -16,7 +16,7 @@ FOREIGN_BYTES = 256
 # Calls through pointers: what each function that makes them may reach.
 INDIRECT = {
     "unwind_find_rule_sig": ["loadmap_find_code_sig"],
-    "events_handler_sig": [],  # the program's own handler, on the program's account
+    "chain_call_sig": [],  # the program's own handler, on the program's account
 }
 
 

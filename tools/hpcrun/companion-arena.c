@@ -73,6 +73,11 @@ static void fill_header(const struct companion *c, struct arena_header *arena, u
     arena->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     arena->trace = setup->trace;
     arena->delay_sampling = setup->delay_sampling;
+    arena->begin_ns = setup->delay_ns ? c->start_ns + setup->delay_ns : 0;
+    arena->end_of_sampling_ns = setup->duration_ns ? c->start_ns + setup->delay_ns + setup->duration_ns : 0;
+    arena->start_signal = setup->start_signal;
+    arena->stop_signal = setup->stop_signal;
+    arena->lifetime_s = setup->lifetime_s;
     arena->trust_skid = setup->trust_skid;
     arena->min_bytes = setup->min_bytes;
     arena->sample_bytes = setup->sample_bytes;

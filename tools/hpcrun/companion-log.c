@@ -58,3 +58,11 @@ void companion_index(const struct companion *c, const struct companion_process *
                        process->end_state, what);
     append_line(path, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
 }
+
+void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why)
+{
+    char path[ARENA_PATH_MAX + 64], line[2 * ARENA_PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/index-%08x", dir, host_id);
+    int len = snprintf(line, sizeof line, "%ld %s not measured: %s\n", (long)pid, exe[0] ? exe : "?", why);
+    append_line(path, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+}

@@ -75,6 +75,8 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         (void)error_set(err, ERR_MEMORY, "The companion is out of memory.");
         return NULL;
     }
+    if (!c->start_ns)
+        c->start_ns = 1000000 * (uint64_t)companion_now_ms();
     process->pid = hello->pid;
     process->peer_pid = peer_pid;
     process->arena_fd = process->bell_fd = -1;

@@ -79,6 +79,7 @@ struct companion {
     int recipes_fd;    /* pipe to it, -1 = none */
     unsigned n_recipe_restarts;
     uint32_t host_id;
+    uint64_t start_ns; /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
     int64_t busy_ms; /* when something last happened */
     int tick_ms;     /* distance of the next look at the arenas */
     bool must_checkpoint; /* asked to by SIGTERM */

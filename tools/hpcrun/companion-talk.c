@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fraction.h"
+
 void companion_accept(struct companion *c)
 {
     struct ucred peer;
@@ -67,10 +69,28 @@ static void drop(struct companion_connection *connection)
     connection->waits_job = NULL;
 }
 
+/* A process outside of the fraction that is measured; it leaves a line in the index. */
+static bool is_left_out(const struct companion *c, const struct companion_message *hello, pid_t pid)
+{
+    char link[64], exe[ARENA_PATH_MAX], why[64];
+    if (fraction_chooses(c->setup->fraction, hello->rank, pid))
+        return false;
+    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
+    ssize_t len = readlink(link, exe, sizeof exe - 1);
+    exe[len > 0 ? len : 0] = '\0';
+    fraction_explain(why, sizeof why, hello->rank);
+    companion_index_unmeasured(c->setup->dir, c->host_id, pid, exe, why);
+    return true;
+}
+
 static void serve_hello(struct companion *c, struct companion_connection *connection,
                         const struct companion_message *hello)
 {
     struct error err;
+    if (is_left_out(c, hello, connection->peer_pid)) {
+        send_text(connection->fd, COMPANION_REFUSED, "This process was not chosen.");
+        return;
+    }
     struct companion_process *process = companion_process_add(c, hello, connection->peer_pid, &err);
     if (!process) {
         companion_log(c, "Process %u was refused: %s", hello->pid, err.text);

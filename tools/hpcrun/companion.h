@@ -28,6 +28,9 @@ struct companion_setup {
     struct arena_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
     uint32_t trace, delay_sampling, trust_skid; /* as in struct arena_header */
+    uint32_t start_signal, stop_signal, lifetime_s; /* as in struct arena_header */
+    uint64_t delay_ns, duration_ns; /* sampling begins so long after the first process; ends so long after that */
+    double fraction;           /* of the processes, those that are measured; 0: all */
     uint64_t min_bytes, sample_bytes;           /* as in struct arena_header */
     uint64_t arena_bytes;      /* wanted size of each arena, 0 = default */
     uint64_t ahead_bytes;      /* kept allocated ahead of what is in use, 0 = default */
@@ -50,5 +53,8 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
 /* The companion's life: serves until the launched program and all registered processes have ended and are written.
  * Returns an exit status. For companion_start and for tests. */
 int companion_run(const struct companion_setup *setup, int listen_fd);
+
+/* One line into the index of host_id in dir: process pid, running exe, was not measured. */
+void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why);
 
 #endif

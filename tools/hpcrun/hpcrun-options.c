@@ -7,13 +7,20 @@
 #include <string.h>
 
 #include "config.h"
+#include "control-options.h"
+#include "fraction.h"
 
 enum {
     OPT_EVENT = 1,
     OPT_COUNT,
     OPT_TRACE,
     OPT_OUTPUT,
+    OPT_DELAY_SAMPLING,
     OPT_DELAY,
+    OPT_DURATION,
+    OPT_START_SIGNAL,
+    OPT_STOP_SIGNAL,
+    OPT_LIFETIME,
     OPT_FRACTION,
     OPT_MERGE,
     OPT_RECURSION,
@@ -63,9 +70,23 @@ static const struct option_row rows[] = {
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
      "unmeasured, after a message."},
-    {OPT_DELAY, "-ds --delay-sampling", NULL, "Do not sample before the program calls hpctoolkit_sampling_start()."},
+    {OPT_DELAY_SAMPLING, "-ds --delay-sampling", NULL,
+     "Do not sample before the program calls hpctoolkit_sampling_start(), or before a signal of --start-signal."},
+    {OPT_DELAY, "--delay", "SECONDS",
+     "Begin to sample this long after the start. Blocks that are allocated before keep their names."},
+    {OPT_DURATION, "--duration", "SECONDS",
+     "End the sampling for good this long after the start, or after the delay. The program goes on."},
+    {OPT_START_SIGNAL, "--start-signal", "SIGNAL",
+     "Start the sampling of a process when it gets this signal (USR1, RTMIN+3 or a number). A handler of the program's "
+     "own for it still runs; its default action does not."},
+    {OPT_STOP_SIGNAL, "--stop-signal", "SIGNAL",
+     "Stop the sampling when this signal comes. With the same signal as --start-signal it stops and starts in turn."},
+    {OPT_LIFETIME, "--lifetime", "SECONDS",
+     "Send each process SIGALRM this many seconds after its start, which ends it, unless it handles that signal; what "
+     "was measured is written."},
     {OPT_FRACTION, "-f -fp --process-fraction", "FRACTION",
-     "Measure only this fraction of the processes, for example 0.1 or 1/10; the others run as they are."},
+     "Measure only this fraction of the processes, for example 0.1 or 1/10; the others run as they are and are named "
+     "in the index of the measurement directory. Of MPI ranks the same are chosen each time, rank 0 first."},
     {OPT_MEMSIZE, "-ms --memsize", "BYTES",
      "Address space for the records of one process (suffixes k, m, g; default 1g; memory is only used as it fills)."},
     {OPT_LOW_MEMSIZE, "-lm --low-memsize", "BYTES", "Memory kept ready ahead of what is in use (default 1m)."},
@@ -106,6 +127,9 @@ static const struct option_spec spec = {
     .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
                    "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
                    "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
+                   "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
+                   "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
+                   "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
                    "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
                    "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
                    "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
@@ -146,22 +170,6 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct error *err)
     return 0;
 }
 
-static int parse_part(const char *option, const char *text, double *part, struct error *err)
-{
-    char *end;
-    double value = strtod(text, &end);
-    if (end != text && *end == '/') {
-        const char *below = end + 1;
-        double divisor = strtod(below, &end);
-        value = end != below && divisor > 0 ? value / divisor : -1;
-    }
-    if (end == text || *end || !(value > 0) || value > 1)
-        return error_set(err, ERR_USAGE, "%s: '%s' is no fraction between 0 and 1, such as 0.1 or 1/10.", option,
-                         text);
-    *part = value;
-    return 0;
-}
-
 static int parse_knob(const char *text, struct hpcrun_options *options, struct error *err)
 {
     uint64_t value = 0;
@@ -188,7 +196,7 @@ static int check_number(const char *option, const char *value, const char *allow
 static void set_flag(int id, struct hpcrun_options *options)
 {
     options->trace |= id == OPT_TRACE;
-    options->delay |= id == OPT_DELAY;
+    options->delay |= id == OPT_DELAY_SAMPLING;
     options->retain_recursion |= id == OPT_RECURSION;
     options->waits_for_debugger |= id == OPT_DEBUG;
     options->lists |= id == OPT_LIST;
@@ -196,6 +204,26 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->report |= id == OPT_REPORT;
     options->strict |= id == OPT_STRICT;
     options->prints_plan |= id == OPT_PRINT_PLAN;
+}
+
+/* What says when to sample. */
+static int take_control(int id, const char *value, struct hpcrun_options *options, struct error *err)
+{
+    switch (id) {
+    case OPT_DELAY:
+        return control_parse_seconds("--delay", value, &options->delay_ns, err);
+    case OPT_DURATION:
+        return control_parse_seconds("--duration", value, &options->duration_ns, err);
+    case OPT_START_SIGNAL:
+        return control_parse_signal("--start-signal", value, &options->start_signal, err);
+    case OPT_STOP_SIGNAL:
+        return control_parse_signal("--stop-signal", value, &options->stop_signal, err);
+    case OPT_LIFETIME:
+        return control_parse_whole_seconds("--lifetime", value, &options->lifetime_s, err);
+    default:
+        set_flag(id, options);
+        return 0;
+    }
 }
 
 static int take(int id, const char *value, struct hpcrun_options *options, struct error *err)
@@ -215,7 +243,7 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return 0;
     case OPT_FRACTION:
         options->fraction = value;
-        return parse_part("-f", value, &options->part, err);
+        return fraction_parse("-f", value, &options->part, err);
     case OPT_MERGE:
         options->merge_threads = value;
         return check_number("-m", value, "01", err);
@@ -225,7 +253,7 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return parse_bytes(value, &options->low_memsize_bytes, err);
     case OPT_MEMLEAK_PROB:
         options->memleak_prob = value;
-        return parse_part("-mp", value, &part, err);
+        return fraction_parse("-mp", value, &part, err);
     case OPT_FNBOUNDS:
         options->fnbounds = value;
         return 0;
@@ -237,9 +265,23 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
     case OPT_DEBUG_FLAG:
         return append(options->debug_flags, &options->n_debug_flags, value, err);
     default:
-        set_flag(id, options);
-        return 0;
+        return take_control(id, value, options, err);
     }
+}
+
+/* Static programs are started with these alone. */
+static int take_environment(struct hpcrun_options *options, struct error *err)
+{
+    const char *fraction = getenv("HPCRUN_PROCESS_FRACTION"), *lifetime = getenv("HPCRUN_LIFETIME");
+    int status = 0;
+    options->delay |= getenv("HPCRUN_DELAY_SAMPLING") != NULL;
+    if (!options->fraction && fraction && fraction[0]) {
+        options->fraction = fraction;
+        status = fraction_parse("HPCRUN_PROCESS_FRACTION", fraction, &options->part, err);
+    }
+    if (status == 0 && !options->lifetime_s && lifetime && lifetime[0])
+        status = control_parse_whole_seconds("HPCRUN_LIFETIME", lifetime, &options->lifetime_s, err);
+    return status;
 }
 
 int hpcrun_options_parse(int argc, char **argv, struct hpcrun_options *options, struct error *err)
@@ -256,5 +298,5 @@ int hpcrun_options_parse(int argc, char **argv, struct hpcrun_options *options, 
             return status;
     }
     options->command = argv + scan.index;
-    return 0;
+    return take_environment(options, err);
 }

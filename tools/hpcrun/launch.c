@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "environment.h"
+#include "fraction.h"
 #include "keeper.h"
 #include "prepare.h"
-#include "program.h"
 #include "report.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -135,11 +135,13 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     return keeper_exit_status(status);
 }
 
-/* -f: the same share on every host, decided by the process id. */
-static bool is_chosen(const struct hpcrun_options *options)
+/* A rank that is not chosen needs no companion: neither are the processes that it starts. */
+static int run_left_out(const struct hpcrun_options *options, struct prepared *prepared, int rank)
 {
-    uint64_t hash = (uint64_t)getpid() * UINT64_C(0x9e3779b97f4a7c15);
-    return options->part >= 1 || (double)(hash >> 11) * 0x1p-53 < options->part;
+    struct error err;
+    if (prepare_left_out(options, prepared, rank, &err) != 0)
+        return step_aside(options, &prepared->program, err.text);
+    return execute(&prepared->program, options->command);
 }
 
 int launch_run(const struct hpcrun_options *options)
@@ -151,8 +153,9 @@ int launch_run(const struct hpcrun_options *options)
         return prepared.program.exit_status;
     }
     int checked = program_check(&prepared.program, &err);
-    if (!is_chosen(options))
-        return execute(&prepared.program, options->command);
+    int rank = fraction_rank();
+    if (rank >= 0 && !fraction_chooses(options->part, rank, getpid()))
+        return run_left_out(options, &prepared, rank);
     struct error plan_err;
     int status = prepare_plan(options, &prepared.plan, &plan_err);
     if (status == ERR_USAGE || status == ERR_RANGE) {

@@ -74,6 +74,12 @@ void plan_copy(const struct source_plan *plan, const struct hpcrun_options *opti
     memcpy(setup->plan, plan->choice, sizeof setup->plan);
     setup->trace = options->trace;
     setup->delay_sampling = options->delay;
+    setup->delay_ns = options->delay_ns;
+    setup->duration_ns = options->duration_ns;
+    setup->start_signal = options->start_signal;
+    setup->stop_signal = options->stop_signal;
+    setup->lifetime_s = options->lifetime_s;
+    setup->fraction = options->part;
     setup->arena_bytes = options->memsize_bytes;
     setup->ahead_bytes = options->low_memsize_bytes;
     setup->checkpoint_s = options->checkpoint_s;

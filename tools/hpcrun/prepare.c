@@ -11,6 +11,7 @@
 
 #include "fmt/names.h"
 #include "fnbounds/modtab-cache.h"
+#include "fraction.h"
 #include "plan-copy.h"
 #include "sampling/skid.h"
 
@@ -90,6 +91,17 @@ static int make_directory(const struct hpcrun_options *options, struct prepared 
         return status;
     (void)snprintf(prepared->setup.dir, sizeof prepared->setup.dir, "%s", real);
     free(real);
+    return 0;
+}
+
+int prepare_left_out(const struct hpcrun_options *options, struct prepared *prepared, int rank, struct error *err)
+{
+    char why[64];
+    int status = make_directory(options, prepared, err);
+    if (status != 0)
+        return status;
+    fraction_explain(why, sizeof why, rank);
+    companion_index_unmeasured(prepared->setup.dir, names_host_id(), getpid(), prepared->program.path, why);
     return 0;
 }
 

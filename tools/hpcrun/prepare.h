@@ -26,6 +26,10 @@ int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan,
  * the companion's setup and opens its socket.  err: ERR_IO, ERR_NOT_FOUND, ERR_MEMORY */
 int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared, struct error *err);
 
+/* For a program that is not measured, because its rank was not chosen: makes the directory and writes a line into its
+ * index.  err: ERR_IO, ERR_MEMORY */
+int prepare_left_out(const struct hpcrun_options *options, struct prepared *prepared, int rank, struct error *err);
+
 /* Finds libhpcrun.so: beside this executable in a build tree, else where it is installed.  err: ERR_NOT_FOUND */
 int prepare_library(char *path, size_t n, struct error *err);
 
