@@ -131,21 +131,20 @@ static void add_node(struct build *build, uint32_t index)
         add_leaf(build, index, parent);
 }
 
-static void move_cells(struct build *build)
+/* The scopes of the nodes' own values, by their final numbers. */
+static int list_leaves(const struct build *build, const uint32_t *new_of, uint32_t **leaves, struct error *err)
 {
-    for (size_t t = 0; t < build->model->n_threads; t++) {
-        struct thread *thread = &build->model->threads[t];
-        for (size_t i = 0; i < thread->n_cells; i++)
-            thread->cells[i].scope = build->tree->nodes[thread->cells[i].scope].leaf;
-    }
+    size_t n = build->tree->n_nodes;
+    *leaves = calloc(n + 1, sizeof **leaves);
+    if (!*leaves)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        (*leaves)[i] = new_of[build->tree->nodes[i].leaf];
+    return 0;
 }
 
-static void renumber(struct build *build, const uint32_t *new_of)
+static void renumber(struct model *model, const uint32_t *new_of)
 {
-    struct model *model = build->model;
-    for (size_t t = 0; t < model->n_threads; t++)
-        for (size_t i = 0; i < model->threads[t].n_cells; i++)
-            model->threads[t].cells[i].scope = new_of[model->threads[t].cells[i].scope];
     for (size_t v = 0; v < model->n_variables; v++)
         for (size_t i = 0; i < model->variables[v].n_scopes; i++)
             model->variables[v].scopes[i] = new_of[model->variables[v].scopes[i]];
@@ -184,7 +183,15 @@ static void weigh_samples(struct model *model)
     }
 }
 
-int build_model(struct build *build, struct error *err)
+int build_sums(struct model *model, struct error *err)
+{
+    int code = model_sum(model, err);
+    if (code == 0)
+        weigh_samples(model);
+    return code;
+}
+
+int build_model(struct build *build, uint32_t **leaves, struct error *err)
 {
     build->builder.model = build->model;
     build->elided = calloc(build->tree->n_nodes + 1, 1);
@@ -197,16 +204,13 @@ int build_model(struct build *build, struct error *err)
     if (build->tree->n_nodes && build->tree->nodes[0].has_values)
         add_own_line(build, &build->tree->nodes[0]);
     variables_apply_sides(build);
-    move_cells(build);
     uint32_t *new_of = NULL;
     int code = build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree")
                                      : scopes_sort(build->model, &new_of, err);
     if (code == 0) {
-        renumber(build, new_of);
-        code = model_sum(build->model, err);
+        renumber(build->model, new_of);
+        code = list_leaves(build, new_of, leaves, err);
     }
-    if (code == 0)
-        weigh_samples(build->model);
     free(new_of);
     free(build->elided);
     scopes_builder_fini(&build->builder);

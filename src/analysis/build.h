@@ -7,26 +7,27 @@
 #include "analysis/scopes.h"
 #include "structure/source-text.h"
 
-/* What side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
+/* What all side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
 struct side_row {
-    uint32_t node; /* merged tree */
+    uint32_t node; /* while side files are read: id in the store; then: merged tree */
     uint32_t kind; /* enum var_kind of fmt/arena.h */
     uint32_t name; /* string id, 0 = none */
     uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
+    uint64_t most_bytes; /* that one side file tells, while bytes is the sum */
     struct side_place {
         uint32_t metric, numa_node;
         uint64_t count;
     } *places; /* [n_places] owned */
     size_t n_places, cap_places;
-    int64_t *stack_offsets; /* [n_stack_offsets][2] distance below the CFA, samples; owned */
-    size_t n_stack_offsets;
+    int64_t *stack_offsets; /* [n_stack_offsets][2] distance below the CFA, samples; by distance; owned */
+    size_t n_stack_offsets, cap_stack_offsets;
     struct side_samples {
         uint32_t metric;
         uint64_t count;
     } *samples; /* [n_samples] owned */
-    size_t n_samples;
+    size_t n_samples, cap_samples;
     struct variable_latency *latencies; /* [n_latencies] owned */
-    size_t n_latencies;
+    size_t n_latencies, cap_latencies;
 };
 
 struct side_rows {
@@ -45,9 +46,12 @@ struct build {
     uint8_t *elided;    /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
 };
 
-/* Makes scopes and variables, moves the threads' cells from raw nodes to scopes, and sums up. sides are sorted here.
- * err: ERR_MEMORY */
-int build_model(struct build *build, struct error *err);
+/* Makes scopes and variables. leaves [n_nodes] of the tree, freed by the caller, receives the scope that each node's
+ * own values belong to. sides are sorted here.  err: ERR_MEMORY */
+int build_model(struct build *build, uint32_t **leaves, struct error *err);
+
+/* When own has the sums of all threads: inclusive values, and what one sample is worth.  err: ERR_MEMORY */
+int build_sums(struct model *model, struct error *err);
 
 /* variables.c: the row of a variable node (role ROLE_VARIABLE or ROLE_REASON) and its scope below parent. Sets
  * node->variable. Returns the scope. */

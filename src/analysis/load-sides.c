@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fmt/objects.h"
-
 /* The topology file beside the profile, read once; NULL when there is none. */
 static const struct topology *find_topology(struct load_sides *sides, const char *profile_path, const char *name)
 {
@@ -46,78 +44,164 @@ static void add_place(struct side_row *row, uint32_t metric, uint32_t numa_node,
         row->places[row->n_places++] = (struct side_place){metric, numa_node, count};
 }
 
-static void copy_offsets(struct side_row *row, const struct objects_variable *from)
+static int64_t *find_offset(struct side_row *row, int64_t distance)
 {
-    if (from->n_stack_offsets == 0)
-        return;
-    row->stack_offsets = calloc(from->n_stack_offsets, 2 * sizeof *row->stack_offsets);
-    if (!row->stack_offsets)
-        return;
-    memcpy(row->stack_offsets, from->stack_offsets, from->n_stack_offsets * 2 * sizeof *row->stack_offsets);
-    row->n_stack_offsets = from->n_stack_offsets;
+    size_t low = 0, high = row->n_stack_offsets;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (row->stack_offsets[2 * middle] < distance)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    int64_t *at = row->stack_offsets + 2 * low;
+    if (low < row->n_stack_offsets && at[0] == distance)
+        return at;
+    if (!vec_reserve(&row->stack_offsets, &row->cap_stack_offsets, row->n_stack_offsets + 1,
+                     2 * sizeof *row->stack_offsets))
+        return NULL;
+    at = row->stack_offsets + 2 * low;
+    memmove(at + 2, at, (row->n_stack_offsets++ - low) * 2 * sizeof *at);
+    at[0] = distance;
+    at[1] = 0;
+    return at;
 }
 
-static void copy_samples(const struct model *model, struct side_row *row, const struct objects_variable *from,
-                         const struct hpcrun_profile *profile)
+static void add_offsets(struct side_row *row, const struct objects_variable *from)
 {
-    row->samples = from->n_samples ? calloc(from->n_samples, sizeof *row->samples) : NULL;
-    for (size_t i = 0; row->samples && i < from->n_samples; i++) {
-        uint32_t index = from->samples[i].metric;
-        int64_t metric = index < profile->n_metrics ? model_metric(model, profile->metrics[index].name) : -1;
-        if (metric >= 0)
-            row->samples[row->n_samples++] = (struct side_samples){(uint32_t)metric, from->samples[i].count};
+    for (size_t i = 0; i < from->n_stack_offsets; i++) {
+        int64_t *offset = find_offset(row, from->stack_offsets[2 * i]);
+        if (offset)
+            offset[1] += from->stack_offsets[2 * i + 1];
     }
 }
 
+static void add_samples(struct side_row *row, uint32_t metric, uint64_t count)
+{
+    for (size_t i = 0; i < row->n_samples; i++)
+        if (row->samples[i].metric == metric) {
+            row->samples[i].count += count;
+            return;
+        }
+    if (vec_reserve(&row->samples, &row->cap_samples, row->n_samples + 1, sizeof *row->samples))
+        row->samples[row->n_samples++] = (struct side_samples){metric, count};
+}
+
+/* The row's latencies of an event, added when new; NULL when out of memory. */
+static struct latency_sum *find_latency(struct side_row *row, uint32_t event)
+{
+    for (size_t i = 0; i < row->n_latencies; i++)
+        if (row->latencies[i].event == event)
+            return &row->latencies[i].sum;
+    if (!vec_reserve(&row->latencies, &row->cap_latencies, row->n_latencies + 1, sizeof *row->latencies))
+        return NULL;
+    row->latencies[row->n_latencies] = (struct variable_latency){.event = event};
+    return &row->latencies[row->n_latencies++].sum;
+}
+
 /* events: the model's events by index of the side file's, UINT32_MAX for none. */
-static void copy_latencies(struct side_row *row, const struct objects_variable *from, const uint32_t *events,
-                           size_t n_events)
+static void add_latencies(struct side_row *row, const struct objects_variable *from, const uint32_t *events,
+                          size_t n_events)
 {
     _Static_assert(LATENCY_BINS == OBJECTS_LATENCY_BINS, "the model holds the bins of side files");
-    row->latencies = from->n_latencies ? calloc(from->n_latencies, sizeof *row->latencies) : NULL;
-    for (size_t i = 0; row->latencies && i < from->n_latencies; i++) {
+    for (size_t i = 0; i < from->n_latencies; i++) {
         const struct objects_latency *latency = &from->latencies[i];
-        if (latency->event >= n_events || events[latency->event] == UINT32_MAX)
+        bool known = latency->event < n_events && events[latency->event] != UINT32_MAX;
+        struct latency_sum *sum = known ? find_latency(row, events[latency->event]) : NULL;
+        if (!sum)
             continue;
-        struct variable_latency *copy = &row->latencies[row->n_latencies++];
-        *copy = (struct variable_latency){.event = events[latency->event],
-                                          .sum = {.n_samples = latency->n_samples,
-                                                  .cycles = latency->cycles,
-                                                  .n_remote = latency->n_remote,
-                                                  .remote_cycles = latency->remote_cycles}};
-        memcpy(copy->sum.bins, latency->bins, sizeof copy->sum.bins);
+        sum->n_samples += latency->n_samples;
+        sum->cycles += latency->cycles;
+        sum->n_remote += latency->n_remote;
+        sum->remote_cycles += latency->remote_cycles;
+        for (size_t b = 0; b < LATENCY_BINS; b++)
+            sum->bins[b] += latency->bins[b];
+    }
+}
+
+static size_t slot_of(const struct load_sides *sides, uint32_t node)
+{
+    size_t slot = (size_t)(node * 0x9e3779b1u >> 4) & (sides->n_slots - 1);
+    while (sides->slots[slot] && sides->rows.rows[sides->slots[slot] - 1].node != node)
+        slot = (slot + 1) & (sides->n_slots - 1);
+    return slot;
+}
+
+static bool grow_slots(struct load_sides *sides)
+{
+    if (sides->rows.n * 2 < sides->n_slots)
+        return true;
+    size_t n_slots = sides->n_slots ? sides->n_slots * 2 : 256;
+    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    free(sides->slots);
+    sides->slots = slots;
+    sides->n_slots = n_slots;
+    for (uint32_t i = 0; i < sides->rows.n; i++)
+        slots[slot_of(sides, sides->rows.rows[i].node)] = i + 1;
+    return true;
+}
+
+/* The row of a node, added when new; NULL when out of memory. */
+static struct side_row *find_row(struct load_sides *sides, uint32_t node, uint32_t kind)
+{
+    if (!grow_slots(sides) ||
+        !vec_reserve(&sides->rows.rows, &sides->rows.capacity, sides->rows.n + 1, sizeof *sides->rows.rows))
+        return NULL;
+    size_t slot = slot_of(sides, node);
+    if (sides->slots[slot])
+        return &sides->rows.rows[sides->slots[slot] - 1];
+    struct side_row *row = &sides->rows.rows[sides->rows.n++];
+    *row = (struct side_row){.node = node, .kind = kind};
+    sides->slots[slot] = (uint32_t)sides->rows.n;
+    return row;
+}
+
+/* The model's metric for one of the profile, -1 when there is none. */
+static int64_t metric_of(const struct model *model, const struct hpcrun_profile *head, uint32_t metric)
+{
+    return metric < head->n_metrics ? model_metric(model, head->metrics[metric].name) : -1;
+}
+
+static void add_counts(struct load_sides *sides, struct side_row *row, const struct objects_variable *from,
+                       const struct hpcrun_profile *head, const struct topology *topology)
+{
+    for (size_t i = 0; topology && i < from->n_cpus; i++) {
+        int64_t metric = metric_of(sides->model, head, from->cpus[i].metric);
+        uint32_t numa_node = topology_node(topology, from->cpus[i].cpu);
+        if (metric >= 0 && numa_node != UINT32_MAX)
+            add_place(row, (uint32_t)metric, numa_node, from->cpus[i].count);
+    }
+    for (size_t i = 0; i < from->n_samples; i++) {
+        int64_t metric = metric_of(sides->model, head, from->samples[i].metric);
+        if (metric >= 0)
+            add_samples(row, (uint32_t)metric, from->samples[i].count);
     }
 }
 
 /* NULL when out of memory, or when the node is unknown. */
 static struct side_row *add_variable(struct load_sides *sides, const struct objects_variable *from,
-                                     const struct hpcrun_profile *profile, const struct raw_id *ids,
+                                     const struct hpcrun_profile *head, const struct raw_ids *ids,
                                      const struct topology *topology)
 {
-    uint32_t node = raw_find_id(ids, profile->n_nodes, from->node);
-    if (node == RAW_NONE ||
-        !vec_reserve(&sides->rows.rows, &sides->rows.capacity, sides->rows.n + 1, sizeof *sides->rows.rows))
+    uint32_t node = raw_ids_find(ids, from->node);
+    struct side_row *row = node == RAW_NONE ? NULL : find_row(sides, node, from->kind);
+    if (!row)
         return NULL;
-    struct side_row *row = &sides->rows.rows[sides->rows.n++];
-    *row = (struct side_row){.node = node,
-                             .kind = from->kind,
-                             .name = model_string(sides->model, from->name),
-                             .n_blocks = from->n_blocks,
-                             .bytes = from->bytes,
-                             .n_blocks_freed = from->n_blocks_freed,
-                             .bytes_freed = from->bytes_freed,
-                             .max_block_bytes = from->max_block_bytes,
-                             .n_inexact = from->n_inexact};
-    copy_offsets(row, from);
-    for (size_t i = 0; topology && i < from->n_cpus; i++) {
-        const struct objects_count *count = &from->cpus[i];
-        int64_t metric =
-            count->metric < profile->n_metrics ? model_metric(sides->model, profile->metrics[count->metric].name) : -1;
-        uint32_t numa_node = topology_node(topology, count->cpu);
-        if (metric >= 0 && numa_node != UINT32_MAX)
-            add_place(row, (uint32_t)metric, numa_node, count->count);
-    }
-    copy_samples(sides->model, row, from, profile);
+    if (!row->name)
+        row->name = model_string(sides->model, from->name);
+    row->n_blocks += from->n_blocks;
+    row->bytes += from->bytes;
+    row->n_blocks_freed += from->n_blocks_freed;
+    row->bytes_freed += from->bytes_freed;
+    row->n_inexact += from->n_inexact;
+    if (from->bytes > row->most_bytes)
+        row->most_bytes = from->bytes;
+    if (from->max_block_bytes > row->max_block_bytes)
+        row->max_block_bytes = from->max_block_bytes;
+    add_offsets(row, from);
+    add_counts(sides, row, from, head, topology);
     return row;
 }
 
@@ -210,44 +294,59 @@ static void add_kernel(struct load_sides *sides, const struct objects_file *file
     }
 }
 
-static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *profile,
-                     const struct raw_id *ids, const struct topology *topology)
+static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *head,
+                     const struct raw_ids *ids, const struct topology *topology)
 {
     uint32_t *events = calloc(file->n_events + 1, sizeof *events);
     for (size_t i = 0; events && i < file->n_events; i++)
         events[i] = add_event(sides->model, &file->events[i]);
     for (size_t i = 0; i < file->n_variables; i++) {
-        struct side_row *row = add_variable(sides, &file->variables[i], profile, ids, topology);
+        struct side_row *row = add_variable(sides, &file->variables[i], head, ids, topology);
         if (row && events)
-            copy_latencies(row, &file->variables[i], events, file->n_events);
+            add_latencies(row, &file->variables[i], events, file->n_events);
     }
     free(events);
 }
 
-void load_sides_add(struct load_sides *sides, const char *path, const struct hpcrun_profile *profile,
-                    const struct raw_id *ids)
+void load_sides_read(const char *path, struct side_file *side)
 {
     char name[4400];
     size_t len = strlen(path);
+    memset(side, 0, sizeof *side);
     if (len < 7 || strcmp(path + len - 7, ".hpcrun") != 0 || len + 8 > sizeof name)
         return;
     (void)snprintf(name, sizeof name, "%.*s.objects", (int)(len - 7), path);
-    if (access(name, F_OK) != 0)
+    if (access(name, F_OK) == 0)
+        side->state = objects_read(name, &side->file, &side->err) == 0 ? SIDE_READ : SIDE_BAD;
+}
+
+void load_sides_drop(struct side_file *side)
+{
+    objects_fini(&side->file);
+    side->state = SIDE_NONE;
+}
+
+void load_sides_add(struct load_sides *sides, const char *path, const struct side_file *side,
+                    const struct hpcrun_profile *head, const struct raw_ids *ids)
+{
+    const struct objects_file *file = &side->file;
+    if (side->state == SIDE_BAD)
+        model_note(sides->model, "%s: sizes, places and fates of this thread are missing.", side->err.text);
+    if (side->state != SIDE_READ)
         return;
-    struct objects_file file = {0};
-    struct error err;
-    if (objects_read(name, &file, &err) != 0) {
-        model_note(sides->model, "%s: sizes, places and fates of this thread are missing.", err.text);
-        return;
-    }
-    const struct topology *topology = find_topology(sides, path, file.topology);
-    add_placeholders(sides, &file, profile);
-    add_kernel(sides, &file, profile);
-    add_rows(sides, &file, profile, ids, topology);
-    add_head(sides->model, &file);
+    const struct topology *topology = find_topology(sides, path, file->topology);
+    add_placeholders(sides, file, head);
+    add_kernel(sides, file, head);
+    add_rows(sides, file, head, ids, topology);
+    add_head(sides->model, file);
     sides->n_files++;
-    sides->n_with_samples += file.version > 1;
-    objects_fini(&file);
+    sides->n_with_samples += file->version > 1;
+}
+
+void load_sides_place(struct load_sides *sides, const struct raw_tree *tree)
+{
+    for (size_t i = 0; i < sides->rows.n; i++)
+        sides->rows.rows[i].node = tree->index_of[sides->rows.rows[i].node];
 }
 
 void load_sides_fini(struct load_sides *sides)
@@ -259,6 +358,7 @@ void load_sides_fini(struct load_sides *sides)
         free(sides->rows.rows[i].latencies);
     }
     free(sides->rows.rows);
+    free(sides->slots);
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)
         topology_fini(&sides->topologies[i]);
     free(sides->topologies);

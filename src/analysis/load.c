@@ -1,367 +1,205 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding the profiles, merging each, and building the model from all. */
+/* Merging all profiles, and building the model from them. */
 #include "analysis/load.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "analysis/load-sides.h"
-#include "analysis/perf-import.h"
+#include "analysis/processes.h"
+#include "analysis/profile-list.h"
 #include "analysis/roles.h"
-#include "fmt/names.h"
-#include "fmt/pending.h"
-
-struct profile_path {
-    char *path;
-    size_t directory; /* index into the directories: runs are never mixed up */
-};
 
 struct load {
     const struct load_options *options;
     struct model *model;
     struct symbolizer *symbolizer;
-    struct raw_tree tree;
+    struct profile_list list;
+    struct ingest ingest;
+    struct ingest_scratch *scratch; /* [job->n_threads] */
     struct load_sides sides;
-    struct strtab directories;     /* real paths */
-    struct profile_path *profiles; /* [n_profiles] */
-    size_t n_profiles, cap_profiles;
-    size_t *process_directory; /* [model->n_processes] */
-    size_t cap_process_directory;
-    struct strtab skipped;   /* why, one sentence each */
-    int first_skip;          /* enum error_code */
-    struct strtab temporary; /* directories made of files of perf */
+    struct raw_tree tree;
+    struct strtab process_keys;
+    struct spilled_values *values;
+    size_t n_read;
 };
 
-/* Index of a directory, however it is spelled; -1 when out of memory. */
-static int64_t find_directory(struct load *load, const char *directory)
-{
-    char *real = realpath(*directory ? directory : ".", NULL);
-    int64_t index = strtab_intern(&load->directories, real ? real : directory);
-    free(real);
-    return index;
-}
-
-static int add_profile(struct load *load, const char *directory, const char *name, struct error *err)
-{
-    char *path = NULL;
-    int64_t index = find_directory(load, directory);
-    if (index < 0 || !vec_reserve(&load->profiles, &load->cap_profiles, load->n_profiles + 1, sizeof *load->profiles) ||
-        asprintf(&path, "%s/%s", load->directories.strings[index], name) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    load->profiles[load->n_profiles++] = (struct profile_path){path, (size_t)index};
-    return 0;
-}
-
-static int add_file(struct load *load, const char *path, struct error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *directory = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup("");
-    int code = directory ? add_profile(load, directory, slash ? slash + 1 : path, err)
-                         : error_set(err, ERR_MEMORY, "out of memory");
-    free(directory);
-    return code;
-}
-
-static bool is_profile_name(const char *name)
-{
-    size_t len = strlen(name);
-    return len > 7 && strcmp(name + len - 7, ".hpcrun") == 0 && name[0] != '.';
-}
-
-static int refuse_directory(const char *path, struct error *err)
-{
-    char data[4200];
-    (void)snprintf(data, sizeof data, "%.4000s/data", path);
-    if (perf_import_is_file(data))
-        return error_set(err, ERR_UNSUPPORTED,
-                         "%s is a directory of perf record --threads, which is not read; record into one file", path);
-    return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun), so it is no measurement directory",
-                     path);
-}
-
-static int list_directory(struct load *load, const char *path, struct error *err)
-{
-    enum pending_state pending = pending_wait(path, load->options->wait_ms);
-    const struct timespec step = {.tv_nsec = 50000000};
-    /* a program that has just ended may still be noted as running for a moment */
-    for (int tries = 0; pending == PENDING_RUNNING && tries < 20; tries++) {
-        (void)nanosleep(&step, NULL);
-        pending = pending_wait(path, load->options->wait_ms);
-    }
-    if (pending == PENDING_RUNNING)
-        model_note(load->model, "A program that writes into %s still runs: this is what it had saved so far.", path);
-    else if (pending == PENDING_WRITING)
-        model_note(load->model, "%s was still being written after %d s: parts may be missing.", path,
-                   load->options->wait_ms / 1000);
-    DIR *directory = opendir(path);
-    if (!directory)
-        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
-    int code = 0;
-    size_t n_before = load->n_profiles;
-    for (struct dirent *entry; code == 0 && (entry = readdir(directory));)
-        if (is_profile_name(entry->d_name))
-            code = add_profile(load, path, entry->d_name, err);
-    (void)closedir(directory);
-    if (code == 0 && load->n_profiles == n_before)
-        code = refuse_directory(path, err);
-    return code;
-}
-
-/* A file of perf becomes a measurement directory, which is removed when all is loaded. One that cannot be read is left
- * out like a profile. */
-static int add_perf(struct load *load, const char *path, struct error *err)
-{
-    char directory[4096];
-    struct error problem = {0};
-    const char *parent = getenv("TMPDIR");
-    (void)snprintf(directory, sizeof directory, "%.4000s/locus-perf-XXXXXX", parent && *parent ? parent : "/tmp");
-    if (!mkdtemp(directory))
-        return error_set(err, ERR_IO, "%s cannot be made: %s", directory, strerror(errno));
-    if (strtab_intern(&load->temporary, directory) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    int code = perf_import(path, directory, load->model, &problem);
-    if (code == 0)
-        return list_directory(load, directory, err);
-    if (code == ERR_MEMORY)
-        return error_set(err, code, "%s", problem.text);
-    if (load->skipped.n_strings == 0)
-        load->first_skip = code;
-    return strtab_intern(&load->skipped, problem.text) < 0 ? error_set(err, ERR_MEMORY, "out of memory") : 0;
-}
-
-static void remove_directory(const char *path)
-{
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        (void)unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        (void)closedir(directory);
-    (void)rmdir(path);
-}
-
-static int compare_profiles(const void *a, const void *b)
-{
-    const struct profile_path *x = a, *y = b;
-    if (x->directory != y->directory)
-        return x->directory < y->directory ? -1 : 1;
-    return strcmp(x->path, y->path);
-}
-
-/* A profile that was given twice counts once. */
-static void drop_repeated(struct load *load)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < load->n_profiles; i++) {
-        if (n > 0 && strcmp(load->profiles[n - 1].path, load->profiles[i].path) == 0)
-            free(load->profiles[i].path);
-        else
-            load->profiles[n++] = load->profiles[i];
-    }
-    load->n_profiles = n;
-}
-
-static int list_profiles(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
-{
-    for (size_t i = 0; i < n_paths; i++) {
-        struct stat info;
-        int code;
-        if (stat(paths[i], &info) != 0)
-            return error_set(err, ERR_IO, "%s cannot be read: %s", paths[i], strerror(errno));
-        if (S_ISDIR(info.st_mode))
-            code = list_directory(load, paths[i], err);
-        else if (perf_import_is_file(paths[i]))
-            code = add_perf(load, paths[i], err);
-        else
-            code = add_file(load, paths[i], err);
-        if (code != 0)
-            return code;
-    }
-    if (load->n_profiles)
-        qsort(load->profiles, load->n_profiles, sizeof *load->profiles, compare_profiles);
-    drop_repeated(load);
-    return 0;
-}
-
-static uint32_t number(const char *text, int base)
-{
-    return text ? (uint32_t)strtoul(text, NULL, base) : 0;
-}
-
-/* The identity of a profile: by its file name, else by its header. */
-static void identify(const char *path, const struct hpcrun_profile *profile, struct names_file *id)
-{
-    if (names_parse(path, id, NULL) == 0)
-        return;
-    const char *name = hpcrun_pair_value(profile, "program-name");
-    memset(id, 0, sizeof *id);
-    (void)snprintf(id->exe, sizeof id->exe, "%.200s", name && *name ? name : "program");
-    id->rank = number(hpcrun_pair_value(profile, "mpi-rank"), 10);
-    id->thread = number(hpcrun_pair_value(profile, "thread-id"), 10);
-    id->host_id = number(hpcrun_pair_value(profile, "host-id"), 16);
-    id->pid = number(hpcrun_pair_value(profile, "process-id"), 10);
-}
-
-/* Index of the process, added when new; RAW_NONE when out of memory. */
-static uint32_t find_process(struct load *load, const struct names_file *id, size_t directory)
-{
-    struct model *model = load->model;
-    char host[16];
-    (void)snprintf(host, sizeof host, "%08x", id->host_id);
-    for (size_t i = model->n_processes; i-- > 0;) {
-        const struct process *process = &model->processes[i];
-        if (load->process_directory[i] == directory && process->rank == id->rank && process->pid == id->pid &&
-            process->generation == (uint32_t)id->generation && strcmp(process->host_id, host) == 0 &&
-            strcmp(process->exe, id->exe) == 0)
-            return (uint32_t)i;
-    }
-    if (!vec_reserve(&model->processes, &model->cap_processes, model->n_processes + 1, sizeof *model->processes) ||
-        !vec_reserve(&load->process_directory, &load->cap_process_directory, model->n_processes + 1,
-                     sizeof *load->process_directory))
-        return RAW_NONE;
-    load->process_directory[model->n_processes] = directory;
-    model->processes[model->n_processes] = (struct process){.exe = strdup(id->exe),
-                                                            .host_id = strdup(host),
-                                                            .rank = id->rank,
-                                                            .pid = id->pid,
-                                                            .generation = (uint32_t)id->generation};
-    return (uint32_t)model->n_processes++;
-}
-
-static int merge_profile(struct load *load, const struct profile_path *path, const struct hpcrun_profile *profile,
-                         struct error *err)
-{
-    struct model *model = load->model;
+/* One profile while it is read. */
+struct reading {
+    struct load *load;
+    struct workers *workers;
+    size_t number;
+    const char *path;
+    struct side_file side;
+    struct thread thread;
     struct names_file id;
-    struct raw_id *ids = NULL;
-    if (!vec_reserve(&model->threads, &model->cap_threads, model->n_threads + 1, sizeof *model->threads))
-        return error_set(err, ERR_MEMORY, "out of memory");
-    identify(path->path, profile, &id);
-    struct thread *thread = &model->threads[model->n_threads];
-    memset(thread, 0, sizeof *thread);
-    for (const struct hpcrun_profile *epoch = profile; epoch; epoch = epoch->next) {
-        int code = raw_merge(&load->tree, load->symbolizer, model, epoch, path->path, thread, &ids, err);
-        if (code != 0)
-            return code;
-        load_sides_add(&load->sides, path->path, epoch, ids);
-        free(ids);
+    char *program;
+    bool is_identified;
+};
+
+/* Adds the model's metric for one of a profile, or its samples to the metric there is. */
+static bool import_metric(struct model *model, const struct hpcrun_metric *from)
+{
+    int64_t index = model_metric(model, from->name);
+    if (index >= 0) {
+        model->metrics[index].n_samples += from->n_samples;
+        model->metrics[index].is_multiplexed |= from->is_multiplexed != 0;
+        return true;
     }
-    thread->thread_id = id.thread;
-    thread->process = find_process(load, &id, path->directory);
-    model->n_threads++;
-    const char *program = hpcrun_pair_value(profile, "program-path");
-    if (thread->process != RAW_NONE && !model->processes[thread->process].path)
-        model->processes[thread->process].path = strdup(program && *program ? program : id.exe);
-    return thread->process == RAW_NONE ? error_set(err, ERR_MEMORY, "out of memory") : 0;
+    if (!vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1, sizeof *model->metrics))
+        return false;
+    struct metric *metric = &model->metrics[model->n_metrics];
+    metric->name = strdup(from->name);
+    metric->description = strdup(from->description);
+    if (!metric->name || !metric->description)
+        return false;
+    metric->is_integer = from->flags[2] == HPCRUN_VALUE_INT;
+    metric->per_sample = metric->is_integer && from->period ? (double)from->period : 1;
+    metric->n_samples = from->n_samples;
+    metric->is_multiplexed = from->is_multiplexed;
+    metric->hidden = from->flags[6] == 0 || from->flags[6] == 4 || strstr(from->name, "(byte)");
+    model->n_metrics++;
+    return true;
+}
+
+/* What depends on the order of the profiles, in their order: metrics, modules, side files. */
+static int take_epoch(void *context, const struct hpcrun_profile *head, const struct raw_ids *ids, struct error *err)
+{
+    struct reading *reading = context;
+    struct load *load = reading->load;
+    if (!workers_turn(reading->workers, reading->number))
+        return error_set(err, ERR_USAGE, "interrupted");
+    bool ok = true;
+    for (size_t i = 0; ok && i < head->n_metrics; i++)
+        ok = import_metric(load->model, &head->metrics[i]);
+    for (size_t i = 0; ok && i < head->n_modules; i++)
+        ok = symbolizer_module(load->symbolizer, head->modules[i].path) != 0;
+    if (ok)
+        load_sides_add(&load->sides, reading->path, &reading->side, head, ids);
+    if (ok && !reading->is_identified) {
+        const char *program = hpcrun_pair_value(head, "program-path");
+        processes_identify(reading->path, head, &reading->id);
+        reading->is_identified = true;
+        reading->program = strdup(program && *program ? program : reading->id.exe);
+        ok = reading->program != NULL;
+    }
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory while merging %s", reading->path);
+}
+
+/* Adds the thread of a profile that has been read. */
+static int add_thread(struct reading *reading, uint32_t directory, struct error *err)
+{
+    struct load *load = reading->load;
+    struct model *model = load->model;
+    int64_t process = processes_find(model, &load->process_keys, &reading->id, directory);
+    if (process < 0 || !vec_reserve(&model->threads, &model->cap_threads, model->n_threads + 1, sizeof *model->threads))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    model->threads[model->n_threads++] =
+        (struct thread){.process = (uint32_t)process, .thread_id = reading->id.thread, .profile = reading->number};
+    if (!model->processes[process].path) {
+        model->processes[process].path = reading->program;
+        reading->program = NULL;
+    }
+    load->n_read++;
+    return 0;
+}
+
+static int read_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
+{
+    struct load *load = context;
+    const struct profile_path *path = &load->list.profiles[i];
+    struct reading reading = {.load = load, .workers = workers, .number = i, .path = path->path};
+    const struct ingest_reader reader = {.context = &reading, .epoch = take_epoch};
+    struct error problem = {0};
+    load_sides_read(path->path, &reading.side);
+    int code = ingest_profile(&load->ingest, &load->scratch[worker], path->path, &reader,
+                              &load->values->profiles[i], &problem);
+    bool is_fatal = code == ERR_MEMORY || code == ERR_USAGE || load->ingest.is_spill_full;
+    if (code && is_fatal)
+        (void)error_set(err, code, "%s", problem.text);
+    else if (!workers_turn(workers, i))
+        code = error_set(err, ERR_USAGE, "interrupted");
+    else if (code)
+        code = profile_list_skip(&load->list, &problem, err);
+    else
+        code = add_thread(&reading, (uint32_t)path->directory, err);
+    load_sides_drop(&reading.side);
+    free(reading.program);
+    return code;
 }
 
 static int read_profiles(struct load *load, struct error *err)
 {
-    size_t n_read = 0;
-    for (size_t i = 0; i < load->n_profiles; i++) {
-        struct hpcrun_profile profile = {0};
-        struct error problem = {0};
-        int code = hpcrun_read(load->profiles[i].path, &profile, &problem);
-        if (code == 0)
-            code = merge_profile(load, &load->profiles[i], &profile, &problem);
-        hpcrun_fini(&profile);
-        if (code == ERR_MEMORY)
-            return error_set(err, code, "%s", problem.text);
-        if (code != 0 && load->skipped.n_strings == 0)
-            load->first_skip = code;
-        if (code != 0)
-            (void)strtab_intern(&load->skipped, problem.text);
-        n_read += code == 0;
-    }
-    size_t n_skipped = load->skipped.n_strings;
-    if (n_read == 0)
-        return error_set(err, load->first_skip,
-                         n_skipped == 1 ? "%s" : "None of the profiles can be read; the first: %s",
-                         load->skipped.strings[0]);
-    for (size_t i = 0; load->options->message && i < n_skipped; i++)
-        load->options->message(load->options->context, load->skipped.strings[i]);
+    struct workers workers = {.job = load->options->job,
+                              .phase = "reading profiles",
+                              .n_tasks = load->list.n_profiles,
+                              .task = read_profile,
+                              .context = load};
+    int code = workers_run(&workers, err);
+    if (code != 0)
+        return code;
+    const struct strtab *skipped = &load->list.skipped;
+    if (load->n_read == 0)
+        return error_set(err, load->list.first_skip,
+                         skipped->n_strings == 1 ? "%s" : "None of the profiles can be read; the first: %s",
+                         skipped->n_strings ? skipped->strings[0] : "there is none");
+    for (size_t i = 0; load->options->message && i < skipped->n_strings; i++)
+        load->options->message(load->options->context, skipped->strings[i]);
     return 0;
 }
 
-static int compare_processes(const void *a, const void *b, void *context)
-{
-    const struct load *load = context;
-    uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    const struct process *x = &load->model->processes[i], *y = &load->model->processes[j];
-    if (load->process_directory[i] != load->process_directory[j])
-        return load->process_directory[i] < load->process_directory[j] ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    int order = strcmp(x->host_id, y->host_id);
-    if (order == 0 && x->pid != y->pid)
-        order = x->pid < y->pid ? -1 : 1;
-    return order ? order : (int)x->generation - (int)y->generation;
-}
-
-static int compare_threads(const void *a, const void *b)
-{
-    const struct thread *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return x->thread_id < y->thread_id ? -1 : x->thread_id > y->thread_id;
-}
-
-/* Puts processes and threads in order and numbers the threads of each process from 0. */
-static int order_threads(struct load *load, struct error *err)
+/* The program that the report is named after. */
+static int choose_program(struct load *load, struct error *err)
 {
     struct model *model = load->model;
-    size_t n = model->n_processes;
-    uint32_t *order = calloc(n + 1, sizeof *order), *place = calloc(n + 1, sizeof *place);
-    struct process *sorted = calloc(n + 1, sizeof *sorted);
-    bool ok = order && place && sorted;
-    for (uint32_t i = 0; ok && i < n; i++)
-        order[i] = i;
-    if (ok && n > 1)
-        qsort_r(order, n, sizeof *order, compare_processes, load);
-    for (uint32_t i = 0; ok && i < n; i++) {
-        sorted[i] = model->processes[order[i]];
-        place[order[i]] = i;
+    const struct ingest *ingest = &load->ingest;
+    double *sums = calloc(model->n_processes + 1, sizeof *sums);
+    if (!sums)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < load->values->n_metrics; i++)
+        model->metrics[load->values->metrics[i]].used_by_data |= ingest->data_metrics[i];
+    int64_t metric = model_choose_metric(model, NULL);
+    for (size_t t = 0; t < model->n_threads; t++) {
+        const struct ingested *profile = &load->values->profiles[model->threads[t].profile];
+        for (size_t i = 0; i < profile->n_totals; i++)
+            if (load->values->metrics[profile->totals[i].metric] == metric)
+                sums[model->threads[t].process] += profile->totals[i].value;
     }
-    if (ok) {
-        memcpy(model->processes, sorted, n * sizeof *sorted);
-        for (size_t i = 0; i < model->n_threads; i++)
-            model->threads[i].process = place[model->threads[i].process];
-        qsort(model->threads, model->n_threads, sizeof *model->threads, compare_threads);
-        for (size_t i = 0; i < model->n_threads; i++)
-            model->threads[i].id = model->processes[model->threads[i].process].n_threads++;
-    }
-    free(order);
-    free(place);
-    free(sorted);
-    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    processes_choose_program(model, sums);
+    free(sums);
+    return 0;
 }
 
-/* The program that the report is named after: of the process with the most samples. */
-static void choose_program(struct model *model)
+/* The metrics of the values that were written. */
+static int map_metrics(struct load *load, struct error *err)
 {
-    int64_t metric = model_choose_metric(model, NULL);
-    double *sums = calloc(model->n_processes + 1, sizeof *sums);
-    size_t best = 0;
-    for (size_t t = 0; sums && t < model->n_threads; t++)
-        for (size_t i = 0; i < model->threads[t].n_cells; i++)
-            if (model->threads[t].cells[i].metric == metric)
-                sums[model->threads[t].process] += model->threads[t].cells[i].value;
-    for (size_t i = 1; sums && i < model->n_processes; i++)
-        if (sums[i] > sums[best])
-            best = i;
-    free(sums);
-    if (model->n_processes && model->processes[best].path)
-        model->program = strdup(model->processes[best].path);
+    struct spilled_values *values = load->values;
+    values->n_metrics = load->ingest.metrics.n_strings;
+    values->metrics = calloc(values->n_metrics + 1, sizeof *values->metrics);
+    for (size_t i = 0; values->metrics && i < values->n_metrics; i++) {
+        /* a profile that was left out may have had metrics of its own */
+        int64_t metric = model_metric(load->model, load->ingest.metrics.strings[i]);
+        values->metrics[i] = metric < 0 ? 0 : (uint32_t)metric;
+    }
+    return values->metrics ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* The scopes of the values that were written: from the store's ids by way of the merged tree. */
+static int map_scopes(struct load *load, const uint32_t *leaves, struct error *err)
+{
+    struct spilled_values *values = load->values;
+    values->n_scopes = load->tree.n_ids;
+    values->scopes = load->tree.index_of;
+    load->tree.index_of = NULL;
+    for (size_t i = 0; i < values->n_scopes; i++)
+        values->scopes[i] = values->scopes[i] == RAW_NONE ? 0 : leaves[values->scopes[i]];
+    return map_metrics(load, err);
 }
 
 static int build_all(struct load *load, struct error *err)
 {
     struct source_text *source = source_text_new(load->options->search, load->options->replace);
+    uint32_t *leaves = NULL;
     struct build build = {.model = load->model,
                           .tree = &load->tree,
                           .symbolizer = load->symbolizer,
@@ -369,49 +207,94 @@ static int build_all(struct load *load, struct error *err)
                           .sides = &load->sides.rows};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");
+    job_begin(load->options->job, "looking up sources");
     roles_assign(&load->tree, load->symbolizer);
-    int code = build_model(&build, err);
+    int code = build_model(&build, &leaves, err);
     source_text_free(source);
-    if (code == 0) {
+    if (code == 0)
+        code = map_scopes(load, leaves, err);
+    free(leaves);
+    if (code == 0)
         symbolizer_note_missing(load->symbolizer);
-        choose_program(load->model);
-    }
     return code;
+}
+
+static int make_tree(struct load *load, struct error *err)
+{
+    job_begin(load->options->job, "ordering the call tree");
+    int code = raw_tree_make(load->ingest.store, load->symbolizer, &load->tree, err);
+    if (code == 0)
+        load_sides_place(&load->sides, &load->tree);
+    raw_store_free(load->ingest.store);
+    load->ingest.store = NULL;
+    return code;
+}
+
+static int load_init(struct load *load, struct error *err)
+{
+    size_t n_threads = load->options->job->n_threads;
+    (void)pthread_mutex_init(&load->ingest.metrics_mutex, NULL);
+    load->list = (struct profile_list){.model = load->model, .wait_ms = load->options->wait_ms};
+    load->symbolizer = symbolizer_new(load->model);
+    load->sides.model = load->model;
+    load->sides.symbolizer = load->symbolizer;
+    load->ingest.store = raw_store_new();
+    load->scratch = calloc(n_threads + 1, sizeof *load->scratch);
+    load->values = calloc(1, sizeof *load->values);
+    if (!load->symbolizer || !load->ingest.store || !load->scratch || !load->values)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    load->values->spill.fd = -1;
+    load->ingest.spill = &load->values->spill;
+    return spill_open(&load->values->spill, load->options->job->scratch, err);
 }
 
 static void load_fini(struct load *load)
 {
-    raw_fini(&load->tree);
+    raw_tree_fini(&load->tree);
+    raw_store_free(load->ingest.store);
     load_sides_fini(&load->sides);
     symbolizer_free(load->symbolizer);
-    for (size_t i = 0; i < load->n_profiles; i++)
-        free(load->profiles[i].path);
-    free(load->profiles);
-    free(load->process_directory);
-    strtab_fini(&load->directories);
-    strtab_fini(&load->skipped);
-    for (size_t i = 0; i < load->temporary.n_strings; i++)
-        remove_directory(load->temporary.strings[i]);
-    strtab_fini(&load->temporary);
+    for (size_t i = 0; load->scratch && i < load->options->job->n_threads; i++)
+        ingest_scratch_fini(&load->scratch[i]);
+    free(load->scratch);
+    strtab_fini(&load->ingest.metrics);
+    (void)pthread_mutex_destroy(&load->ingest.metrics_mutex);
+    strtab_fini(&load->process_keys);
+    profile_list_fini(&load->list);
+}
+
+static int load_all(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
+{
+    int code = profile_list_make(&load->list, paths, n_paths, err);
+    if (code != 0)
+        return code;
+    load->values->profiles = calloc(load->list.n_profiles + 1, sizeof *load->values->profiles);
+    load->values->n_profiles = load->values->profiles ? load->list.n_profiles : 0;
+    if (!load->values->profiles)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    code = read_profiles(load, err);
+    if (code == 0)
+        code = processes_order(load->model, err);
+    load->model->has_samples = code == 0 && load->sides.n_with_samples >= load->model->n_threads;
+    if (code == 0)
+        code = make_tree(load, err);
+    if (code == 0)
+        code = job_goes_on(load->options->job, err) ? build_all(load, err) : ERR_USAGE;
+    return code == 0 ? choose_program(load, err) : code;
 }
 
 int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options, struct model *model,
-                      size_t *n_skipped, struct error *err)
+                      struct value_source *values, size_t *n_skipped, struct error *err)
 {
-    struct load load = {.options = options, .model = model, .symbolizer = symbolizer_new(model)};
-    load.sides.model = model;
-    load.sides.symbolizer = load.symbolizer;
-    int code = load.symbolizer ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    struct load load = {.options = options, .model = model};
+    int code = load_init(&load, err);
     if (code == 0)
-        code = list_profiles(&load, paths, n_paths, err);
-    if (code == 0)
-        code = read_profiles(&load, err);
-    if (code == 0)
-        code = order_threads(&load, err);
-    model->has_samples = code == 0 && load.sides.n_with_samples >= model->n_threads;
-    if (code == 0)
-        code = build_all(&load, err);
-    *n_skipped = load.skipped.n_strings;
+        code = load_all(&load, paths, n_paths, err);
+    *n_skipped = load.list.skipped.n_strings;
+    if (load.values)
+        *values = values_spilled(load.values);
     load_fini(&load);
+    if (code != 0)
+        values_free(values);
     return code;
 }

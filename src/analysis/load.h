@@ -4,21 +4,25 @@
 #ifndef LOCUS_ANALYSIS_LOAD_H
 #define LOCUS_ANALYSIS_LOAD_H
 
-#include "analysis/model.h"
+#include "analysis/values.h"
+#include "base/workers.h"
 
 struct load_options {
     const char *const *search;  /* directories of sources, NULL-terminated, or NULL */
     const char *const *replace; /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
     int wait_ms;                /* for a measurement that is still being written */
+    const struct job *job;
     /* Told about every profile that is left out and why (context, sentence); may be NULL. */
     void (*message)(void *context, const char *sentence);
     void *context;
 };
 
-/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made. Profiles that cannot be
- * read are left out and counted in *n_skipped.
- * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_MEMORY */
+/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made: all but the values, of
+ * which *values is the source (values_free). own and inclusive are made by whoever sums them up. Profiles that cannot
+ * be read are left out and counted in *n_skipped. The result does not depend on the number of threads.
+ * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_USAGE (stopped),
+ * ERR_MEMORY */
 int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options,
-                      struct model *model, size_t *n_skipped, struct error *err);
+                      struct model *model, struct value_source *values, size_t *n_skipped, struct error *err);
 
 #endif

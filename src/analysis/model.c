@@ -32,8 +32,6 @@ static void free_rows(struct model *model)
         free(model->processes[i].host_id);
         free(model->processes[i].path);
     }
-    for (size_t i = 0; i < model->n_threads; i++)
-        free(model->threads[i].cells);
     for (size_t i = 0; i < model->n_variables; i++) {
         free(model->variables[i].scopes);
         free(model->variables[i].places);
@@ -139,14 +137,6 @@ void model_sum_inclusive(const struct model *model, const double *own, double *i
     }
 }
 
-static void add_cells(struct model *model, const struct thread *thread)
-{
-    for (size_t i = 0; i < thread->n_cells; i++) {
-        const struct cell *cell = &thread->cells[i];
-        model->own[cell->scope * model->n_metrics + cell->metric] += cell->value;
-    }
-}
-
 static void mark_data_metrics(struct model *model)
 {
     uint32_t root = model_data_root(model);
@@ -157,11 +147,8 @@ static void mark_data_metrics(struct model *model)
 int model_sum(struct model *model, struct error *err)
 {
     size_t n = model->n_scopes * model->n_metrics;
-    if (!model->own) {
+    if (!model->own)
         model->own = calloc(n + 1, sizeof *model->own);
-        for (size_t i = 0; model->own && i < model->n_threads; i++)
-            add_cells(model, &model->threads[i]);
-    }
     model->inclusive = calloc(n + 1, sizeof *model->inclusive);
     if (!model->own || !model->inclusive)
         return error_set(err, ERR_MEMORY, "out of memory for %zu values", n);

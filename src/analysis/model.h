@@ -73,14 +73,14 @@ struct process {
     char *path; /* of the program; NULL = not known */
     uint32_t rank, pid, generation;
     uint32_t n_threads;
+    uint32_t directory; /* of its measurement, counted from 0: runs are never mixed up */
 };
 
 struct thread {
     uint32_t process;
     uint32_t id;         /* dense within the process, from 0 */
     uint32_t thread_id;  /* as in the profile */
-    struct cell *cells; /* [n_cells] */
-    size_t n_cells, cap_cells;
+    size_t profile;     /* number among those that were loaded: values.h */
 };
 
 enum variable_class {
@@ -154,7 +154,7 @@ struct model {
     double *inclusive; /* [n_scopes][n_metrics]; scope 0 leaves out the data-centric root */
     struct process *processes; /* [n_processes] sorted by rank, host, pid, generation */
     size_t n_processes, cap_processes;
-    struct thread *threads; /* [n_threads] sorted by process, id; without cells when read from a database */
+    struct thread *threads; /* [n_threads] sorted by process, id */
     size_t n_threads, cap_threads;
     struct variable *variables; /* [n_variables] */
     size_t n_variables, cap_variables;
@@ -193,7 +193,7 @@ int64_t model_choose_metric(const struct model *model, const char *name);
  * there is none. */
 int64_t model_first_metric(const struct model *model);
 
-/* Adds the threads' cells into own (which is made when missing) and computes inclusive.  err: ERR_MEMORY */
+/* Computes inclusive from own (zeros when missing).  err: ERR_MEMORY */
 int model_sum(struct model *model, struct error *err);
 /* Computes inclusive [n_scopes][n_metrics] from own alone. */
 void model_sum_inclusive(const struct model *model, const double *own, double *inclusive);

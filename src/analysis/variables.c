@@ -337,8 +337,8 @@ void variables_apply_sides(struct build *build)
         struct variable *variable = &build->model->variables[row];
         bool one_block =
             variable->class == CLASS_STATIC || variable->class == CLASS_TLS || variable->class == CLASS_STACK;
-        if (one_block && side->bytes > variable->size_bytes)
-            variable->size_bytes = side->bytes;
+        if (one_block && side->most_bytes > variable->size_bytes)
+            variable->size_bytes = side->most_bytes;
         if (one_block) {
             variable->n_blocks = variable->size_bytes > 0;
         } else {

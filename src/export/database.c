@@ -92,6 +92,28 @@ static int check_target(const char *path, struct error *err)
     return 0;
 }
 
+char *database_parent(const char *path)
+{
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/')
+        end--;
+    while (end > path && end[-1] != '/')
+        end--;
+    return end == path ? strdup(".") : strndup(path, (size_t)(end - path));
+}
+
+int database_check(const char *path, struct error *err)
+{
+    int code = check_target(path, err);
+    char *parent = code == 0 ? database_parent(path) : NULL;
+    if (code == 0 && !parent)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0 && access(parent, W_OK | X_OK) != 0)
+        code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
+    free(parent);
+    return code;
+}
+
 static int write_text(const char *directory, const char *name, const struct buf *text, struct error *err)
 {
     char *path = NULL;
@@ -102,15 +124,15 @@ static int write_text(const char *directory, const char *name, const struct buf 
     return code;
 }
 
-static int write_xml(const struct model *model, const char *directory, const char *title, struct error *err)
+static int write_xml(struct model *model, const char *directory, const struct database_job *how, struct error *err)
 {
     struct columns columns;
     struct buf text = {0};
     int code = columns_make(model, &columns, err);
     if (code == 0)
-        code = metric_files_write(model, &columns, directory, err);
+        code = metric_files_write(model, &columns, how->source, how->job, directory, err);
     if (code == 0)
-        code = experiment_write(model, &columns, title, &text, err);
+        code = experiment_write(model, &columns, how->title, &text, err);
     if (code == 0)
         code = write_text(directory, "experiment.xml", &text, err);
     buf_fini(&text);
@@ -118,25 +140,23 @@ static int write_xml(const struct model *model, const char *directory, const cha
     return code;
 }
 
-static int write_files(const struct model *model, const char *directory, const char *title, struct error *err)
+static int write_files(struct model *model, const char *directory, const struct database_job *how, struct error *err)
 {
-    struct columns columns;
     struct buf text = {0};
-    int code = columns_make(model, &columns, err);
+    int code = v4_export(model, how->source, how->job, directory, how->title, err);
     if (code == 0)
-        code = v4_export(model, &columns, directory, title, err);
+        job_begin(how->job, "writing " DATABASE_JSON);
     if (code == 0)
-        code = locus_json_write(model, &text, err);
+        code = job_goes_on(how->job, err) ? locus_json_write(model, &text, err) : ERR_USAGE;
     if (code == 0)
         code = write_text(directory, DATABASE_JSON, &text, err);
     buf_fini(&text);
-    columns_fini(&columns);
     return code;
 }
 
 /* Has write fill a directory beside path, which then takes its place. */
-static int write_directory(int (*write)(const struct model *, const char *, const char *, struct error *),
-                           const struct model *model, const char *path, const char *title, struct error *err)
+static int write_directory(int (*write)(struct model *, const char *, const struct database_job *, struct error *),
+                           struct model *model, const char *path, const struct database_job *how, struct error *err)
 {
     char *temporary = NULL;
     int code = check_target(path, err);
@@ -147,7 +167,7 @@ static int write_directory(int (*write)(const struct model *, const char *, cons
     if (mkdir(temporary, 0755) != 0)
         code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
     else
-        code = write(model, temporary, title, err);
+        code = write(model, temporary, how, err);
     if (code == 0) {
         remove_database(path);
         if (rename(temporary, path) != 0)
@@ -159,14 +179,14 @@ static int write_directory(int (*write)(const struct model *, const char *, cons
     return code;
 }
 
-int database_write(const struct model *model, const char *path, const char *title, struct error *err)
+int database_write(struct model *model, const char *path, const struct database_job *how, struct error *err)
 {
-    return write_directory(write_files, model, path, title, err);
+    return write_directory(write_files, model, path, how, err);
 }
 
-int database_write_xml(const struct model *model, const char *path, const char *title, struct error *err)
+int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err)
 {
-    return write_directory(write_xml, model, path, title, err);
+    return write_directory(write_xml, model, path, how, err);
 }
 
 int database_read(const char *path, struct model *model, struct error *err)

@@ -5,17 +5,31 @@
 #ifndef LOCUS_EXPORT_DATABASE_H
 #define LOCUS_EXPORT_DATABASE_H
 
-#include "analysis/model.h"
+#include "analysis/values.h"
+#include "base/workers.h"
 
 #define DATABASE_JSON "locus.json"
 
-/* Writes the database; an older database of ours at path is replaced, anything else there is refused.
- * err: ERR_IO, ERR_RANGE, ERR_MEMORY */
-int database_write(const struct model *model, const char *path, const char *title, struct error *err);
+/* The directory that path lies in; malloc'ed, NULL when out of memory. */
+char *database_parent(const char *path);
 
-/* Writes the XML form into a directory of its own, under the same rules.
- * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY */
-int database_write_xml(const struct model *model, const char *path, const char *title, struct error *err);
+/* Whether a database can be written at path, before the work is done for it.  err: ERR_IO */
+int database_check(const char *path, struct error *err);
+
+struct database_job {
+    const struct job *job;
+    const struct value_source *source;
+    const char *title;
+};
+
+/* Writes the database; an older database of ours at path is replaced, anything else there is refused. The values come
+ * from the source; the model's sums over all threads are filled in.
+ * err: ERR_IO, ERR_RANGE, ERR_MEMORY, ERR_USAGE (stopped) */
+int database_write(struct model *model, const char *path, const struct database_job *how, struct error *err);
+
+/* Writes the XML form into a directory of its own, under the same rules, from a model whose sums are filled in.
+ * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY, ERR_USAGE */
+int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err);
 
 /* Reads the locus.json of a database into *model, which model_init made; threads come without their values.
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */

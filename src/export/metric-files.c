@@ -37,14 +37,28 @@ static void free_matrices(struct matrices *m)
     free(m->db.values);
 }
 
-/* Fills the file's matrix with the values of a thread; NULL gives zeros. */
-static void fill(const struct model *model, const struct columns *columns, const struct thread *thread,
-                 struct matrices *m)
+struct filling {
+    const struct model *model;
+    double *own;
+};
+
+static int add_cells(void *context, const struct cell *cells, size_t n_cells, struct error *err)
+{
+    (void)err;
+    const struct filling *filling = context;
+    for (size_t i = 0; i < n_cells; i++)
+        filling->own[cells[i].scope * filling->model->n_metrics + cells[i].metric] += cells[i].value;
+    return 0;
+}
+
+/* Fills the file's matrix with the values of thread t; SIZE_MAX gives zeros. */
+static int fill(const struct model *model, const struct columns *columns, const struct value_source *source, size_t t,
+                struct matrices *m, struct error *err)
 {
     size_t n = model->n_metrics, width = 2 * columns->n_pairs;
+    struct filling filling = {model, m->own};
     memset(m->own, 0, model->n_scopes * n * sizeof *m->own);
-    for (size_t i = 0; thread && i < thread->n_cells; i++)
-        m->own[thread->cells[i].scope * n + thread->cells[i].metric] += thread->cells[i].value;
+    int code = t == SIZE_MAX ? 0 : source->visit(source->self, model, t, add_cells, &filling, err);
     model_sum_inclusive(model, m->own, m->inclusive);
     columns_exclusive(model, m->own, m->exclusive);
     for (size_t scope = 0; scope < model->n_scopes; scope++)
@@ -53,6 +67,7 @@ static void fill(const struct model *model, const struct columns *columns, const
             m->db.values[scope * width + 2 * k] = m->inclusive[at];
             m->db.values[scope * width + 2 * k + 1] = m->exclusive[at];
         }
+    return code;
 }
 
 static int write_one(const struct model *model, const char *directory, uint32_t rank, uint32_t thread,
@@ -72,8 +87,8 @@ static int write_one(const struct model *model, const char *directory, uint32_t 
     return code;
 }
 
-int metric_files_write(const struct model *model, const struct columns *columns, const char *directory,
-                       struct error *err)
+int metric_files_write(const struct model *model, const struct columns *columns, const struct value_source *source,
+                       const struct job *job, const char *directory, struct error *err)
 {
     uint32_t n_threads = 0;
     for (size_t p = 0; p < model->n_processes; p++)
@@ -89,8 +104,12 @@ int metric_files_write(const struct model *model, const struct columns *columns,
     for (uint32_t rank = 0; code == 0 && rank < model->n_processes; rank++)
         for (uint32_t id = 0; code == 0 && id < n_threads; id++) {
             bool exists = next < model->n_threads && model->threads[next].process == rank;
-            fill(model, columns, exists ? &model->threads[next++] : NULL, &matrices);
-            code = write_one(model, directory, rank, id, &matrices.db, err);
+            if (!job_goes_on(job, err))
+                code = ERR_USAGE;
+            if (code == 0)
+                code = fill(model, columns, source, exists ? next++ : SIZE_MAX, &matrices, err);
+            if (code == 0)
+                code = write_one(model, directory, rank, id, &matrices.db, err);
         }
     free_matrices(&matrices);
     return code;

@@ -90,19 +90,32 @@ static void make_general(struct maker *maker, const struct columns *columns, con
     meta->n_scopes = N_SCOPES;
 }
 
+/* combine: 0 sum, 1 min, 2 max */
+static const struct {
+    const char *formula;
+    uint8_t combine;
+} statistics[V4_STATISTICS] = {
+    [V4_SUM] = {"$$", 0},  [V4_MIN] = {"$$", 1},         [V4_MAX] = {"$$", 2},
+    [V4_COUNT] = {"1", 0}, [V4_SQUARES] = {"($$^2)", 0},
+};
+
 static void make_metrics(struct maker *maker, const struct columns *columns)
 {
     struct v4_meta *meta = maker->meta;
+    size_t n_ids = V4_IDS_PER_METRIC * columns->n_pairs;
     for (size_t i = 0; !maker->failed && i < columns->n_pairs; i++) {
         struct v4_metric *metric = &meta->metrics[meta->n_metrics++];
         metric->name = clean(maker, v4_export_name(&columns->pairs[i]), true);
         metric->instances = make(maker, N_SCOPES, sizeof *metric->instances);
-        metric->summaries = make(maker, N_SCOPES, sizeof *metric->summaries);
+        metric->summaries = make(maker, N_SCOPES * V4_STATISTICS, sizeof *metric->summaries);
         for (uint16_t k = 0; !maker->failed && k < N_SCOPES; k++) {
             uint16_t id = (uint16_t)(V4_IDS_PER_METRIC * i + k);
             metric->instances[k] = (struct v4_instance){k + 1u, id};
-            metric->summaries[k] = (struct v4_summary){k + 1u, "$$", 0, id};
-            metric->n_instances = metric->n_summaries = (uint16_t)(k + 1);
+            metric->n_instances = (uint16_t)(k + 1);
+            for (size_t i_stat = 0; i_stat < V4_STATISTICS; i_stat++)
+                metric->summaries[metric->n_summaries++] =
+                    (struct v4_summary){k + 1u, statistics[i_stat].formula, statistics[i_stat].combine,
+                                        (uint16_t)(i_stat * n_ids + id)};
         }
     }
 }
@@ -139,13 +152,18 @@ static int compare_words(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
+static int compare_texts(const struct model *model, uint32_t a, uint32_t b)
+{
+    return a == b ? 0 : strcmp(model_text(model, a), model_text(model, b));
+}
+
 static int compare_functions(const void *a, const void *b, void *context)
 {
     const struct model *model = context;
     const struct scope *x = &model->scopes[*(const uint32_t *)a], *y = &model->scopes[*(const uint32_t *)b];
-    int order = compare_words(x->name, y->name);
-    order = order ? order : compare_words(x->module, y->module);
-    order = order ? order : compare_words(x->file, y->file);
+    int order = compare_texts(model, x->name, y->name);
+    order = order ? order : compare_texts(model, x->module, y->module);
+    order = order ? order : compare_texts(model, x->file, y->file);
     order = order ? order : compare_words(x->line, y->line);
     return order ? order : compare_words(x->vaddr, y->vaddr);
 }

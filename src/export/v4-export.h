@@ -4,6 +4,8 @@
 #ifndef LOCUS_EXPORT_V4_EXPORT_H
 #define LOCUS_EXPORT_V4_EXPORT_H
 
+#include "analysis/values.h"
+#include "base/workers.h"
 #include "export/columns.h"
 #include "fmt/v4.h"
 
@@ -13,18 +15,20 @@ enum { V4_ID_FUNCTION = 0, V4_ID_EXECUTION = 1, V4_IDS_PER_METRIC = 2 };
 /* Names that identify a profile, as v4_meta.kinds numbers them. */
 enum { V4_ID_NODE = 1, V4_ID_RANK = 2, V4_ID_THREAD = 3 };
 
-/* Writes the files into directory.
- * err: ERR_IO, ERR_RANGE (more metrics or contexts than the format holds), ERR_MEMORY */
-int v4_export(const struct model *model, const struct columns *columns, const char *directory, const char *title,
-              struct error *err);
+/* Statistics over all profiles; the id of statistic s of instance id i is i + s * (number of instance ids). COUNT is
+ * that of profiles with a value, SQUARES the sum of the squares. */
+enum v4_statistic { V4_SUM = 0, V4_MIN, V4_MAX, V4_COUNT, V4_SQUARES, V4_STATISTICS };
+
+/* Writes the files into directory, all values from source, and fills in the sums over all threads: the model's own and
+ * inclusive values, and what a sample is worth.
+ * err: ERR_IO, ERR_RANGE (more metrics or contexts than the format holds), ERR_MEMORY, ERR_USAGE (stopped) */
+int v4_export(struct model *model, const struct value_source *source, const struct job *job, const char *directory,
+              const char *title, struct error *err);
 
 /* Its parts. Contexts have the numbers of scopes, the entry point of code the number after the last one; 0 is the
  * whole. texts owns what *file borrows; v4_fini and strtab_fini free all.  err: ERR_RANGE, ERR_MEMORY */
 int v4_export_meta(const struct model *model, const struct columns *columns, const char *title, struct strtab *texts,
                    struct v4_file *file, struct error *err);
-/* profiles: the summary, then one for each thread; blocks: the same values without the summary's, by context. */
-int v4_export_values(const struct model *model, const struct columns *columns, struct v4_file *profiles,
-                     struct v4_file *blocks, struct error *err);
 /* Appends metrics/default.yaml: how viewers present the metrics. */
 void v4_export_yaml(const struct v4_meta *meta, struct buf *out);
 

@@ -34,6 +34,13 @@ int hpcrun_get_header(struct wire_in *in, struct hpcrun_profile *profile);
 int hpcrun_get_metrics(struct wire_in *in, struct hpcrun_profile *profile);
 int hpcrun_get_modules(struct wire_in *in, struct hpcrun_profile *profile);
 
+/* What comes before the nodes of an epoch of a dense file: epoch header, metric table, load map. */
+int hpcrun_get_epoch_head(struct wire_in *in, struct hpcrun_profile *epoch);
+
+/* Decodes one node of a dense file at bytes, without its values; returns where those begin. The caller has checked that
+ * the bytes are there. */
+const unsigned char *hpcrun_decode_node(const unsigned char *bytes, bool has_type, struct hpcrun_node *node);
+
 /* A whole sparse file (04.00). */
 int hpcrun_get_sparse(struct wire_in *in, struct hpcrun_profile *profile);
 

@@ -38,8 +38,7 @@ static int get_epoch_header(struct wire_in *in, struct hpcrun_profile *epoch)
     return get_epoch_pairs(in, epoch);
 }
 
-/* Decodes one node at bytes, without its values; returns where those begin. The caller has checked the size. */
-static const unsigned char *decode_node(const unsigned char *bytes, bool has_type, struct hpcrun_node *node)
+const unsigned char *hpcrun_decode_node(const unsigned char *bytes, bool has_type, struct hpcrun_node *node)
 {
     if (has_type) {
         node->type = (uint32_t)bytes_get_be(bytes, 4);
@@ -68,7 +67,7 @@ static int get_nodes(struct wire_in *in, const struct hpcrun_layout *layout, str
     const unsigned char *bytes = in->bytes + in->offset;
     uint64_t *value = epoch->values;
     for (size_t i = 0; i < n_nodes; i++) {
-        bytes = decode_node(bytes, layout->has_type, &epoch->nodes[i]);
+        bytes = hpcrun_decode_node(bytes, layout->has_type, &epoch->nodes[i]);
         for (size_t k = 0; k < n_metrics; k++, bytes += 8)
             *value++ = bytes_get_be(bytes, 8);
     }
@@ -76,11 +75,16 @@ static int get_nodes(struct wire_in *in, const struct hpcrun_layout *layout, str
     return in->code;
 }
 
+int hpcrun_get_epoch_head(struct wire_in *in, struct hpcrun_profile *epoch)
+{
+    if (get_epoch_header(in, epoch) || hpcrun_get_metrics(in, epoch))
+        return in->code;
+    return hpcrun_get_modules(in, epoch);
+}
+
 static int get_epoch(struct wire_in *in, const struct hpcrun_layout *layout, struct hpcrun_profile *epoch)
 {
-    if (get_epoch_header(in, epoch) || hpcrun_get_metrics(in, epoch) || hpcrun_get_modules(in, epoch))
-        return in->code;
-    return get_nodes(in, layout, epoch);
+    return hpcrun_get_epoch_head(in, epoch) ? in->code : get_nodes(in, layout, epoch);
 }
 
 static struct hpcrun_profile *add_epoch(struct wire_in *in, struct hpcrun_profile *last)

@@ -73,8 +73,12 @@ int v4_write_profiles(const struct v4_file *file, struct buf *out, struct error 
     }
     v4_put_section(out, 1, ids);
     int code = 0;
-    for (size_t i = 0; code == 0 && i < file->n_profiles; i++)
-        code = write_cells(file->profiles[i].cells, file->profiles[i].n_cells, 4, rows + i * ROW_BYTES, out, err);
+    /* the summary of all comes last: it is complete when all others are */
+    for (uint32_t is_summary = 0; is_summary < 2; is_summary++)
+        for (size_t i = 0; code == 0 && i < file->n_profiles; i++)
+            if ((file->profiles[i].flags & 1) == is_summary)
+                code = write_cells(file->profiles[i].cells, file->profiles[i].n_cells, 4, rows + i * ROW_BYTES, out,
+                                   err);
     return code;
 }
 

@@ -6,9 +6,12 @@ import io
 import json
 import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
@@ -176,9 +179,9 @@ def check_v4_sums(database):
 def check_same_bytes(directory, scratch):
     """The database does not depend on how the profiles are given."""
     paths = sorted(directory.glob("*.hpcrun"))
-    run("hpcprof", "-o", scratch / "forward", *paths)
-    run("hpcprof", "-o", scratch / "again", directory)
-    run("hpcprof", "-o", scratch / "twice", *reversed(paths), directory)
+    run("hpcprof", "-j", 1, "-o", scratch / "forward", *paths)
+    run("hpcprof", "-j", 2, "-o", scratch / "again", directory)
+    run("hpcprof", "-j", 7, "-o", scratch / "twice", *reversed(paths), directory)
     for other in (scratch / "again", scratch / "twice"):
         names, others = (sorted(str(p.relative_to(d)) for p in d.rglob("*") if p.is_file())
                          for d in (scratch / "forward", other))
@@ -186,6 +189,38 @@ def check_same_bytes(directory, scratch):
         for name in names:
             same = (other / name).read_bytes() == (scratch / "forward" / name).read_bytes()
             expect(same, f"{name} differs in {other.name}")
+
+
+def check_many(scratch):
+    """Many made profiles: the whole is what was put in, and an interrupted run leaves nothing behind."""
+    maker, directory = SOURCE / "tests" / "lib" / "make-profiles.py", scratch / "made"
+    options = ["--profiles", "24", "--threads", "3", "--nodes", "3000", "--metrics", "12"]
+    sums = subprocess.run([sys.executable, str(maker), *options, str(directory)], capture_output=True, text=True,
+                          check=True).stdout.split()
+    for jobs in (1, 3):
+        run("hpcprof", "-q", "-j", jobs, "-o", scratch / f"made-{jobs}", directory)
+    check_rules_v4(scratch / "made-1", "--time")
+    for path in (scratch / "made-1").glob("*.*"):
+        expect(path.read_bytes() == (scratch / "made-3" / path.name).read_bytes(), f"-j 3 writes another {path.name}")
+    whole = {m: v for c, m, v in v4.read(scratch / "made-1" / "profile.db")["profiles"][0]["values"] if c == 0}
+    found = [whole.get(2 * i + 3) for i in range(12)]
+    wanted = [float(s) * (1000 if i == 0 else 1) for i, s in enumerate(sums)]
+    expect(found == wanted, f"made profiles sum up to {found}, not {wanted}")
+    output = scratch / "stopped"
+    for delay_s in (0.01, 0.03, 0.1, 0.3):
+        with subprocess.Popen([str(BUILD / "hpcprof"), "-q", "-j", "2", "-o", str(output), str(directory)],
+                              stderr=subprocess.PIPE) as process:
+            time.sleep(delay_s)
+            process.send_signal(signal.SIGTERM)
+            text = process.stderr.read().decode()
+        expect(process.returncode in (0, -signal.SIGTERM), f"stopped: status {process.returncode}: {text}")
+        if process.returncode:
+            expect(not list(scratch.glob("stopped*")), f"left behind: {list(scratch.glob('stopped*'))}")
+        else:
+            check_rules_v4(output, "--time")
+            shutil.rmtree(output)
+    for arguments in (("-j", "0"), ("-j", "x"), ("-j", "99999")):
+        run("hpcprof", *arguments, directory, status=2)
 
 
 def check_paths(scratch):
@@ -297,6 +332,7 @@ def main():
         run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", directory)
         check_rules(scratch / "xml", "--time")
         check_rules_v4(database, "--time")
+        check_many(scratch)
         check_paths(scratch)
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)

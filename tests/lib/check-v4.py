@@ -10,6 +10,8 @@ import sys
 
 import v4
 
+STATISTICS = {("$$", 0): ("sum", sum), ("$$", 1): ("min", min), ("$$", 2): ("max", max), ("1", 0): ("count", len),
+              ("($$^2)", 0): ("squares", lambda values: sum(v * v for v in values))}
 problems = []
 
 
@@ -40,6 +42,8 @@ def check_meta(meta, yaml, time):
     expect(all(t.isascii() for t in texts), f"titles and names of metrics are not ASCII: {texts}")
     expect([s[0] for s in meta["scopes"]] == ["function", "execution"], f"scopes {meta['scopes']}")
     ids = [i for m in meta["metrics"] for _, i in m["instances"]]
+    statistics = [s[3] for m in meta["metrics"] for s in m["summaries"]]
+    expect(len(statistics) == len(set(statistics)), "two statistics have the same id")
     expect(ids == sorted(set(ids)), f"ids of metrics {ids}")
     expect(not time or "CPUTIME (sec)" in [m["name"] for m in meta["metrics"]], "there is no CPUTIME (sec)")
     for i, metric in enumerate(meta["metrics"]):
@@ -77,13 +81,22 @@ def check_profiles(meta, profiles, blocks):
     by_context = {(p, c, m): v for c, cells in enumerate(blocks) for p, m, v in cells}
     expect(by_profile == by_context, "profile.db and cct.db hold different values")
     expect(0 not in by_profile.values(), "zeros are written")
-    sums = collections.defaultdict(float)
+    columns = collections.defaultdict(list)
     for (_, c, m), value in by_profile.items():
-        sums[c, m] += value
-    whole = {(c, m): v for c, m, v in profiles[0]["values"]}
-    expect(whole.keys() == sums.keys() and all(abs(v - sums[k]) <= 1e-9 * abs(v) for k, v in whole.items()),
-           "the summary is not the sum of the profiles")
-    return whole
+        columns[c, m].append(value)
+    summary = {(c, m): v for c, m, v in profiles[0]["values"]}
+    wanted = {}
+    for metric in meta["metrics"]:
+        ids = dict(metric["instances"])
+        expect([(s, *STATISTICS[f, k]) for s, f, k, _ in metric["summaries"]] ==
+               [(s, *row) for s in ids for row in STATISTICS.values()], f"statistics of {metric['name']}")
+        for scope, formula, combine, identity in metric["summaries"]:
+            function = STATISTICS[formula, combine][1]
+            wanted.update({(c, identity): function(values) for (c, m), values in columns.items() if m == ids[scope]})
+    expect(summary.keys() == wanted.keys(), "the summary has other values than statistics of the profiles")
+    for key in summary.keys() & wanted.keys():
+        expect(abs(summary[key] - wanted[key]) <= 1e-9 * abs(wanted[key]), f"{key} is {summary[key]}, not {wanted[key]}")
+    return {key: sum(values) for key, values in columns.items()}
 
 
 def check_sums(meta, parents, whole):

@@ -8,13 +8,14 @@
 
 #include "analysis/load.h"
 #include "base/options.h"
-#include "base/vec.h"
 #include "export/database.h"
 #include "fmt/names.h"
+#include "progress.h"
 
 #define WAIT_MS 120000
+#define THREADS_MAX 1024
 
-enum { OPT_OUTPUT = 1, OPT_XML, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_QUIET, OPT_VERBOSE };
+enum { OPT_OUTPUT = 1, OPT_XML, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_THREADS, OPT_QUIET, OPT_VERBOSE };
 
 static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --db --output", "DB",
@@ -31,6 +32,7 @@ static const struct option_row rows[] = {
      "Which summary metrics experiment.xml carries. Only 'sum', the default, is "
      "known; values by thread are always written."},
     {OPT_NAME, "-n --name --title", "NAME", "Title of the database (default: the program's name)."},
+    {OPT_THREADS, "-j --jobs", "N", "Work with N threads (default: one for each processor). The database is the same."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Say what is read and written."},
     OPTION_ROWS_STANDARD,
@@ -67,6 +69,7 @@ struct settings {
         const char **items; /* NULL-terminated */
         size_t n, capacity;
     } search, replace;
+    size_t n_threads;
     bool quiet, verbose;
 };
 
@@ -87,6 +90,7 @@ static int usage(const char *text)
 /* Takes one option; 0 when the program goes on, else its exit status + 1. */
 static int take_option(int id, const char *value, struct settings *settings)
 {
+    char *end = NULL;
     if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
         return 1;
     switch (id) {
@@ -108,6 +112,11 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_NAME:
         settings->title = value;
+        break;
+    case OPT_THREADS:
+        settings->n_threads = strtoul(value, &end, 10);
+        if (*end || end == value || settings->n_threads < 1 || settings->n_threads > THREADS_MAX)
+            return 1 + usage("-j takes a number from 1 to 1024");
         break;
     case OPT_QUIET:
         settings->quiet = true;
@@ -143,18 +152,20 @@ static char *default_output(const char *path, const char *program)
     return code < 0 ? NULL : name;
 }
 
-static int write_database(const struct settings *settings, const struct model *model, const char *input,
-                          struct error *err)
+static int write_database(const struct settings *settings, const struct job *job, const struct value_source *source,
+                          struct model *model, const char *input, struct error *err)
 {
     const char *program = model->program ? names_base(model->program) : "program";
     char *path = default_output(input, program);
     if (!path)
         return error_set(err, ERR_MEMORY, "out of memory");
     const char *output = settings->output ? settings->output : path;
-    const char *title = settings->title ? settings->title : program;
-    int code = database_write(model, output, title, err);
+    const struct database_job how = {
+        .job = job, .source = source, .title = settings->title ? settings->title : program};
+    int code = database_write(model, output, &how, err);
     if (code == 0 && settings->xml)
-        code = database_write_xml(model, settings->xml, title, err);
+        code = database_write_xml(model, settings->xml, &how, err);
+    progress_end();
     if (code == 0 && settings->verbose)
         (void)printf("%zu threads of %zu processes, %zu nodes, %zu variables, %zu metrics\n", model->n_threads,
                      model->n_processes, model->n_scopes - 1, model->n_variables, model->n_metrics);
@@ -166,25 +177,50 @@ static int write_database(const struct settings *settings, const struct model *m
     return code;
 }
 
-static int combine(const struct settings *settings, const char *const *paths, size_t n_paths)
+static int combine_into(const struct settings *settings, const struct job *job, const char *const *paths,
+                        size_t n_paths, struct model *model, struct error *err)
 {
-    struct error err = {0};
-    struct model model;
     size_t n_skipped = 0;
+    struct value_source source = {0};
     const struct load_options options = {.search = settings->search.items,
                                          .replace = settings->replace.items,
                                          .wait_ms = WAIT_MS,
+                                         .job = job,
                                          .message = print_message};
-    int code = model_init(&model, &err);
+    int code = load_measurements(paths, n_paths, &options, model, &source, &n_skipped, err);
+    progress_end();
+    if (code == 0)
+        code = write_database(settings, job, &source, model, paths[0], err);
+    values_free(&source);
+    return code != 0 ? code : n_skipped > 0;
+}
+
+static int combine(const struct settings *settings, const char *const *paths, size_t n_paths)
+{
+    struct error err = {0};
+    struct model model = {0};
+    char *scratch = database_parent(settings->output ? settings->output : "");
+    const struct job job = {.n_threads = settings->n_threads ? settings->n_threads : workers_processors(),
+                            .scratch = scratch,
+                            .progress = settings->quiet ? NULL : progress_show,
+                            .stop = progress_stopped};
+    int code = scratch ? model_init(&model, &err) : error_set(&err, ERR_MEMORY, "out of memory");
+    if (code == 0 && settings->output)
+        code = database_check(settings->output, &err);
+    if (code == 0 && settings->xml)
+        code = database_check(settings->xml, &err);
     if (code == 0) {
-        code = load_measurements(paths, n_paths, &options, &model, &n_skipped, &err);
-        if (code == 0)
-            code = write_database(settings, &model, paths[0], &err);
-        model_fini(&model);
+        progress_begin(settings->verbose);
+        code = combine_into(settings, &job, paths, n_paths, &model, &err);
     }
-    if (code != 0)
+    if (scratch)
+        model_fini(&model);
+    free(scratch);
+    if (code < 0) {
         (void)fprintf(stderr, "hpcprof: %s.\n", err.text);
-    return code != 0 || n_skipped > 0 ? 1 : 0;
+        progress_die_if_stopped();
+    }
+    return code != 0;
 }
 
 int main(int argc, char **argv)

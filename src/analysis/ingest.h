@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One profile after the other into the store: nodes are merged, values that are not zero go into a temporary file. Any
+ * number of threads, each with a scratch of its own. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_INGEST_H
+#define LOCUS_ANALYSIS_INGEST_H
+
+#include "analysis/rawstore.h"
+#include "base/spill.h"
+#include "fmt/hpcrun-visit.h"
+
+/* What all threads share. */
+struct ingest {
+    struct raw_store *store;
+    struct spill *spill;
+    pthread_mutex_t metrics_mutex;
+    struct strtab metrics; /* names, in the order in which threads met them */
+    bool data_metrics[UINT16_MAX]; /* metrics that have values in data-centric trees */
+    bool is_spill_full;            /* the temporary file could not be written: no profile can be read any more */
+};
+
+/* A value of a profile as the temporary file holds it: 14 bytes each. */
+struct ingest_value {
+    uint32_t node;   /* id in the store */
+    uint16_t metric; /* index of ingest.metrics */
+    double value;    /* multiplied by the period */
+};
+
+#define INGEST_VALUE_BYTES 14u
+
+struct ingest_total {
+    uint16_t metric;
+    double value;
+};
+
+/* What is left of a profile. */
+struct ingested {
+    struct spill_piece *pieces; /* [n_pieces] each a whole number of values */
+    size_t n_pieces, cap_pieces;
+    struct ingest_total *totals; /* [n_totals] over all nodes, of metrics that have any */
+    size_t n_totals, cap_totals;
+};
+
+/* The nodes of one epoch by their ids in the profile. */
+struct raw_ids {
+    uint32_t *slots; /* [n_slots] index + 1, 0 empty */
+    size_t n_slots;
+    uint32_t *ids;   /* [n] absolute */
+    uint32_t *nodes; /* [n] ids in the store */
+    uint32_t *flags; /* [n] enum raw_flag, and RAW_IN_DATA */
+    size_t n, capacity, cap_nodes, cap_flags;
+};
+
+struct ingest_scratch {
+    struct raw_ids ids;
+    struct buf values;
+    uint16_t *metrics;  /* of the epoch: index of ingest.metrics */
+    double *sums;       /* of the epoch's metrics */
+    uint32_t *modules;  /* [65536] of the epoch: id in the store */
+    size_t cap_metrics, cap_sums, cap_modules, n_roots;
+    const struct hpcrun_profile *head;
+};
+
+/* Called at the end of each epoch, when all its nodes are merged: whether it counts. */
+struct ingest_reader {
+    void *context;
+    int (*epoch)(void *context, const struct hpcrun_profile *head, const struct raw_ids *ids, struct error *err);
+};
+
+/* Reads the profile at path. *profile must be empty; the caller frees it by ingested_fini.
+ * err: as hpcrun_visit; ERR_FORMAT (the nodes are no tree), ERR_IO, ERR_MEMORY, the reader's */
+int ingest_profile(struct ingest *ingest, struct ingest_scratch *scratch, const char *path,
+                   const struct ingest_reader *reader, struct ingested *profile, struct error *err);
+
+/* Free everything. */
+void ingested_fini(struct ingested *profile);
+void ingest_scratch_fini(struct ingest_scratch *scratch);
+
+/* The store's id of the profile's node, RAW_NONE when there is none. */
+uint32_t raw_ids_find(const struct raw_ids *ids, uint32_t id);
+
+/* Decodes a value. */
+struct ingest_value ingest_value_at(const char *bytes);
+
+#endif

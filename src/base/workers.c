@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads and turns: see workers.h. */
+#include "base/workers.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct worker {
+    struct workers *workers;
+    size_t number;
+    pthread_t thread;
+};
+
+size_t workers_processors(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n > 0 ? (size_t)n : 1;
+}
+
+bool job_goes_on(const struct job *job, struct error *err)
+{
+    if (!job->stop || !job->stop(job->context))
+        return true;
+    (void)error_set(err, ERR_USAGE, "interrupted");
+    return false;
+}
+
+void job_begin(const struct job *job, const char *phase)
+{
+    if (job->progress)
+        job->progress(job->context, phase, 0, 1);
+}
+
+/* The next task, or SIZE_MAX when there is none left. */
+static size_t take(struct workers *workers)
+{
+    struct error err;
+    bool stopped = !job_goes_on(workers->job, &err);
+    (void)pthread_mutex_lock(&workers->mutex);
+    if (stopped && !workers->failed) {
+        workers->failed = true;
+        workers->error = err;
+        (void)pthread_cond_broadcast(&workers->advanced);
+    }
+    size_t i = workers->failed || workers->next_task == workers->n_tasks ? SIZE_MAX : workers->next_task++;
+    (void)pthread_mutex_unlock(&workers->mutex);
+    return i;
+}
+
+static void fail(struct workers *workers, const struct error *error)
+{
+    (void)pthread_mutex_lock(&workers->mutex);
+    if (!workers->failed)
+        workers->error = *error;
+    workers->failed = true;
+    (void)pthread_cond_broadcast(&workers->advanced);
+    (void)pthread_mutex_unlock(&workers->mutex);
+}
+
+bool workers_turn(struct workers *workers, size_t i)
+{
+    (void)pthread_mutex_lock(&workers->mutex);
+    while (workers->turn < i && !workers->failed)
+        (void)pthread_cond_wait(&workers->advanced, &workers->mutex);
+    bool mine = !workers->failed;
+    (void)pthread_mutex_unlock(&workers->mutex);
+    return mine;
+}
+
+void workers_turned(struct workers *workers, size_t i)
+{
+    (void)pthread_mutex_lock(&workers->mutex);
+    if (workers->turn == i) {
+        workers->turn = i + 1;
+        (void)pthread_cond_broadcast(&workers->advanced);
+    }
+    (void)pthread_mutex_unlock(&workers->mutex);
+}
+
+static void count(struct workers *workers)
+{
+    const struct job *job = workers->job;
+    (void)pthread_mutex_lock(&workers->mutex);
+    workers->n_done++;
+    if (job->progress)
+        job->progress(job->context, workers->phase, workers->n_done, workers->n_tasks);
+    (void)pthread_mutex_unlock(&workers->mutex);
+}
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct workers *workers = worker->workers;
+    for (size_t i; (i = take(workers)) != SIZE_MAX;) {
+        struct error err = {0};
+        if (workers->task(workers->context, workers, worker->number, i, &err) != 0)
+            fail(workers, &err);
+        else if (workers_turn(workers, i))
+            workers_turned(workers, i);
+        count(workers);
+    }
+    return NULL;
+}
+
+int workers_run(struct workers *workers, struct error *err)
+{
+    size_t n_threads = workers->job->n_threads, n = n_threads < workers->n_tasks ? n_threads : workers->n_tasks;
+    size_t n_started = 1;
+    struct worker *all = calloc(n + 1, sizeof *all);
+    if (!all)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    (void)pthread_mutex_init(&workers->mutex, NULL);
+    (void)pthread_cond_init(&workers->advanced, NULL);
+    workers->next_task = workers->turn = workers->n_done = 0;
+    workers->failed = false;
+    for (size_t i = 0; i <= n; i++)
+        all[i] = (struct worker){.workers = workers, .number = i};
+    /* with fewer threads than wanted it only takes longer */
+    while (n_started < n && pthread_create(&all[n_started].thread, NULL, work, &all[n_started]) == 0)
+        n_started++;
+    (void)work(&all[0]);
+    for (size_t i = 1; i < n_started; i++)
+        (void)pthread_join(all[i].thread, NULL);
+    (void)pthread_cond_destroy(&workers->advanced);
+    (void)pthread_mutex_destroy(&workers->mutex);
+    free(all);
+    if (!workers->failed)
+        return 0;
+    if (err)
+        *err = workers->error;
+    return workers->error.code;
+}

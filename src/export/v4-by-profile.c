@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* profile.db: the values of each thread, in memory for the contexts that the thread has been in only. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/v4-export.h"
+#include "export/v4-values.h"
+
+enum { VALUE_BYTES = 10, INDEX_BYTES = 12 };
+
+/* One worker's contexts: those of one profile, in ascending order. */
+struct maker {
+    struct v4_values *values;
+    uint64_t *touched;  /* [n_words] bit by scope */
+    uint32_t *ranks;    /* [n_words] bits set before the word */
+    uint32_t *scopes;   /* [n_scopes] that are touched */
+    size_t n_scopes, cap_scopes;
+    double *exclusive, *inclusive; /* [n_scopes][n_metrics] */
+    size_t cap_exclusive, cap_inclusive;
+    char *bytes, *index; /* of the profile */
+    size_t cap_bytes, cap_index, n_values, n_indices;
+};
+
+struct makers {
+    struct v4_values *values;
+    struct maker *all; /* [job->n_threads] */
+};
+
+static size_t count_words(const struct maker *maker)
+{
+    return maker->values->model->n_scopes / 64 + 1;
+}
+
+/* Marks the scopes of the cells and all above them. */
+static int mark(void *context, const struct cell *cells, size_t n_cells, struct error *err)
+{
+    (void)err;
+    struct maker *maker = context;
+    const struct scope *scopes = maker->values->model->scopes;
+    for (size_t i = 0; i < n_cells; i++) {
+        uint32_t at = cells[i].scope;
+        while (!(maker->touched[at / 64] >> at % 64 & 1)) {
+            maker->touched[at / 64] |= UINT64_C(1) << at % 64;
+            at = scopes[at].parent;
+        }
+    }
+    return 0;
+}
+
+static size_t rank_of(const struct maker *maker, uint32_t scope)
+{
+    uint64_t below = maker->touched[scope / 64] & ((UINT64_C(1) << scope % 64) - 1);
+    return maker->ranks[scope / 64] + (size_t)__builtin_popcountll(below);
+}
+
+/* Lists what is marked and makes room for its values, zeroed. */
+static int list_scopes(struct maker *maker, struct error *err)
+{
+    size_t n_metrics = maker->values->model->n_metrics, n = 0;
+    for (size_t w = 0; w < count_words(maker); w++) {
+        maker->ranks[w] = (uint32_t)n;
+        n += (size_t)__builtin_popcountll(maker->touched[w]);
+    }
+    maker->n_scopes = 0;
+    if (!vec_reserve(&maker->scopes, &maker->cap_scopes, n + 1, sizeof *maker->scopes) ||
+        !vec_reserve(&maker->exclusive, &maker->cap_exclusive, n * n_metrics + 1, sizeof(double)) ||
+        !vec_reserve(&maker->inclusive, &maker->cap_inclusive, n * n_metrics + 1, sizeof(double)))
+        return error_set(err, ERR_MEMORY, "out of memory for the values of %zu contexts", n);
+    for (size_t w = 0; w < count_words(maker); w++)
+        for (uint64_t bits = maker->touched[w]; bits; bits &= bits - 1)
+            maker->scopes[maker->n_scopes++] = (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(bits);
+    memset(maker->exclusive, 0, n * n_metrics * sizeof(double));
+    return 0;
+}
+
+static int add(void *context, const struct cell *cells, size_t n_cells, struct error *err)
+{
+    (void)err;
+    struct maker *maker = context;
+    size_t n_metrics = maker->values->model->n_metrics;
+    for (size_t i = 0; i < n_cells; i++)
+        maker->exclusive[rank_of(maker, cells[i].scope) * n_metrics + cells[i].metric] += cells[i].value;
+    return 0;
+}
+
+static bool is_lexical(const struct scope *scope)
+{
+    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_PLACE;
+}
+
+/* Inclusive values: all below, but for the data-centric tree in the whole. Exclusive ones: of the lines and positions
+ * in a function. */
+static void sum_up(struct maker *maker)
+{
+    const struct scope *scopes = maker->values->model->scopes;
+    size_t n = maker->values->model->n_metrics;
+    memcpy(maker->inclusive, maker->exclusive, maker->n_scopes * n * sizeof(double));
+    for (size_t i = maker->n_scopes; i-- > 1;) {
+        const struct scope *scope = &scopes[maker->scopes[i]];
+        size_t above = rank_of(maker, scope->parent);
+        for (size_t m = 0; scope->role != ROLE_DATACENTRIC && m < n; m++)
+            maker->inclusive[above * n + m] += maker->inclusive[i * n + m];
+        for (size_t m = 0; is_lexical(scope) && scope->parent && m < n; m++)
+            maker->exclusive[above * n + m] += maker->exclusive[i * n + m];
+    }
+}
+
+static char *put_value(char *p, uint16_t id, double value)
+{
+    memcpy(p, &id, 2);
+    memcpy(p + 2, &value, 8);
+    return p + VALUE_BYTES;
+}
+
+/* The values of row i as context id. */
+static void put_row(struct maker *maker, size_t i, uint32_t id)
+{
+    const struct v4_values *values = maker->values;
+    size_t n = values->model->n_metrics, n_before = maker->n_values;
+    const double *exclusive = &maker->exclusive[i * n], *inclusive = &maker->inclusive[i * n];
+    char *p = maker->bytes + VALUE_BYTES * maker->n_values;
+    for (size_t k = 0; k < values->columns->n_pairs; k++) {
+        uint32_t m = values->metrics[k];
+        if (exclusive[m] != 0 && maker->scopes[i])
+            p = put_value(p, (uint16_t)(V4_IDS_PER_METRIC * k + V4_ID_FUNCTION), exclusive[m] * values->scales[k]);
+        if (inclusive[m] != 0)
+            p = put_value(p, (uint16_t)(V4_IDS_PER_METRIC * k + V4_ID_EXECUTION), inclusive[m] * values->scales[k]);
+    }
+    maker->n_values = (size_t)(p - maker->bytes) / VALUE_BYTES;
+    if (maker->n_values == n_before)
+        return;
+    uint64_t start = n_before;
+    char *index = maker->index + INDEX_BYTES * maker->n_indices++;
+    memcpy(index, &id, 4);
+    memcpy(index + 4, &start, 8);
+    (void)__atomic_fetch_add(&values->n_values[id], maker->n_values - n_before, __ATOMIC_RELAXED);
+}
+
+/* Fills the maker's bytes with the profile of thread t. */
+static int make_profile(struct maker *maker, size_t t, struct error *err)
+{
+    const struct v4_values *values = maker->values;
+    memset(maker->touched, 0, count_words(maker) * sizeof *maker->touched);
+    maker->touched[0] = 1;
+    int code = values->source->visit(values->source->self, values->model, t, mark, maker, err);
+    if (code == 0)
+        code = list_scopes(maker, err);
+    if (code == 0)
+        code = values->source->visit(values->source->self, values->model, t, add, maker, err);
+    if (code != 0)
+        return code;
+    sum_up(maker);
+    maker->n_values = maker->n_indices = 0;
+    size_t n_most = (maker->n_scopes + 1) * values->n_ids;
+    if (!vec_reserve(&maker->bytes, &maker->cap_bytes, n_most * VALUE_BYTES + 8, 1) ||
+        !vec_reserve(&maker->index, &maker->cap_index, (maker->n_scopes + 1) * INDEX_BYTES + 8, 1))
+        return error_set(err, ERR_MEMORY, "out of memory for %zu values", n_most);
+    for (size_t i = 0; i < maker->n_scopes; i++)
+        put_row(maker, i, maker->scopes[i]);
+    put_row(maker, 0, values->n_contexts - 1); /* the entry point of all code */
+    return 0;
+}
+
+/* Bytes that the zeros up to a multiple of 8 bring the length to. */
+static size_t padded(char *bytes, size_t len_bytes)
+{
+    memset(bytes + len_bytes, 0, -len_bytes % 8);
+    return len_bytes + -len_bytes % 8;
+}
+
+static int write_profile(void *context, struct workers *workers, size_t worker, size_t t, struct error *err)
+{
+    struct maker *maker = &((struct makers *)context)->all[worker];
+    struct v4_values *values = maker->values;
+    int code = make_profile(maker, t, err);
+    if (code != 0)
+        return code;
+    size_t len_values = padded(maker->bytes, maker->n_values * VALUE_BYTES);
+    size_t len_index = padded(maker->index, maker->n_indices * INDEX_BYTES);
+    if (!workers_turn(workers, t))
+        return error_set(err, ERR_USAGE, "interrupted");
+    uint64_t at = values->profile_end;
+    values->profile_end += len_values + len_index;
+    values->places[t + 1] = (struct v4_place){.n_values = maker->n_values,
+                                              .values = at,
+                                              .indices = at + len_values,
+                                              .n_indices = (uint32_t)maker->n_indices};
+    workers_turned(workers, t);
+    code = spill_write_at(values->profile_fd, values->profile_path, at, maker->bytes, len_values, err);
+    if (code == 0)
+        code = spill_write_at(values->profile_fd, values->profile_path, at + len_values, maker->index, len_index, err);
+    return code;
+}
+
+static void set_ids(const struct model *model, const struct thread *thread, struct v4_profile *profile)
+{
+    const struct process *process = &model->processes[thread->process];
+    profile->n_ids = 3;
+    profile->ids[0] = (struct v4_id){V4_ID_NODE, 1, 0, process->host_id ? strtoull(process->host_id, NULL, 16) : 0};
+    profile->ids[1] = (struct v4_id){V4_ID_RANK, 0, thread->process, process->rank};
+    profile->ids[2] = (struct v4_id){V4_ID_THREAD, 0, thread->id, thread->thread_id};
+}
+
+/* The begin of the file, with its table still empty. */
+static int make_head(struct v4_values *values, struct error *err)
+{
+    const struct model *model = values->model;
+    size_t n = model->n_threads + 1;
+    struct v4_file file = {.kind = V4_PROFILE, .n_profiles = n};
+    struct v4_id *ids = calloc(3 * n, sizeof *ids);
+    file.profiles = calloc(n, sizeof *file.profiles);
+    int code = ids && file.profiles ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        file.profiles[i].ids = &ids[3 * i];
+        file.profiles[i].flags = i == 0;
+        if (i > 0)
+            set_ids(model, &model->threads[i - 1], &file.profiles[i]);
+    }
+    if (code == 0)
+        code = v4_write(&file, &values->head, err);
+    free(file.profiles);
+    free(ids);
+    return code;
+}
+
+static int make_makers(struct makers *makers, struct error *err)
+{
+    struct v4_values *values = makers->values;
+    makers->all = calloc(values->job->n_threads, sizeof *makers->all);
+    bool ok = makers->all != NULL;
+    for (size_t i = 0; ok && i < values->job->n_threads; i++) {
+        struct maker *maker = &makers->all[i];
+        maker->values = values;
+        maker->touched = calloc(count_words(maker), sizeof *maker->touched);
+        maker->ranks = calloc(count_words(maker), sizeof *maker->ranks);
+        ok = maker->touched && maker->ranks;
+    }
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static void free_makers(struct makers *makers)
+{
+    for (size_t i = 0; makers->all && i < makers->values->job->n_threads; i++) {
+        struct maker *maker = &makers->all[i];
+        void *owned[] = {maker->touched,   maker->ranks, maker->scopes, maker->exclusive,
+                         maker->inclusive, maker->bytes, maker->index};
+        for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
+            free(owned[k]);
+    }
+    free(makers->all);
+}
+
+int v4_values_by_profile(struct v4_values *values, struct error *err)
+{
+    struct makers makers = {.values = values};
+    struct workers workers = {.job = values->job,
+                              .phase = "writing values by profile",
+                              .n_tasks = values->model->n_threads,
+                              .task = write_profile,
+                              .context = &makers};
+    int code = make_head(values, err);
+    if (code == 0) {
+        values->profile_end = values->head.len_bytes - 8; /* without the mark at the end */
+        code = make_makers(&makers, err);
+    }
+    if (code == 0)
+        code = workers_run(&workers, err);
+    free_makers(&makers);
+    return code;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The values of a version 4 database on their way: first by profile, from their source into profile.db; then by
+ * context, from profile.db into cct.db, with the statistics over all profiles. Neither is ever in memory as a whole,
+ * and the bytes do not depend on the number of threads: every sum runs over the profiles in their order. Ordinary
+ * code. */
+#ifndef LOCUS_EXPORT_V4_VALUES_H
+#define LOCUS_EXPORT_V4_VALUES_H
+
+#include "analysis/values.h"
+#include "base/workers.h"
+#include "export/columns.h"
+#include "fmt/v4.h"
+
+/* Where a profile's values lie in profile.db. */
+struct v4_place {
+    uint64_t n_values, values, indices;
+    uint32_t n_indices;
+};
+
+struct v4_values {
+    struct model *model; /* own is filled in */
+    const struct columns *columns;
+    const struct value_source *source;
+    const struct job *job;
+    char *profile_path, *context_path; /* of the files; open at the descriptors */
+    int profile_fd, context_fd;
+    uint32_t n_contexts, n_ids;
+    const uint32_t *metrics; /* [n_pairs] of the columns, and their scales */
+    const double *scales;
+    struct v4_place *places; /* [n_threads + 1]; 0 is the summary */
+    uint64_t *n_values;      /* [n_contexts] of all threads */
+    uint64_t profile_end;    /* of what has been written */
+    struct buf head;         /* of profile.db */
+};
+
+/* Writes profile.db, all but the summary, and counts the values of each context.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
+int v4_values_by_profile(struct v4_values *values, struct error *err);
+
+/* Writes cct.db and the summary, completes profile.db and sums up the model's own values.
+ * err: ERR_IO, ERR_MEMORY, ERR_USAGE */
+int v4_values_by_context(struct v4_values *values, struct error *err);
+
+#endif

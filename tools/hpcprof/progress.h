@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How far hpcprof is, on a terminal; and the user's wish to stop. Ordinary code. */
+#ifndef LOCUS_HPCPROF_PROGRESS_H
+#define LOCUS_HPCPROF_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From here on SIGINT, SIGTERM and SIGHUP are taken as the wish to stop; a second one ends the program at once.
+ * with_times: progress_end tells how long each phase took. */
+void progress_begin(bool with_times);
+
+/* For struct job: shows a line on standard error when that is a terminal, at most some times a second. */
+void progress_show(void *context, const char *phase, size_t n_done, size_t n_tasks);
+bool progress_stopped(void *context);
+
+/* Takes the line away. */
+void progress_end(void);
+
+/* Ends the program by the signal that was taken, if one was. */
+void progress_die_if_stopped(void);
+
+#endif
