@@ -3,27 +3,29 @@
 #include "structure/demangle.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
 typedef char *demangle_function(const char *, char *, size_t *, int *);
 
 static struct {
-    bool tried;
+    pthread_once_t once;
     demangle_function *function;
-} state;
+} state = {.once = PTHREAD_ONCE_INIT};
+
+static void load(void)
+{
+    void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        library = dlopen("libc++abi.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
+    memcpy(&state.function, &symbol, sizeof symbol);
+}
 
 static demangle_function *demangler(void)
 {
-    if (!state.tried) {
-        state.tried = true;
-        void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
-        if (!library)
-            library = dlopen("libc++abi.so.1", RTLD_NOW | RTLD_LOCAL);
-        void *symbol = library ? dlsym(library, "__cxa_demangle") : NULL;
-        memcpy(&state.function, &symbol, sizeof symbol);
-    }
+    (void)pthread_once(&state.once, load);
     return state.function;
 }
 

@@ -92,12 +92,9 @@ static void index_functions(struct dwarf_unit *unit, Dwarf_Die *parent, unsigned
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
+struct dwarf_unit *symbols_dwarf_indexed(struct symbols *symbols, size_t index)
 {
-    const struct dwarf_range *range = find_range(symbols->ranges, symbols->n_ranges, address);
-    if (!range)
-        return NULL;
-    struct dwarf_unit *unit = &symbols->units[range->unit];
+    struct dwarf_unit *unit = &symbols->units[index];
     if (!unit->indexed) {
         unit->indexed = true;
         index_functions(unit, &unit->scopes, 0);
@@ -107,14 +104,24 @@ static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
     return unit;
 }
 
+static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
+{
+    const struct dwarf_range *range = find_range(symbols->ranges, symbols->n_ranges, address);
+    return range ? symbols_dwarf_indexed(symbols, range->unit) : NULL;
+}
+
+static const char *linkage_name(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    bool found = dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+                 dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute);
+    return found ? dwarf_formstring(&attribute) : NULL;
+}
+
 /* Name to show: the demangled linkage name of C++, else the name in the source. */
 static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
 {
-    Dwarf_Attribute attribute;
-    const char *linkage = NULL;
-    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-        linkage = dwarf_formstring(&attribute);
+    const char *linkage = linkage_name(die);
     if (linkage && strncmp(linkage, "_Z", 2) == 0)
         return symbols_own_name(symbols, linkage);
     const char *name = dwarf_diename(die);
@@ -136,7 +143,7 @@ const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)
     return symbols_own_path(symbols, dwarf_filesrc(files, index, NULL, NULL));
 }
 
-static void describe_function(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame)
+void symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame)
 {
     int line = 0;
     *frame = (struct symbols_frame){.function = function_name(symbols, die), .die = dwarf_dieoffset(die)};
@@ -191,7 +198,7 @@ static size_t add_inlined(struct symbols *symbols, struct dwarf_unit *unit, Dwar
         if (dwarf_tag(&inner) != DW_TAG_inlined_subroutine)
             continue;
         set_call_position(symbols, &unit->scopes, &inner, &frames[n - 1]);
-        describe_function(symbols, &inner, &frames[n++]);
+        symbols_dwarf_describe(symbols, &inner, &frames[n++]);
     }
     return n;
 }
@@ -235,6 +242,25 @@ Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr)
     return unit ? &unit->scopes : NULL;
 }
 
+const char *symbols_dwarf_linkage(struct symbols *symbols, Dwarf_Die *die)
+{
+    const char *linkage = linkage_name(die);
+    int64_t id = linkage ? strtab_intern(&symbols->strings, linkage) : -1;
+    return id < 0 ? NULL : symbols->strings.strings[id];
+}
+
+bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
+                      bool *has_function)
+{
+    uint64_t address = vaddr - symbols->dwarf_bias;
+    *unit = find_unit(symbols, address);
+    const struct dwarf_range *range = *unit ? find_range((*unit)->functions, (*unit)->n_functions, address) : NULL;
+    *has_function = range != NULL;
+    if (range)
+        *function = range->die;
+    return *unit != NULL;
+}
+
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function)
 {
     uint64_t address = vaddr - symbols->dwarf_bias;
@@ -257,7 +283,7 @@ size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symb
     if (range) {
         Dwarf_Die die = range->die;
         Dwarf_Addr entry = range->low;
-        describe_function(symbols, &die, &frames[0]);
+        symbols_dwarf_describe(symbols, &die, &frames[0]);
         (void)dwarf_entrypc(&die, &entry);
         frames[0].low_vaddr = entry + symbols->dwarf_bias;
         n = add_inlined(symbols, unit, die, address, frames);

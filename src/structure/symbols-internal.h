@@ -31,7 +31,7 @@ struct dwarf_range {
 };
 
 struct dwarf_unit {
-    Dwarf_Die die;   /* with the line table: the skeleton for split DWARF */
+    Dwarf_Die die;    /* with the line table: the skeleton for split DWARF */
     Dwarf_Die scopes; /* with the functions */
     bool indexed;
     struct dwarf_range *functions; /* [n_functions] sorted by low */
@@ -55,7 +55,7 @@ struct symbols {
     char *path;
     Dwfl *dwfl;
     Dwfl_Module *module;
-    Dwarf *dwarf;         /* NULL without debug information */
+    Dwarf *dwarf;          /* NULL without debug information */
     Dwarf_Addr dwarf_bias; /* vaddr = DWARF address + dwarf_bias */
     struct elf_symbols elf[ELF_SYMBOL_KINDS];
     struct dwarf_unit *units; /* [n_units] */
@@ -91,6 +91,14 @@ const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
 /* The unit whose code contains vaddr, for dwarf_getscopes; NULL when none is known. */
 Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr);
+/* The unit that holds vaddr, with its functions indexed, and in it the function, if any; false without unit. */
+bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
+                      bool *has_function);
+/* Unit i with its functions indexed. */
+struct dwarf_unit *symbols_dwarf_indexed(struct symbols *symbols, size_t index);
+/* Fills name, declaration and DIE of a function; its linkage name, owned, NULL when it has none. */
+void symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame);
+const char *symbols_dwarf_linkage(struct symbols *symbols, Dwarf_Die *die);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
 
 /* locals.c */

@@ -11,7 +11,7 @@ complete_bash() {
     bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$1"; printf "%s\n" "${COMPREPLY[@]}"' \
         - "packaging/bash/$1" "$@"
 }
-for tool in hpcrun hpcprof hpcproftt hpcquery hpcfnbounds hpclink; do
+for tool in hpcrun hpcprof hpcproftt hpcquery hpcfnbounds hpcstruct hpclink; do
     [ -x "$tool" ] || continue
     complete_bash "$tool" -- >"$scratch/offered"
     "./$tool" --help | sed -n '/^Options:/,/^[A-Z][a-z]*:$/s/^ *\(-.*\)$/\1/p' | grep -Eo -- '--[a-z][a-z-]*[a-z]' |

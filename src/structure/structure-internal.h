@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of struct structure, for the structure*.c files only: a function is made in steps, each of which cuts its
+ * code by one aspect (inlined functions, lines, blocks); the pieces are joined at the end. */
+#ifndef LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
+#define LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
+
+#include "structure/loops.h"
+#include "structure/returns.h"
+#include "structure/structure.h"
+#include "structure/symbols-internal.h"
+
+/* An inlined function; node 0 is the function itself. */
+struct inline_node {
+    uint32_t parent; /* precedes its children */
+    uint32_t depth;
+    const char *name, *linkage, *file;
+    uint32_t line;
+    const char *call_file;
+    uint32_t call_line, call_column;
+};
+
+/* Code [start, end) whose innermost inlined function is node. */
+struct inline_piece {
+    uint64_t start, end;
+    uint32_t node, depth;
+};
+
+struct line_piece {
+    uint64_t start, end;
+    const char *file;
+    uint32_t line, column;
+};
+
+/* Code [start, end) without any border inside. */
+struct atom {
+    uint64_t start, end;
+    uint32_t node;   /* inlined function */
+    uint32_t lines;  /* line piece, STRUCTURE_NONE: none */
+    uint32_t loop;   /* innermost machine loop, CFG_NONE: none; later the source loop */
+    bool is_carried; /* in a loop: its line is that of unrelated code that happens to lie before it */
+};
+
+/* A loop of the source, from one or more machine loops. */
+struct source_loop {
+    uint32_t parent; /* machine loop index until merged */
+    uint32_t merged; /* the loop it became part of; itself when it stands */
+    uint32_t node;   /* the inlined function it is written in */
+    const char *file;
+    uint32_t first_line, last_line;
+    uint32_t key_line, key_column; /* position of the jump back */
+    uint32_t top_line;             /* of the header's first instruction */
+    uint32_t n_machine;
+    uint32_t depth;
+    bool is_irreducible;
+    bool is_tested; /* the jump back is conditional */
+    uint64_t vaddr;
+};
+
+/* Names of an abstract function, by the address of its DIE; a pair of pointers in general. */
+struct memo {
+    const void *key;
+    const void *value;
+};
+
+struct memo_table {
+    struct memo *slots; /* [n_slots] open addressing */
+    size_t n_slots, n_used;
+};
+
+struct kept_function {
+    uint64_t start, end;
+    const struct structure_function *function;
+};
+
+struct structure {
+    struct symbols *symbols;
+    struct code_image image;
+    struct cfg_decoder *decoder;
+    struct returns *returns;
+    struct cfg cfg;
+    struct loops loops;
+    struct cfg_range *ranges; /* [n_ranges] of the function at work */
+    size_t n_ranges, cap_ranges;
+    struct inline_node *nodes; /* [n_nodes] */
+    size_t n_nodes, cap_nodes;
+    struct inline_piece *nested, *pieces; /* [n_nested] as found; [n_pieces] disjoint */
+    size_t n_nested, cap_nested, n_pieces, cap_pieces;
+    struct line_piece *lines; /* [n_lines] */
+    size_t n_lines, cap_lines;
+    struct atom *atoms; /* [n_atoms] */
+    size_t n_atoms, cap_atoms;
+    struct source_loop *source; /* [n_source] as many as machine loops */
+    size_t n_source, cap_source;
+    struct structure_scope *scopes; /* [n_scopes] of the function at work */
+    size_t n_scopes, cap_scopes;
+    struct structure_span *spans; /* [n_spans] */
+    size_t n_spans, cap_spans;
+    const char *last_raw, *last_path; /* what structure_path was asked last */
+    struct memo_table places;         /* of the function at work: index by inlined function and loop */
+    struct memo_table paths, origins;
+    struct structure_function **owned; /* [n_owned] those made by structure_function_at */
+    size_t n_owned, cap_owned;
+    struct kept_function *kept; /* [n_kept] their ranges by start */
+    size_t n_kept, cap_kept;
+};
+
+/* structure-memo.c: finds or makes room for a key; the value is NULL when new. NULL when out of memory. */
+const void **memo_of(struct memo_table *table, const void *key);
+void memo_clear(struct memo_table *table);
+void memo_fini(struct memo_table *table, void (*free_value)(void *));
+
+/* structure-inline.c: fills nodes and pieces from the function's DIE in unit; none: one node for all of ranges.
+ * False when out of memory. */
+bool structure_read_inlined(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die);
+
+/* structure-lines.c: fills lines for ranges. Lines without number take those of the row before.
+ * False when out of memory. */
+bool structure_read_lines(struct structure *structure, struct dwarf_unit *unit);
+/* The owned path of a string that libdw keeps. */
+const char *structure_path(struct structure *structure, const char *path);
+
+/* structure-atoms.c: fills atoms from pieces, lines and blocks. False when out of memory. */
+bool structure_cut_atoms(struct structure *structure);
+
+/* structure-loops.c: fills source from the machine loops and sets each atom's source loop. False when out of memory. */
+bool structure_name_loops(struct structure *structure);
+/* structure-loops-merge.c: joins the machine loops that are one source loop. */
+void structure_merge_loops(struct structure *structure);
+/* The loop that stands for loop i; STRUCTURE_NONE for itself. */
+uint32_t structure_standing_loop(const struct structure *structure, uint32_t i);
+/* Position of an atom as seen in the inlined function node around it: its own line, or that of the call. False when
+ * not known. */
+bool structure_project(const struct structure *structure, const struct atom *atom, uint32_t node,
+                       struct line_piece *position);
+
+/* structure-scopes.c: joins all into scopes and spans. False when out of memory. */
+bool structure_join(struct structure *structure, struct structure_function *function);
+
+#endif

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hpcstruct on kernels whose loops are known by construction: number, nesting and lines, without and with optimisation,
+by each compiler there is; inlined functions with the lines of their calls; variables; the form of the file; forms of
+debug information (DWARF 4 and 5, split, compressed, in a file of its own, shared by dwz) that must give the same."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+TOOL = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcstruct"
+KERNELS = SOURCE / "tests" / "golden" / "structure-kernels.c"
+LINES = KERNELS.read_text(encoding="utf-8").split("\n")
+failures, checks = [], 0
+
+
+def expect(condition, sentence):
+    global checks
+    checks += 1
+    if not condition:
+        failures.append(sentence)
+
+
+def known_loops():
+    """{function: sorted [(depth, first line, last line)]} from the marks in the comments."""
+    first, last, function = {}, {}, None
+    for number, text in enumerate(LINES, 1):
+        if head := re.match(r"(?:KERNEL|static inline \S+) .*?(\w+)\(\w", text):
+            function = head.group(1)
+        for kind, name in re.findall(r"\b(loop|last) ([A-Z](?:\.[A-Z])*|dot)\b", text) if function else ():
+            (first if kind == "loop" else last)[function, name] = number
+    loops = {}
+    for (function, name), line in first.items():
+        depth = name.count(".")
+        if name == "dot":
+            function, depth = "gemv", 1
+        loops.setdefault(function, []).append((depth, line, last[(function if name != "dot" else "dot"), name]))
+    return {function: sorted(found) for function, found in loops.items()}
+
+
+def structure(path, *options):
+    run = subprocess.run([TOOL, "--nocache", "-o", "-", *options, path], capture_output=True, check=False)
+    if run.returncode != 0:
+        failures.append(f"hpcstruct fails on {path}: {run.stderr.decode()}")
+        return ElementTree.fromstring("<none/>")
+    return ElementTree.fromstring(run.stdout)
+
+
+def loops_of(element, depth=0):
+    for child in element:
+        if child.tag == "L":
+            lines = child.get("l").split("-")
+            yield depth, int(lines[0]), int(lines[-1])
+        yield from loops_of(child, depth + (child.tag == "L"))
+
+
+def functions(root):
+    return {p.get("n"): p for p in root.iter("P")}
+
+
+def compile_kernels(directory, name, compiler, *options):
+    path = directory / name
+    subprocess.run([*compiler, "-g", *options, str(KERNELS), "-o", str(path)], check=True)
+    return path
+
+
+def check_loops(name, root, ends_at_brace=False):
+    """ends_at_brace: the compiler gives the jump back the line of the loop's closing brace."""
+    found = functions(root)
+    for function, wanted in known_loops().items():
+        got = sorted(loops_of(found[function])) if function in found else None
+        if got and ends_at_brace and len(got) == len(wanted):
+            got = [(d, first if function != "jump_in" else want[1], want[2] if last - want[2] in (0, 1, 2) else last)
+                   for (d, first, last), want in zip(got, wanted)]
+        expect(got == wanted, f"{name}: loops of {function} are {got}, not {wanted}")
+    jump_in = [loop.get("ir") for loop in found["jump_in"].iter("L")] if "jump_in" in found else []
+    expect(jump_in == ["1"], f"{name}: the loop with two entries is not marked as irreducible")
+
+
+def check_inlined(name, root):
+    call = next(i for i, text in enumerate(LINES, 1) if "y[i] = dot(" in text)
+    declared = next(i for i, text in enumerate(LINES, 1) if " double dot(" in text)
+    for outer in functions(root)["gemv"].iter("A"):
+        for inner in outer.findall("A"):
+            if inner.get("n") == "dot" and outer.get("l") == str(call) and inner.get("l") == str(declared):
+                expect(outer.get("f") == inner.get("f") == str(KERNELS), f"{name}: files of the inlined function")
+                expect(inner.find("L") is not None, f"{name}: the loop of the inlined function is not in it")
+                return
+    expect(False, f"{name}: dot is not inlined into gemv at line {call}")
+
+
+def addresses(text):
+    return [(int(a, 16), int(b, 16)) for a, b in re.findall(r"\[(0x[0-9a-f]+)-(0x[0-9a-f]+)\)", text or "")]
+
+
+def check_form(name, path, root):
+    """Elements by the document type; statements disjoint; variables with the addresses and sizes of the symbols."""
+    ids = [e.get("i") for e in root.iter() if e.tag != "HPCToolkitStructure"]
+    expect(len(ids) == len(set(ids)), f"{name}: ids are not unique")
+    ranges = sorted(r for s in root.iter("S") for r in addresses(s.get("v")))
+    expect(len(ranges) > 50 and all(a[1] <= b[0] for a, b in zip(ranges, ranges[1:])), f"{name}: statements overlap")
+    expect(root.find("LM").get("n") == os.path.realpath(path), f"{name}: name of the module")
+    symbols = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    large = {f[3]: (int(f[0], 16), int(f[0], 16) + int(f[1], 16)) for f in map(str.split, symbols)
+             if len(f) == 4 and f[2] in "bBdDrR" and int(f[1], 16) >= 1024}
+    got = {v.get("n"): addresses(v.get("v"))[0] for v in root.iter("V")}
+    expect(got == large and len(got) == 3, f"{name}: variables are {got}, not {large}")
+    if shutil.which("xmllint"):
+        text = subprocess.run([TOOL, "--nocache", "-o", "-", path], capture_output=True, check=True).stdout
+        valid = subprocess.run(["xmllint", "--valid", "--noout", "-"], input=text, capture_output=True, check=False)
+        expect(valid.returncode == 0, f"{name}: not valid by its own document type: {valid.stderr.decode()[:300]}")
+
+
+def without_ids(root):
+    """The tree without ids and the module's own names."""
+    base = os.path.basename(root.find("LM").get("n")) if root.find("LM") is not None else ""
+    def text_of(element):
+        attributes = sorted((k, v.replace(f"[{base}]", "[]")) for k, v in element.attrib.items()
+                            if k != "i" and element.tag != "LM")
+        return (element.tag, attributes, [text_of(child) for child in element])
+    return text_of(root)
+
+
+def forms(directory, compiler):
+    """(name, path) of the kernels with the same code and debug information in other forms."""
+    run = lambda *command: subprocess.run(list(map(str, command)), check=True, cwd=directory)  # noqa: E731
+    yield "DWARF 4", compile_kernels(directory, "dwarf-4", compiler, "-O2", "-gdwarf-4")
+    yield "compressed", compile_kernels(directory, "compressed", compiler, "-O2", "-gz")
+    run(*compiler, "-g", "-O2", "-gsplit-dwarf", "-c", KERNELS, "-o", "split.o")
+    run(*compiler, "split.o", "-o", "split")
+    yield "split", directory / "split"
+    run(*compiler, "-g", "-O2", "-gdwarf-4", "-gsplit-dwarf", "-c", KERNELS, "-o", "split-4.o")
+    run(*compiler, "split-4.o", "-o", "split-4")
+    yield "split DWARF 4", directory / "split-4"
+    path = compile_kernels(directory, "linked", compiler, "-O2")
+    run("objcopy", "--only-keep-debug", path, "linked.debug")
+    run("objcopy", "--strip-debug", "--add-gnu-debuglink=linked.debug", path)
+    yield "debug link", path
+    if shutil.which("dwz"):
+        one = compile_kernels(directory, "shared-one", compiler, "-O2")
+        two = compile_kernels(directory, "shared-two", compiler, "-O2")
+        run("dwz", "-m", "common.debug", one, two)
+        if (directory / "common.debug").exists():
+            yield "dwz", one
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        gcc = os.environ.get("CC", "gcc").split()
+        probe = subprocess.run([*gcc, "-dumpmachine"], capture_output=True, text=True, check=True).stdout
+        if not probe.startswith("x86_64"):
+            print(f"SKIP: loops are found in code for x86-64, not for {probe.strip()}")
+            sys.exit(77)
+        plain = None
+        for level in ("-O0", "-O1", "-O2", "-O3"):
+            path = compile_kernels(directory, "gcc" + level, gcc, level)
+            root = structure(path)
+            if level != "-O1":
+                check_loops(f"gcc {level}", root)
+            check_inlined(f"gcc {level}", root)
+            check_form(f"gcc {level}", path, root)
+            plain = root if level == "-O2" else plain
+            expect(without_ids(structure(path, "-j2")) == without_ids(structure(path, "-j1")),
+                   f"gcc {level}: threads change the result")
+        for form, path in forms(directory, gcc):
+            expect(without_ids(structure(path)) == without_ids(plain), f"{form}: not the structure of the plain form")
+        if shutil.which("clang"):
+            for level in ("-O0", "-O2", "-O3"):
+                path = compile_kernels(directory, "clang" + level, ["clang"], level)
+                check_loops(f"clang {level}", structure(path), level == "-O0")
+        else:
+            print("clang is missing: its code is not looked at")
+        strip = directory / "stripped"
+        shutil.copy(directory / "gcc-O2", strip)
+        subprocess.run(["strip", strip], check=True)
+        root = structure(strip)
+        expect(sum(1 for _ in root.iter("L")) >= 15, "stripped: the loops of the machine code are missing")
+        expect(all(e.get("l") == "0" for e in root.iter("S")), "stripped: a line is known")
+    for sentence in failures:
+        print(sentence)
+    print(f"{checks} checks, {len(failures)} failed")
+    sys.exit(bool(failures))
+
+
+main()

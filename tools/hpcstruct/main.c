@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hpcstruct: writes the structure of load modules: functions, inlining, loops, lines, variables. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/min-bytes.h"
+#include "base/options.h"
+#include "config.h"
+#include "fnbounds/modtab-cache.h"
+#include "make.h"
+#include "sampled.h"
+
+#define JOBS_MAX 256
+#define LARGE_BYTES (8 << 20) /* files from this size on get all threads, smaller ones one each */
+
+enum { OPT_OUTPUT = 1, OPT_JOBS, OPT_CACHE, OPT_NO_CACHE, OPT_REPLACE, OPT_TIME, OPT_QUIET, OPT_VERBOSE };
+
+static const struct option_row rows[] = {
+    {OPT_OUTPUT, "-o --output", "FILE",
+     "Write the structure to FILE (default: the module's name with .hpcstruct appended, in the current directory); "
+     "- means standard output. For one module only."},
+    {OPT_JOBS, "-j --jobs --jobs-parse --jobs-symtab", "N", "Use N threads (default: one for each CPU)."},
+    {OPT_CACHE, "-c --cache", "DIR",
+     "Keep structure files in the directory DIR and take them from there, told apart by the build id of the module. "
+     "Default: what HPCTOOLKIT_HPCSTRUCT_CACHE names, else a directory in this user's cache."},
+    {OPT_NO_CACHE, "--nocache", NULL, "Neither look into a cache nor keep anything there."},
+    {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
+     "Write source paths that begin with OLD with NEW instead; may be given several times. Such files are not kept in "
+     "the cache."},
+    {OPT_TIME, "--time", NULL, "Print CPU time and memory at the end, on standard error."},
+    {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
+    {OPT_VERBOSE, "-v --verbose", NULL, "Say what was found in each module."},
+    OPTION_ROWS_STANDARD,
+    {0, NULL, NULL, NULL},
+};
+
+static const struct option_spec spec = {
+    .tool = "hpcstruct",
+    .summary = "write the program structure of load modules",
+    .synopsis = "[options] MODULE\n[options] DIR",
+    .description =
+        "Reads the debug information of a program or library (DWARF 2 to 5, also split, compressed, shared by dwz, or "
+        "in a file of its own that the build id or debug link names) and its machine code, and writes a structure "
+        "file: source files, functions, the functions inlined into them, loops, lines, each with its addresses, and "
+        "the variables of at least DATACENTRIC_MIN_BYTES. Code without debug information appears by its symbols or "
+        "unwind tables, under the name of the module.\n\n"
+        "Loops are those of the machine code (x86-64), each under the lines of the source loop that it comes from. "
+        "Machine loops that the compiler made of one source loop, such as a vectorised loop and the one for its rest, "
+        "are one loop. On other machines there are no loops.\n\n"
+        "DIR is a measurement directory: the structure of every module with samples goes into DIR/structs.",
+    .rows = rows,
+    .examples = "  hpcstruct ./app\nWrites app.hpcstruct.\n\n"
+                "  hpcstruct -o - libfoo.so | grep '<L '\nThe loops of a library.\n\n"
+                "  hpcstruct hpctoolkit-app-measurements\nThe structure of everything that was sampled.",
+    .environment = "DATACENTRIC_MIN_BYTES  the smallest variable that is written, in bytes (default 1024).\n"
+                   "HPCTOOLKIT_HPCSTRUCT_CACHE  the cache directory.",
+    .exit_status = "0 when everything was written, 1 when a module could not be read or a file not be written, 2 for a "
+                   "wrong command line.",
+    .see_also = "hpcrun(1), hpcprof(1), hpcfnbounds(1)",
+};
+
+struct request {
+    struct make_settings settings;
+    const char *output, *cache;
+    bool no_cache, time, quiet, verbose;
+    struct structure_replacement *replacements;
+    size_t n_replacements, cap_replacements;
+};
+
+static int usage(const char *sentence)
+{
+    (void)fprintf(stderr, "hpcstruct: %s\nTry 'hpcstruct --help'.\n", sentence);
+    return 2;
+}
+
+static int fail(const struct error *err)
+{
+    (void)fprintf(stderr, "hpcstruct: %s.\n", err->text);
+    return 1;
+}
+
+static bool add_replacement(struct request *request, char *value)
+{
+    char *equals = strchr(value, '=');
+    if (!equals || equals == value ||
+        !vec_reserve(&request->replacements, &request->cap_replacements, request->n_replacements + 1,
+                     sizeof *request->replacements))
+        return false;
+    *equals = 0;
+    request->replacements[request->n_replacements++] = (struct structure_replacement){value, equals + 1};
+    return true;
+}
+
+/* Number of threads in text; 0 when it is none. */
+static unsigned parse_jobs(const char *text)
+{
+    char *end = NULL;
+    unsigned long n = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    return end && !*end && n <= JOBS_MAX ? (unsigned)n : 0;
+}
+
+/* Takes one option; 0 when the program goes on, else its exit status + 1. */
+static int take_option(int id, char *value, struct request *request)
+{
+    if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
+        return 1;
+    switch (id) {
+    case OPT_OUTPUT:
+        request->output = value;
+        break;
+    case OPT_JOBS:
+        request->settings.options.n_jobs = parse_jobs(value);
+        if (request->settings.options.n_jobs == 0)
+            return 1 + usage("-j takes a number of threads from 1 to 256");
+        break;
+    case OPT_CACHE:
+        request->cache = value;
+        break;
+    case OPT_NO_CACHE:
+        request->no_cache = true;
+        break;
+    case OPT_REPLACE:
+        if (!add_replacement(request, value))
+            return 1 + usage("-R takes OLD=NEW");
+        break;
+    case OPT_TIME:
+        request->time = true;
+        break;
+    case OPT_QUIET:
+        request->quiet = true;
+        break;
+    default:
+        request->verbose = true;
+        break;
+    }
+    return 0;
+}
+
+static void tell(const struct request *request, const char *path, const char *output, const struct make_report *report)
+{
+    if (request->quiet || strcmp(output, "-") == 0)
+        return;
+    if (report->from_cache)
+        (void)printf("%s: from the cache\n", output);
+    else if (!report->has_debug)
+        (void)printf("%s: %zu functions; %s has no debug information\n", output, report->n_functions, path);
+    else if (!report->knows_loops)
+        (void)printf("%s: %zu functions; loops are found in code for x86-64 only\n", output, report->n_functions);
+    else
+        (void)printf("%s: %zu functions, %llu loops\n", output, report->n_functions,
+                     (unsigned long long)report->n_loops);
+    if (request->verbose && !report->from_cache)
+        (void)printf("  %zu variables, %llu irreducible loops, %llu indirect jumps with unknown targets\n",
+                     report->n_variables, (unsigned long long)report->n_irreducible,
+                     (unsigned long long)report->n_unresolved);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int make_one(const struct request *request, const char *path, const char *output,
+                    const struct make_settings *settings)
+{
+    struct error err = {0};
+    struct make_report report;
+    if (make_structure(path, output, settings, &report, &err) != 0)
+        return fail(&err);
+    tell(request, path, output, &report);
+    return 0;
+}
+
+static int make_module(const struct request *request, const char *path)
+{
+    char *name = NULL;
+    if (!request->output && asprintf(&name, "%s.hpcstruct", base_name(path)) < 0)
+        return 1;
+    int status = make_one(request, path, request->output ? request->output : name, &request->settings);
+    free(name);
+    return status;
+}
+
+/* The modules of a measurement directory, taken by several threads. */
+struct batch {
+    const struct request *request;
+    const char *directory;
+    const struct strtab *paths;
+    bool is_large; /* which half is being made */
+    struct make_settings settings;
+    atomic_size_t next;
+    atomic_int status;
+};
+
+/* DIR/structs/NAME.hpcstruct; another module of the same name gets its number, too. */
+static char *output_name(const struct batch *batch, size_t i)
+{
+    char *name = NULL, number[24] = "";
+    const char *base = base_name(batch->paths->strings[i]);
+    for (size_t other = 0; other < i; other++)
+        if (strcmp(base_name(batch->paths->strings[other]), base) == 0)
+            (void)snprintf(number, sizeof number, "-%zu", i);
+    return asprintf(&name, "%s/structs/%s%s.hpcstruct", batch->directory, base, number) < 0 ? NULL : name;
+}
+
+static void *make_some(void *context)
+{
+    struct batch *batch = context;
+    for (size_t i; (i = atomic_fetch_add(&batch->next, 1)) < batch->paths->n_strings;) {
+        const char *path = batch->paths->strings[i];
+        struct stat info;
+        if (stat(path, &info) != 0) {
+            if (!batch->is_large && !batch->request->quiet)
+                (void)printf("%s: left out, not on this machine\n", path);
+            continue;
+        }
+        if ((info.st_size >= LARGE_BYTES) != batch->is_large)
+            continue;
+        char *output = output_name(batch, i);
+        if (!output || make_one(batch->request, path, output, &batch->settings) != 0)
+            atomic_store(&batch->status, 1);
+        free(output);
+    }
+    return NULL;
+}
+
+/* Large modules one after the other with all threads, then small ones side by side. */
+static int make_batch(struct batch *batch)
+{
+    unsigned n_jobs = batch->settings.options.n_jobs, n_started = 0;
+    pthread_t threads[JOBS_MAX];
+    batch->is_large = true;
+    (void)make_some(batch);
+    batch->is_large = false;
+    batch->settings.options.n_jobs = 1;
+    atomic_store(&batch->next, 0);
+    for (unsigned i = 1; i < n_jobs; i++)
+        n_started += pthread_create(&threads[n_started], NULL, make_some, batch) == 0;
+    (void)make_some(batch);
+    for (unsigned i = 0; i < n_started; i++)
+        (void)pthread_join(threads[i], NULL);
+    return atomic_load(&batch->status);
+}
+
+static int make_directory(const struct request *request, const char *directory)
+{
+    struct strtab paths = {0};
+    struct error err = {0};
+    size_t n_bad = 0;
+    char *structs = NULL;
+    int status = sampled_modules(directory, &paths, &n_bad, &err) != 0 ? fail(&err) : 0;
+    if (status == 0 && n_bad > 0)
+        status = fail(&err);
+    if (asprintf(&structs, "%s/structs", directory) < 0)
+        return 1;
+    if (paths.n_strings && mkdir(structs, 0777) != 0 && errno != EEXIST) {
+        (void)error_set(&err, ERR_IO, "%s cannot be made: %s", structs, strerror(errno));
+        status = fail(&err);
+    } else {
+        struct batch batch = {
+            .request = request, .directory = directory, .paths = &paths, .settings = request->settings};
+        status |= make_batch(&batch);
+    }
+    free(structs);
+    strtab_fini(&paths);
+    return status;
+}
+
+static void print_time(void)
+{
+    struct rusage usage_now;
+    if (getrusage(RUSAGE_SELF, &usage_now) == 0)
+        (void)fprintf(stderr, "hpcstruct: %.2f s user, %.2f s system, %ld MiB\n",
+                      (double)usage_now.ru_utime.tv_sec + (double)usage_now.ru_utime.tv_usec / 1e6,
+                      (double)usage_now.ru_stime.tv_sec + (double)usage_now.ru_stime.tv_usec / 1e6,
+                      usage_now.ru_maxrss / 1024);
+}
+
+/* Settles which cache is used; one that cannot be made is done without. */
+static void choose_cache(struct request *request, char *buffer, size_t n)
+{
+    const char *named = request->cache ? request->cache : getenv("HPCTOOLKIT_HPCSTRUCT_CACHE");
+    char user[4000];
+    if (request->no_cache)
+        return;
+    if (named && *named)
+        (void)snprintf(buffer, n, "%s", named);
+    else if (modtab_default_cache_dir(user, sizeof user, NULL) == 0)
+        (void)snprintf(buffer, n, "%s/structs", user);
+    else
+        return;
+    if (mkdir(buffer, 0777) == 0 || errno == EEXIST)
+        request->settings.cache_dir = buffer;
+    else if (request->cache)
+        (void)fprintf(stderr, "hpcstruct: %s cannot be used as a cache: %s.\n", buffer, strerror(errno));
+}
+
+static int run(struct request *request, const char *operand)
+{
+    static char cache[4096];
+    struct stat info;
+    bool is_directory = stat(operand, &info) == 0 && S_ISDIR(info.st_mode);
+    if (is_directory && request->output)
+        return usage("-o is for one module; the structures of a directory go into its structs");
+    choose_cache(request, cache, sizeof cache);
+    request->settings.replacements = request->replacements;
+    request->settings.n_replacements = request->n_replacements;
+    request->settings.options.bytes_min = min_bytes_of_environment();
+    if (request->settings.options.n_jobs == 0) {
+        long n = sysconf(_SC_NPROCESSORS_ONLN);
+        request->settings.options.n_jobs = n < 1 ? 1 : n > JOBS_MAX ? JOBS_MAX : (unsigned)n;
+    }
+    int status = is_directory ? make_directory(request, operand) : make_module(request, operand);
+    if (request->time)
+        print_time();
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct option_scan scan = {0};
+    struct request request = {0};
+    struct error err = {0};
+    int id, status = -1;
+    while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
+        status = id == OPTIONS_BAD ? usage(err.text)
+                                   : take_option(id, (char *)(uintptr_t)(const void *)scan.value, &request) - 1;
+    if (status < 0 && scan.n_operands != 1)
+        status = usage(scan.n_operands ? "one module or measurement directory at a time" : "which module?");
+    if (status < 0)
+        status = run(&request, argv[scan.index]);
+    free(request.replacements);
+    return status;
+}
