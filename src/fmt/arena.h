@@ -19,7 +19,7 @@
 #include "fmt/fate.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 3
+#define ARENA_VERSION 4
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -251,6 +251,7 @@ struct arena_thread {
     _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];     /* pieces of the AUX area that it was too small for */
     _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX];    /* pieces in which the hardware gave up samples */
     _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
+    _Atomic uint64_t n_untraced; /* samples that the trace had no room for */
     _Atomic uint64_t unwind_stops[16]; /* by enum unwind_stop */
     _Atomic uint64_t n_frames;         /* frames unwound for samples */
     uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
@@ -346,6 +347,10 @@ struct arena_header {
     uint64_t placeholders[PLACEHOLDER_MAX]; /* absolute address of each placeholder function */
     uint32_t trust_skid; /* 1: the +1 rule holds on this machine (skid self-test) */
     uint32_t page_bytes;
+    _Atomic uint32_t is_replaced; /* 1: exec is being called, and when nothing follows it has succeeded */
+    _Atomic uint32_t n_trace_chunks; /* handed out; no more than trace_chunk_limit, so that traces leave room */
+    uint32_t trace_chunk_limit;
+    char replaced_by[256];     /* with is_replaced: the program as exec was told it */
     char exe[ARENA_PATH_MAX];  /* real path of the executable */
     char argv0[256];           /* basename used in file names */
     char tables[ARENA_PATH_MAX]; /* directory of the module-table cache */

@@ -136,6 +136,8 @@ enum column_kind {
 
 #define COLUMNS_MAX (ARENA_EVENTS_MAX + 4 + MEM_METRICS + 2)
 
+struct trace_file;
+
 /* A metric of the profiles. */
 struct column {
     enum column_kind kind;
@@ -147,6 +149,15 @@ struct column {
     double scale;    /* value written = raw sum * scale */
     bool is_frequency;
     uint64_t n_samples; /* of columns that belong to no event */
+};
+
+/* What did not fit into context->max_bytes. */
+struct left_out {
+    uint64_t n_nodes;         /* whose values their callers have */
+    uint64_t n_variables;     /* whose values their group has */
+    uint64_t n_lists;         /* variables without their CPUs, stack offsets and latencies */
+    uint64_t n_trace_records;
+    uint64_t n_threads;
 };
 
 struct process {
@@ -170,6 +181,10 @@ struct process {
     size_t n_sized, cap_sized;
     int32_t next_id; /* of the next profile node */
     size_t n_files;
+    size_t n_written_threads; /* the first ones of threads; the others are left out */
+    struct left_out left_out;
+    uint64_t rest_bytes;          /* of context->max_bytes */
+    uint64_t rest_recorded_bytes; /* in the arena, of the threads that are still to be written */
 };
 
 /* One pass over all hits and threads: what was recorded, and which columns follow.  err: ERR_MEMORY */
@@ -300,6 +315,24 @@ void thread_take_sketches(struct thread *thread);
 /* The functions of the kernel on the thread's paths, by address; names are borrowed. False when out of memory. */
 bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
 
+/* --- collect-bound.c --- */
+
+/* Decides which threads are written, when the size of all files is limited. */
+void process_bound(struct process *process);
+
+/* What the files of the next thread may take; process_spend says what they did. */
+uint64_t process_share(struct process *process, uint32_t thread_ref);
+void process_spend(struct process *process, uint64_t n_bytes);
+
+/* Makes the thread's tree one of at most max_nodes; all sums stay. err: ERR_MEMORY */
+int thread_bound_tree(struct thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err);
+
+/* Cuts off the end of a trace. */
+void thread_bound_trace(struct thread *thread, struct trace_file *trace, size_t max_records);
+
+/* Takes something out of a side file that is too large; false when nothing is left to take. *n_details: 0 at first. */
+bool process_bound_side(struct process *process, struct objects_file *file, uint64_t *n_details);
+
 /* --- collect-write.c, collect-objects.c, collect-log.c --- */
 
 /* Builds and writes the files of one thread.  err: ERR_IO, ERR_MEMORY, ERR_RANGE */
@@ -308,8 +341,12 @@ int thread_write(struct process *process, uint32_t thread_ref, struct error *err
 /* The profile's id of a tree node (positive, whether it is a leaf or not). */
 int32_t thread_node_id(const struct thread *thread, uint32_t node);
 
-/* Writes the side file.  err: ERR_IO, ERR_MEMORY */
-int thread_write_objects(const struct thread *thread, const char *path, struct error *err);
+/* Writes the side file, of at most max_bytes; *n_bytes becomes its size.  err: ERR_IO, ERR_MEMORY */
+int thread_write_objects(const struct thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
+                         struct error *err);
+
+/* Frees what the variable's row points to. */
+void variable_fini(struct variable *variable);
 
 /* Writes the process's log over the claimed one.  err: ERR_IO, ERR_MEMORY */
 int process_write_log(struct process *process, struct error *err);

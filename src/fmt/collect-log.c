@@ -83,7 +83,52 @@ static void write_unopened(const struct process *process, struct buf *out)
     }
 }
 
-static bool add_thread(const struct process *process, const struct arena_thread *record, struct log_summary *summary)
+static void add_left_out(const struct arena_thread *record, uint32_t i, struct log_event *event)
+{
+    event->taken += load(&record->taken[i]);
+    event->fates[FATE_DROP_MAX_SIZE] += load(&record->taken[i]);
+}
+
+static void write_left_out(const struct process *process, struct buf *out)
+{
+    const struct left_out *left_out = &process->left_out;
+    const uint64_t counts[] = {left_out->n_nodes, left_out->n_variables, left_out->n_lists, left_out->n_trace_records,
+                               left_out->n_threads};
+    static const char *const texts[] = {"nodes of call paths, whose values their callers have",
+                                        "variables, whose values their groups have",
+                                        "variables' CPUs, stack offsets and latencies", "records of the trace",
+                                        "threads, whose samples count as dropped-max-size"};
+    struct buf text = {0};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i])
+            buf_printf(&text, "%s%llu %s", text.len_bytes ? "; " : "", (unsigned long long)counts[i], texts[i]);
+    if (text.len_bytes) {
+        struct buf line = {0};
+        buf_printf(&line, "left out, because the files of a process may have %llu bytes (--max-size): %s",
+                   (unsigned long long)process->context->max_bytes, text.data);
+        log_write_message(out, process->name.pid, -1, line.data ? line.data : "");
+        buf_fini(&line);
+    }
+    buf_fini(&text);
+}
+
+static void write_untraced(const struct process *process, struct buf *out)
+{
+    char text[160];
+    uint64_t n_untraced = 0;
+    for (size_t i = 0; i < process->n_threads; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        n_untraced += record ? load(&record->n_untraced) : 0;
+    }
+    (void)snprintf(text, sizeof text, "the trace was full (--max-size, --memsize): %llu later samples are only in the "
+                                      "profiles", (unsigned long long)n_untraced);
+    if (n_untraced)
+        log_write_message(out, process->name.pid, -1, text);
+}
+
+static bool add_thread(const struct process *process, const struct arena_thread *record, bool is_left_out,
+                       struct log_summary *summary)
 {
     for (uint32_t i = 0; i < process->view->n_events; i++) {
         char name[64];
@@ -91,6 +136,10 @@ static bool add_thread(const struct process *process, const struct arena_thread 
         struct log_event *event = log_event_named(summary, name);
         if (!event)
             return false;
+        if (is_left_out) {
+            add_left_out(record, i, event);
+            continue;
+        }
         event->taken += load(&record->taken[i]);
         event->overflows += load(&record->overflows[i]);
         for (int fate = 0; fate < FATE_MAX; fate++)
@@ -119,7 +168,7 @@ static bool write_counters(const struct process *process, struct buf *out)
     for (size_t i = 0; i < process->n_threads && is_complete; i++) {
         const struct arena_thread *record =
             view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
-        is_complete = !record || add_thread(process, record, &summary);
+        is_complete = !record || add_thread(process, record, i >= process->n_written_threads, &summary);
     }
     log_count_events(&summary);
     log_write_summary(&summary, out);
@@ -139,6 +188,10 @@ int process_write_log(struct process *process, struct error *err)
     write_allocator(process, &text);
     write_merged(process, &text);
     write_unopened(process, &text);
+    if (process->context->note && process->context->note[0])
+        log_write_message(&text, process->name.pid, -1, process->context->note);
+    write_untraced(process, &text);
+    write_left_out(process, &text);
     if (!path || !write_counters(process, &text) || text.failed)
         code = error_set(err, ERR_MEMORY, "Out of memory for the log of a process.");
     if (!code)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fmt/collect-internal.h"
+#include "fmt/file.h"
 
 /* Everything that the rows point to; the arena's own strings may lack their ends. */
 struct side {
@@ -30,6 +31,18 @@ static void fill_undecided(struct objects_event *event)
         event->fates[FATE_DROP_NO_RECIPE] += event->taken - n_decided;
 }
 
+/* Samples of threads without files have their fate in the first thread's. */
+static void fill_left_out(const struct process *process, struct objects_event *event, uint32_t i)
+{
+    for (size_t t = process->n_written_threads; t < process->n_threads; t++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[t], ARENA_THREADS, sizeof *record);
+        uint64_t n_taken = record ? load(&record->taken[i]) : 0;
+        event->taken += n_taken;
+        event->fates[FATE_DROP_MAX_SIZE] += n_taken;
+    }
+}
+
 static void fill_event(struct side *side, const struct thread *thread, uint32_t i)
 {
     const struct arena_event *from = &thread->process->view->header->events[i];
@@ -52,6 +65,8 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
         event->fates[fate] = load(&thread->record->fates[i][fate]);
     if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)
         fill_undecided(event);
+    if (thread->ref == thread->process->threads[0])
+        fill_left_out(thread->process, event, i);
 }
 
 static void fill_thread(struct side *side, const struct thread *thread)
@@ -120,7 +135,25 @@ static bool fill_placeholders(struct side *side, const struct thread *thread)
     return true;
 }
 
-int thread_write_objects(const struct thread *thread, const char *path, struct error *err)
+static int write_bounded(struct process *process, struct objects_file *file, const char *path, uint64_t max_bytes,
+                         uint64_t *n_bytes, struct error *err)
+{
+    struct buf text = {0};
+    uint64_t n_details = 0;
+    int code = objects_write_memory(file, &text, err);
+    while (!code && text.len_bytes > max_bytes && process_bound_side(process, file, &n_details)) {
+        text.len_bytes = 0;
+        code = objects_write_memory(file, &text, err);
+    }
+    if (!code)
+        code = file_replace(path, text.data, text.len_bytes, err);
+    *n_bytes = text.len_bytes;
+    buf_fini(&text);
+    return code;
+}
+
+int thread_write_objects(const struct thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
+                         struct error *err)
 {
     struct side *side = calloc(1, sizeof *side);
     int code = ERR_MEMORY;
@@ -129,7 +162,7 @@ int thread_write_objects(const struct thread *thread, const char *path, struct e
         fill_context(side, thread->process->context);
         if (fill_variables(side, thread) && fill_placeholders(side, thread) &&
             thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel))
-            code = objects_write(&side->file, path, err);
+            code = write_bounded(thread->process, &side->file, path, max_bytes, n_bytes, err);
         else
             code = error_set(err, ERR_MEMORY, "Out of memory for the side file of a thread.");
         free(side->file.variables);

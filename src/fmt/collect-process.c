@@ -238,6 +238,7 @@ int process_init(struct process *process, const struct view *view, const struct 
     }
     process->n_blocks = sums.n_blocks;
     choose_columns(process, &sums);
+    process_bound(process);
     return 0;
 }
 

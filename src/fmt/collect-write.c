@@ -10,6 +10,13 @@
 #include "fmt/trace.h"
 
 #define PIECE_BYTES (1 << 20)
+#define NUMBERS_BYTES 64u /* the times of the trace, which are not known yet when the head is measured */
+#define TRACE_HEAD_BYTES 64u
+#define TRACE_RECORD_BYTES 12u
+
+struct profile_size {
+    uint64_t head_bytes, node_bytes;
+};
 
 static int out_of_memory(struct error *err)
 {
@@ -197,16 +204,38 @@ static int put_nodes(const struct thread *thread, const struct hpcrun_profile *p
     return code;
 }
 
+static int write_head(const struct thread *thread, struct hpcrun_profile *profile, struct buf *bytes, struct error *err)
+{
+    *profile = (struct hpcrun_profile){.version = "03.10", .granularity = 1};
+    if (!add_pairs(thread, profile) || !add_columns(thread, profile) || !add_modules(thread, profile))
+        return out_of_memory(err);
+    return hpcrun_write_head(profile, thread->tree.n_nodes, bytes, err);
+}
+
+/* Bytes of the profile's head, and of each node. */
+static int measure_profile(const struct thread *thread, struct profile_size *size, struct error *err)
+{
+    struct hpcrun_profile profile;
+    struct buf bytes = {0};
+    int code = write_head(thread, &profile, &bytes, err);
+    size->head_bytes = bytes.len_bytes + NUMBERS_BYTES;
+    bytes.len_bytes = 0;
+    if (!code) {
+        put_node(thread, TREE_ROOT, &profile, &bytes);
+        size->node_bytes = bytes.len_bytes;
+        code = bytes.failed ? out_of_memory(err) : 0;
+    }
+    buf_fini(&bytes);
+    hpcrun_fini(&profile);
+    return code;
+}
+
 static int write_profile(const struct thread *thread, const char *path, struct error *err)
 {
-    struct hpcrun_profile profile = {.version = "03.10", .granularity = 1};
+    struct hpcrun_profile profile;
     struct buf bytes = {0};
     char *temporary = NULL;
-    int fd = -1, code = 0;
-    if (!add_pairs(thread, &profile) || !add_columns(thread, &profile) || !add_modules(thread, &profile))
-        code = out_of_memory(err);
-    if (!code)
-        code = hpcrun_write_head(&profile, thread->tree.n_nodes, &bytes, err);
+    int fd = -1, code = write_head(thread, &profile, &bytes, err);
     if (!code)
         code = file_begin(path, &temporary, &fd, err);
     if (!code)
@@ -232,6 +261,15 @@ static int write_trace(const struct thread *thread, struct trace_file *trace, co
     return code;
 }
 
+void variable_fini(struct variable *variable)
+{
+    free(variable->row.name);
+    free(variable->row.cpus);
+    free(variable->row.stack_offsets);
+    free(variable->row.samples);
+    free(variable->row.latencies);
+}
+
 static void thread_fini(struct thread *thread)
 {
     tree_fini(&thread->tree);
@@ -240,13 +278,8 @@ static void thread_fini(struct thread *thread)
     free(thread->declared.frames);
     free(thread->declarations);
     free(thread->known);
-    for (size_t i = 0; i < thread->n_variables; i++) {
-        free(thread->variables[i].row.name);
-        free(thread->variables[i].row.cpus);
-        free(thread->variables[i].row.stack_offsets);
-        free(thread->variables[i].row.samples);
-        free(thread->variables[i].row.latencies);
-    }
+    for (size_t i = 0; i < thread->n_variables; i++)
+        variable_fini(&thread->variables[i]);
     free(thread->variables);
 }
 
@@ -258,20 +291,50 @@ static bool build(struct thread *thread, struct trace_file *trace)
     return (!thread->process->view->header->trace || build_trace(thread, trace)) && !thread->tree.failed;
 }
 
-static int write_file(struct thread *thread, const char *suffix, struct trace_file *trace, struct error *err)
+static uint64_t less(uint64_t from, uint64_t n)
 {
-    char *path = file_path(thread, suffix);
-    int code;
-    if (!path)
-        return out_of_memory(err);
-    if (strcmp(suffix, "objects") == 0)
-        code = thread_write_objects(thread, path, err);
-    else if (strcmp(suffix, "hpctrace") == 0)
-        code = write_trace(thread, trace, path, err);
-    else
-        code = write_profile(thread, path, err);
-    if (!code)
-        thread->process->n_files++;
+    return from > n ? from - n : 0;
+}
+
+/* Half of the share is the profile's, or more where there is no trace. *rest_bytes: what it leaves. */
+static int bound_profile(struct thread *thread, struct trace_file *trace, uint64_t share_bytes, uint64_t *rest_bytes,
+                         struct error *err)
+{
+    struct profile_size size = {0};
+    int code = measure_profile(thread, &size, err);
+    if (code)
+        return code;
+    uint64_t part_bytes = trace->n_records ? share_bytes / 2 : share_bytes - share_bytes / 4;
+    code = thread_bound_tree(thread, trace, (size_t)(less(part_bytes, size.head_bytes) / size.node_bytes), err);
+    *rest_bytes = less(share_bytes, size.head_bytes + size.node_bytes * thread->tree.n_nodes);
+    return code;
+}
+
+static int write_objects(struct thread *thread, uint64_t *rest_bytes, struct error *err)
+{
+    char *path = file_path(thread, "objects");
+    uint64_t n_bytes = 0;
+    int code = path ? thread_write_objects(thread, path, *rest_bytes - *rest_bytes / 8, &n_bytes, err)
+                    : out_of_memory(err);
+    *rest_bytes = less(*rest_bytes, n_bytes);
+    free(path);
+    return code;
+}
+
+static int write_traced(struct thread *thread, struct trace_file *trace, uint64_t *rest_bytes, struct error *err)
+{
+    thread_bound_trace(thread, trace, (size_t)(less(*rest_bytes, TRACE_HEAD_BYTES) / TRACE_RECORD_BYTES));
+    char *path = file_path(thread, "hpctrace");
+    int code = path ? write_trace(thread, trace, path, err) : out_of_memory(err);
+    *rest_bytes = less(*rest_bytes, TRACE_HEAD_BYTES + TRACE_RECORD_BYTES * trace->n_records);
+    free(path);
+    return code;
+}
+
+static int write_last(const struct thread *thread, struct error *err)
+{
+    char *path = file_path(thread, "hpcrun");
+    int code = path ? write_profile(thread, path, err) : out_of_memory(err);
     free(path);
     return code;
 }
@@ -279,15 +342,21 @@ static int write_file(struct thread *thread, const char *suffix, struct trace_fi
 /* The profile comes last: who finds it finds what belongs to it. */
 static int write_files(struct thread *thread, struct trace_file *trace, struct error *err)
 {
-    int64_t last_id = thread->process->next_id + 2 * (int64_t)thread->tree.n_nodes;
-    if (last_id > INT32_MAX)
-        return error_set(err, ERR_RANGE, "A process has more call-path nodes than a profile can number.");
-    int code = write_file(thread, "objects", trace, err);
-    if (!code && trace->n_records)
-        code = write_file(thread, "hpctrace", trace, err);
+    struct process *process = thread->process;
+    uint64_t share_bytes = process_share(process, thread->ref), rest_bytes = 0;
+    int code = bound_profile(thread, trace, share_bytes, &rest_bytes, err);
+    int64_t last_id = process->next_id + 2 * (int64_t)thread->tree.n_nodes;
+    if (!code && last_id > INT32_MAX)
+        code = error_set(err, ERR_RANGE, "A process has more call-path nodes than a profile can number.");
     if (!code)
-        code = write_file(thread, "hpcrun", trace, err);
-    thread->process->next_id = (int32_t)last_id;
+        code = write_objects(thread, &rest_bytes, err);
+    if (!code && trace->n_records)
+        code = write_traced(thread, trace, &rest_bytes, err);
+    if (!code)
+        code = write_last(thread, err);
+    process->n_files += code ? 0 : 2 + (trace->n_records != 0);
+    process->next_id = (int32_t)last_id;
+    process_spend(process, share_bytes - rest_bytes);
     return code;
 }
 

@@ -88,7 +88,7 @@ static int choose_name(struct process *process, struct error *err)
 static int write_process(struct process *process, struct error *err)
 {
     int code = choose_name(process, err);
-    for (size_t i = 0; i < process->n_threads && !code; i++)
+    for (size_t i = 0; i < process->n_written_threads && !code; i++)
         code = thread_write(process, process->threads[i], err);
     if (!code)
         code = process_write_log(process, err);

@@ -23,7 +23,9 @@ struct collect_context {
     const char *skid_json;            /* figures of the skid self-test */
     const char *topology;             /* file name of the hwloc XML in dir */
     const char *state;                /* "complete", "killed", "checkpoint" */
+    const char *note;                 /* further line of the log */
     const struct names_file *claimed; /* from collect_claim; NULL: a name is claimed by collect_write itself */
+    uint64_t max_bytes; /* all files of the process together, 0: no limit; what does not fit is counted in the log */
 
     /* Name of symbol index (of the TLS symbols when tls) in the module table table_id, with its ELF virtual address
      * (TLS: offset in the module's segment) and size; NULL when there is none. Borrowed until the next call. May be

@@ -20,6 +20,7 @@ static const struct fate_row rows[FATE_MAX] = {
     [FATE_DROP_STOPPED] = {"dropped-stopped", "sampling was being switched off"},
     [FATE_DROP_FORKED] = {"dropped-forked", "arrived in a forked child before the profiler restarted"},
     [FATE_DROP_BAD_RECORD] = {"dropped-bad-record", "the kernel's record of it makes no sense"},
+    [FATE_DROP_MAX_SIZE] = {"dropped-max-size", "of threads whose files did not fit into the largest size"},
     [FATE_NOT_DELIVERED] = {"not-delivered", "lost while the program blocked the signal"},
     [FATE_IN_KERNEL] = {"in-kernel", "elapsed inside the kernel"},
     [FATE_OWN_FAULT] = {"own-fault", "page faults of the profiler itself while it took a sample"},

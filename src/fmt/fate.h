@@ -23,6 +23,7 @@ enum fate {
     FATE_DROP_STOPPED,        /* sampling was switched off while it was under way */
     FATE_DROP_FORKED,         /* arrived in a child of fork before the profiler restarted there */
     FATE_DROP_BAD_RECORD,     /* the kernel's record of it makes no sense */
+    FATE_DROP_MAX_SIZE,       /* its thread's files did not fit into what a process may write */
     FATE_TAKEN_MAX,
     /* never became a sample; estimates where the kernel gives no exact number */
     FATE_NOT_DELIVERED = FATE_TAKEN_MAX, /* overflow while the program blocked our signal, or lost by the kernel */

@@ -54,6 +54,14 @@ static uint32_t run_chunks_sig(const struct arena_cursor *cursor, uint32_t n_lef
     return wanted > needed && wanted <= n_left ? wanted : needed;
 }
 
+/* Traces grow as long as the program runs: they get their share and leave the rest to what sums up. */
+static bool takes_trace_chunks_sig(struct arena_header *header, uint32_t n)
+{
+    if (atomic_load_explicit(&header->n_trace_chunks, memory_order_relaxed) >= header->trace_chunk_limit)
+        return false;
+    return atomic_fetch_add_explicit(&header->n_trace_chunks, n, memory_order_relaxed) < header->trace_chunk_limit;
+}
+
 static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
 {
     struct arena_header *header = arena_header_sig();
@@ -61,6 +69,8 @@ static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kin
     uint32_t index = header ? atomic_load_explicit(&header->n_chunks, memory_order_relaxed) : 0;
     uint32_t n = index < limit ? run_chunks_sig(cursor, limit - index, n_bytes) : 0;
     if (!n || n > limit - index)
+        return false;
+    if (kind == ARENA_TRACE && !takes_trace_chunks_sig(header, n))
         return false;
     index = atomic_fetch_add_explicit(&header->n_chunks, n, memory_order_relaxed);
     if (index >= limit || n > limit - index)

@@ -300,8 +300,10 @@ static void trace_sig(struct thread_state *self, const struct taken *taken)
 {
     struct arena_trace *record =
         arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
-    if (!record)
+    if (!record) {
+        atomic_fetch_add_explicit(&self->record->n_untraced, 1, memory_order_relaxed);
         return;
+    }
     record->t_ns = clock_ns_sig(CLOCK_REALTIME);
     record->node = taken->leaf;
     record->event = taken->event;

@@ -17,6 +17,7 @@
 #define ARENA_BYTES_MIN ((uint64_t)4 << 20)
 #define AHEAD_BYTES_DEFAULT ((uint64_t)1 << 20)
 #define PAGE_BYTES 4096u
+#define TRACE_CHUNKS_MORE (((uint32_t)4 << 20) / ARENA_CHUNK_BYTES)
 
 static struct arena_chunk *chunk_table(const struct arena_header *arena)
 {
@@ -61,6 +62,15 @@ static void layout(struct arena_header *arena, uint64_t size_bytes)
     arena->chunk_limit = (uint32_t)((size_bytes - data) / ARENA_CHUNK_BYTES);
 }
 
+/* A record takes 16 bytes here and 12 in a file. Every thread may leave a chunk half empty. */
+static void set_trace_limit(struct arena_header *arena, uint64_t max_bytes)
+{
+    uint64_t n_chunks = max_bytes / 3 * 4 / ARENA_CHUNK_BYTES + TRACE_CHUNKS_MORE;
+    arena->trace_chunk_limit = arena->chunk_limit / 2;
+    if (max_bytes && n_chunks < arena->trace_chunk_limit)
+        arena->trace_chunk_limit = (uint32_t)n_chunks;
+}
+
 static void fill_header(const struct companion *c, struct arena_header *arena, uint32_t pid)
 {
     const struct companion_setup *setup = c->setup;
@@ -85,6 +95,7 @@ static void fill_header(const struct companion *c, struct arena_header *arena, u
     arena->n_events = setup->n_events;
     memcpy(arena->events, setup->events, sizeof arena->events);
     memcpy(arena->tables, setup->tables, sizeof arena->tables);
+    set_trace_limit(arena, setup->max_bytes);
     memcpy(arena->magic, ARENA_MAGIC, sizeof arena->magic);
 }
 

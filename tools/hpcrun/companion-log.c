@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FILE_BYTES_MAX ((off_t)64 << 20) /* the index of some 500000 processes */
+
 int64_t companion_now_ms(void)
 {
     struct timespec now;
@@ -19,12 +21,18 @@ int64_t companion_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Not even a file of lines grows without limit; the last line says that it is full. */
 static void append_line(const char *path, const char *line, size_t len_bytes)
 {
+    static const char last[] = "This file is full: what else there was to say is left out.\n";
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0)
         return;
-    (void)!write(fd, line, len_bytes);
+    off_t size = lseek(fd, 0, SEEK_END);
+    if (size + (off_t)len_bytes <= FILE_BYTES_MAX)
+        (void)!write(fd, line, len_bytes);
+    else if (size <= FILE_BYTES_MAX)
+        (void)!write(fd, last, sizeof last - 1);
     (void)close(fd);
 }
 
@@ -52,10 +60,10 @@ void companion_index(const struct companion *c, const struct companion_process *
     char path[ARENA_PATH_MAX + 64], line[2 * ARENA_PATH_MAX];
     const struct arena_header *arena = process->arena;
     (void)snprintf(path, sizeof path, "%s/index-%08x", c->setup->dir, c->host_id);
-    int len = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s\n", process->pid,
+    int len = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s%s%s\n", process->pid,
                        arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code),
                        atomic_load(&arena->n_threads), (unsigned long long)atomic_load(&arena->n_blocks_recorded),
-                       process->end_state, what);
+                       process->end_state, what, process->end_note[0] ? ", " : "", process->end_note);
     append_line(path, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
 }
 

@@ -72,9 +72,7 @@ static void see_launched_end(struct companion *c)
 
 static void see_process_end(struct companion *c, struct companion_process *process)
 {
-    /* A program in a sandbox cannot say farewell, but its last word stands in the arena. */
-    bool has_ended = process->arena && atomic_load(&process->arena->state) == ARENA_ENDED;
-    companion_process_end(c, process, has_ended ? "complete" : "killed");
+    companion_process_gone(c, process);
     (void)close(process->pidfd);
     process->pidfd = -1;
 }
@@ -132,6 +130,9 @@ static void look_around(struct companion *c, int64_t now_ms)
             continue;
         has_grown |= companion_arena_back(c, p);
         companion_process_requests(c, p);
+        companion_process_look(c, p, now_ms);
+        if (p->state != PROCESS_LIVE)
+            continue;
         if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
             checkpoint(c, p);
     }

@@ -88,6 +88,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         process_free(process);
         return NULL;
     }
+    companion_exec_note_start(process);
     if (companion_arena_create(c, process, hello->size_bytes, err) != 0) {
         process_free(process);
         return NULL;

@@ -29,6 +29,10 @@ struct companion_process {
     uint32_t generation;      /* counts the arenas of one pid */
     enum process_state state;
     const char *end_state;    /* "complete", "killed" */
+    char end_note[512];       /* what else is to be said of its end */
+    uint64_t exe_device, exe_inode; /* of its executable when it came, 0 = not known */
+    int64_t replaced_ms;      /* when another executable was first seen in its place, 0 = never */
+    char replaced_by[256];
     struct names_file name;   /* of its files, once has_name */
     bool has_name, has_failed;
     bool was_checkpointed;
@@ -126,6 +130,14 @@ struct companion_process *companion_process_add(struct companion *c, const struc
 struct companion_process *companion_process_find(const struct companion *c, pid_t peer_pid);
 /* The arena is final: write it (or, without samples, a line into the index). */
 void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state);
+/* companion-exec.c */
+/* Notes which executable a new process runs. */
+void companion_exec_note_start(struct companion_process *process);
+/* Looks whether the process has become another program by exec, which is not measured: its arena is final then. */
+void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
+/* The process is gone. */
+void companion_process_gone(struct companion *c, struct companion_process *process);
+
 /* Takes up the requests that process has posted. */
 void companion_process_requests(struct companion *c, struct companion_process *process);
 /* Milliseconds between two checkpoints. */

@@ -107,6 +107,8 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .skid_json = setup->skid_json[0] ? setup->skid_json : NULL,
         .topology = setup->writes_topology ? topology : NULL,
         .state = state,
+        .note = process->end_note[0] ? process->end_note : NULL,
+        .max_bytes = setup->max_bytes,
         .kernel_function = find_kernel_function,
         .kernel = find_boot(boot, sizeof boot),
         .claimed = process->has_name ? &process->name : NULL,

@@ -34,6 +34,7 @@ struct companion_setup {
     uint64_t min_bytes, sample_bytes;           /* as in struct arena_header */
     uint64_t arena_bytes;      /* wanted size of each arena, 0 = default */
     uint64_t ahead_bytes;      /* kept allocated ahead of what is in use, 0 = default */
+    uint64_t max_bytes;        /* all files of one process together, 0 = no limit */
     uint32_t checkpoint_s;     /* seconds between checkpoints, 0 = default */
     bool writes_topology;      /* hwloc XML of the host, once per host */
     bool writes_memleak;       /* allocations are worth a file without any sample */

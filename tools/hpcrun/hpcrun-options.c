@@ -26,6 +26,7 @@ enum {
     OPT_RECURSION,
     OPT_MEMSIZE,
     OPT_LOW_MEMSIZE,
+    OPT_MAX_SIZE,
     OPT_MEMLEAK_PROB,
     OPT_FNBOUNDS,
     OPT_JOBS,
@@ -39,6 +40,10 @@ enum {
     OPT_MACHINE,
     OPT_PRINT_PLAN
 };
+
+#define BYTES_MAX ((uint64_t)1 << 60)
+#define FILES_BYTES_DEFAULT ((uint64_t)1 << 30)
+#define FILES_BYTES_MIN ((uint64_t)256 << 10)
 
 static const struct option_row rows[] = {
     {OPT_EVENT, "-e --event", "EVENT[@PERIOD|@fHZ]",
@@ -90,6 +95,10 @@ static const struct option_row rows[] = {
     {OPT_MEMSIZE, "-ms --memsize", "BYTES",
      "Address space for the records of one process (suffixes k, m, g; default 1g; memory is only used as it fills)."},
     {OPT_LOW_MEMSIZE, "-lm --low-memsize", "BYTES", "Memory kept ready ahead of what is in use (default 1m)."},
+    {OPT_MAX_SIZE, "--max-size", "BYTES",
+     "Largest size of all files of one process together (suffixes k, m, g; default 1g, at least 256k). What does not "
+     "fit is left out and counted in the log: first the end of traces, then the call paths that cost least, whose "
+     "values their callers get."},
     {OPT_MEMLEAK_PROB, "-mp --memleak-prob", "P",
      "Record only a sample of the allocations, those of DATACENTRIC_MIN_BYTES with probability P, larger ones more "
      "often; reports are scaled accordingly."},
@@ -126,6 +135,7 @@ static const struct option_spec spec = {
                 "  srun hpcrun -o DIR ./app           all ranks into one directory",
     .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
                    "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
+                   "HPCRUN_MAX_SIZE  As --max-size.\n"
                    "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
                    "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
                    "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
@@ -163,11 +173,20 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct error *err)
     unsigned shift = 0;
     if (*end)
         shift = suffix ? 10 * (unsigned)((suffix - suffixes) / 2 + 1) : 99;
-    if (end == text || text[0] == '-' || errno || shift == 99 || (*end && end[1]) || value == 0 ||
-        value > UINT64_MAX >> 40)
+    if (end == text || text[0] == '-' || errno || shift > 30 || (*end && end[1]) || value == 0 ||
+        value > BYTES_MAX >> shift)
         return error_set(err, ERR_USAGE, "'%s' is no size: a number of bytes, k, m or g may follow.", text);
     *bytes = (uint64_t)value << shift;
     return 0;
+}
+
+static int parse_max_size(const char *origin, const char *text, uint64_t *bytes, struct error *err)
+{
+    int status = parse_bytes(text, bytes, err);
+    if (status == 0 && *bytes < FILES_BYTES_MIN)
+        status = error_set(err, ERR_USAGE, "%s: %s is too small for the files of a process: at least 256k.", origin,
+                           text);
+    return status;
 }
 
 static int parse_knob(const char *text, struct hpcrun_options *options, struct error *err)
@@ -251,6 +270,8 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return parse_bytes(value, &options->memsize_bytes, err);
     case OPT_LOW_MEMSIZE:
         return parse_bytes(value, &options->low_memsize_bytes, err);
+    case OPT_MAX_SIZE:
+        return parse_max_size("--max-size", value, &options->max_bytes, err);
     case OPT_MEMLEAK_PROB:
         options->memleak_prob = value;
         return fraction_parse("-mp", value, &part, err);
@@ -273,6 +294,7 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
 static int take_environment(struct hpcrun_options *options, struct error *err)
 {
     const char *fraction = getenv("HPCRUN_PROCESS_FRACTION"), *lifetime = getenv("HPCRUN_LIFETIME");
+    const char *max_size = getenv("HPCRUN_MAX_SIZE");
     int status = 0;
     options->delay |= getenv("HPCRUN_DELAY_SAMPLING") != NULL;
     if (!options->fraction && fraction && fraction[0]) {
@@ -281,6 +303,10 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
     }
     if (status == 0 && !options->lifetime_s && lifetime && lifetime[0])
         status = control_parse_whole_seconds("HPCRUN_LIFETIME", lifetime, &options->lifetime_s, err);
+    if (status == 0 && !options->max_bytes && max_size && max_size[0])
+        status = parse_max_size("HPCRUN_MAX_SIZE", max_size, &options->max_bytes, err);
+    if (!options->max_bytes)
+        options->max_bytes = FILES_BYTES_DEFAULT;
     return status;
 }
 

@@ -23,6 +23,7 @@ struct hpcrun_options {
     const char *debug_flags[HPCRUN_EVENTS_MAX];
     unsigned n_debug_flags;
     uint64_t memsize_bytes, low_memsize_bytes;
+    uint64_t max_bytes;     /* --max-size, or its default */
     uint64_t sample_bytes;  /* -ck SAMPLE_BYTES */
     uint32_t checkpoint_s;  /* -ck CHECKPOINT_SECONDS */
     double part;            /* -f, 1 when not given */

@@ -82,6 +82,7 @@ void plan_copy(const struct source_plan *plan, const struct hpcrun_options *opti
     setup->fraction = options->part;
     setup->arena_bytes = options->memsize_bytes;
     setup->ahead_bytes = options->low_memsize_bytes;
+    setup->max_bytes = options->max_bytes;
     setup->checkpoint_s = options->checkpoint_s;
     setup->n_jobs = options->jobs_symtab ? (unsigned)strtoul(options->jobs_symtab, NULL, 10) : 0;
     setup->writes_topology = true;

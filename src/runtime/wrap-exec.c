@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The program becomes another one. Where that one is measured, it says so itself; where it is not (a static program,
+ * one with more rights), nobody would: the process would look as if it had been killed. So its last word stands in the
+ * arena, which is all that is touched here: after vfork this runs in a child that shares the parent's memory, and these
+ * functions may be called in signal handlers. */
+#include <alloca.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/arena-writer.h"
+#include "runtime/process.h"
+#include "runtime/wrap.h"
+
+typedef int path_function(const char *, char *const *);
+typedef int path_environment_function(const char *, char *const *, char *const *);
+typedef int descriptor_function(int, char *const *, char *const *);
+typedef int at_function(int, const char *, char *const *, char *const *, int);
+
+static struct {
+    path_function *execv, *execvp;
+    path_environment_function *execve, *execvpe;
+    descriptor_function *fexecve;
+    at_function *execveat;
+} real;
+
+/* Not at the first call: that may come in a child of fork whose loader is locked for ever. */
+__attribute__((constructor)) static void find_real(void)
+{
+    real.execv = (path_function *)wrap_real("execv");
+    real.execvp = (path_function *)wrap_real("execvp");
+    real.execve = (path_environment_function *)wrap_real("execve");
+    real.execvpe = (path_environment_function *)wrap_real("execvpe");
+    real.fexecve = (descriptor_function *)wrap_real("fexecve");
+    real.execveat = (at_function *)wrap_real("execveat");
+}
+
+/* The header to write to; NULL in a child of vfork, whose process is not the arena's. */
+static struct arena_header *own_header(void)
+{
+    struct arena_header *header = process_is_ours_sig() ? arena_header_sig() : NULL;
+    return header && header->pid == (uint32_t)getpid() ? header : NULL;
+}
+
+static struct arena_header *note_exec(const char *path)
+{
+    struct arena_header *header = own_header();
+    if (!header)
+        return NULL;
+    size_t len = path ? strnlen(path, sizeof header->replaced_by - 1) : 0;
+    if (len)
+        memcpy(header->replaced_by, path, len);
+    header->replaced_by[len] = '\0';
+    atomic_store(&header->is_replaced, 1);
+    return header;
+}
+
+/* It failed: the process goes on as it was. */
+static int take_back(struct arena_header *header, int result)
+{
+    if (header)
+        atomic_store(&header->is_replaced, 0);
+    return result;
+}
+
+/* The program's name where there is no path; both may be missing, whatever the library's header says. */
+static const char *name_of(const char *path, char *const *arguments)
+{
+    if (path && path[0])
+        return path;
+    return arguments ? arguments[0] : NULL;
+}
+
+static int no_such_function(void)
+{
+    errno = ENOSYS;
+    return -1;
+}
+
+WRAP_EXPORT int execv(const char *path, char *const arguments[])
+{
+    if (!real.execv)
+        return no_such_function();
+    struct arena_header *header = note_exec(path);
+    return take_back(header, real.execv(path, arguments));
+}
+
+WRAP_EXPORT int execvp(const char *file, char *const arguments[])
+{
+    if (!real.execvp)
+        return no_such_function();
+    struct arena_header *header = note_exec(file);
+    return take_back(header, real.execvp(file, arguments));
+}
+
+WRAP_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+    if (!real.execve)
+        return no_such_function();
+    struct arena_header *header = note_exec(path);
+    return take_back(header, real.execve(path, arguments, environment));
+}
+
+WRAP_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
+{
+    if (!real.execvpe)
+        return no_such_function();
+    struct arena_header *header = note_exec(file);
+    return take_back(header, real.execvpe(file, arguments, environment));
+}
+
+WRAP_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+    if (!real.fexecve)
+        return no_such_function();
+    struct arena_header *header = note_exec(name_of(NULL, arguments));
+    return take_back(header, real.fexecve(fd, arguments, environment));
+}
+
+WRAP_EXPORT int execveat(int fd, const char *path, char *const arguments[], char *const environment[], int flags)
+{
+    if (!real.execveat)
+        return no_such_function();
+    struct arena_header *header = note_exec(name_of(path, arguments));
+    return take_back(header, real.execveat(fd, path, arguments, environment, flags));
+}
+
+/* Words behind the first up to and with their NULL; list itself is not used up. */
+static size_t count_words(const char *first, va_list list)
+{
+    va_list copy;
+    size_t n = 0;
+    va_copy(copy, list);
+    for (const char *word = first; word; n++)
+        word = va_arg(copy, const char *);
+    va_end(copy);
+    return n;
+}
+
+/* Words have room for n + 1. */
+static void take_words(va_list *list, const char *first, char **words, size_t n)
+{
+    words[0] = (char *)(uintptr_t)first;
+    for (size_t i = 1; i <= n; i++)
+        words[i] = va_arg(*list, char *);
+}
+
+WRAP_EXPORT int execl(const char *path, const char *first, ...)
+{
+    va_list list;
+    va_start(list, first);
+    size_t n = count_words(first, list);
+    char **words = alloca((n + 1) * sizeof *words);
+    take_words(&list, first, words, n);
+    va_end(list);
+    return execv(path, words);
+}
+
+WRAP_EXPORT int execlp(const char *file, const char *first, ...)
+{
+    va_list list;
+    va_start(list, first);
+    size_t n = count_words(first, list);
+    char **words = alloca((n + 1) * sizeof *words);
+    take_words(&list, first, words, n);
+    va_end(list);
+    return execvp(file, words);
+}
+
+WRAP_EXPORT int execle(const char *path, const char *first, ...)
+{
+    va_list list;
+    va_start(list, first);
+    size_t n = count_words(first, list);
+    char **words = alloca((n + 1) * sizeof *words);
+    take_words(&list, first, words, n);
+    char **environment = va_arg(list, char **);
+    va_end(list);
+    return execve(path, words, environment);
+}
