@@ -143,13 +143,18 @@ static bool events_maybe_recorded(const void *p)
     return objmap_maybe_start_sig((uintptr_t)p);
 }
 
-/* Other threads may have accessed the block and not yet read their records. */
-static void announce_release(uintptr_t start)
+/* Before a block goes that may be recorded at start: other threads may have accessed it and not yet read their records.
+ * False when none is recorded there, which takes no lock to find out; a thread that is not registered cannot ask. */
+static bool announce_release(uintptr_t start)
 {
     const struct thread_state *self = thread_self_sig();
     struct objmap_block block;
-    if (self && objmap_find_sig(self->reader, start, &block) && block.start == start)
-        moves_announce_hook(self, without_layer(start), without_layer(start) + (block.end - block.start), block.var);
+    if (!self)
+        return true;
+    if (!objmap_find_sig(self->reader, start, &block) || block.start != start)
+        return false;
+    moves_announce_hook(self, without_layer(start), without_layer(start) + (block.end - block.start), block.var);
+    return true;
 }
 
 /* What a silent ring holds was touched before now, and must be attributed to the blocks of now. */
@@ -183,9 +188,8 @@ static void events_release(enum alloc_kind kind, void *p)
     if (kind == ALLOC_POOL && !objmap_maybe_start_sig(in_layer(kind, p)))
         return;
     drain_faults();
-    if (process_is_ours_sig())
-        announce_release(in_layer(kind, p));
-    if (!process_is_ours_sig() || !objmap_remove_hook(in_layer(kind, p), &removed))
+    if (!process_is_ours_sig() || !announce_release(in_layer(kind, p)) ||
+        !objmap_remove_hook(in_layer(kind, p), &removed))
         return;
     count_free(removed.var, 1, removed.weight_bytes);
     if (kind != ALLOC_POOL)

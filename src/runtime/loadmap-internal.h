@@ -19,6 +19,9 @@ void loadmap_set_own_sig(const struct loadmap_own *own, uintptr_t vdso);
 const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uintptr_t bias, const char *name,
                                              int64_t tls_offset);
 
+/* What comes from now on may be unloaded again.  ctx: ordinary */
+void loadmap_set_started_sig(void);
+
 /* Makes ref that of the kernel's pseudo module.  ctx: ordinary */
 void loadmap_set_kernel_sig(uint32_t ref);
 

@@ -19,7 +19,8 @@
 #include "runtime/loadmap-internal.h"
 #include "base/sigsafe.h"
 
-#define PAGE_CACHE 1024
+#define PAGE_CACHE_BITS 10
+#define PAGE_CACHE (1u << PAGE_CACHE_BITS)
 #define RETRY_NS 2000000u
 #define PAGE_BYTES_MAX ((uintptr_t)65536)
 
@@ -28,7 +29,9 @@ static struct {
     _Atomic uint32_t n_modules;
     _Atomic uint32_t generation;
     _Atomic int lock; /* adding modules, mapping tables: never waited for in the handler */
-    _Atomic uint64_t cache[PAGE_CACHE]; /* page number << 20 | generation & 0xff << 12 | module index + 1 */
+    /* By the low bits of the page number: its other bits << 29 | 17 bits of the generation << 12 | module index + 1. */
+    _Atomic uint64_t cache[PAGE_CACHE];
+    bool is_started;
     struct loadmap_own own;
     uintptr_t vdso;
     _Atomic uint32_t kernel; /* reference of the kernel's pseudo module */
@@ -141,8 +144,9 @@ static const struct modtab_header *table_shared_sig(uint64_t id)
 {
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
     for (uint32_t i = 0; i < n_modules; i++) {
-        if (map.modules[i].table_id == id && map.modules[i].code.table)
-            return map.modules[i].code.table;
+        const struct modtab_header *table = map.modules[i].code.table;
+        if (map.modules[i].table_id == id && table)
+            return table;
     }
     return NULL;
 }
@@ -150,17 +154,19 @@ static const struct modtab_header *table_shared_sig(uint64_t id)
 const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found)
 {
     struct loadmap_module *module = &map.modules[found - map.modules];
-    const struct modtab_header *table = __atomic_load_n(&module->code.table, __ATOMIC_ACQUIRE);
+    const struct modtab_header *table = atomic_load_explicit(&module->code.table, memory_order_acquire);
     if (table || !module->table_id || !arena_header_sig())
         return table;
     uint64_t now = now_ns_sig();
-    if (now < module->retry_ns || atomic_exchange(&map.lock, 1))
+    if (now < atomic_load_explicit(&module->retry_ns, memory_order_relaxed) || atomic_exchange(&map.lock, 1))
         return NULL;
-    table = table_shared_sig(module->table_id);
+    table = module->code.table;
+    if (!table)
+        table = table_shared_sig(module->table_id);
     if (!table)
         table = table_map_sig(module->table_id);
     if (table) {
-        __atomic_store_n(&module->code.table, table, __ATOMIC_RELEASE);
+        atomic_store_explicit(&module->code.table, table, memory_order_release);
         atomic_fetch_add(&map.generation, 1);
     } else {
         bool is_first = !module->retry_ns;
@@ -186,9 +192,10 @@ static void module_record_sig(struct loadmap_module *module)
 {
     if (!arena_header_sig() || !arena_shared_begin_sig())
         return;
-    struct arena_module *record = arena_shared_reserve_sig(ARENA_MODULES, sizeof *record);
-    uint32_t path = arena_shared_string_sig(module->name);
-    if (record && path) {
+    bool is_new = !module->code.ref; /* another thread may have been faster */
+    struct arena_module *record = is_new ? arena_shared_reserve_sig(ARENA_MODULES, sizeof *record) : NULL;
+    uint32_t path = record ? arena_shared_string_sig(module->name) : 0;
+    if (path) {
         record->id = atomic_fetch_add(&arena_header_sig()->n_modules, 1) + 1;
         record->path = path;
         record->start = module->code.start;
@@ -196,7 +203,7 @@ static void module_record_sig(struct loadmap_module *module)
         record->bias = module->code.bias;
         record->table_id = module->table_id;
         module->id = record->id;
-        module->code.ref = arena_ref_sig(record);
+        atomic_store_explicit(&module->code.ref, arena_ref_sig(record), memory_order_release);
         if (module->has_runtime)
             arena_header_sig()->libhpcrun_module = module->code.ref;
     }
@@ -243,7 +250,8 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
     if (atomic_exchange(&map.lock, 1))
         return NULL;
     uint32_t index = atomic_load(&map.n_modules);
-    char *copy = index < LOADMAP_MODULES_MAX ? name_copy_sig(name) : NULL;
+    module = module_known_sig(start, end, name);
+    char *copy = !module && index < LOADMAP_MODULES_MAX ? name_copy_sig(name) : NULL;
     if (copy) {
         module = &map.modules[index];
         module->code = (struct unwind_module){.start = start, .end = end, .bias = bias};
@@ -252,6 +260,7 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
         module->is_own = module->has_runtime && !map.own.code_end;
         module->is_vdso = map.vdso >= start && map.vdso < end;
         module->tls_offset = tls_offset;
+        module->may_go = map.is_started;
         if (elf_read_sig(start, bias, module) && !module->table_id && !module->is_vdso)
             module->table_id = file_id_sig(copy);
         module_record_sig(module);
@@ -276,6 +285,15 @@ static const struct loadmap_module *find_listed_sig(uintptr_t address, bool all)
     return NULL;
 }
 
+/* The name that an object has in the list. */
+static const char *name_of_sig(const struct dl_find_object *found)
+{
+    const char *name = found->dlfo_link_map->l_name;
+    if ((uintptr_t)found->dlfo_map_start == map.vdso && map.vdso)
+        return "[vdso]";
+    return name[0] || !arena_header_sig() ? name : arena_header_sig()->exe;
+}
+
 /* Asks the loader which object holds the address. Of a static program it knows the code only, of the vdso
  * nothing. */
 static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
@@ -286,25 +304,39 @@ static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
         return listed;
     if (!_dl_find_object || _dl_find_object((void *)address, &found) != 0)
         return find_listed_sig(address, !_dl_find_object);
-    const char *name = found.dlfo_link_map->l_name;
-    if ((uintptr_t)found.dlfo_map_start == map.vdso && map.vdso)
-        name = "[vdso]";
-    else if (!name[0] && arena_header_sig())
-        name = arena_header_sig()->exe;
     return loadmap_add_sig((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                           found.dlfo_link_map->l_addr, name, 0);
+                           found.dlfo_link_map->l_addr, name_of_sig(&found), 0);
+}
+
+/* Whether the module that was found at the address is there still. The generation changes before the loader begins
+ * with its work, so an answer of the meantime may have become stale without a sign. */
+static bool is_there_sig(const struct loadmap_module *module, uintptr_t address)
+{
+    struct dl_find_object found;
+    if (!module->may_go || !_dl_find_object)
+        return true;
+    return _dl_find_object((void *)address, &found) == 0 && (uintptr_t)found.dlfo_map_start == module->code.start &&
+           found.dlfo_link_map->l_addr == module->code.bias && strcmp(name_of_sig(&found), module->name) == 0;
+}
+
+/* What the page cache holds now of a page, without the module. */
+static uint64_t cache_word_sig(uint64_t page)
+{
+    return page >> PAGE_CACHE_BITS << 29 | (uint64_t)(loadmap_generation_sig() & 0x1ffff) << 12;
 }
 
 const struct loadmap_module *loadmap_find_sig(uintptr_t address)
 {
-    uint32_t generation = loadmap_generation_sig() & 0xff;
-    uint64_t page = address >> 12;
+    uint64_t page = address >> 12, word = cache_word_sig(page);
     _Atomic uint64_t *entry = &map.cache[page & (PAGE_CACHE - 1)];
     uint64_t cached = atomic_load_explicit(entry, memory_order_acquire);
-    if (cached >> 20 == page && (cached >> 12 & 0xff) == generation && (cached & 0xfff)) {
+    if (cached >> 12 == word >> 12 && cached != word) {
         const struct loadmap_module *module = &map.modules[(cached & 0xfff) - 1];
-        if (module->code.table || !module->table_id)
+        bool is_there = is_there_sig(module, address);
+        if (is_there && (module->code.table || !module->table_id))
             return module;
+        if (!is_there)
+            loadmap_changed_sig();
     }
     const struct loadmap_module *module = find_by_loader_sig(address);
     if (!module)
@@ -313,9 +345,9 @@ const struct loadmap_module *loadmap_find_sig(uintptr_t address)
         module_record_sig(&map.modules[module - map.modules]);
     if (!module->code.table)
         (void)loadmap_table_sig(module);
-    uint64_t index = (uint64_t)(module - map.modules) + 1;
-    if (index < 0x1000)
-        atomic_store_explicit(entry, page << 20 | (uint64_t)generation << 12 | index, memory_order_release);
+    uint64_t number = (uint64_t)(module - map.modules) + 1;
+    if (number < 0x1000)
+        atomic_store_explicit(entry, word | number, memory_order_release);
     return module;
 }
 
@@ -351,6 +383,11 @@ void loadmap_fork_child_sig(void)
     uint32_t n_modules = atomic_load(&map.n_modules);
     for (uint32_t i = 0; i < n_modules; i++)
         map.modules[i].retry_ns = 0;
+}
+
+void loadmap_set_started_sig(void)
+{
+    map.is_started = true;
 }
 
 void loadmap_set_kernel_sig(uint32_t ref)

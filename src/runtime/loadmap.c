@@ -57,6 +57,7 @@ void loadmap_init(void)
     struct loadmap_own own = loadmap_own_code();
     loadmap_set_own_sig(&own, vdso);
     dl_iterate_phdr(add_object, &vdso);
+    loadmap_set_started_sig();
     wait_for_tables();
 }
 

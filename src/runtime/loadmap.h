@@ -20,7 +20,8 @@ struct loadmap_module {
     uint64_t tls_bytes;
     bool has_runtime;     /* our functions are in it */
     bool is_own, is_vdso; /* is_own: nothing else is */
-    uint64_t retry_ns;    /* when to look for its table again */
+    bool may_go;          /* it came after the start, and may be unloaded */
+    _Atomic uint64_t retry_ns; /* when to look for its table again */
     char *name;           /* as the loader has it; private copy */
 };
 

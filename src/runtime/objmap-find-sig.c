@@ -5,6 +5,8 @@
 
 #include "base/sigsafe.h"
 
+#define LIST_TRIES 64 /* to be held up so often in a search is as good as impossible */
+
 static struct {
     struct objmap_state map;
     _Atomic uint8_t no_starts[2]; /* the filter until there is a map: one zero for every address */
@@ -55,6 +57,27 @@ static struct objmap_record *list_floor(const struct objmap_list *list, unsigned
     return objmap_item_record(best);
 }
 
+static bool holds(const struct objmap_record *record, uintptr_t address)
+{
+    return record && record->block.start <= address && address < record->block.end;
+}
+
+/* The record of the list that holds address. During one change of the list each of its states answers right, and so
+ * does any mixture of them; a search that lasted over more than one is repeated when it found nothing. */
+static const struct objmap_record *find_in_list(const struct objmap_list *list, uintptr_t address, unsigned shift)
+{
+    unsigned offset = (unsigned)(address & ((1u << shift) - 1));
+    for (int tries = 0; tries < LIST_TRIES; tries++) {
+        uint32_t version = atomic_load_explicit(&list->version, memory_order_acquire);
+        const struct objmap_record *record = list_floor(list, offset);
+        if (holds(record, address))
+            return record;
+        if (atomic_load_explicit(&list->version, memory_order_acquire) == version)
+            return NULL;
+    }
+    return NULL;
+}
+
 static const struct objmap_record *find_in_slot(uintptr_t slot, uintptr_t address, unsigned shift)
 {
     if ((slot & OBJMAP_TAGS) == OBJMAP_TAG_SPLIT) {
@@ -64,13 +87,8 @@ static const struct objmap_record *find_in_slot(uintptr_t slot, uintptr_t addres
         shift = OBJMAP_SUB_SHIFT;
     }
     if ((slot & OBJMAP_TAGS) == OBJMAP_TAG_LIST)
-        return list_floor((const void *)(slot - OBJMAP_TAG_LIST), (unsigned)(address & ((1u << shift) - 1)));
+        return find_in_list((const void *)(slot - OBJMAP_TAG_LIST), address, shift);
     return (const void *)slot;
-}
-
-static bool holds(const struct objmap_record *record, uintptr_t address)
-{
-    return record && record->block.start <= address && address < record->block.end;
 }
 
 /* From the top down, so that a block that is being cut is found at least once: its remainders are entered before its

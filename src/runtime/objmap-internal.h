@@ -45,9 +45,11 @@ struct objmap_record {
 
 /* Records of one slot in address order. An item is the offset of the record's start in the slot (0 when it starts
  * before) << 48 | its address. Every position is filled: unused ones repeat a neighbour, so that a removal and most
- * insertions are a store into a published list while readers search it. */
+ * insertions are a store into a published list while readers search it. A reader may be held up over many such changes,
+ * and then search positions of different times: it sees that by the version. */
 struct objmap_list {
-    uint32_t n, capacity; /* different records; positions */
+    uint16_t n, capacity;      /* different records; positions */
+    _Atomic uint32_t version;  /* advanced before each change of a published list */
     _Atomic uint64_t items[];
 };
 

@@ -52,8 +52,9 @@ static struct objmap_list *list_new(struct objmap_cache *cache, uint32_t n)
     struct objmap_list *list = class < OBJMAP_CLASSES ? objmap_take_hook(cache, class) : NULL;
     if (!list)
         return NULL;
-    list->n = n;
-    list->capacity = (uint32_t)((objmap_class_bytes(class) - sizeof *list) / sizeof(uint64_t));
+    list->n = (uint16_t)n;
+    atomic_store_explicit(&list->version, 0, memory_order_relaxed);
+    list->capacity = (uint16_t)((objmap_class_bytes(class) - sizeof *list) / sizeof(uint64_t));
     return list;
 }
 
@@ -77,11 +78,19 @@ static uint32_t list_position(const struct objmap_list *list, unsigned offset)
     return low;
 }
 
+/* Readers that have begun their search by now, and find nothing, will know that they must search again. */
+static void list_change(struct objmap_list *list)
+{
+    uint32_t version = atomic_load_explicit(&list->version, memory_order_relaxed);
+    atomic_store_explicit(&list->version, version + 1, memory_order_release);
+}
+
 /* Overwrites all copies but one of a neighbour of position at with item, the side towards item first, so that the list
  * is in order after every store. False when the neighbours have no second copy. */
 static bool list_add_in_place(struct objmap_list *list, uint32_t at, uint64_t item)
 {
     bool added = false;
+    list_change(list);
     if (at >= 2) {
         uint64_t below = item_load(list, at - 1);
         for (uint32_t i = at - 1; i > 0 && item_load(list, i - 1) == below; i--, added = true)
@@ -131,6 +140,7 @@ static bool list_conflicts(const struct objmap_list *list, uint32_t at, uintptr_
 static bool list_replace(const struct objmap_edit *edit, struct objmap_list *list, uint64_t item)
 {
     bool replaced = false;
+    list_change(list);
     for (uint32_t i = list->capacity; i-- > 0;) {
         if (objmap_item_record(item_load(list, i)) == edit->replaces) {
             item_store(list, i, item);
@@ -274,6 +284,7 @@ static void list_remove(const struct objmap_edit *edit, _Atomic uintptr_t *slot,
         list_retire(edit->cursor->cache, list);
         return;
     }
+    list_change(list);
     uint64_t item = item_load(list, first);
     uint32_t after = first + 1;
     while (after < list->capacity && item_load(list, after) == item)

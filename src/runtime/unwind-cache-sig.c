@@ -53,7 +53,7 @@ void unwind_find_rule_sig(const struct unwind_cursor *c, uintptr_t pc, struct un
     *rule = (struct unwind_rule){.kind = UNWIND_KIND_NO_MODULE, .module = c->find(pc)};
     if (!rule->module)
         return;
-    const struct modtab_header *table = __atomic_load_n(&rule->module->table, __ATOMIC_ACQUIRE);
+    const struct modtab_header *table = atomic_load_explicit(&rule->module->table, memory_order_acquire);
     if (!table || !table->n_rows) {
         rule->kind = UNWIND_KIND_NO_TABLE;
         rule->follows_call = true;

@@ -162,7 +162,7 @@ static bool is_of_caller(const struct unwind_module *module, uintptr_t pc, uintp
 {
     if (!module || link < module->start || link >= module->end)
         return true;
-    const struct modtab_header *table = __atomic_load_n(&module->table, __ATOMIC_ACQUIRE);
+    const struct modtab_header *table = atomic_load_explicit(&module->table, memory_order_acquire);
     return table && modtab_find_func(table, pc - module->bias) != modtab_find_func(table, link - 1 - module->bias);
 }
 

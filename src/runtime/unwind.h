@@ -24,8 +24,8 @@ enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_REGISTERS = 16 };
 struct unwind_module {
     uintptr_t start, end; /* run-time range of the mapping */
     uintptr_t bias;
-    const struct modtab_header *table; /* NULL while unknown */
-    uint32_t ref;                      /* arena reference of its arena_module */
+    const struct modtab_header *_Atomic table; /* NULL while unknown */
+    _Atomic uint32_t ref; /* arena reference of its arena_module, 0 while it has none */
 };
 
 /* Finds the module of a code address; NULL when no module holds it.  ctx: signal handler */

@@ -25,17 +25,19 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *status)
     bool is_vdso = info->dlpi_addr == getauxval(AT_SYSINFO_EHDR);
     const char *path = is_vdso ? MODTAB_VDSO : *info->dlpi_name ? info->dlpi_name : "/proc/self/exe";
     struct unwind_module *module = &loaded.modules[loaded.n];
+    const struct modtab_header *table = NULL;
     uint64_t id;
     if (loaded.n == MODULES_MAX)
         return 1;
     *(int *)status = modtab_make(path, loaded.cache_dir, &id, loaded.err);
     if (*(int *)status == 0)
-        *(int *)status = modtab_map(loaded.cache_dir, id, &module->table, loaded.err);
+        *(int *)status = modtab_map(loaded.cache_dir, id, &table, loaded.err);
     if (*(int *)status != 0)
         return 1;
+    module->table = table;
     module->bias = info->dlpi_addr;
-    module->start = module->bias + module->table->base_vaddr;
-    module->end = module->bias + module->table->end_vaddr;
+    module->start = module->bias + table->base_vaddr;
+    module->end = module->bias + table->end_vaddr;
     loaded.n++;
     return 0;
 }
@@ -51,13 +53,16 @@ int unwind_modules_load(const char *cache_dir, struct error *err)
 
 bool unwind_modules_replace(const char *cache_dir, const char *name, const char *path)
 {
-    uint64_t id;
     for (unsigned i = 0; i < loaded.n; i++) {
-        size_t n = strlen(loaded.modules[i].table->path), n_name = strlen(name);
-        if (n < n_name || strcmp(loaded.modules[i].table->path + n - n_name, name) != 0)
+        const struct modtab_header *table = loaded.modules[i].table;
+        size_t n = strlen(table->path), n_name = strlen(name);
+        uint64_t id;
+        if (n < n_name || strcmp(table->path + n - n_name, name) != 0)
             continue;
-        return modtab_make(path, cache_dir, &id, NULL) == 0 &&
-               modtab_map(cache_dir, id, &loaded.modules[i].table, NULL) == 0;
+        if (modtab_make(path, cache_dir, &id, NULL) != 0 || modtab_map(cache_dir, id, &table, NULL) != 0)
+            return false;
+        loaded.modules[i].table = table;
+        return true;
     }
     return false;
 }
