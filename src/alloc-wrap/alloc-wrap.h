@@ -35,8 +35,8 @@ struct alloc_site {
 struct alloc_sink {
     /* Recording is possible on this thread now (false: child of raw clone, profiler not started, own code). */
     bool (*ready)(void);
-    /* A block [p, p + n_bytes) now exists; called after the real allocation returned. weight: the number of blocks it
-     * stands for (1, or the inverse sampling probability below the threshold). */
+    /* A block [p, p + n_bytes) now exists; called after the real allocation returned. weight: the whole number of
+     * blocks it stands for (1; below the threshold the inverse sampling probability in expectation). */
     void (*alloc)(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site);
     /* True when p may be the start of a recorded block: no lock, a few loads; false positives allowed. */
     bool (*maybe_recorded)(const void *p);

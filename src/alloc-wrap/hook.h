@@ -71,7 +71,7 @@ const struct alloc_sink *alloc_sink_hook(void);
 /* Smallest block that is reported in any case, bytes.  ctx: hook */
 uint64_t alloc_min_bytes_hook(void);
 
-/* Number of blocks that a new block of n_bytes stands for, 0 when it is too small and not sampled.  ctx: hook */
+/* Whole number of blocks that a new block of n_bytes stands for, 0 when it is too small and not sampled.  ctx: hook */
 double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes);
 
 /* Before a real allocation of n_bytes. False: call it plainly and report nothing. True: call it, then

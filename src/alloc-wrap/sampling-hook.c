@@ -86,3 +86,10 @@ double sampling_weight_hook(struct sampling *sampling, double mean_bytes, size_t
     draw_distance(sampling, mean_bytes);
     return 1 / hit_probability((double)n_bytes / mean_bytes);
 }
+
+double sampling_whole_hook(struct sampling *sampling, double weight)
+{
+    double whole = (double)(uint64_t)weight;
+    double uniform = (double)(next_random(sampling) >> 11) * 0x1p-53;
+    return whole + (uniform < weight - whole);
+}

@@ -21,4 +21,8 @@ void sampling_seed_hook(struct sampling *sampling, uint64_t seed, double mean_by
  * ctx: hook   src: inclusion probability of an interval under a homogeneous Poisson process (Horvitz-Thompson) */
 double sampling_weight_hook(struct sampling *sampling, double mean_bytes, size_t n_bytes);
 
+/* One of the two whole numbers around weight (>= 0), by chance, such that its expectation is weight: what a block was
+ * counted for at its allocation can be taken off again, exactly, when it is freed.  ctx: hook */
+double sampling_whole_hook(struct sampling *sampling, double weight);
+
 #endif

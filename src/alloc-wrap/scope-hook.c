@@ -105,7 +105,8 @@ double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes)
         return 1;
     if (!scope.sample_bytes)
         return 0;
-    return sampling_weight_hook(&thread->sampling, (double)scope.sample_bytes, n_bytes);
+    double weight = sampling_weight_hook(&thread->sampling, (double)scope.sample_bytes, n_bytes);
+    return sampling_whole_hook(&thread->sampling, weight);
 }
 
 /* Tells the sink that the thread enters the allocator, when the sink is ready to record what comes out of it. */

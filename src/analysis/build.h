@@ -14,6 +14,7 @@ struct side_row {
     uint32_t name; /* string id, 0 = none */
     uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
     uint64_t most_bytes; /* that one side file tells, while bytes is the sum */
+    uint64_t n_blocks_marked, bytes_marked;
     struct side_place {
         uint32_t metric, numa_node;
         uint64_t count;

@@ -261,15 +261,23 @@ static void name_by_place(const struct search *search, struct heap_name *out)
 /* Where the search begins: behind the allocator of a pool that told of its block, if it is one. */
 static size_t first_frame(const struct search *search)
 {
-    if (search->n < 3 || strcmp(text_of(search, search->path[0].code.function), "locus_pool_alloc_event") != 0)
-        return 0;
-    for (size_t i = 1; i + 1 < search->n && i <= POOL_DEPTH_MAX; i++) {
+    size_t first = 0;
+    while (first + 1 < search->n && heap_name_is_annotation(text_of(search, search->path[first].code.function)))
+        first++;
+    if (search->n < 3 || first == 0)
+        return first;
+    for (size_t i = first; i + 1 < search->n && i <= POOL_DEPTH_MAX; i++) {
         const struct code_frame *code = &search->path[i].code;
         struct symbols *symbols = symbolizer_symbols(search->symbolizer, search->path[i].module);
         if (symbols && code->named && symbols_returns_pointer(symbols, code->die) == 1)
             return i + 1;
     }
-    return 1;
+    return first;
+}
+
+bool heap_name_is_annotation(const char *function)
+{
+    return strcmp(function, "locus_pool_alloc_event") == 0 || strcmp(function, "locus_pool_alloc") == 0;
 }
 
 void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,

@@ -22,6 +22,9 @@ struct heap_name {
     bool is_variable; /* name is a variable's */
 };
 
+/* Whether this is a function by which a pool tells of its blocks (runtime/locus.h), ours or inlined from our header. */
+bool heap_name_is_annotation(const char *function);
+
 /* Names the blocks allocated on path [n], innermost frame (the caller of malloc, mmap, ...) first, n >= 1. */
 void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
                     struct heap_name *out);

@@ -196,6 +196,8 @@ static struct side_row *add_variable(struct load_sides *sides, const struct obje
     row->n_blocks_freed += from->n_blocks_freed;
     row->bytes_freed += from->bytes_freed;
     row->n_inexact += from->n_inexact;
+    row->n_blocks_marked += from->n_blocks_marked;
+    row->bytes_marked += from->bytes_marked;
     if (from->bytes > row->most_bytes)
         row->most_bytes = from->bytes;
     if (from->max_block_bytes > row->max_block_bytes)
@@ -248,6 +250,12 @@ static void add_head(struct model *model, const struct objects_file *file)
     model->cpu_time_ns += file->cpu_time_ns;
     model->n_frames += file->n_frames;
     model->n_killed += file->state && strcmp(file->state, "complete") != 0;
+    if (file->min_bytes > model->min_bytes)
+        model->min_bytes = file->min_bytes;
+    if (file->sample_bytes > model->sample_bytes)
+        model->sample_bytes = file->sample_bytes;
+    if (file->mark_ns > model->mark_ns)
+        model->mark_ns = file->mark_ns;
     if (file->start_ns && (!model->start_ns || file->start_ns < model->start_ns))
         model->start_ns = file->start_ns;
     if (file->end_ns > model->end_ns)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/leak-columns.h"
 #include "fmt/mem-columns.h"
 
 int model_init(struct model *model, struct error *err)
@@ -116,7 +117,8 @@ int64_t model_choose_metric(const struct model *model, const char *name)
 int64_t model_first_metric(const struct model *model)
 {
     for (size_t i = 0; i < model->n_metrics; i++)
-        if (model->metrics[i].used_by_data && !model->metrics[i].hidden)
+        if (model->metrics[i].used_by_data && !model->metrics[i].hidden &&
+            strncmp(model->metrics[i].name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) != 0)
             return (int64_t)i;
     for (size_t i = 0; i < model->n_metrics; i++)
         if (!model->metrics[i].hidden)

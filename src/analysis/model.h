@@ -122,6 +122,7 @@ struct variable {
     uint32_t module;              /* string id */
     uint8_t class;                /* enum variable_class */
     uint64_t size_bytes, n_blocks, size_freed_bytes, n_blocks_freed, max_block_bytes;
+    uint64_t n_blocks_marked, size_marked_bytes; /* live at the mark */
     uint64_t n_inexact;           /* samples located by a proxy address */
     uint32_t *scopes;             /* [n_scopes] its subtrees: one per allocation path */
     size_t n_scopes, cap_scopes;
@@ -164,6 +165,7 @@ struct model {
     char *topology;        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
     uint64_t cpu_time_ns, start_ns, end_ns;
+    uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;  /* the variables' samples are those of all threads */
     uint32_t n_killed; /* threads whose process did not end by itself */
     uint64_t n_frames, unwind_stops[16];
@@ -189,8 +191,8 @@ int64_t model_metric(const struct model *model, const char *name);
  * else the first event with data addresses. -1 when there is none. */
 int64_t model_choose_metric(const struct model *model, const char *name);
 
-/* The first metric that has data-centric values (sizes aside), else the first that is no size, else the first. -1 when
- * there is none. */
+/* The first metric that has data-centric values (sizes, and bytes allocated or freed aside), else the first that is no
+ * size, else the first. -1 when there is none. */
 int64_t model_first_metric(const struct model *model);
 
 /* Computes inclusive from own (zeros when missing).  err: ERR_MEMORY */

@@ -199,6 +199,8 @@ static bool merge_variable(const struct model *model, struct variable *into, con
     into->size_freed_bytes += from->size_freed_bytes;
     into->n_blocks_freed += from->n_blocks_freed;
     into->n_inexact += from->n_inexact;
+    into->n_blocks_marked += from->n_blocks_marked;
+    into->size_marked_bytes += from->size_marked_bytes;
     if (from->max_block_bytes > into->max_block_bytes)
         into->max_block_bytes = from->max_block_bytes;
     return merge_places(model, into, from) && merge_samples(model, into, from) &&

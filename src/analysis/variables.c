@@ -348,6 +348,8 @@ void variables_apply_sides(struct build *build)
         variable->size_freed_bytes += side->bytes_freed;
         variable->n_blocks_freed += side->n_blocks_freed;
         variable->n_inexact += side->n_inexact;
+        variable->n_blocks_marked += side->n_blocks_marked;
+        variable->size_marked_bytes += side->bytes_marked;
         if (side->max_block_bytes > variable->max_block_bytes)
             variable->max_block_bytes = side->max_block_bytes;
         add_places(build, variable, side);

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables as comma-separated values (RFC 4180). The first seven columns never change. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/report.h"
+#include "export/csv-text.h"
 #include "export/exporter-list.h"
-
-static void put_field(struct buf *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        buf_printf(out, "%s", text);
-        return;
-    }
-    buf_append(out, "\"", 1);
-    for (const char *p = text; *p; p++)
-        buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
-    buf_append(out, "\"", 1);
-}
 
 static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)
 {
@@ -26,7 +14,7 @@ static void put_lines(const struct report *report, const struct report_row *row,
         buf_printf(&text, "%s%s:%u %.2f%%", i ? "; " : "", model_text(report->model, line->file), line->line,
                    100 * line->value / row->value);
     }
-    put_field(out, text.data ? text.data : "");
+    csv_put_text(out, text.data ? text.data : "");
     buf_fini(&text);
 }
 
@@ -39,11 +27,11 @@ static void put_hardware_titles(const struct model *model, struct buf *out)
             continue;
         buf_printf(&title, "samples:%s", model->metrics[m].name);
         buf_append(out, ",", 1);
-        put_field(out, title.data ? title.data : "");
+        csv_put_text(out, title.data ? title.data : "");
         buf_fini(&title);
         buf_printf(&title, "value:%s", model->metrics[m].name);
         buf_append(out, ",", 1);
-        put_field(out, title.data ? title.data : "");
+        csv_put_text(out, title.data ? title.data : "");
         buf_fini(&title);
     }
     for (size_t i = 0; metrics_row(i); i++)
@@ -65,17 +53,17 @@ static void put_hardware(const struct report *report, const struct report_row *r
 static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
 {
     const struct variable *variable = row->variable;
-    put_field(out, row->name);
+    csv_put_text(out, row->name);
     buf_printf(out, ",%s,", row->class);
-    put_field(out, row->site);
+    csv_put_text(out, row->site);
     buf_printf(out, ",%llu,%llu,%.15g,%.6f", (unsigned long long)row->size_bytes,
                (unsigned long long)row->n_blocks, row->samples, row->share);
     buf_printf(out, ",%.15g,", row->value);
-    put_field(out, variable ? model_text(report->model, variable->file) : "");
+    csv_put_text(out, variable ? model_text(report->model, variable->file) : "");
     buf_printf(out, ",%u,", variable ? variable->line : 0);
-    put_field(out, variable ? model_text(report->model, variable->function) : "");
+    csv_put_text(out, variable ? model_text(report->model, variable->function) : "");
     buf_append(out, ",", 1);
-    put_field(out, variable ? model_text(report->model, variable->module) : "");
+    csv_put_text(out, variable ? model_text(report->model, variable->module) : "");
     buf_printf(out, ",%llu,%llu,%zu,", (unsigned long long)(variable ? variable->max_block_bytes : 0),
                (unsigned long long)(variable ? variable->n_inexact : 0), row->n_paths);
     put_lines(report, row, out);

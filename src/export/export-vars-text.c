@@ -8,6 +8,7 @@
 #include "export/skid-text.h"
 #include "export/text-cells.h"
 #include "export/vars-hardware.h"
+#include "fmt/leak-columns.h"
 
 /* The programs of the processes, when they are several. */
 static void put_programs(const struct model *model, struct buf *text)
@@ -38,6 +39,12 @@ static void put_program(const struct report *report, const struct export_job *jo
     buf_fini(&text);
     if (model->plan)
         text_labelled(out, job, "source", model->plan);
+    if (!strncmp(model->metrics[report->metric].name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX))) {
+        buf_printf(&text, "%.0f of %s", report->total_value, model->metrics[report->metric].name);
+        text_labelled(out, job, "bytes", text.data);
+        buf_fini(&text);
+        return;
+    }
     buf_printf(&text, "%.0f %s %s: address found for %.1f %%, variable named for %.1f %%", report->total_samples,
                metrics_is_access(model->metrics[report->metric].name) ? "with" : "of",
                model->metrics[report->metric].name, report->recovered, report->named);

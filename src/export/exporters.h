@@ -13,6 +13,7 @@ struct export_job {
     size_t top;       /* rows at most (text forms); 0 = all */
     bool with_unused; /* variables without samples too */
     bool with_paths;  /* heap variables by allocation path */
+    bool at_mark;     /* leaks: what was live at the mark */
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */
@@ -20,9 +21,9 @@ struct export_job {
 };
 
 struct exporter {
-    const char *report; /* "vars", "tree" */
+    const char *report; /* "vars", "tree", "leaks" */
     const char *form;   /* "text", "csv", "json" */
-    /* Appends to out.  err: ERR_MEMORY */
+    /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };
 

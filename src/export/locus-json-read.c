@@ -34,6 +34,9 @@ static void take_head(struct json_take *take, const json_t *root, struct model *
     model->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);
     model->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
     model->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
+    model->min_bytes = take_optional(take, root, "min_bytes");
+    model->sample_bytes = take_optional(take, root, "sample_bytes");
+    model->mark_ns = take_optional(take, root, "mark_ns");
     model->n_killed = (uint32_t)json_take_word_at(take, root, "n_killed", UINT32_MAX);
     model->has_samples = take_optional(take, root, "has_samples") != 0;
     model->n_threads = json_take_word_at(take, root, "n_threads", 1 << 24);
@@ -206,6 +209,8 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     variable->n_blocks_freed = json_take_word_at(take, row, "n_blocks_freed", UINT64_MAX);
     variable->max_block_bytes = json_take_word_at(take, row, "max_block_bytes", UINT64_MAX);
     variable->n_inexact = json_take_word_at(take, row, "n_inexact", UINT64_MAX);
+    variable->n_blocks_marked = take_optional(take, row, "n_blocks_marked");
+    variable->size_marked_bytes = take_optional(take, row, "size_marked_bytes");
     const json_t *list = json_take_array_at(take, row, "scopes", &n);
     variable->scopes = zeroed(take, n, sizeof *variable->scopes);
     variable->n_scopes = variable->scopes ? n : 0;

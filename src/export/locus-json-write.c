@@ -15,6 +15,11 @@ static void put_head(const struct model *model, struct buf *out)
     json_put_word_at(out, "cpu_time_ns", model->cpu_time_ns);
     json_put_word_at(out, "start_ns", model->start_ns);
     json_put_word_at(out, "end_ns", model->end_ns);
+    if (model->min_bytes) {
+        json_put_word_at(out, "min_bytes", model->min_bytes);
+        json_put_word_at(out, "sample_bytes", model->sample_bytes);
+        json_put_word_at(out, "mark_ns", model->mark_ns);
+    }
     json_put_word_at(out, "n_killed", model->n_killed);
     json_put_word_at(out, "has_samples", model->has_samples);
     json_put_word_at(out, "n_threads", model->n_threads);
@@ -157,6 +162,10 @@ static void put_variable(const struct model *model, const struct variable *varia
     json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
     json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
     json_put_word_at(out, "n_inexact", variable->n_inexact);
+    if (model->mark_ns) {
+        json_put_word_at(out, "n_blocks_marked", variable->n_blocks_marked);
+        json_put_word_at(out, "size_marked_bytes", variable->size_marked_bytes);
+    }
     json_put_key(out, "scopes", 0);
     buf_printf(out, "[");
     for (size_t i = 0; i < variable->n_scopes; i++)

@@ -83,7 +83,8 @@ enum hit_class {
     HIT_CLASSES
 };
 
-/* hit.event of the two pseudo events on allocation-tree nodes. */
+/* hit.event of the two pseudo events on allocation-tree nodes. Their metrics, pad and latency hold what they had
+ * counted at the mark (arena-mark.h). */
 #define HIT_EVENT_ALLOC 255 /* count: blocks recorded, weight: their bytes */
 #define HIT_EVENT_FREE 254  /* count: blocks freed, weight: their bytes */
 #define HIT_FLAG_INEXACT 1  /* right block, address within it uncertain (proxy) */
@@ -359,6 +360,7 @@ struct arena_header {
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
     _Atomic uint64_t n_retired_pending_max; /* page-map retirements that waited at once */
     _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
+    _Atomic uint64_t mark_ns; /* CLOCK_REALTIME of the last mark, 0 = none */
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
     _Atomic uint32_t log_len_bytes;
     char log[16384]; /* the runtime's messages, one per line */

@@ -129,12 +129,13 @@ enum column_kind {
     COLUMN_ALLOCATED,
     COLUMN_FREED,
     COLUMN_LEAKED,
+    COLUMN_MARKED,
     COLUMN_MEMORY,        /* samples with one metric of sampling/abi/data-src.h */
     COLUMN_LATENCY,       /* their cycles */
     COLUMN_REMOTE_LATENCY /* the cycles of those that another node served */
 };
 
-#define COLUMNS_MAX (ARENA_EVENTS_MAX + 4 + MEM_METRICS + 2)
+#define COLUMNS_MAX (ARENA_EVENTS_MAX + 5 + MEM_METRICS + 2)
 
 struct trace_file;
 
@@ -169,10 +170,14 @@ struct process {
     int column_of_event[ARENA_EVENTS_MAX];                          /* -1: nothing of it was recorded */
     int column_of_metric[MEM_METRICS];                              /* -1: no sample has it */
     int latency_column, remote_latency_column;                      /* -1: none */
-    int size_column, allocated_column, freed_column, leaked_column; /* -1: none */
-    bool is_data_centric;                                           /* some event yields addresses */
+    int size_column;                                                   /* -1: none */
+    int allocated_column, freed_column, leaked_column, marked_column;  /* -1: none */
+    bool is_data_centric;                                              /* some event yields addresses */
+    bool has_variables;                                                /* ... or allocations are to be counted */
     int first_address_event;                                        /* -1: none */
     uint64_t n_samples, n_blocks;
+    uint64_t n_blocks_live, bytes_live; /* of the blocks recorded: not freed so far, or at the end of the process */
+    uint64_t bytes_allocated, bytes_freed, bytes_marked;
     uint32_t *threads; /* [n_threads] references of arena_thread */
     size_t n_threads;
     uint32_t *mmap_nodes; /* [n_mmap_nodes] sorted: allocation nodes that stand for mappings */
@@ -190,6 +195,9 @@ struct process {
 /* One pass over all hits and threads: what was recorded, and which columns follow.  err: ERR_MEMORY */
 int process_init(struct process *process, const struct view *view, const struct collect_context *context,
                  struct error *err);
+
+/* Appends a copy of column under a name; returns its index. */
+int process_add_column(struct process *process, const struct column *column, const char *name, const char *description);
 void process_fini(struct process *process);
 
 /* --- collect-paths.c and collect-variables.c: one thread --- */
@@ -281,9 +289,20 @@ const char *placeholder_name(unsigned placeholder);
  * when out of memory. */
 const struct declaration *thread_declare(struct thread *thread, uint64_t var, enum hit_class class);
 
-/* Sums the hits of one sample-tree node, the records of places, and the allocations of one allocation-tree node. */
+/* Sums the hits of one sample-tree node, and the records of places. */
 void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node);
 void thread_take_places(struct thread *thread);
+
+/* --- collect-blocks.c --- */
+
+/* Sums the blocks of the whole process, path by path: n_blocks to bytes_marked of struct process. */
+void process_sum_blocks(struct process *process);
+
+/* Adds the column of sizes, and those of bytes allocated, freed, leaked and live at the mark. */
+void process_add_size_column(struct process *process);
+void process_add_leak_columns(struct process *process);
+
+/* Sums the allocations of one allocation-tree node. */
 void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node);
 
 /* --- collect-weigh.c --- */

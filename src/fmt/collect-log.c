@@ -45,9 +45,11 @@ static void write_allocator(const struct process *process, struct buf *out)
     uint64_t n_unrecorded = 0;
     for (int i = 0; i < 8; i++)
         n_unrecorded += load(&header->n_alloc_unrecorded[i]);
-    (void)snprintf(text, sizeof text, "blocks: %llu recorded (%llu bytes), %llu passed by unrecorded",
+    (void)snprintf(text, sizeof text,
+                   "blocks: %llu recorded (%llu bytes), %llu of them not freed (%llu bytes), %llu passed by unrecorded",
                    (unsigned long long)load(&header->n_blocks_recorded),
-                   (unsigned long long)load(&header->bytes_recorded), (unsigned long long)n_unrecorded);
+                   (unsigned long long)load(&header->bytes_recorded), (unsigned long long)process->n_blocks_live,
+                   (unsigned long long)process->bytes_live, (unsigned long long)n_unrecorded);
     log_write_message(out, process->name.pid, -1, text);
 }
 

@@ -85,6 +85,9 @@ static void fill_thread(struct side *side, const struct thread *thread)
     side->file.n_frames = load(&record->n_frames);
     for (size_t i = 0; i < sizeof side->file.unwind_stops / sizeof side->file.unwind_stops[0]; i++)
         side->file.unwind_stops[i] = load(&record->unwind_stops[i]);
+    side->file.min_bytes = header->min_bytes;
+    side->file.sample_bytes = header->sample_bytes;
+    side->file.mark_ns = load(&header->mark_ns);
     side->file.events = side->events;
     side->file.n_events = thread->process->view->n_events;
     for (uint32_t i = 0; i < thread->process->view->n_events; i++)

@@ -10,7 +10,6 @@
 struct sums {
     uint64_t counts[ARENA_EVENTS_MAX], weights[ARENA_EVENTS_MAX];
     uint32_t metric_events[MEM_METRICS], latency_events, remote_latency_events; /* one bit for each event */
-    uint64_t n_blocks, bytes_allocated, bytes_freed;
 };
 
 static int compare_refs(const void *a, const void *b)
@@ -51,12 +50,7 @@ static bool sum_hits(struct process *process, struct sums *sums)
     while ((hit = view_next(process->view, &walk))) {
         uint64_t count = __atomic_load_n((const uint64_t *)&hit->count, __ATOMIC_RELAXED);
         uint64_t weight = __atomic_load_n((const uint64_t *)&hit->weight, __ATOMIC_RELAXED);
-        if (hit->event == HIT_EVENT_ALLOC) {
-            sums->n_blocks += count;
-            sums->bytes_allocated += weight;
-        } else if (hit->event == HIT_EVENT_FREE) {
-            sums->bytes_freed += weight;
-        } else if (hit->event < process->view->n_events) {
+        if (hit->event < process->view->n_events) {
             sums->counts[hit->event] += count;
             sums->weights[hit->event] += weight;
             if (count)
@@ -70,35 +64,13 @@ static bool sum_hits(struct process *process, struct sums *sums)
     return true;
 }
 
-static int add_column(struct process *process, const struct column *column, const char *name, const char *description)
+int process_add_column(struct process *process, const struct column *column, const char *name, const char *description)
 {
     struct column *added = &process->columns[process->n_columns];
     *added = *column;
     (void)snprintf(added->name, sizeof added->name, "%.63s", name);
     (void)snprintf(added->description, sizeof added->description, "%.191s", description);
     return (int)process->n_columns++;
-}
-
-/* Bytes of allocations as a metric of their own. */
-static int add_bytes_column(struct process *process, enum column_kind kind, const char *name, const char *description,
-                            uint64_t bytes)
-{
-    if (!bytes)
-        return -1;
-    const struct column column = {
-        .kind = kind, .format = HPCRUN_VALUE_INT, .period = 1, .scale = 1, .n_samples = process->n_blocks};
-    return add_column(process, &column, name, description);
-}
-
-static void add_leak_columns(struct process *process, const struct sums *sums)
-{
-    uint64_t leaked = sums->bytes_allocated > sums->bytes_freed ? sums->bytes_allocated - sums->bytes_freed : 0;
-    process->allocated_column = add_bytes_column(process, COLUMN_ALLOCATED, "Bytes Allocated",
-                                                 "Bytes allocated in recorded blocks", sums->bytes_allocated);
-    process->freed_column = add_bytes_column(process, COLUMN_FREED, "Bytes Freed",
-                                             "Bytes of recorded blocks freed again", sums->bytes_freed);
-    process->leaked_column =
-        add_bytes_column(process, COLUMN_LEAKED, "Bytes Leaked", "Bytes allocated and never freed", leaked);
 }
 
 /* A fixed period goes into the metric table, so that the file holds the counts themselves. */
@@ -119,7 +91,7 @@ static void add_event_column(struct process *process, uint32_t index, const stru
         column.period = (uint64_t)event->scale;
         column.scale = 1;
     }
-    process->column_of_event[index] = add_column(process, &column, event->metric, event->description);
+    process->column_of_event[index] = process_add_column(process, &column, event->metric, event->description);
 }
 
 /* What hardware told of accesses: counts in the period of the events that they come from. */
@@ -132,7 +104,7 @@ static int add_access_column(struct process *process, enum column_kind kind, uin
         return -1;
     for (uint32_t i = 0; i < process->view->n_events; i++)
         column.is_frequency |= events & 1u << i && process->view->header->events[i].attr.freq;
-    return add_column(process, &column, name, description);
+    return process_add_column(process, &column, name, description);
 }
 
 static void add_access_columns(struct process *process, const struct sums *sums)
@@ -157,19 +129,20 @@ static void add_access_columns(struct process *process, const struct sums *sums)
 static void choose_columns(struct process *process, const struct sums *sums)
 {
     for (uint32_t i = 0; i < process->view->n_events; i++) {
+        process->has_variables |= process->view->header->events[i].source == SOURCE_MEMLEAK;
         if (process->view->header->events[i].flags & EVENT_ADDRESS) {
-            process->is_data_centric = true;
+            process->is_data_centric = process->has_variables = true;
             if (process->first_address_event < 0)
                 process->first_address_event = (int)i;
         }
     }
-    if (process->is_data_centric)
-        process->size_column = add_bytes_column(process, COLUMN_SIZE, "Size (byte)", "Size (byte)", 1);
+    if (process->has_variables)
+        process_add_size_column(process);
     for (uint32_t i = 0; i < process->view->n_events; i++) {
         if (process->view->header->events[i].source != SOURCE_MEMLEAK)
             add_event_column(process, i, sums);
         else if (process->allocated_column < 0)
-            add_leak_columns(process, sums);
+            process_add_leak_columns(process);
     }
     add_access_columns(process, sums);
 }
@@ -224,6 +197,7 @@ int process_init(struct process *process, const struct view *view, const struct 
                                 .allocated_column = -1,
                                 .freed_column = -1,
                                 .leaked_column = -1,
+                                .marked_column = -1,
                                 .latency_column = -1,
                                 .remote_latency_column = -1,
                                 .first_address_event = -1,
@@ -236,7 +210,7 @@ int process_init(struct process *process, const struct view *view, const struct 
         process_fini(process);
         return error_set(err, ERR_MEMORY, "Out of memory for the measurement of a process.");
     }
-    process->n_blocks = sums.n_blocks;
+    process_sum_blocks(process);
     choose_columns(process, &sums);
     process_bound(process);
     return 0;

@@ -10,7 +10,8 @@
 #include "fmt/objects.h"
 
 #define OBJECTS_FORMAT "locus-objects"
-#define OBJECTS_VERSION 2 /* 1: without samples, latencies, and the times and hardware counters of events */
+/* 1: without samples, latencies, and the times and hardware counters of events; 2: without marks and thresholds */
+#define OBJECTS_VERSION 3
 
 /* Name of a kind in files, e.g. "heap"; NULL when there is none. */
 const char *objects_kind_name(uint32_t kind);

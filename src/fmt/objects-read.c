@@ -46,6 +46,11 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
     file->n_frames = json_take_word_at(take, root, "n_frames", UINT64_MAX);
     json_take_words_at(take, root, "unwind_stops", file->unwind_stops,
                        sizeof file->unwind_stops / sizeof file->unwind_stops[0]);
+    if (version < 3)
+        return;
+    file->min_bytes = json_take_word_at(take, root, "min_bytes", UINT64_MAX);
+    file->sample_bytes = json_take_word_at(take, root, "sample_bytes", UINT64_MAX);
+    file->mark_ns = json_take_word_at(take, root, "mark_ns", UINT64_MAX);
 }
 
 static void take_placeholders(struct json_take *take, const json_t *root, struct objects_file *file)
@@ -233,6 +238,10 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
     if (version > 1) {
         take_samples(take, item, variable);
         take_latencies(take, item, variable);
+    }
+    if (version > 2) {
+        variable->n_blocks_marked = json_take_word_at(take, item, "n_blocks_marked", UINT64_MAX);
+        variable->bytes_marked = json_take_word_at(take, item, "bytes_marked", UINT64_MAX);
     }
 }
 

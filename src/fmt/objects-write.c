@@ -48,6 +48,11 @@ static void put_head(struct buf *out, const struct objects_file *file)
     json_put_word(out, file->n_frames);
     json_put_key(out, "unwind_stops", 0);
     json_put_words(out, file->unwind_stops, sizeof file->unwind_stops / sizeof file->unwind_stops[0]);
+    if (version_of(file) < 3)
+        return;
+    json_put_word_at(out, "min_bytes", file->min_bytes);
+    json_put_word_at(out, "sample_bytes", file->sample_bytes);
+    json_put_word_at(out, "mark_ns", file->mark_ns);
 }
 
 static void put_placeholders(struct buf *out, const struct objects_file *file)
@@ -215,6 +220,10 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
     if (version > 1) {
         put_samples(out, variable);
         put_latencies(out, variable);
+    }
+    if (version > 2) {
+        json_put_word_at(out, "n_blocks_marked", variable->n_blocks_marked);
+        json_put_word_at(out, "bytes_marked", variable->bytes_marked);
     }
 }
 

@@ -52,6 +52,7 @@ struct objects_variable {
     size_t n_samples;
     struct objects_latency *latencies; /* [n_latencies] by event; from version 2 on */
     size_t n_latencies;
+    uint64_t n_blocks_marked, bytes_marked; /* of them, live at the mark; from version 3 on */
 };
 
 struct objects_event {
@@ -86,6 +87,10 @@ struct objects_file {
     char *state;           /* "complete", "killed", "checkpoint" */
     char *topology;        /* file name of the hwloc XML in the same directory, NULL when none */
     uint64_t n_frames, unwind_stops[16];
+    /* from version 3 on: which blocks were recorded; all 0 in older files */
+    uint64_t min_bytes;    /* all of at least this size; UINT64_MAX: allocations were not recorded */
+    uint64_t sample_bytes; /* smaller ones: one in so many bytes, counted for all of them; 0 = none */
+    uint64_t mark_ns;      /* when the mark was made, CLOCK_REALTIME; 0 = never */
     struct objects_event *events; /* [n_events] */
     size_t n_events;
     struct objects_variable *variables; /* [n_variables] */

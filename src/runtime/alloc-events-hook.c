@@ -53,7 +53,9 @@ static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_bloc
     atomic_fetch_add_explicit(&header->bytes_recorded, n_bytes, memory_order_relaxed);
 }
 
-static void count_free(uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
+/* Adds to one of the two hits of a variable's allocation path, from any thread. In a child of fork the paths of blocks
+ * that it inherited have none: these blocks are its parent's. */
+static void count_at_path(uint64_t var, uint8_t event, uint64_t n_blocks, uint64_t n_bytes)
 {
     enum var_kind kind = var_key_kind(var);
     if (kind != VAR_HEAP && kind != VAR_MMAP)
@@ -61,13 +63,25 @@ static void count_free(uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
     const struct arena_node *owner = arena_record_sig(var_key_b(var));
     for (uint32_t ref = __atomic_load_n(&owner->hits, __ATOMIC_ACQUIRE); ref;) {
         struct arena_hit *hit = arena_record_sig(ref);
-        if (hit->event == HIT_EVENT_FREE) {
+        if (hit->event == event) {
             atomic_fetch_add_explicit(&hit->count, n_blocks, memory_order_relaxed);
             atomic_fetch_add_explicit(&hit->weight, n_bytes, memory_order_relaxed);
             return;
         }
         ref = hit->next;
     }
+}
+
+/* How many blocks a recorded one stands for. */
+static uint64_t blocks_of(const struct objmap_block *block)
+{
+    return block->weight_bytes / (block->end - block->start);
+}
+
+/* A block whose release nobody saw is gone all the same once another one is in its place. */
+static void count_dropped(const struct objmap_block *block)
+{
+    count_at_path(block->var, HIT_EVENT_FREE, blocks_of(block), block->weight_bytes);
 }
 
 /* Samples that waited for the allocator's result can be attributed now. */
@@ -114,7 +128,7 @@ static void record_block(struct thread_state *self, enum var_kind kind, uintptr_
     uint32_t node = path_node_at(self, at, site);
     if (node) {
         uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
-        uint64_t weight_bytes = weight > 1 ? (uint64_t)(weight * (double)n_bytes + 0.5) : n_bytes;
+        uint64_t weight_bytes = n_blocks * n_bytes;
         uint64_t var = var_key(kind, 0, node);
         uintptr_t start = without_layer(at);
         moves_announce_hook(self, start, start + n_bytes, var_before(self, at));
@@ -165,13 +179,18 @@ static void drain_faults(void)
         events_drain_all_sig(self);
 }
 
+/* A mapping that is cut in the middle goes on as two blocks. */
 static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
 {
     const uintptr_t *cut = context; /* start and end */
     uintptr_t start = block->start > cut[0] ? block->start : cut[0];
     uintptr_t end = block->end < cut[1] ? block->end : cut[1];
     moves_announce_hook(thread_self_sig(), without_layer(start), without_layer(start) + (end - start), block->var);
-    count_free(block->var, bytes_removed >= block->end - block->start ? 1 : 0, bytes_removed);
+    uint64_t n_blocks = blocks_of(block);
+    bool is_whole = bytes_removed >= block->end - block->start;
+    if (block->start < cut[0] && cut[1] < block->end)
+        count_at_path(block->var, HIT_EVENT_ALLOC, n_blocks, 0);
+    count_at_path(block->var, HIT_EVENT_FREE, is_whole ? n_blocks : 0, n_blocks * bytes_removed);
 }
 
 /* What a pool has handed out of memory that is gone now. */
@@ -191,7 +210,7 @@ static void events_release(enum alloc_kind kind, void *p)
     if (!process_is_ours_sig() || !announce_release(in_layer(kind, p)) ||
         !objmap_remove_hook(in_layer(kind, p), &removed))
         return;
-    count_free(removed.var, 1, removed.weight_bytes);
+    count_at_path(removed.var, HIT_EVENT_FREE, blocks_of(&removed), removed.weight_bytes);
     if (kind != ALLOC_POOL)
         cut_pools(removed.start, removed.end);
 }
@@ -206,16 +225,18 @@ static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const s
 {
     struct thread_state *self = thread_self_sig();
     struct objmap_block old;
+    enum var_kind kind = VAR_HEAP;
     /* Another thread may own the old address by now: then its record is not the flagged one. */
     if (self && objmap_find_sig(self->reader, (uintptr_t)old_p, &old) &&
         atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING) {
         /* Copying out of it was sampled, too. */
         (void)objmap_flag_hook((uintptr_t)old_p, false);
         settle_pending(self);
+        kind = var_key_kind(old.var) == VAR_MMAP ? VAR_MMAP : VAR_HEAP;
         events_release(ALLOC_HEAP, old_p);
     }
     if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
-        record_block(self, VAR_HEAP, (uintptr_t)new_p, n_bytes, 1, site);
+        record_block(self, kind, (uintptr_t)new_p, n_bytes, 1, site);
 }
 
 static void events_resize_failed(void *old_p)
@@ -277,6 +298,7 @@ static void events_skipped(enum alloc_skip reason)
 bool alloc_events_prepare(void)
 {
     const struct arena_header *header = arena_header_sig();
+    objmap_on_drop(count_dropped);
     return objmap_init_hook(header->min_bytes < 1024 || header->sample_bytes ? 14 : 16);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For programs with allocators of their own: tell which blocks a pool hands out, and their time is shown by the call
- * path of each block instead of as one large slab. Header only: nothing is linked, and without the profiler each call
- * is a test of a pointer. Call locus_pool_alloc after the block was taken from the pool, locus_pool_free before it goes
+/* What a program can tell the profiler of its memory. Header only: nothing is linked, and without the profiler each
+ * call is a test of a pointer.
+ * Allocators of its own: which blocks a pool hands out, and their time is shown by the call path of each block instead
+ * of as one large slab. Call locus_pool_alloc after the block was taken from the pool, locus_pool_free before it goes
  * back; what is still there when the pool's memory itself is freed or unmapped goes with it. */
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
@@ -15,6 +16,7 @@ extern "C" {
 /* In the preloaded library; not to be called directly.  ctx: any thread, not in a signal handler */
 __attribute__((weak)) void locus_pool_alloc_event(void *p, size_t n_bytes);
 __attribute__((weak)) void locus_pool_free_event(void *p);
+__attribute__((weak)) void locus_mark_live_event(void);
 
 /* The block [p, p + n_bytes) now belongs to the caller. p may be NULL: nothing happens.  ctx: any thread */
 static inline __attribute__((always_inline)) void locus_pool_alloc(void *p, size_t n_bytes)
@@ -28,6 +30,14 @@ static inline __attribute__((always_inline)) void locus_pool_free(void *p)
 {
     if (locus_pool_free_event)
         locus_pool_free_event(p);
+}
+
+/* Notes, for each allocation path, the blocks that are live now: reports show them beside those that are live at exit.
+ * The last mark counts.  ctx: any, signal handlers too */
+static inline __attribute__((always_inline)) void locus_mark_live(void)
+{
+    if (locus_mark_live_event)
+        locus_mark_live_event();
 }
 
 #ifdef __cplusplus

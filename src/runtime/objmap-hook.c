@@ -9,6 +9,7 @@
 
 static struct {
     pid_t fork_pid; /* who called fork */
+    void (*dropped)(const struct objmap_block *block);
 } hooks;
 
 /* One operation. */
@@ -138,14 +139,27 @@ static void unlink_record(struct operation *operation, struct objmap_record *rec
     objmap_retire_hook(operation->cursor.cache, record, OBJMAP_CLASS_RECORD);
 }
 
+void objmap_on_drop(void (*dropped)(const struct objmap_block *block))
+{
+    hooks.dropped = dropped;
+}
+
+/* Removes an owned record whose release was missed. */
+static void drop_record(struct operation *operation, struct objmap_record *record)
+{
+    count(&operation->cursor.cache->n_replaced);
+    if (hooks.dropped)
+        hooks.dropped(&record->block);
+    unlink_record(operation, record);
+}
+
 /* Last step of an insertion: from here on others may own the record. */
 static void put_in(struct operation *operation, struct objmap_record *record)
 {
     uintptr_t start = record->block.start;
     struct objmap_record *old = objmap_splay_insert_hook(hold_tree(operation, start), record);
     if (old) {
-        count(&operation->cursor.cache->n_replaced);
-        unlink_record(operation, old);
+        drop_record(operation, old);
         return;
     }
     filter_add(operation->cursor.map, start, 1);
@@ -185,10 +199,8 @@ static struct objmap_record *take_overlap(struct operation *operation, uintptr_t
 static void clear_range(struct operation *operation, uintptr_t start, uintptr_t end)
 {
     struct objmap_record *record;
-    while ((record = take_overlap(operation, &start, end))) {
-        count(&operation->cursor.cache->n_replaced);
-        unlink_record(operation, record);
-    }
+    while ((record = take_overlap(operation, &start, end)))
+        drop_record(operation, record);
 }
 
 /* Enters a record that nobody else knows yet. On failure it is given back. */
@@ -304,11 +316,11 @@ static void enter_rest(struct operation *operation, const struct objmap_record *
     struct objmap_record *rest = new_record(operation, start, end);
     if (!rest)
         return;
-    double share = (double)(end - start) / (double)(whole->block.end - whole->block.start);
+    uint64_t n_blocks = whole->block.weight_bytes / (whole->block.end - whole->block.start);
     copy_block(&rest->block, &whole->block);
     rest->block.start = start;
     rest->block.end = end;
-    rest->block.weight_bytes = (uint64_t)((double)whole->block.weight_bytes * share);
+    rest->block.weight_bytes = n_blocks * (end - start);
     struct objmap_edit edit = edit_of(operation, rest);
     edit.force = true;
     edit.replaces = whole;

@@ -19,7 +19,7 @@ struct objmap_block {
     uint64_t var;           /* variable key of fmt/arena.h */
     _Atomic uint32_t flags; /* OBJMAP_* */
     uint32_t thread;        /* reference of the arena_thread that allocated it */
-    uint64_t weight_bytes;  /* bytes it stands for (size, or more when it was sampled) */
+    uint64_t weight_bytes;  /* bytes it stands for: its size, or a multiple of it when it was sampled */
 };
 /* Blocks that a pool hands out lie inside recorded blocks (its slabs), and blocks of one layer do not overlap: a pool's
  * are entered at their address plus this one, in every call. */
@@ -42,6 +42,10 @@ bool objmap_init_hook(unsigned granule_shift);
  * missed) and counted. Nothing is recorded for 0 bytes.
  * ctx: hook   err: false when there is no memory for it, or the range leaves the user half of the address space */
 bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes);
+
+/* Names who is told of blocks that are dropped because a new one takes their range; it is called under locks of the map
+ * and must not call it.  ctx: ordinary, before the first block */
+void objmap_on_drop(void (*dropped)(const struct objmap_block *block));
 
 /* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. False positives
  * allowed, false negatives never.  ctx: any */

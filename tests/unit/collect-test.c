@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "arena-maker.h"
+#include "fmt/arena-mark.h"
 #include "fmt/log.h"
 #include "fmt/trace.h"
 
@@ -250,17 +251,26 @@ static void test_leaks(void **state)
     make_event(&maker, "Bytes Allocated", "MEMLEAK", SOURCE_MEMLEAK, EVENT_WEIGHTED | EVENT_INTEGER, 1);
     struct paths p = make_paths(&maker, 0);
     (void)make_hit(&maker, p.ref, p.alloc, HIT_EVENT_FREE, 0, 0, 1, 1000);
-    (void)make_hit(&maker, p.ref, p.alloc, HIT_EVENT_ALLOC, 0, 0, 3, 3000);
+    (void)make_hit(&maker, p.ref, p.alloc, HIT_EVENT_ALLOC, 0, 0, 5, 5000);
+    arena_mark_live(maker.header, 17);
+    (void)make_hit(&maker, p.ref, p.alloc, HIT_EVENT_FREE, 0, 0, 2, 2000);
     struct collect_context context = context_of(&maker);
     collect(&maker, &context);
     struct hpcrun_profile profile = read_profile(&maker, 0);
-    assert_int_equal(profile.n_metrics, 3);
+    assert_int_equal(profile.n_metrics, 5);
     size_t alloc = child(&profile, child(&profile, 0, "/bin/app", 0x1105), "/bin/app", 0x1420);
-    assert_true(value(&profile, alloc, "Bytes Allocated") == 3000);
-    assert_true(value(&profile, alloc, "Bytes Freed") == 1000);
+    assert_true(value(&profile, alloc, "Bytes Allocated") == 5000);
+    assert_true(value(&profile, alloc, "Bytes Freed") == 3000);
     assert_true(value(&profile, alloc, "Bytes Leaked") == 2000);
-    for (size_t i = 0; i < profile.n_nodes; i++)
-        assert_false(profile.nodes[i].type & HPCRUN_NODE_ROOT);
+    assert_true(value(&profile, alloc, "Bytes Live at Mark") == 4000);
+    /* The data-centric tree has the same, below the variable. */
+    size_t n_roots = 0, n_same = 0;
+    for (size_t i = 0; i < profile.n_nodes; i++) {
+        n_roots += (profile.nodes[i].type & HPCRUN_NODE_ROOT) != 0;
+        n_same += i != alloc && value(&profile, i, "Bytes Leaked") == 2000;
+    }
+    assert_int_equal(n_roots, 1);
+    assert_int_equal(n_same, 1);
     hpcrun_fini(&profile);
     free_arena(&maker);
 }

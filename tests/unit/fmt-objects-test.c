@@ -39,6 +39,8 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                              .n_samples = 2,
                                              .latencies = latencies,
                                              .n_latencies = 2,
+                                             .n_blocks_marked = 3,
+                                             .bytes_marked = UINT64_MAX - 7,
                                              .max_block_bytes = UINT64_C(1) << 60};
     *event = (struct objects_event){.metric = "EADDR (usec)",
                                     .name = "EADDR@1000",
@@ -68,6 +70,9 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                  .topology = NULL,
                                  .n_frames = 5,
                                  .unwind_stops = {4, 1},
+                                 .min_bytes = 1024,
+                                 .sample_bytes = 77,
+                                 .mark_ns = UINT64_MAX - 5,
                                  .events = event,
                                  .n_events = 1,
                                  .variables = variables,
@@ -87,11 +92,13 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_memory_equal(again->variables[1].stack_offsets, offsets, sizeof offsets);
     assert_memory_equal(again->variables[1].classes, file->variables[1].classes, sizeof file->variables[1].classes);
     assert_true(again->variables[1].max_block_bytes == UINT64_C(1) << 60);
-    assert_int_equal(again->version, 2);
+    assert_int_equal(again->version, 3);
     assert_int_equal(again->variables[1].n_samples, 2);
     assert_memory_equal(again->variables[1].samples, samples, sizeof samples);
     assert_int_equal(again->variables[1].n_latencies, 2);
     assert_memory_equal(again->variables[1].latencies, latencies, sizeof latencies);
+    assert_true(again->variables[1].n_blocks_marked == 3 && again->variables[1].bytes_marked == UINT64_MAX - 7);
+    assert_true(again->min_bytes == 1024 && again->sample_bytes == 77 && again->mark_ns == UINT64_MAX - 5);
     assert_int_equal(again->n_events, 1);
     assert_true(again->events[0].enabled_ns == UINT64_MAX && again->events[0].running_ns == 5);
     assert_true(again->events[0].n_throttles == 6 && again->events[0].n_no_metric == 7);

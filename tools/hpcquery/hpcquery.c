@@ -17,17 +17,20 @@
 
 #define COLUMNS_DEFAULT 100
 
-enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_THRESHOLD };
+enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_MARK, OPT_THRESHOLD };
 
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
     {OPT_JSON, "--json", NULL, "Print JSON."},
-    {OPT_TOP, "--top", "N", "Print at most N rows; 0 prints all. Default: 12 variables, all nodes; all in CSV and "
-                            "JSON."},
+    {OPT_TOP, "--top", "N", "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
+                            "CSV and JSON."},
     {OPT_METRIC, "-M --metric", "NAME", "Report about this metric. Default: the latency of accesses where the hardware "
                                         "told it, else the first with data addresses."},
-    {OPT_ALL, "-a --all", NULL, "vars: list variables without samples too."},
+    {OPT_ALL, "-a --all", NULL,
+     "vars: list variables without samples too. leaks: list allocation paths too of which nothing is live."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, also where name and site are the same."},
+    {OPT_MARK, "--mark", NULL,
+     "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -36,7 +39,7 @@ static const struct option_row rows[] = {
 static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database",
-    .synopsis = "vars [options] DB\ntree [options] DB",
+    .synopsis = "vars [options] DB\ntree [options] DB\nleaks [options] DB",
     .description =
         "vars prints the variables that the samples fell on: share of all samples, name, class, size, number of "
         "blocks, where it was allocated or declared, on which NUMA nodes the accessing threads ran, and the lines "
@@ -44,12 +47,17 @@ static const struct option_spec spec = {
         "add up to 100 percent. Where hardware told about each access, the rows are sorted by latency and show its "
         "mean and 95th percentile, the shares of the cache levels, and of memory of this and of other NUMA nodes.\n\n"
         "tree prints the call tree with the data-centric tree below <datacentric>.\n\n"
+        "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
+        "that was allocated there, the share of the samples that fell on it, or that none did. Live means allocated "
+        "and not freed; what still points to a block is not looked at. It needs no measurement of its own: any one "
+        "that recorded allocations will do.\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share. "
         "Samples are as counted; values are estimates of all events, scaled where an event shared its counter.",
     .rows = rows,
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
-                "  hpcquery tree --metric FAULTS hpctoolkit-app-database",
+                "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
+                "  hpcquery leaks --top 0 hpctoolkit-app-database",
     .exit_status = "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line.",
     .see_also = "hpcprof(1), hpcrun(1)",
 };
@@ -58,7 +66,7 @@ struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused, with_paths;
+    bool with_unused, with_paths, at_mark;
 };
 
 static int usage(const char *text)
@@ -94,6 +102,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_PATHS:
         settings->with_paths = true;
+        break;
+    case OPT_MARK:
+        settings->at_mark = true;
         break;
     case OPT_TOP:
         settings->top = strtol(value, &end, 10);
@@ -132,13 +143,14 @@ static int print_report(const struct settings *settings, const struct exporter *
     if (metric < 0)
         return fail_metric(model, settings->metric);
     bool text_form = strcmp(settings->form, "text") == 0;
-    long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "vars") == 0 ? 12 : 0;
+    long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "tree") != 0 ? 12 : 0;
     const char *no_color = getenv("NO_COLOR");
     const struct export_job job = {.model = model,
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
                                    .with_unused = settings->with_unused,
                                    .with_paths = settings->with_paths,
+                                   .at_mark = settings->at_mark,
                                    .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
                                    .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                    .columns = terminal_columns(),
@@ -160,7 +172,7 @@ static int query(const struct settings *settings, const char *report, const char
 {
     const struct exporter *exporter = exporters_find(report, settings->form);
     if (!exporter) {
-        (void)fprintf(stderr, "hpcquery: there is no report '%s': vars or tree\n", report);
+        (void)fprintf(stderr, "hpcquery: there is no report '%s': vars, tree or leaks\n", report);
         return usage("which report?");
     }
     struct model model;
@@ -183,7 +195,7 @@ int main(int argc, char **argv)
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
     if (status < 0 && scan.n_operands != 2)
-        status = usage("give a report (vars or tree) and a database");
+        status = usage("give a report (vars, tree or leaks) and a database");
     if (status < 0)
         status = query(&settings, argv[scan.index], argv[scan.index + 1]);
     return status;

@@ -7,10 +7,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "fmt/arena-mark.h"
 
 #define LINGER_MS 500 /* a child that was just forked may still be on its way to us */
 #define TICK_MIN_MS 50
@@ -121,6 +123,19 @@ static void checkpoint(struct companion *c, struct companion_process *process)
     process->n_taken_checkpointed = n_taken;
 }
 
+/* Notes what is live in the processes whose moment has come. */
+static void mark_processes(struct companion *c, int64_t now_ms)
+{
+    struct timespec now;
+    for (struct companion_process *p = c->processes; p; p = p->next) {
+        if (p->state != PROCESS_LIVE || !p->mark_due_ms || now_ms < p->mark_due_ms)
+            continue;
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        arena_mark_live(p->arena, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+        p->mark_due_ms = 0;
+    }
+}
+
 /* What no descriptor tells. */
 static void look_around(struct companion *c, int64_t now_ms)
 {
@@ -195,7 +210,15 @@ static bool is_over(const struct companion *c, int64_t now_ms)
 
 static int timeout_ms(const struct companion *c)
 {
-    return c->launched_pidfd < 0 && !c->processes ? LINGER_MS / 4 : c->tick_ms;
+    int64_t timeout = c->launched_pidfd < 0 && !c->processes ? LINGER_MS / 4 : c->tick_ms, now_ms = 0;
+    for (const struct companion_process *p = c->processes; p; p = p->next) {
+        if (p->state != PROCESS_LIVE || !p->mark_due_ms)
+            continue;
+        now_ms = now_ms ? now_ms : companion_now_ms();
+        int64_t rest_ms = p->mark_due_ms > now_ms ? p->mark_due_ms - now_ms : 0;
+        timeout = rest_ms < timeout ? rest_ms : timeout;
+    }
+    return (int)timeout;
 }
 
 void companion_loop(struct companion *c)
@@ -213,6 +236,7 @@ void companion_loop(struct companion *c)
         int64_t now_ms = companion_now_ms();
         if (n_ready > 0)
             c->busy_ms = now_ms;
+        mark_processes(c, now_ms);
         if (c->must_checkpoint || now_ms - looked_ms >= c->tick_ms) {
             look_around(c, now_ms);
             looked_ms = now_ms;

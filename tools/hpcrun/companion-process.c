@@ -82,6 +82,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
     process->arena_fd = process->bell_fd = -1;
     process->generation = next_generation(c, peer_pid);
     process->checkpoint_due_ms = companion_now_ms() + companion_checkpoint_ms(c);
+    process->mark_due_ms = c->setup->mark_ms ? companion_now_ms() + (int64_t)c->setup->mark_ms : 0;
     process->pidfd = (int)syscall(SYS_pidfd_open, peer_pid, 0);
     if (process->pidfd < 0) {
         (void)error_set(err, ERR_IO, "pidfd_open of process %ld failed: %s.", (long)peer_pid, strerror(errno));

@@ -39,6 +39,7 @@ struct companion_process {
     bool is_checkpointing;
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
     int64_t checkpoint_due_ms;
+    int64_t mark_due_ms; /* 0: no mark is to be made */
 };
 
 struct companion_connection {

@@ -36,6 +36,7 @@ struct companion_setup {
     uint64_t ahead_bytes;      /* kept allocated ahead of what is in use, 0 = default */
     uint64_t max_bytes;        /* all files of one process together, 0 = no limit */
     uint32_t checkpoint_s;     /* seconds between checkpoints, 0 = default */
+    uint64_t mark_ms;          /* from a process's start to the mark of what is live in it; 0 = none */
     bool writes_topology;      /* hwloc XML of the host, once per host */
     bool writes_memleak;       /* allocations are worth a file without any sample */
     pid_t launched_pid;        /* the launched program, 0 = none */

@@ -36,6 +36,8 @@ enum {
     OPT_LIST,
     OPT_DOCTOR,
     OPT_REPORT,
+    OPT_LEAKS,
+    OPT_LEAKS_AT,
     OPT_STRICT,
     OPT_MACHINE,
     OPT_PRINT_PLAN
@@ -61,6 +63,14 @@ static const struct option_row rows[] = {
     {OPT_DOCTOR, "--doctor", NULL,
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", NULL, "When the program has ended, combine the measurements and print the variables."},
+    {OPT_LEAKS, "--leaks", NULL,
+     "Also count bytes allocated, freed and leaked (never freed) by allocation path: adds the event MEMLEAK to those "
+     "of -e, or to the default ones, so that one run tells what is left over and how much it was used. With --report "
+     "prints that, too (hpcquery leaks). Blocks below DATACENTRIC_MIN_BYTES are not among them, unless -ck "
+     "SAMPLE_BYTES=N estimates them."},
+    {OPT_LEAKS_AT, "--leaks-at", "SECONDS",
+     "As --leaks, and note in each process, so long after its start, which blocks are live then. A program can do so "
+     "itself, at any moment: locus_mark_live() of locus.h."},
     {OPT_LIST, "-L -l --list-events", NULL,
      "List the events of this machine by the unit that counts them, and say which can be opened. Operands are "
      "patterns: those of the shell for whole names (\"cpu/mem-*\"), otherwise parts of names. Tracepoints are listed "
@@ -221,6 +231,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->lists |= id == OPT_LIST;
     options->doctor |= id == OPT_DOCTOR;
     options->report |= id == OPT_REPORT;
+    options->leaks |= id == OPT_LEAKS;
     options->strict |= id == OPT_STRICT;
     options->prints_plan |= id == OPT_PRINT_PLAN;
 }
@@ -272,6 +283,9 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return parse_bytes(value, &options->low_memsize_bytes, err);
     case OPT_MAX_SIZE:
         return parse_max_size("--max-size", value, &options->max_bytes, err);
+    case OPT_LEAKS_AT:
+        options->leaks = true;
+        return control_parse_seconds("--leaks-at", value, &options->mark_ns, err);
     case OPT_MEMLEAK_PROB:
         options->memleak_prob = value;
         return fraction_parse("-mp", value, &part, err);

@@ -26,12 +26,13 @@ struct hpcrun_options {
     uint64_t max_bytes;     /* --max-size, or its default */
     uint64_t sample_bytes;  /* -ck SAMPLE_BYTES */
     uint32_t checkpoint_s;  /* -ck CHECKPOINT_SECONDS */
+    uint64_t mark_ns;       /* --leaks-at; 0 when not given */
     double part;            /* -f, 1 when not given */
     uint64_t delay_ns, duration_ns;
     uint32_t start_signal, stop_signal, lifetime_s;
     bool trace, delay, retain_recursion, waits_for_debugger;
     const char *machine;    /* --machine: directory that describes the machine to look at */
-    bool lists, doctor, report, strict, prints_plan;
+    bool lists, doctor, report, leaks, strict, prints_plan;
     char **command; /* ends with NULL; command[0] NULL when there is none */
 };
 

@@ -130,7 +130,7 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
                       options->command[0]);
     int status = keeper_run(&keeper, is_measured);
     if (options->report && is_measured)
-        report_print(prepared->setup.dir);
+        report_print(prepared->setup.dir, options->leaks);
     keeper_end_like(status);
     return keeper_exit_status(status);
 }

@@ -84,6 +84,7 @@ void plan_copy(const struct source_plan *plan, const struct hpcrun_options *opti
     setup->ahead_bytes = options->low_memsize_bytes;
     setup->max_bytes = options->max_bytes;
     setup->checkpoint_s = options->checkpoint_s;
+    setup->mark_ms = (options->mark_ns + 999999) / 1000000;
     setup->n_jobs = options->jobs_symtab ? (unsigned)strtoul(options->jobs_symtab, NULL, 10) : 0;
     setup->writes_topology = true;
     setup->writes_memleak = plan->wants_memleak;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -28,6 +29,14 @@ static unsigned split_list(char *list, const char **items, unsigned max)
     return n;
 }
 
+static bool has_event(const char *const *events, unsigned n, const char *name)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (strcasecmp(events[i], name) == 0)
+            return true;
+    return false;
+}
+
 int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan, struct error *err)
 {
     const char *events[HPCRUN_EVENTS_MAX];
@@ -40,6 +49,10 @@ int prepare_plan(const struct hpcrun_options *options, struct source_plan *plan,
         (void)snprintf(list, sizeof list, "%s", environment);
         n = split_list(list, events, HPCRUN_EVENTS_MAX);
     }
+    if (options->leaks && n == 0)
+        events[n++] = "datacentric";
+    if (options->leaks && !has_event(events, n, "MEMLEAK") && n < HPCRUN_EVENTS_MAX)
+        events[n++] = "MEMLEAK";
     return source_plan_events(events, n, count && count[0] ? count : NULL, plan, err);
 }
 

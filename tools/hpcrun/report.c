@@ -47,9 +47,9 @@ static void database_name(const char *dir, char *name, size_t n)
         (void)snprintf(name, n, "%s-database", dir);
 }
 
-int report_print(const char *dir)
+int report_print(const char *dir, bool with_leaks)
 {
-    static char hpcprof[] = "hpcprof", option[] = "-o", hpcquery[] = "hpcquery", vars[] = "vars";
+    static char hpcprof[] = "hpcprof", option[] = "-o", hpcquery[] = "hpcquery", vars[] = "vars", leaks[] = "leaks";
     char measurements[PROGRAM_PATH_MAX], database[PROGRAM_PATH_MAX + 16];
     (void)snprintf(measurements, sizeof measurements, "%s", dir);
     database_name(dir, database, sizeof database);
@@ -58,5 +58,12 @@ int report_print(const char *dir)
     (void)fflush(NULL);
     if (run_tool(hpcprof, combine, STDERR_FILENO) != 0)
         return 1;
-    return run_tool(hpcquery, print, STDOUT_FILENO);
+    if (run_tool(hpcquery, print, STDOUT_FILENO) != 0)
+        return 1;
+    if (!with_leaks)
+        return 0;
+    char *const print_leaks[] = {hpcquery, leaks, database, NULL};
+    (void)puts("");
+    (void)fflush(stdout);
+    return run_tool(hpcquery, print_leaks, STDOUT_FILENO);
 }
