@@ -57,6 +57,8 @@ struct alloc_sink {
     void (*inside)(bool entering);
     /* A file mapping: fd as given to mmap, for its name. Called instead of alloc for ALLOC_FILE. */
     void (*mapped_file)(void *p, size_t n_bytes, int fd, const struct alloc_site *site);
+    /* May be NULL: a file was mapped executable. */
+    void (*mapped_code)(int fd);
     /* An allocation was not reported. */
     void (*skipped)(enum alloc_skip reason);
     /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/start-filter.h). */

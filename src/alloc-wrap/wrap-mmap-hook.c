@@ -58,8 +58,25 @@ static void report_unmapped(const struct alloc_sink *sink, struct alloc_thread *
     alloc_work_leave_hook(thread, saved_errno);
 }
 
-static void report_mmap(void *p, size_t n_bytes, int flags, int fd, const struct alloc_site *site)
+/* Programs that generate code map the file in which they describe it, so that profilers see its name. */
+static void report_code(const struct alloc_sink *sink, struct alloc_thread *thread, int fd)
 {
+    int saved_errno = alloc_work_enter_hook(thread);
+    if (sink->mapped_code && sink->ready())
+        sink->mapped_code(fd);
+    alloc_work_leave_hook(thread, saved_errno);
+}
+
+/* The arguments of one mmap that say what was mapped. */
+struct mapping {
+    size_t n_bytes;
+    int prot, flags, fd;
+};
+
+static void report_mmap(void *p, const struct mapping *mapping, const struct alloc_site *site)
+{
+    int flags = mapping->flags;
+    size_t n_bytes = mapping->n_bytes;
     struct alloc_thread *thread;
     const struct alloc_sink *sink = p == MAP_FAILED ? NULL : mapping_sink(site->pc, &thread);
     if (!sink)
@@ -67,7 +84,9 @@ static void report_mmap(void *p, size_t n_bytes, int flags, int fd, const struct
     if (flags & MAP_FIXED)
         report_unmapped(sink, thread, p, round_to_pages(n_bytes));
     enum alloc_kind kind = flags & MAP_ANONYMOUS ? ALLOC_MMAP : ALLOC_FILE;
-    report(sink, thread, kind, p, n_bytes, fd, site);
+    report(sink, thread, kind, p, n_bytes, mapping->fd, site);
+    if (mapping->prot & PROT_EXEC && !(flags & MAP_ANONYMOUS))
+        report_code(sink, thread, mapping->fd);
 }
 
 ALLOC_EXPORT void *mmap(void *address, size_t len_bytes, int prot, int flags, int fd, off_t offset)
@@ -75,7 +94,7 @@ ALLOC_EXPORT void *mmap(void *address, size_t len_bytes, int prot, int flags, in
     const struct alloc_site site = alloc_site_here();
     (void)alloc_sink_hook();
     void *p = alloc_real_hook()->mmap(address, len_bytes, prot, flags, fd, offset);
-    report_mmap(p, len_bytes, flags, fd, &site);
+    report_mmap(p, &(struct mapping){len_bytes, prot, flags, fd}, &site);
     return p;
 }
 
@@ -85,7 +104,7 @@ ALLOC_EXPORT void *mmap64(void *address, size_t len_bytes, int prot, int flags, 
     const struct alloc_site site = alloc_site_here();
     (void)alloc_sink_hook();
     void *p = alloc_real_hook()->mmap(address, len_bytes, prot, flags, fd, offset);
-    report_mmap(p, len_bytes, flags, fd, &site);
+    report_mmap(p, &(struct mapping){len_bytes, prot, flags, fd}, &site);
     return p;
 }
 

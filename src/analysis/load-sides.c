@@ -289,16 +289,19 @@ static void add_placeholders(struct load_sides *sides, const struct objects_file
             symbolizer_add_placeholder(sides->symbolizer, module, file->placeholders[i].ip, file->placeholders[i].name);
 }
 
-static void add_kernel(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *profile)
+/* Functions that no file tells: those of the kernel and of generated code. */
+static void add_functions(struct load_sides *sides, const struct objects_file *file,
+                          const struct hpcrun_profile *profile)
 {
     for (size_t m = 0; m < profile->n_modules; m++) {
         uint32_t module = symbolizer_module(sides->symbolizer, profile->modules[m].path);
-        if (!symbolizer_is_kernel(sides->symbolizer, module))
-            continue;
-        for (size_t i = 0; i < file->n_kernel; i++)
-            if (file->kernel[i].name)
-                symbolizer_add_function(sides->symbolizer, module, file->kernel[i].start, file->kernel[i].end,
-                                        file->kernel[i].name);
+        bool is_kernel = symbolizer_is_kernel(sides->symbolizer, module);
+        const struct objects_function *functions = is_kernel ? file->kernel : file->jit;
+        size_t n = is_kernel ? file->n_kernel : symbolizer_is_jit(sides->symbolizer, module) ? file->n_jit : 0;
+        for (size_t i = 0; i < n; i++)
+            if (functions[i].name)
+                symbolizer_add_function(sides->symbolizer, module, functions[i].start, functions[i].end,
+                                        functions[i].name);
     }
 }
 
@@ -344,7 +347,7 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct sid
         return;
     const struct topology *topology = find_topology(sides, path, file->topology);
     add_placeholders(sides, file, head);
-    add_kernel(sides, file, head);
+    add_functions(sides, file, head);
     add_rows(sides, file, head, ids, topology);
     add_head(sides->model, file);
     sides->n_files++;

@@ -23,7 +23,7 @@ void symbolizer_free(struct symbolizer *symbolizer);
 
 /* Id of the module with this path, from 1; 0 when out of memory. */
 uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path);
-/* As shown: "[kernel]" for the kernel of any machine. */
+/* As shown: "[kernel]" for the kernel of any machine, "[jit]" for the generated code of any process. */
 const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module);
 
 /* 1 when the module is the profiler's own library, which holds the placeholder functions. */
@@ -34,13 +34,16 @@ bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
 void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip, const char *name);
 const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip);
 
-/* Remembers a function [start, end) of a kernel's module (see symbolizer_is_kernel); functions that are known already
- * are skipped. */
+/* Remembers a function [start, end) of the module of a kernel or of generated code (see below); functions that are
+ * known already are skipped. */
 void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t module, uint64_t start, uint64_t end,
                              const char *name);
 
 /* 1 when the module is the kernel of some machine, whose functions side files name. */
 bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module);
+
+/* 1 when the module is the code that some process generated, whose functions side files name, too. */
+bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module);
 
 /* The functions at vaddr, outermost first; at least one (named after the address when nothing is known). Returns the
  * count; *frames is valid until the next lookup. */

@@ -362,6 +362,8 @@ struct arena_header {
     _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
     _Atomic uint64_t mark_ns; /* CLOCK_REALTIME of the last mark, 0 = none */
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
+    _Atomic uint32_t has_jitdump; /* 1 once jitdump is complete */
+    char jitdump[ARENA_PATH_MAX]; /* the file in which the program describes code that it generates */
     _Atomic uint32_t log_len_bytes;
     char log[16384]; /* the runtime's messages, one per line */
     _Atomic uint32_t request_tail; /* next slot to post */

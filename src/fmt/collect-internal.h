@@ -261,6 +261,7 @@ struct thread {
     uint16_t placed_module;
     uint64_t placed_bias;
     uint16_t kernel_module;           /* load-map id of the kernel, 0 until one of its frames is placed */
+    uint16_t jit_module;              /* the same of generated code that has names */
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
     struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
     size_t n_declarations, n_slots;
@@ -331,8 +332,10 @@ void thread_take_sketches(struct thread *thread);
 
 /* --- collect-kernel.c --- */
 
-/* The functions of the kernel on the thread's paths, by address; names are borrowed. False when out of memory. */
+/* The functions of the kernel, or of generated code, on the thread's paths, by address; names are borrowed. False when
+ * out of memory. */
 bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
+bool thread_jit_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
 
 /* --- collect-bound.c --- */
 

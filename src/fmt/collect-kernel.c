@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of the kernel that a thread's tree needs: the machine that reads the profile has another kernel, or the
- * same at other addresses. Ordinary code. */
+/* The functions that no file on the machine that reads a profile can name, as far as a thread's tree needs them: those
+ * of the kernel, which is another one there or the same at other addresses, and those that the program generated.
+ * Ordinary code. */
 #include <stdlib.h>
 
 #include "fmt/collect-internal.h"
@@ -10,13 +11,29 @@ struct list {
     size_t n, capacity;
 };
 
-static bool add(struct list *list, const struct collect_context *context, uint64_t address)
+/* Who knows the names. */
+struct finder {
+    const struct collect_context *context;
+    const char *(*find)(const struct collect_context *context, uint64_t address, uint64_t *start, uint64_t *end);
+};
+
+static const char *find_kernel(const struct collect_context *context, uint64_t address, uint64_t *start, uint64_t *end)
+{
+    return context->kernel_function ? context->kernel_function(address, start, end) : NULL;
+}
+
+static const char *find_jit(const struct collect_context *context, uint64_t address, uint64_t *start, uint64_t *end)
+{
+    return context->jit_function ? context->jit_function(context->jit, address, start, end) : NULL;
+}
+
+static bool add(struct list *list, const struct finder *finder, uint64_t address)
 {
     uint64_t start, end;
     const struct objects_function *last = list->n ? &list->functions[list->n - 1] : NULL;
     if (last && address >= last->start && address < last->end)
         return true;
-    const char *name = context->kernel_function(address, &start, &end);
+    const char *name = finder->find(finder->context, address, &start, &end);
     if (!name)
         return true;
     if (!vec_reserve(&list->functions, &list->capacity, list->n + 1, sizeof *list->functions))
@@ -42,20 +59,32 @@ static void make_unique(struct list *list)
     list->n = n;
 }
 
-bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions)
+static bool list_functions(const struct thread *thread, uint16_t module, const struct finder *finder,
+                           struct objects_function **functions, size_t *n_functions)
 {
     struct list list = {0};
-    const struct collect_context *context = thread->process->context;
     bool is_complete = true;
-    for (size_t i = 0; context->kernel_function && thread->kernel_module && i < thread->tree.n_nodes; i++) {
+    for (size_t i = 0; module && i < thread->tree.n_nodes; i++) {
         const struct tree_node *node = &thread->tree.nodes[i];
-        if (node->module != thread->kernel_module)
+        if (node->module != module)
             continue;
         /* callers are return addresses: their calls lie before */
-        is_complete &= add(&list, context, node->ip) && add(&list, context, node->ip - 1);
+        is_complete &= add(&list, finder, node->ip) && add(&list, finder, node->ip - 1);
     }
     make_unique(&list);
     *functions = list.functions;
     *n_functions = list.n;
     return is_complete;
+}
+
+bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions)
+{
+    const struct finder finder = {thread->process->context, find_kernel};
+    return list_functions(thread, thread->kernel_module, &finder, functions, n_functions);
+}
+
+bool thread_jit_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions)
+{
+    const struct finder finder = {thread->process->context, find_jit};
+    return list_functions(thread, thread->jit_module, &finder, functions, n_functions);
 }

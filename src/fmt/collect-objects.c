@@ -164,13 +164,15 @@ int thread_write_objects(const struct thread *thread, const char *path, uint64_t
         fill_thread(side, thread);
         fill_context(side, thread->process->context);
         if (fill_variables(side, thread) && fill_placeholders(side, thread) &&
-            thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel))
+            thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel) &&
+            thread_jit_functions(thread, &side->file.jit, &side->file.n_jit))
             code = write_bounded(thread->process, &side->file, path, max_bytes, n_bytes, err);
         else
             code = error_set(err, ERR_MEMORY, "Out of memory for the side file of a thread.");
         free(side->file.variables);
         free(side->file.placeholders);
         free(side->file.kernel);
+        free(side->file.jit);
     }
     free(side);
     return code;

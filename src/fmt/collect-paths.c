@@ -87,6 +87,23 @@ static uint16_t kernel_module_id(struct thread *thread, const char *path)
     return thread->kernel_module;
 }
 
+/* Code outside all modules that the program has described; each process has its own at these addresses. */
+static uint16_t jit_module_id(struct thread *thread, uint64_t address)
+{
+    const struct collect_context *context = thread->process->context;
+    const struct arena_header *header = thread->process->view->header;
+    uint64_t start, end;
+    char text[96];
+    if (!context->jit_function || (!context->jit_function(context->jit, address, &start, &end) &&
+                                   !context->jit_function(context->jit, address - 1, &start, &end)))
+        return 0;
+    (void)snprintf(text, sizeof text, "[jit:%08x-%u-%llx]", context->host_id, header->pid,
+                   (unsigned long long)header->start_ns);
+    if (!thread->jit_module)
+        thread->jit_module = thread_module_id(thread, text);
+    return thread->jit_module;
+}
+
 void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip)
 {
     if (!module_ref || thread->placed_ref != module_ref) {
@@ -94,7 +111,7 @@ void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, 
         bool is_kernel = found && found->path && strcmp(found->path, "[kernel]") == 0;
         thread->placed_module = is_kernel ? kernel_module_id(thread, found->path) :
                                 found     ? thread_module_id(thread, found->path) :
-                                            0;
+                                            jit_module_id(thread, address);
         thread->placed_bias = found ? found->bias : 0;
         thread->placed_ref = module_ref;
     }

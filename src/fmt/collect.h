@@ -40,6 +40,11 @@ struct collect_context {
     /* Name of the function of the kernel that holds address, which is [*start, *end); NULL when it is not known. The
      * name stays until collect_write returns. May be NULL. */
     const char *(*kernel_function)(uint64_t address, uint64_t *start, uint64_t *end);
+
+    /* Name of the function that the process generated at address, of which [*start, *end) is a part; NULL when it is
+     * not known. The name stays until collect_write returns. May be NULL. */
+    const char *(*jit_function)(void *jit, uint64_t address, uint64_t *start, uint64_t *end);
+    void *jit;
     const char *kernel; /* what tells the addresses of one kernel from those of others, one word; NULL: nothing does */
 };
 

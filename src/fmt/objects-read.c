@@ -68,21 +68,22 @@ static void take_placeholders(struct json_take *take, const json_t *root, struct
     take->where = NULL;
 }
 
-/* Only profiles with samples in the kernel have it. */
-static void take_kernel(struct json_take *take, const json_t *root, struct objects_file *file)
+/* Only profiles with samples in the kernel, or in generated code, have it. */
+static void take_functions(struct json_take *take, const json_t *root, const char *key,
+                           struct objects_function **functions, size_t *n)
 {
     size_t n_items = 0;
-    if (!json_object_get(root, "kernel_functions"))
+    if (!json_object_get(root, key))
         return;
-    const json_t *list = json_take_array_at(take, root, "kernel_functions", &n_items);
-    file->kernel = json_take_alloc(take, n_items, sizeof *file->kernel);
-    file->n_kernel = file->kernel ? n_items : 0;
-    take->where = "kernel_functions";
-    for (take->index = 0; take->index < file->n_kernel; take->index++) {
+    const json_t *list = json_take_array_at(take, root, key, &n_items);
+    *functions = json_take_alloc(take, n_items, sizeof **functions);
+    *n = *functions ? n_items : 0;
+    take->where = key;
+    for (take->index = 0; take->index < *n; take->index++) {
         const json_t *item = json_array_get(list, take->index);
-        file->kernel[take->index].start = json_take_word_at(take, item, "start", UINT64_MAX);
-        file->kernel[take->index].end = json_take_word_at(take, item, "end", UINT64_MAX);
-        file->kernel[take->index].name = json_take_text_at(take, item, "name");
+        (*functions)[take->index].start = json_take_word_at(take, item, "start", UINT64_MAX);
+        (*functions)[take->index].end = json_take_word_at(take, item, "end", UINT64_MAX);
+        (*functions)[take->index].name = json_take_text_at(take, item, "name");
     }
     take->where = NULL;
 }
@@ -261,7 +262,8 @@ int objects_take_json(struct json_take *take, const json_t *root, struct objects
 {
     take_head(take, root, file);
     take_placeholders(take, root, file);
-    take_kernel(take, root, file);
+    take_functions(take, root, "kernel_functions", &file->kernel, &file->n_kernel);
+    take_functions(take, root, "jit_functions", &file->jit, &file->n_jit);
     take_events(take, root, file);
     take_variables(take, root, file);
     if (take->code)

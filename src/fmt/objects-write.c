@@ -67,16 +67,16 @@ static void put_placeholders(struct buf *out, const struct objects_file *file)
     buf_append(out, "]", 1);
 }
 
-static void put_kernel(struct buf *out, const struct objects_file *file)
+static void put_functions(struct buf *out, const char *key, const struct objects_function *functions, size_t n)
 {
-    if (!file->n_kernel)
+    if (!n)
         return;
-    buf_printf(out, ",\n\"kernel_functions\": [");
-    for (size_t i = 0; i < file->n_kernel; i++) {
+    buf_printf(out, ",\n\"%s\": [", key);
+    for (size_t i = 0; i < n; i++) {
         buf_printf(out, i ? ",\n{\"start\": " : "\n{\"start\": ");
-        json_put_word(out, file->kernel[i].start);
-        json_put_word_at(out, "end", file->kernel[i].end);
-        json_put_text_at(out, "name", file->kernel[i].name);
+        json_put_word(out, functions[i].start);
+        json_put_word_at(out, "end", functions[i].end);
+        json_put_text_at(out, "name", functions[i].name);
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);
@@ -242,7 +242,8 @@ int objects_write_memory(const struct objects_file *file, struct buf *out, struc
 {
     put_head(out, file);
     put_placeholders(out, file);
-    put_kernel(out, file);
+    put_functions(out, "kernel_functions", file->kernel, file->n_kernel);
+    put_functions(out, "jit_functions", file->jit, file->n_jit);
     put_events(out, file);
     put_variables(out, file);
     buf_printf(out, "}\n");

@@ -53,5 +53,8 @@ void objects_fini(struct objects_file *file)
     for (size_t i = 0; i < file->n_kernel; i++)
         free(file->kernel[i].name);
     free(file->kernel);
+    for (size_t i = 0; i < file->n_jit; i++)
+        free(file->jit[i].name);
+    free(file->jit);
     *file = (struct objects_file){0};
 }

@@ -70,7 +70,7 @@ struct objects_event {
     uint32_t has_data_source;        /* 1: the hardware told about each access */
 };
 
-/* A function of the kernel that has samples: [start, end) in the profile's module "[kernel:...]". */
+/* A function with samples: [start, end) in the profile's module "[kernel:...]", or "[jit:...]". */
 struct objects_function {
     uint64_t start, end;
     char *name;
@@ -102,6 +102,8 @@ struct objects_file {
     size_t n_placeholders;
     struct objects_function *kernel; /* [n_kernel] by address; none where the kernel hides them */
     size_t n_kernel;
+    struct objects_function *jit; /* [n_jit] by address: of code that the program generated and described */
+    size_t n_jit;
 };
 
 /* Reads path; *file must be empty and is left empty on failure.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */

@@ -264,20 +264,27 @@ static void events_inside(bool entering)
         settle_pending(self);
 }
 
-static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
+/* Path of an open file, NUL-terminated; false when it has none. */
+static bool path_of_fd(int fd, char path[ARENA_PATH_MAX])
 {
-    char link[32] = "/proc/self/fd/", path[ARENA_PATH_MAX];
+    char link[32] = "/proc/self/fd/";
     char digits[12];
     size_t n_digits = 0, len = strlen(link);
-    (void)site;
     for (unsigned value = (unsigned)fd; value || !n_digits; value /= 10)
         digits[n_digits++] = (char)('0' + value % 10);
     while (n_digits)
         link[len++] = digits[--n_digits];
-    ssize_t n = readlink(link, path, sizeof path - 1);
-    if (n <= 0)
+    ssize_t n = readlink(link, path, ARENA_PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
+{
+    char path[ARENA_PATH_MAX];
+    (void)site;
+    if (!path_of_fd(fd, path))
         return;
-    path[n] = '\0';
     uint32_t name = 0;
     if (arena_shared_begin_sig()) {
         name = arena_shared_string_sig(path);
@@ -286,6 +293,22 @@ static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct all
     struct thread_state *self = thread_self_sig();
     if (name && self)
         (void)objmap_insert_hook((uintptr_t)p, n_bytes, var_key(VAR_FILE, 0, name), self->ref, n_bytes);
+}
+
+/* A jitdump is announced by being mapped: .../jit-PID.dump. The companion reads it. */
+static void events_mapped_code(int fd)
+{
+    struct arena_header *header = arena_header_sig();
+    char path[ARENA_PATH_MAX];
+    if (!path_of_fd(fd, path))
+        return;
+    size_t len = strlen(path);
+    const char *slash = strrchr(path, '/');
+    if (!slash || strncmp(slash + 1, "jit-", 4) != 0 || strcmp(path + len - 5, ".dump") != 0)
+        return;
+    atomic_store_explicit(&header->has_jitdump, 0, memory_order_relaxed);
+    memcpy(header->jitdump, path, len + 1);
+    atomic_store_explicit(&header->has_jitdump, 1, memory_order_release);
 }
 
 static void events_skipped(enum alloc_skip reason)
@@ -315,6 +338,7 @@ void alloc_events_connect(void)
         .unmapped = events_unmapped,
         .inside = events_inside,
         .mapped_file = events_mapped_file,
+        .mapped_code = events_mapped_code,
         .skipped = events_skipped,
     };
     struct arena_header *header = arena_header_sig();

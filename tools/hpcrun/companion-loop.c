@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "companion-jit.h"
 #include "fmt/arena-mark.h"
 
 #define LINGER_MS 500 /* a child that was just forked may still be on its way to us */
@@ -148,6 +149,7 @@ static void look_around(struct companion *c, int64_t now_ms)
         companion_process_look(c, p, now_ms);
         if (p->state != PROCESS_LIVE)
             continue;
+        companion_jit_look(p);
         if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
             checkpoint(c, p);
     }

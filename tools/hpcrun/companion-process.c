@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "companion-jit.h"
 #include "companion-serve.h"
 
 #define CHECKPOINT_S_DEFAULT 10
@@ -59,6 +60,7 @@ int64_t companion_checkpoint_ms(const struct companion *c)
 static void process_free(struct companion_process *process)
 {
     companion_arena_close(process);
+    companion_jit_close(process);
     if (process->pidfd >= 0)
         (void)close(process->pidfd);
     free(process);
@@ -79,7 +81,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         c->start_ns = 1000000 * (uint64_t)companion_now_ms();
     process->pid = hello->pid;
     process->peer_pid = peer_pid;
-    process->arena_fd = process->bell_fd = -1;
+    process->arena_fd = process->bell_fd = process->map_fd = process->dump_fd = -1;
     process->generation = next_generation(c, peer_pid);
     process->checkpoint_due_ms = companion_now_ms() + companion_checkpoint_ms(c);
     process->mark_due_ms = c->setup->mark_ms ? companion_now_ms() + (int64_t)c->setup->mark_ms : 0;
@@ -127,6 +129,7 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     if (process->state != PROCESS_LIVE)
         return;
     note_end(process->arena);
+    companion_jit_look(process);
     process->end_state = end_state;
     process->state = PROCESS_ENDING;
     if (deserves_files(c, process) || process->was_checkpointed) {

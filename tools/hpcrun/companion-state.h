@@ -23,6 +23,7 @@ struct companion_process {
     pid_t peer_pid;  /* as we see it */
     int pidfd;       /* -1 once the process is known to be gone */
     int arena_fd, bell_fd;
+    int map_fd, dump_fd; /* what describes generated code, -1 = none: companion-jit.h */
     struct arena_header *arena; /* NULL when done */
     uint64_t size_bytes;
     uint32_t n_chunks_backed; /* chunks whose memory is allocated */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From an arena to files in the measurement directory: what the collector must know besides the arena, module tables
  * above all. Runs in a worker (but for the claim). Ordinary code. */
-#include "companion-state.h"
+#include "companion-jit.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -78,6 +78,11 @@ static const char *find_kernel_function(uint64_t address, uint64_t *start, uint6
     return kernel_names_find(kernel.names, address, start, end);
 }
 
+static const char *find_jit_function(void *jit, uint64_t address, uint64_t *start, uint64_t *end)
+{
+    return jit_names_find(jit, address, start, end);
+}
+
 /* The kernel chooses its addresses at each boot. */
 static const char *find_boot(char *text, size_t n_text)
 {
@@ -141,7 +146,11 @@ int companion_write_files(const struct companion *c, const struct companion_proc
         context.function = find_function;
         context.ctx = &tables;
     }
-    if (collect_write(process->arena, process->size_bytes, &context, &result, &err) == 0)
+    context.jit = companion_jit_read(c, process);
+    context.jit_function = context.jit ? find_jit_function : NULL;
+    int code = collect_write(process->arena, process->size_bytes, &context, &result, &err);
+    jit_names_free(context.jit);
+    if (code == 0)
         return 0;
     companion_log(c, "%s", err.text);
     return 1;
