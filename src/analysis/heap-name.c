@@ -230,13 +230,20 @@ static bool is_ambiguous(const struct search *search, size_t site, const char *s
     return n > 1 || assign_name_fortran(statement, 1, name, sizeof name);
 }
 
+/* True for "field_of(object)": a macro that stands for a member, which the code can tell. */
+static bool is_macro(const char *name)
+{
+    const char *open = strchr(name, '(');
+    return open && open > name && (isalnum((unsigned char)open[-1]) || open[-1] == '_');
+}
+
 /* The site's variable by its source text. With sure: only when the text leaves no doubt. */
 static bool name_by_text(const struct search *search, bool sure, struct heap_name *out)
 {
     struct buf statement = {0};
     char name[sizeof out->name];
     enum assign_kind kind = read_statement(search, out->site, &statement, name, sizeof name);
-    bool taken = kind == ASSIGN_NAME && !(sure && is_ambiguous(search, out->site, statement.data));
+    bool taken = kind == ASSIGN_NAME && !(sure && (is_macro(name) || is_ambiguous(search, out->site, statement.data)));
     buf_fini(&statement);
     if (!taken)
         return false;

@@ -252,10 +252,22 @@ enum assign_kind assign_name_find(const char *statement, const char *callee, siz
     return kind;
 }
 
+/* Whether Fortran's statement may begin at p, and not a function or method of that name is called there: nothing stands
+ * before it but a label, another statement, or a condition. */
+static bool begins_statement(const char *statement, const char *p)
+{
+    const char *before = skip_blanks_back(statement, p), *first = statement + strspn(statement, " \t");
+    if (before == statement || strchr(";&", before[-1]))
+        return true;
+    if (before[-1] == ')')
+        return strncasecmp(first, "if", 2) == 0;
+    return first + strspn(first, "0123456789") == before;
+}
+
 bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size)
 {
     const char *p = statement;
-    while ((p = strcasestr(p, "allocate")) && p > statement && is_word(p[-1]))
+    while ((p = strcasestr(p, "allocate")) && ((p > statement && is_word(p[-1])) || !begins_statement(statement, p)))
         p += 8;
     if (!p)
         return false;
