@@ -355,6 +355,11 @@ void thread_bound_trace(struct thread *thread, struct trace_file *trace, size_t 
 /* Takes something out of a side file that is too large; false when nothing is left to take. *n_details: 0 at first. */
 bool process_bound_side(struct process *process, struct objects_file *file, uint64_t *n_details);
 
+/* --- collect-allocators.c --- */
+
+/* Appends messages that name the allocators of the process. */
+void process_write_allocators(const struct process *process, struct buf *out);
+
 /* --- collect-write.c, collect-objects.c, collect-log.c --- */
 
 /* Builds and writes the files of one thread.  err: ERR_IO, ERR_MEMORY, ERR_RANGE */

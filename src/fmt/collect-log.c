@@ -30,18 +30,10 @@ static void write_messages(const struct process *process, struct buf *out)
     }
 }
 
-static void write_allocator(const struct process *process, struct buf *out)
+static void write_blocks(const struct process *process, struct buf *out)
 {
-    static const char *const functions[4] = {"malloc", "free", "operator new", "operator delete"};
     const struct arena_header *header = process->view->header;
     char text[512];
-    for (int i = 0; i < 4; i++) {
-        if (!header->allocator_owner[i][0])
-            continue;
-        (void)snprintf(text, sizeof text, "%s belongs to %.255s: blocks it hands out are not seen.", functions[i],
-                       header->allocator_owner[i]);
-        log_write_message(out, process->name.pid, -1, text);
-    }
     uint64_t n_unrecorded = 0;
     for (int i = 0; i < 8; i++)
         n_unrecorded += load(&header->n_alloc_unrecorded[i]);
@@ -187,7 +179,8 @@ int process_write_log(struct process *process, struct error *err)
     char *path = names_path(process->context->dir, &name);
     int code = 0;
     write_messages(process, &text);
-    write_allocator(process, &text);
+    process_write_allocators(process, &text);
+    write_blocks(process, &text);
     write_merged(process, &text);
     write_unopened(process, &text);
     if (process->context->note && process->context->note[0])

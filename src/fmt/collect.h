@@ -45,6 +45,9 @@ struct collect_context {
      * not known. The name stays until collect_write returns. May be NULL. */
     const char *(*jit_function)(void *jit, uint64_t address, uint64_t *start, uint64_t *end);
     void *jit;
+
+    /* Name of the allocator that is linked into the executable at path; NULL when that is not known. May be NULL. */
+    const char *(*allocator)(const char *path);
     const char *kernel; /* what tells the addresses of one kernel from those of others, one word; NULL: nothing does */
 };
 

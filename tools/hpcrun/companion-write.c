@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From an arena to files in the measurement directory: what the collector must know besides the arena, module tables
  * above all. Runs in a worker (but for the claim). Ordinary code. */
+#include "allocator-name.h"
 #include "companion-jit.h"
 
 #include <fcntl.h>
@@ -114,6 +115,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .state = state,
         .note = process->end_note[0] ? process->end_note : NULL,
         .max_bytes = setup->max_bytes,
+        .allocator = allocator_name,
         .kernel_function = find_kernel_function,
         .kernel = find_boot(boot, sizeof boot),
         .claimed = process->has_name ? &process->name : NULL,
