@@ -187,6 +187,17 @@ bool loadmap_is_complete_sig(void)
     return is_complete;
 }
 
+/* The table of a file by another of its entries: where there are gaps between the segments of a program, the loader
+ * tells of each segment by itself, and only the first one holds the header. */
+static uint64_t table_id_of_file_sig(uintptr_t bias, const char *name)
+{
+    uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
+    for (uint32_t i = 0; i < n_modules; i++)
+        if (map.modules[i].table_id && map.modules[i].code.bias == bias && strcmp(map.modules[i].name, name) == 0)
+            return map.modules[i].table_id;
+    return 0;
+}
+
 /* Publishes the module in the arena; its reference is 0 when that was not possible now. */
 static void module_record_sig(struct loadmap_module *module)
 {
@@ -261,7 +272,10 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
         module->is_vdso = map.vdso >= start && map.vdso < end;
         module->tls_offset = tls_offset;
         module->may_go = map.is_started;
-        if (elf_read_sig(start, bias, module) && !module->table_id && !module->is_vdso)
+        bool has_header = elf_read_sig(start, bias, module);
+        if (!has_header)
+            module->table_id = table_id_of_file_sig(bias, copy);
+        else if (!module->table_id && !module->is_vdso)
             module->table_id = file_id_sig(copy);
         module_record_sig(module);
         atomic_store_explicit(&map.n_modules, index + 1, memory_order_release);

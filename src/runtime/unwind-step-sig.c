@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One step of the unwinder by any rule: computed frame addresses, signal frames, and the two guesses for code without
+/* One step of the unwinder by any rule: computed frame addresses, signal frames, and the guesses for code without
  * rule, a validated frame pointer and a leaf that has pushed nothing. Signal context. */
 #include "runtime/unwind-internal.h"
 
@@ -8,6 +8,7 @@
 /* The kernel's struct ucontext on x86-64: offset of uc_mcontext.gregs[] by DWARF register number; rip behind. */
 static const uint8_t context_offset[17] = {144, 136, 152, 128, 112, 104, 120, 160, 40, 48, 56, 64, 72, 80, 88, 96, 168};
 enum { CONTEXT_RIP = 16, RED_ZONE_BYTES = 128, FRAME_POINTERS_MAX = 64 };
+#define PROLOGUE_BYTES_MAX 256 /* of a function without rule, in which it makes its frame */
 
 bool unwind_enter_stack_sig(struct unwind_cursor *c)
 {
@@ -207,6 +208,22 @@ static bool leaf_returns(const struct unwind_cursor *c)
     return c->is_interrupted && unwind_read(c, c->sp, &caller) && is_call_site(c, caller, &is_known);
 }
 
+/* Whether the function without rule that holds pc has made its frame by then: push rbp; mov rbp, rsp before pc. Its
+ * bytes are mapped. */
+static bool has_made_frame(const struct unwind_module *module, uintptr_t pc)
+{
+    static const uint8_t forms[2][4] = {{0x55, 0x48, 0x89, 0xe5}, {0x55, 0x48, 0x8b, 0xec}};
+    const struct modtab_header *table = module ? module->table : NULL;
+    int64_t func = table ? modtab_find_func(table, pc - module->bias) : -1;
+    if (func < 0)
+        return false;
+    const uint8_t *p = (const uint8_t *)(module->bias + table->base_vaddr + modtab_funcs(table)[func].start);
+    for (unsigned i = 0; i < PROLOGUE_BYTES_MAX && (uintptr_t)p + 4 <= pc; i++, p++)
+        if (memcmp(p, forms[0], 4) == 0 || memcmp(p, forms[1], 4) == 0)
+            return true;
+    return false;
+}
+
 /* Code without rule. What the guess rests on are words of the stack that the path's check reads again. */
 static enum unwind_stop step_by_guess(struct unwind_cursor *c, enum unwind_stop reason, struct unwind_frame *frame,
                                       struct unwind_regs *regs)
@@ -218,6 +235,9 @@ static enum unwind_stop step_by_guess(struct unwind_cursor *c, enum unwind_stop 
         return step_by_row(c, &framed, frame, regs);
     if (leaf_returns(c))
         return step_by_row(c, &leaf, frame, regs);
+    if (reason == UNWIND_GAP && has_made_frame(frame->module, c->is_interrupted ? c->pc : c->pc - 1) &&
+        unwind_validate_fp_sig(c))
+        return step_by_row(c, &framed, frame, regs);
     return reason;
 }
 
