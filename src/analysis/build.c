@@ -2,6 +2,7 @@
 /* One pass over the merged tree, parents first. */
 #include "analysis/build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,15 +31,30 @@ static bool in_c_library(const struct build *build, uint32_t module)
     return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2", 6) == 0 || strncmp(base, "libpthread", 10) == 0;
 }
 
-static uint32_t add_titled(struct build *build, uint32_t parent, enum scope_role role, uint32_t module, uint32_t type)
+static uint32_t add_named(struct build *build, uint32_t parent, enum scope_role role, const char *name,
+                          uint32_t module, uint32_t type)
 {
     struct scope scope = {.kind = SCOPE_PROC,
                           .role = (uint8_t)role,
                           .node_type = (uint16_t)type,
-                          .name = model_string(build->model, roles_title(role)),
+                          .name = model_string(build->model, name),
                           .file = model_string(build->model, "<unknown file>"),
                           .module = model_string(build->model, symbolizer_path(build->symbolizer, module))};
     return scopes_child(&build->builder, parent, &scope);
+}
+
+static uint32_t add_titled(struct build *build, uint32_t parent, enum scope_role role, uint32_t module, uint32_t type)
+{
+    return add_named(build, parent, role, roles_title(role), module, type);
+}
+
+static uint32_t add_region(struct build *build, uint32_t parent, const struct raw_node *node)
+{
+    const struct code_frame *frame;
+    char title[300];
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frame);
+    (void)snprintf(title, sizeof title, "<region %.256s>", symbolizer_text(build->symbolizer, frame->function));
+    return add_named(build, parent, ROLE_REGION, title, node->module, node->type);
 }
 
 /* Scope that children of the node's parent hang under. */
@@ -118,6 +134,8 @@ static void add_node(struct build *build, uint32_t index)
     node->variable = build->tree->nodes[node->parent].variable;
     if (node->role == ROLE_VARIABLE || node->role == ROLE_REASON)
         node->inner = variables_add(build, index, parent);
+    else if (node->role == ROLE_REGION)
+        node->inner = add_region(build, parent, node);
     else if (node->role != ROLE_NONE)
         node->inner = add_titled(build, parent, (enum scope_role)node->role, node->module, node->type);
     if (node->role != ROLE_NONE) {

@@ -289,19 +289,26 @@ static void add_placeholders(struct load_sides *sides, const struct objects_file
             symbolizer_add_placeholder(sides->symbolizer, module, file->placeholders[i].ip, file->placeholders[i].name);
 }
 
-/* Functions that no file tells: those of the kernel and of generated code. */
+static void add_named(struct load_sides *sides, uint32_t module, const struct objects_function *functions, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (functions[i].name)
+            symbolizer_add_function(sides->symbolizer, module, functions[i].start, functions[i].end,
+                                    functions[i].name);
+}
+
+/* Functions that no file tells: those of the kernel and of generated code; and regions. */
 static void add_functions(struct load_sides *sides, const struct objects_file *file,
                           const struct hpcrun_profile *profile)
 {
     for (size_t m = 0; m < profile->n_modules; m++) {
         uint32_t module = symbolizer_module(sides->symbolizer, profile->modules[m].path);
-        bool is_kernel = symbolizer_is_kernel(sides->symbolizer, module);
-        const struct objects_function *functions = is_kernel ? file->kernel : file->jit;
-        size_t n = is_kernel ? file->n_kernel : symbolizer_is_jit(sides->symbolizer, module) ? file->n_jit : 0;
-        for (size_t i = 0; i < n; i++)
-            if (functions[i].name)
-                symbolizer_add_function(sides->symbolizer, module, functions[i].start, functions[i].end,
-                                        functions[i].name);
+        if (symbolizer_is_kernel(sides->symbolizer, module))
+            add_named(sides, module, file->kernel, file->n_kernel);
+        else if (symbolizer_is_jit(sides->symbolizer, module))
+            add_named(sides, module, file->jit, file->n_jit);
+        else if (symbolizer_is_region(sides->symbolizer, module))
+            add_named(sides, module, file->regions, file->n_regions);
     }
 }
 

@@ -170,6 +170,13 @@ double model_samples(const struct model *model, size_t metric, double value)
     return per_sample > 0 ? value / per_sample : value;
 }
 
+uint32_t model_subtree_end(const struct model *model, uint32_t scope)
+{
+    while (scope && !model->scopes[scope].next_sibling)
+        scope = model->scopes[scope].parent;
+    return scope ? model->scopes[scope].next_sibling : (uint32_t)model->n_scopes;
+}
+
 uint32_t model_data_root(const struct model *model)
 {
     for (uint32_t i = model->scopes[0].first_child; i; i = model->scopes[i].next_sibling)

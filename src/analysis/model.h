@@ -38,6 +38,7 @@ enum scope_role {
     ROLE_REASON,   /* below ROLE_UNKNOWN: why */
     ROLE_VARIABLE, /* a variable: its parent says of which class */
     ROLE_ACCESS,   /* between a heap variable and the paths that access it */
+    ROLE_REGION,   /* of the program, above the call paths of the samples that fell into it */
     ROLE_COUNT
 };
 
@@ -204,6 +205,9 @@ void model_sum_inclusive(const struct model *model, const double *own, double *i
  * differs). */
 double model_value(const struct model *model, uint32_t scope, size_t metric);
 double model_samples(const struct model *model, size_t metric, double value);
+
+/* First scope behind the subtree of a scope. */
+uint32_t model_subtree_end(const struct model *model, uint32_t scope);
 
 /* The data-centric root, 0 when there is none. */
 uint32_t model_data_root(const struct model *model);

@@ -33,15 +33,6 @@ static char *make_site(const struct model *model, const struct variable *variabl
     return code < 0 ? NULL : site;
 }
 
-/* First scope after the subtree of scope i. */
-static uint32_t subtree_end(const struct model *model, uint32_t i)
-{
-    uint32_t end = i;
-    while (end && !model->scopes[end].next_sibling)
-        end = model->scopes[end].parent;
-    return end ? model->scopes[end].next_sibling : (uint32_t)model->n_scopes;
-}
-
 static uint32_t function_of(const struct model *model, uint32_t scope)
 {
     while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
@@ -78,7 +69,7 @@ static int collect_lines(const struct model *model, size_t metric, struct report
     struct strtab keys = {0};
     bool ok = true;
     for (size_t k = 0; k < row->variable->n_scopes; k++) {
-        uint32_t first = row->variable->scopes[k], end = subtree_end(model, first);
+        uint32_t first = row->variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; ok && i < end; i++) {
             double value = model->own[i * model->n_metrics + metric];
             if (value == 0)

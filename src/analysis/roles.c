@@ -30,6 +30,7 @@ static const struct {
     [ROLE_STATIC] = {"<static variable>", 1},      [ROLE_TLS] = {"<thread-local variable>", 1},
     [ROLE_STACK] = {"<stack variable>", 1},        [ROLE_FILE] = {"<file mapping>", 1},
     [ROLE_UNKNOWN] = {"<unknown attribute>", 1},   [ROLE_ACCESS] = {"<memory access call-path>", 1},
+    [ROLE_REGION] = {"<region>", 1},
 };
 
 const char *roles_title(enum scope_role role)
@@ -109,6 +110,8 @@ static enum scope_role role_of(const struct raw_tree *tree, struct symbolizer *s
                                uint32_t child_types)
 {
     const struct raw_node *node = &tree->nodes[index];
+    if (symbolizer_is_region(symbolizer, node->module))
+        return ROLE_REGION;
     if (node->module == 0 && node->parent == 0 && node->ip == 1)
         return ROLE_PARTIAL;
     if (node->module == 0 && tree->nodes[node->parent].role != ROLE_STACK) /* the stack of a thread has no module */

@@ -18,8 +18,8 @@ struct function {
 
 struct module {
     char *path;
-    bool tried, is_runtime, is_kernel, is_jit, looked_up;
-    struct function *functions; /* [n_functions] of a kernel or of generated code, by address */
+    bool tried, is_runtime, is_kernel, is_jit, is_region, looked_up;
+    struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
     struct symbols *symbols;
     struct placeholder_name *placeholders; /* [n_placeholders] */
@@ -92,6 +92,7 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     module->is_runtime = strncmp(base_name(path), "libhpcrun.so", 12) == 0;
     module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
     module->is_jit = strncmp(path, "[jit:", 5) == 0;
+    module->is_region = strcmp(path, "[region]") == 0;
     return (uint32_t)id + 1;
 }
 
@@ -112,6 +113,11 @@ bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module)
 bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module)
 {
     return module && symbolizer->modules[module - 1].is_jit;
+}
+
+bool symbolizer_is_region(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_region;
 }
 
 bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
@@ -272,7 +278,8 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
     struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
     struct symbols *symbols = symbolizer_symbols(symbolizer, module);
     size_t n = symbols ? symbols_lookup(symbols, vaddr, found) : 0;
-    if (symbolizer_is_kernel(symbolizer, module) || symbolizer_is_jit(symbolizer, module))
+    const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    if (known && (known->is_kernel || known->is_jit || known->is_region))
         n = find_function(symbolizer, module, vaddr, found);
     if (module)
         symbolizer->modules[module - 1].looked_up = true;

@@ -34,10 +34,13 @@ bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
 void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip, const char *name);
 const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip);
 
-/* Remembers a function [start, end) of the module of a kernel or of generated code (see below); functions that are
- * known already are skipped. */
+/* Remembers a function [start, end) of the module of a kernel, of generated code, or of regions (see below); functions
+ * that are known already are skipped. */
 void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t module, uint64_t start, uint64_t end,
                              const char *name);
+
+/* 1 when the module's addresses are regions of the program, which side files name. */
+bool symbolizer_is_region(const struct symbolizer *symbolizer, uint32_t module);
 
 /* 1 when the module is the kernel of some machine, whose functions side files name. */
 bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module);

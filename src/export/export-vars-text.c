@@ -3,12 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/report.h"
+#include "analysis/regions.h"
 #include "export/exporter-list.h"
 #include "export/skid-text.h"
 #include "export/text-cells.h"
 #include "export/vars-hardware.h"
 #include "fmt/leak-columns.h"
+
+#define REGIONS_SHOWN 8
+#define REGION_WIDTH 40
 
 /* The programs of the processes, when they are several. */
 static void put_programs(const struct model *model, struct buf *text)
@@ -68,6 +71,30 @@ static void put_classes(const struct report *report, const struct export_job *jo
     if (text.len_bytes)
         text_labelled(out, job, "classes", text.data);
     buf_fini(&text);
+}
+
+/* Where the program tells of regions: how much of the metric each has. */
+static void put_regions(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    struct region_report regions;
+    struct error err;
+    struct buf text = {0};
+    if (regions_make(report, &regions, &err) != 0)
+        return;
+    for (size_t i = 0; regions.names.n_strings > 1 && i < regions.n_regions && i < REGIONS_SHOWN; i++) {
+        const char *name = regions.regions[i].name;
+        if (regions.regions[i].share < 0.05)
+            break;
+        buf_printf(&text, "%s", i ? ", " : "");
+        text_cut(&text, job, *name ? name : "outside", REGION_WIDTH);
+        buf_printf(&text, " %.1f %%", regions.regions[i].share);
+    }
+    if (regions.n_regions > REGIONS_SHOWN)
+        buf_printf(&text, ", %zu more (--by region)", regions.n_regions - REGIONS_SHOWN);
+    if (text.len_bytes)
+        text_labelled(out, job, "regions", text.data);
+    buf_fini(&text);
+    regions_fini(&regions);
 }
 
 static void put_fates(const struct report *report, const struct export_job *job, struct buf *out)
@@ -206,6 +233,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         return code;
     put_program(&report, job, out);
     put_classes(&report, job, out);
+    put_regions(&report, job, out);
     put_fates(&report, job, out);
     put_notes(job, out);
     hardware_put_summary(&report, job, out);

@@ -21,7 +21,7 @@ struct export_job {
 };
 
 struct exporter {
-    const char *report; /* "vars", "tree", "leaks" */
+    const char *report; /* "vars", "tree", "leaks", "regions" (vars by region) */
     const char *form;   /* "text", "csv", "json" */
     /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);

@@ -296,6 +296,16 @@ static inline uint32_t arena_run_used(const struct arena_chunk *first, uint32_t 
     return used < most ? used : (uint32_t)most;
 }
 
+/* Regions that could not be taken as they came: counted, and harmless. */
+enum region_fault {
+    REGION_TOO_DEEP = 0, /* entered beyond the depth that is kept: samples go to the innermost one that is */
+    REGION_NAMELESS,     /* without name, or no room for one: samples go to the region around */
+    REGION_NOT_ENTERED,  /* left without having been entered */
+    REGION_LEFT_OPEN,    /* not left when its thread ended */
+    REGION_FAULTS
+};
+#define REGION_MODULE "[region]" /* path of their pseudo module, whose nodes have the reference of a string as ip */
+
 /* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
 enum placeholder {
     PLACEHOLDER_ROOT = 0,      /* DATACENTRIC */
@@ -361,6 +371,7 @@ struct arena_header {
     _Atomic uint64_t n_retired_pending_max; /* page-map retirements that waited at once */
     _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
     _Atomic uint64_t mark_ns; /* CLOCK_REALTIME of the last mark, 0 = none */
+    _Atomic uint64_t n_region_faults[REGION_FAULTS];
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
     _Atomic uint32_t has_jitdump; /* 1 once jitdump is complete */
     char jitdump[ARENA_PATH_MAX]; /* the file in which the program describes code that it generates */

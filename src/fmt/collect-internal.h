@@ -260,8 +260,11 @@ struct thread {
     uint32_t placed_ref;              /* module reference that was placed last, and what came of it */
     uint16_t placed_module;
     uint64_t placed_bias;
+    bool is_placed_region;            /* that module is the one of regions */
     uint16_t kernel_module;           /* load-map id of the kernel, 0 until one of its frames is placed */
     uint16_t jit_module;              /* the same of generated code that has names */
+    struct objects_function *regions; /* [n_regions] that were placed, by address; names are borrowed */
+    size_t n_regions, cap_regions;
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
     struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
     size_t n_declarations, n_slots;
@@ -359,6 +362,12 @@ bool process_bound_side(struct process *process, struct objects_file *file, uint
 
 /* Appends messages that name the allocators of the process. */
 void process_write_allocators(const struct process *process, struct buf *out);
+
+/* --- collect-regions.c --- */
+
+/* The address in the pseudo module of regions of the one whose name the arena's string ref is: the same for equal names
+ * in all processes. Remembers the name. */
+uint64_t thread_place_region(struct thread *thread, uint64_t ref);
 
 /* --- collect-write.c, collect-objects.c, collect-log.c --- */
 

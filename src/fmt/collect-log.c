@@ -77,6 +77,23 @@ static void write_unopened(const struct process *process, struct buf *out)
     }
 }
 
+static void write_regions(const struct process *process, struct buf *out)
+{
+    static const char *const sentences[REGION_FAULTS] = {
+        [REGION_TOO_DEEP] = "entered more than 64 deep: their samples went to the region at that depth",
+        [REGION_NAMELESS] = "without a name, or beyond the room for names: their samples went to the region around",
+        [REGION_NOT_ENTERED] = "left without having been entered",
+        [REGION_LEFT_OPEN] = "not left when their thread ended",
+    };
+    for (int i = 0; i < REGION_FAULTS; i++) {
+        char text[160];
+        uint64_t n = load(&process->view->header->n_region_faults[i]);
+        (void)snprintf(text, sizeof text, "regions: %llu %s", (unsigned long long)n, sentences[i]);
+        if (n)
+            log_write_message(out, process->name.pid, -1, text);
+    }
+}
+
 static void add_left_out(const struct arena_thread *record, uint32_t i, struct log_event *event)
 {
     event->taken += load(&record->taken[i]);
@@ -183,6 +200,7 @@ int process_write_log(struct process *process, struct error *err)
     write_blocks(process, &text);
     write_merged(process, &text);
     write_unopened(process, &text);
+    write_regions(process, &text);
     if (process->context->note && process->context->note[0])
         log_write_message(&text, process->name.pid, -1, process->context->note);
     write_untraced(process, &text);

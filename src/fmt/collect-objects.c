@@ -163,6 +163,8 @@ int thread_write_objects(const struct thread *thread, const char *path, uint64_t
     if (side) {
         fill_thread(side, thread);
         fill_context(side, thread->process->context);
+        side->file.regions = thread->regions;
+        side->file.n_regions = thread->n_regions;
         if (fill_variables(side, thread) && fill_placeholders(side, thread) &&
             thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel) &&
             thread_jit_functions(thread, &side->file.jit, &side->file.n_jit))

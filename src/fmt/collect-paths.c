@@ -114,9 +114,10 @@ void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, 
                                             jit_module_id(thread, address);
         thread->placed_bias = found ? found->bias : 0;
         thread->placed_ref = module_ref;
+        thread->is_placed_region = found && found->path && strcmp(found->path, REGION_MODULE) == 0;
     }
     *module = thread->placed_module;
-    *ip = address - thread->placed_bias;
+    *ip = thread->is_placed_region ? thread_place_region(thread, address) : address - thread->placed_bias;
 }
 
 static struct known_path *known_slot(struct thread *thread, uint32_t base, uint32_t ref)

@@ -278,6 +278,7 @@ static void thread_fini(struct thread *thread)
     free(thread->declared.frames);
     free(thread->declarations);
     free(thread->known);
+    free(thread->regions);
     for (size_t i = 0; i < thread->n_variables; i++)
         variable_fini(&thread->variables[i]);
     free(thread->variables);

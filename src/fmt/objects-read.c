@@ -68,7 +68,7 @@ static void take_placeholders(struct json_take *take, const json_t *root, struct
     take->where = NULL;
 }
 
-/* Only profiles with samples in the kernel, or in generated code, have it. */
+/* Only profiles with samples in the kernel, in generated code, or in regions have them. */
 static void take_functions(struct json_take *take, const json_t *root, const char *key,
                            struct objects_function **functions, size_t *n)
 {
@@ -264,6 +264,7 @@ int objects_take_json(struct json_take *take, const json_t *root, struct objects
     take_placeholders(take, root, file);
     take_functions(take, root, "kernel_functions", &file->kernel, &file->n_kernel);
     take_functions(take, root, "jit_functions", &file->jit, &file->n_jit);
+    take_functions(take, root, "regions", &file->regions, &file->n_regions);
     take_events(take, root, file);
     take_variables(take, root, file);
     if (take->code)

@@ -244,6 +244,7 @@ int objects_write_memory(const struct objects_file *file, struct buf *out, struc
     put_placeholders(out, file);
     put_functions(out, "kernel_functions", file->kernel, file->n_kernel);
     put_functions(out, "jit_functions", file->jit, file->n_jit);
+    put_functions(out, "regions", file->regions, file->n_regions);
     put_events(out, file);
     put_variables(out, file);
     buf_printf(out, "}\n");

@@ -56,5 +56,8 @@ void objects_fini(struct objects_file *file)
     for (size_t i = 0; i < file->n_jit; i++)
         free(file->jit[i].name);
     free(file->jit);
+    for (size_t i = 0; i < file->n_regions; i++)
+        free(file->regions[i].name);
+    free(file->regions);
     *file = (struct objects_file){0};
 }

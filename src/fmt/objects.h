@@ -70,7 +70,8 @@ struct objects_event {
     uint32_t has_data_source;        /* 1: the hardware told about each access */
 };
 
-/* A function with samples: [start, end) in the profile's module "[kernel:...]", or "[jit:...]". */
+/* A function with samples: [start, end) in the profile's module "[kernel:...]", or "[jit:...]"; or a region of the
+ * program in "[region]". */
 struct objects_function {
     uint64_t start, end;
     char *name;
@@ -104,6 +105,8 @@ struct objects_file {
     size_t n_kernel;
     struct objects_function *jit; /* [n_jit] by address: of code that the program generated and described */
     size_t n_jit;
+    struct objects_function *regions; /* [n_regions] by address */
+    size_t n_regions;
 };
 
 /* Reads path; *file must be empty and is left empty on failure.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */

@@ -125,13 +125,14 @@ bool cct_init_sig(struct cct_tree *tree, enum arena_kind kind, uint32_t thread, 
     if (!root)
         return false;
     root->flags = NODE_ROOT;
-    tree->root = arena_ref_sig(root);
+    tree->root = tree->below = arena_ref_sig(root);
     if (!with_partial)
         return true;
     tree->partial = cct_child_sig(tree, tree->root, 1, 0);
     if (!tree->partial)
         return false;
     node_at_sig(tree->partial)->flags = NODE_PARTIAL;
+    tree->below_partial = tree->partial;
     return true;
 }
 
@@ -139,7 +140,7 @@ uint32_t cct_insert_from_sig(struct cct_tree *tree, struct unwind_path *path, ui
 {
     uint32_t n_frames = path->n_frames;
     uint32_t start = n_frames - path->n_reused;
-    uint32_t node = path->stop == UNWIND_COMPLETE || !tree->partial ? tree->root : tree->partial;
+    uint32_t node = path->stop == UNWIND_COMPLETE || !tree->partial ? tree->below : tree->below_partial;
     if (start < first)
         start = first;
     while (start < n_frames && !path->frames[start].node)

@@ -16,6 +16,7 @@ struct cct_tree {
     enum arena_kind kind; /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;      /* reference of the owner */
     uint32_t root, partial; /* references; partial is 0 in an allocation tree */
+    uint32_t below, below_partial; /* what paths hang below: these two, or nodes below them (regions.h) */
 };
 
 /* Creates the root (and, with_partial, the partial root below it). False when the arena is full.  ctx: any */
@@ -26,7 +27,7 @@ uint32_t cct_child_sig(struct cct_tree *tree, uint32_t parent, uint64_t ip, uint
 
 /* Inserts the path of frames (innermost first; the outermost n_reused have their node already) and returns the leaf's
  * node, 0 when the arena is full. Every frame's node is filled. A path that did not stop at UNWIND_COMPLETE hangs below
- * the partial root, when the tree has one.  ctx: owner */
+ * below_partial, when the tree has a partial root.  ctx: owner */
 uint32_t cct_insert_sig(struct cct_tree *tree, struct unwind_path *path);
 
 /* The same for the frames from number first outwards alone: returns the node of that frame; with first = n_frames the

@@ -7,6 +7,7 @@
 #include "runtime/arch.h"
 #include "runtime/loadmap.h"
 #include "runtime/objmap.h"
+#include "runtime/regions.h"
 #include "base/sigsafe.h"
 
 #define KERNEL_FRAMES_MAX 64
@@ -67,7 +68,7 @@ static uint32_t leaf_at_sig(struct thread_state *self, uintptr_t ip, bool *has_f
     uint32_t found = frame_of_sig(path, module, ip);
     if (found == path->n_frames) {
         *has_frames = false;
-        return cct_child_sig(&self->samples, self->samples.partial, ip, module ? module->ref : 0);
+        return cct_child_sig(&self->samples, self->samples.below_partial, ip, module ? module->ref : 0);
     }
     uint32_t above = cct_insert_from_sig(&self->samples, path, found + 1);
     return above ? cct_child_sig(&self->samples, above, ip, module ? module->ref : 0) : 0;
@@ -76,6 +77,7 @@ static uint32_t leaf_at_sig(struct thread_state *self, uintptr_t ip, bool *has_f
 uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context, uintptr_t ip, bool *has_frames)
 {
     walk_sig(self, context);
+    regions_apply_sig(self);
     *has_frames = true;
     if (ip && ip != arch_pc_of_context_sig(context))
         return leaf_at_sig(self, ip, has_frames);
@@ -86,10 +88,11 @@ uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own)
 {
     struct thread_last_pc *last = &self->last_pc;
     uint32_t generation = loadmap_generation_sig();
+    regions_apply_sig(self);
     if (last->pc != pc || !last->leaf || last->generation != generation) {
         const struct loadmap_module *module = loadmap_find_sig(pc);
         *last = (struct thread_last_pc){.pc = pc, .generation = generation, .is_own = loadmap_is_own_sig(module, pc)};
-        last->leaf = cct_child_sig(&self->samples, self->samples.partial, pc, module ? module->code.ref : 0);
+        last->leaf = cct_child_sig(&self->samples, self->samples.below_partial, pc, module ? module->code.ref : 0);
     }
     *is_own = last->is_own;
     return last->leaf;

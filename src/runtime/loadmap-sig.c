@@ -404,6 +404,19 @@ void loadmap_set_started_sig(void)
     map.is_started = true;
 }
 
+uint32_t loadmap_pseudo_sig(const char *name, uint64_t start)
+{
+    struct arena_module *record = arena_shared_reserve_sig(ARENA_MODULES, sizeof *record);
+    uint32_t path = arena_shared_string_sig(name);
+    if (!record || !path)
+        return 0;
+    record->id = atomic_fetch_add(&arena_header_sig()->n_modules, 1) + 1;
+    record->path = path;
+    record->start = start;
+    record->end = start ? UINT64_MAX : 0;
+    return arena_ref_sig(record);
+}
+
 void loadmap_set_kernel_sig(uint32_t ref)
 {
     atomic_store_explicit(&map.kernel, ref, memory_order_release);

@@ -63,19 +63,10 @@ void loadmap_init(void)
 
 void loadmap_add_kernel(void)
 {
-    struct arena_header *header = arena_header_sig();
     if (loadmap_kernel_sig())
         return;
     while (!arena_shared_begin_sig())
         syscall(SYS_sched_yield);
-    struct arena_module *record = arena_shared_reserve_sig(ARENA_MODULES, sizeof *record);
-    uint32_t path = arena_shared_string_sig("[kernel]");
-    if (record && path) {
-        record->id = atomic_fetch_add(&header->n_modules, 1) + 1;
-        record->path = path;
-        record->start = (uint64_t)1 << 63;
-        record->end = UINT64_MAX;
-        loadmap_set_kernel_sig(arena_ref_sig(record));
-    }
+    loadmap_set_kernel_sig(loadmap_pseudo_sig("[kernel]", (uint64_t)1 << 63));
     arena_shared_end_sig();
 }

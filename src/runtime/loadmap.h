@@ -63,6 +63,10 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *modul
 /* Whether all modules that can have a table have theirs; asks for the missing ones.  ctx: any */
 bool loadmap_is_complete_sig(void);
 
+/* Writes a pseudo module, which no file is behind, into the arena: its reference, 0 when there is no room. start: of
+ * its addresses, which reach to the end; 0: it has none.  ctx: any, between arena_shared_begin_sig and _end */
+uint32_t loadmap_pseudo_sig(const char *name, uint64_t start);
+
 /* Reference of the pseudo module "[kernel]" that holds the kernel's frames; 0 before loadmap_add_kernel.
  * ctx: _add ordinary, _kernel any */
 void loadmap_add_kernel(void);

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program can tell the profiler of its memory. Header only: nothing is linked, and without the profiler each
- * call is a test of a pointer.
- * Allocators of its own: which blocks a pool hands out, and their time is shown by the call path of each block instead
- * of as one large slab. Call locus_pool_alloc after the block was taken from the pool, locus_pool_free before it goes
- * back; what is still there when the pool's memory itself is freed or unmapped goes with it. */
+/* What programs tell the profiler about themselves: the blocks of allocators of their own, and which part of the work
+ * is under way. Header only: nothing is linked, and without the profiler each call is a test of a pointer.
+ *
+ * Pools: call locus_pool_alloc after a block was taken from the pool, locus_pool_free before it goes back, and its time
+ * is shown by the call path of each block instead of as one large slab; what is still there when the pool's memory
+ * itself is freed or unmapped goes with it.
+ *
+ * Leaks: locus_mark_live notes which blocks are live now.
+ *
+ * Regions: what happens on this thread between locus_region_begin("solve") and locus_region_end() is shown as part of
+ * region "solve". They nest, 64 deep; each thread has its own. In C++: locus::region here("solve"); */
 #ifndef LOCUS_LOCUS_H
 #define LOCUS_LOCUS_H
 
@@ -17,6 +23,8 @@ extern "C" {
 __attribute__((weak)) void locus_pool_alloc_event(void *p, size_t n_bytes);
 __attribute__((weak)) void locus_pool_free_event(void *p);
 __attribute__((weak)) void locus_mark_live_event(void);
+__attribute__((weak)) void locus_region_begin_event(const char *name);
+__attribute__((weak)) void locus_region_end_event(void);
 
 /* The block [p, p + n_bytes) now belongs to the caller. p may be NULL: nothing happens.  ctx: any thread */
 static inline __attribute__((always_inline)) void locus_pool_alloc(void *p, size_t n_bytes)
@@ -40,7 +48,33 @@ static inline __attribute__((always_inline)) void locus_mark_live(void)
         locus_mark_live_event();
 }
 
+/* The calling thread enters the region called name (at most 255 bytes; copied), inside the one it is in. Every begin
+ * needs its end on the same thread, also where an exception or longjmp leaves.  ctx: any thread */
+static inline __attribute__((always_inline)) void locus_region_begin(const char *name)
+{
+    if (locus_region_begin_event)
+        locus_region_begin_event(name);
+}
+
+/* It leaves the region that it entered last.  ctx: any thread */
+static inline __attribute__((always_inline)) void locus_region_end(void)
+{
+    if (locus_region_end_event)
+        locus_region_end_event();
+}
+
 #ifdef __cplusplus
+}
+
+namespace locus {
+/* A region for as long as the object lives. */
+class region {
+  public:
+    explicit region(const char *name) { locus_region_begin(name); }
+    ~region() { locus_region_end(); }
+    region(const region &) = delete;
+    region &operator=(const region &) = delete;
+};
 }
 #endif
 

@@ -3,6 +3,7 @@
 #ifndef LOCUS_RUNTIME_THREAD_INTERNAL_H
 #define LOCUS_RUNTIME_THREAD_INTERNAL_H
 
+#include "runtime/regions.h"
 #include "runtime/thread.h"
 
 /* Makes state (NULL: none) that of the calling thread.  ctx: ordinary */

@@ -122,6 +122,8 @@ static void record_resume(struct thread_state *state)
     struct arena_thread *record = state->record;
     struct thread_past *past = &state->past;
     past->cpu_time_ns = atomic_load(&record->cpu_time_ns);
+    state->samples.below = state->samples.root;
+    state->samples.below_partial = state->samples.partial;
     for (int i = 0; i < ARENA_EVENTS_MAX; i++) {
         past->taken[i] = atomic_load(&record->taken[i]);
         past->overflows[i] = atomic_exchange(&record->overflows[i], 0);
@@ -193,6 +195,7 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes)
 static void record_end(struct thread_state *state, clockid_t cpu_clock)
 {
     state->tree_busy = 1;
+    regions_thread_ends_sig(state);
     int n_tries = sandbox_is_entered_sig() ? 1 : LAST_TRIES;
     for (int tries = 1; state->n_pending && tries <= n_tries; tries++) {
         sample_resolve_pending_sig(state, tries == n_tries);
@@ -265,10 +268,13 @@ void thread_fork_child(void)
     events_forget(state);
     thread_set_self_sig(NULL);
     struct unwind_bounds bounds = state->bounds;
+    struct thread_regions regions = state->regions;
     state_clear(state);
     state->record = NULL;
     state->stack_slot = 0;
     state->bounds = bounds;
+    state->regions = regions;
+    state->regions.applied = regions.version - 1;
     state->thread_pointer = arch_thread_pointer_sig();
     if (!record_begin(state))
         return;

@@ -54,6 +54,17 @@ struct thread_moves {
     struct thread_move items[THREAD_MOVES_MAX];
 };
 
+#define THREAD_REGIONS_MAX 64
+
+/* The regions that the program has entered on this thread and not left. Written by ordinary code of the thread. */
+struct thread_regions {
+    volatile uint32_t n;          /* entered, the outermost first */
+    uint32_t n_beyond;            /* entered beyond the last one that there is room for */
+    volatile uint32_t version;    /* counts the changes */
+    uint32_t applied;             /* version for which the sample tree hangs its paths */
+    uint32_t names[THREAD_REGIONS_MAX]; /* references of arena_string, 0: not known */
+};
+
 /* The leaf of the last sample of which only the pc was known: the next one is often at the same instruction. */
 struct thread_last_pc {
     uintptr_t pc;
@@ -119,6 +130,7 @@ struct thread_state {
     struct thread_event events[ARENA_EVENTS_MAX];
     struct thread_event watch; /* tells that a delay is over; -1 none */
     struct thread_last_pc last_pc;
+    struct thread_regions regions;
     void *(*start)(void *);   /* of pthread_create, or */
     int (*start_c11)(void *); /* of thrd_create, NULL otherwise */
     void *argument;

@@ -17,7 +17,7 @@
 
 #define COLUMNS_DEFAULT 100
 
-enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_MARK, OPT_THRESHOLD };
+enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_BY, OPT_MARK, OPT_THRESHOLD };
 
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
@@ -29,6 +29,7 @@ static const struct option_row rows[] = {
     {OPT_ALL, "-a --all", NULL,
      "vars: list variables without samples too. leaks: list allocation paths too of which nothing is live."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, also where name and site are the same."},
+    {OPT_BY, "--by", "region", "vars: for each region that the program names, the variables that cost the time there."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
@@ -46,7 +47,8 @@ static const struct option_spec spec = {
         "that access it. Samples without address and addresses without variable are rows too, so that the shares "
         "add up to 100 percent. Where hardware told about each access, the rows are sorted by latency and show its "
         "mean and 95th percentile, the shares of the cache levels, and of memory of this and of other NUMA nodes.\n\n"
-        "tree prints the call tree with the data-centric tree below <datacentric>.\n\n"
+        "tree prints the call tree with the data-centric tree below <datacentric>. Regions that the program names "
+        "(locus.h, ITT tasks, NVTX ranges) stand above the call paths.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
         "that was allocated there, the share of the samples that fell on it, or that none did. Live means allocated "
         "and not freed; what still points to a block is not looked at. It needs no measurement of its own: any one "
@@ -56,6 +58,7 @@ static const struct option_spec spec = {
     .rows = rows,
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
+                "  hpcquery vars --by region hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database",
     .exit_status = "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line.",
@@ -66,7 +69,7 @@ struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused, with_paths, at_mark;
+    bool with_unused, with_paths, by_region, at_mark;
 };
 
 static int usage(const char *text)
@@ -106,6 +109,9 @@ static int take_option(int id, const char *value, struct settings *settings)
     case OPT_MARK:
         settings->at_mark = true;
         break;
+    case OPT_BY:
+        settings->by_region = strcmp(value, "region") == 0;
+        return settings->by_region ? 0 : 1 + usage("--by takes: region");
     case OPT_TOP:
         settings->top = strtol(value, &end, 10);
         return *end || end == value || settings->top < 0 ? 1 + usage("--top takes a number") : 0;
@@ -170,7 +176,12 @@ static int print_report(const struct settings *settings, const struct exporter *
 
 static int query(const struct settings *settings, const char *report, const char *path)
 {
-    const struct exporter *exporter = exporters_find(report, settings->form);
+    bool is_vars = strcmp(report, "vars") == 0;
+    if (settings->by_region && !is_vars)
+        return usage("--by region goes with vars only; the tree shows regions as nodes");
+    bool is_hidden = strcmp(report, "regions") == 0;
+    const struct exporter *exporter =
+        is_hidden ? NULL : exporters_find(settings->by_region ? "regions" : report, settings->form);
     if (!exporter) {
         (void)fprintf(stderr, "hpcquery: there is no report '%s': vars, tree or leaks\n", report);
         return usage("which report?");

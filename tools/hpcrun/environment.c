@@ -55,8 +55,11 @@ void environment_set(const struct hpcrun_options *options, const struct prepared
      * of their blocks by it. Not in a static program, which would load a second runtime beside its own. */
     if (!getenv("INTEL_LIBITTNOTIFY64") && !prepared->program.is_static) {
         set("INTEL_LIBITTNOTIFY64", prepared->library);
-        set("INTEL_ITTNOTIFY_GROUPS", "heap");
+        set("INTEL_ITTNOTIFY_GROUPS", "heap,structure");
     }
+    /* Likewise the code of NVTX, which tells of ranges. */
+    if (!getenv("NVTX_INJECTION64_PATH") && !prepared->program.is_static)
+        set("NVTX_INJECTION64_PATH", prepared->library);
     set("HPCRUN_OUT_PATH", prepared->setup.dir);
     set_list("HPCRUN_EVENT_LIST", options->events, options->n_events);
     set("HPCRUN_PERF_COUNT", options->count);

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Taking the table of variables apart by region: see regions.h. */
+#include "analysis/regions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TITLE "<region "
+#define NOTHING 1e-9 /* of the total: rounding */
+
+struct maker {
+    const struct report *report;
+    struct region_report *regions;
+    uint32_t *region_of; /* [n_scopes] index of the region that the scope lies in */
+    double *sums;        /* [n_regions] of one row */
+};
+
+/* "<region NAME>" inside of the region around: its index, -1 when out of memory. */
+static int64_t intern_inner(struct region_report *regions, uint32_t around, const char *title)
+{
+    struct buf text = {0};
+    const char *outer = regions->names.strings[around];
+    size_t len = strlen(title);
+    bool is_title = strncmp(title, TITLE, sizeof TITLE - 1) == 0 && title[len - 1] == '>';
+    buf_printf(&text, "%s%s", outer, *outer ? " > " : "");
+    if (is_title)
+        buf_append(&text, title + sizeof TITLE - 1, len - sizeof TITLE);
+    else
+        buf_printf(&text, "%s", title);
+    int64_t index = text.failed ? -1 : strtab_intern(&regions->names, text.data);
+    buf_fini(&text);
+    return index;
+}
+
+/* Parents come before their children. */
+static bool find_regions(struct maker *maker)
+{
+    const struct model *model = maker->report->model;
+    maker->region_of = calloc(model->n_scopes + 1, sizeof *maker->region_of);
+    if (!maker->region_of || strtab_intern(&maker->regions->names, "") != 0)
+        return false;
+    for (size_t i = 1; i < model->n_scopes; i++) {
+        const struct scope *scope = &model->scopes[i];
+        int64_t region = maker->region_of[scope->parent];
+        if (scope->role == ROLE_REGION)
+            region = intern_inner(maker->regions, (uint32_t)region, model_text(model, scope->name));
+        if (region < 0)
+            return false;
+        maker->region_of[i] = (uint32_t)region;
+    }
+    return true;
+}
+
+static bool make_room(struct maker *maker)
+{
+    struct region_report *regions = maker->regions;
+    size_t n = regions->names.n_strings;
+    maker->sums = calloc(n, sizeof *maker->sums);
+    if (!maker->sums || !vec_reserve(&regions->regions, &regions->cap_regions, n, sizeof *regions->regions))
+        return false;
+    memset(regions->regions, 0, n * sizeof *regions->regions);
+    for (size_t i = 0; i < n; i++)
+        regions->regions[i].name = regions->names.strings[i];
+    regions->n_regions = n;
+    return true;
+}
+
+/* Adds the own values of a subtree to the regions they lie in. */
+static void sum_subtree(struct maker *maker, uint32_t first, double factor)
+{
+    const struct model *model = maker->report->model;
+    uint32_t end = model_subtree_end(model, first);
+    for (uint32_t i = first; i < end; i++)
+        maker->sums[maker->region_of[i]] += factor * model->own[(size_t)i * model->n_metrics + maker->report->metric];
+}
+
+/* Hands the sums of a row to the regions. */
+static bool give_row(struct maker *maker, const struct report_row *row)
+{
+    const struct report *report = maker->report;
+    bool ok = true;
+    for (size_t i = 0; ok && i < maker->regions->n_regions; i++) {
+        struct region *region = &maker->regions->regions[i];
+        double value = maker->sums[i];
+        if (value <= report->total_value * NOTHING)
+            continue;
+        ok = vec_reserve(&region->rows, &region->cap_rows, region->n_rows + 1, sizeof *region->rows);
+        if (!ok)
+            break;
+        region->rows[region->n_rows++] = (struct region_row){row, value, 100 * value / report->total_value};
+        region->value += value;
+    }
+    memset(maker->sums, 0, maker->regions->n_regions * sizeof *maker->sums);
+    return ok;
+}
+
+static bool add_rows(struct maker *maker)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
+        const struct report_row *row = &maker->report->rows[i];
+        if (!row->variable)
+            continue;
+        for (size_t k = 0; k < row->variable->n_scopes; k++)
+            sum_subtree(maker, row->variable->scopes[k], row->part ? row->part->fraction : 1);
+        ok = give_row(maker, row);
+    }
+    return ok;
+}
+
+/* What the ordinary trees have beyond the variables. */
+static bool add_rest(struct maker *maker)
+{
+    const struct model *model = maker->report->model;
+    for (uint32_t root = model->scopes[0].first_child; root; root = model->scopes[root].next_sibling)
+        if (model->scopes[root].role != ROLE_DATACENTRIC)
+            sum_subtree(maker, root, 1);
+    for (size_t i = 0; i < maker->regions->n_regions; i++)
+        maker->sums[i] -= maker->regions->regions[i].value;
+    return give_row(maker, NULL);
+}
+
+static int compare_values(double a, double b)
+{
+    return a > b ? -1 : a < b;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct region_row *x = a, *y = b;
+    int order = compare_values(x->value, y->value);
+    return order || !x->row || !y->row ? order : strcmp(x->row->name, y->row->name);
+}
+
+static int compare_regions(const void *a, const void *b)
+{
+    const struct region *x = a, *y = b;
+    int order = compare_values(x->value, y->value);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static void sort(struct region_report *regions, double total)
+{
+    qsort(regions->regions, regions->n_regions, sizeof *regions->regions, compare_regions);
+    while (regions->n_regions && !regions->regions[regions->n_regions - 1].n_rows)
+        regions->n_regions--;
+    for (size_t i = 0; i < regions->n_regions; i++) {
+        struct region *region = &regions->regions[i];
+        region->share = 100 * region->value / total;
+        qsort(region->rows, region->n_rows, sizeof *region->rows, compare_rows);
+    }
+}
+
+int regions_make(const struct report *report, struct region_report *regions, struct error *err)
+{
+    struct maker maker = {.report = report, .regions = regions};
+    *regions = (struct region_report){0};
+    bool ok = find_regions(&maker) && make_room(&maker) && add_rows(&maker) && add_rest(&maker);
+    free(maker.region_of);
+    free(maker.sums);
+    if (!ok) {
+        regions_fini(regions);
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    sort(regions, report->total_value > 0 ? report->total_value : 1);
+    return 0;
+}
+
+void regions_fini(struct region_report *regions)
+{
+    for (size_t i = 0; i < regions->n_regions; i++)
+        free(regions->regions[i].rows);
+    free(regions->regions);
+    strtab_fini(&regions->names);
+    *regions = (struct region_report){0};
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs that name the parts of their work (locus.h, ITT's tasks, NVTX's ranges): samples are shown by region, in both
+# trees alike, whatever the program does wrong; without the profiler it runs the same.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+perf_works || skip "perf is refused here, and timers are too slow"
+need python3
+cd "$scratch"
+
+for api in 1 2 3; do
+    $CC -O1 -g -w -pthread -DAPI=$api -I"$srcdir/src" "$srcdir/tests/e2e/regions.c" -o "regions$api" -ldl
+    expect_status 5 "./regions$api"
+    cp out native
+    expect_status 5 "$builddir/hpcrun" -e EADDR@f1000 -o "m$api" "./regions$api"
+    expect_same native out
+    python3 "$srcdir/tests/lib/check-fates.py" "m$api" --processes 2 --threads 3 >out || fail "API $api: $(cat out)"
+    expect_status 0 "$builddir/hpcprof" -o "db$api" "m$api"
+    "$builddir/hpcquery" vars --by region --csv "db$api" >regions.csv || fail "API $api: no table of regions"
+    "$builddir/hpcquery" vars --csv "db$api" >vars.csv
+    "$builddir/hpcquery" tree --csv "db$api" >tree.csv
+    python3 - "$api" >out 2>&1 <<'PYTHON' || fail "API $api: $(cat out)"
+import collections, csv
+rows = list(csv.DictReader(open("regions.csv", encoding="utf-8")))
+share = collections.defaultdict(float)
+for row in rows:
+    share[row["region"], row["variable"]] += float(row["share"])
+    share[row["region"]] += float(row["share"])
+print(dict(share))
+assert abs(sum(float(row["share"]) for row in rows) - 100) < 0.01
+# The same sums by variable as without regions.
+by_variable = collections.Counter()
+for row in rows:
+    by_variable[row["variable"]] += float(row["value"])
+for row in csv.DictReader(open("vars.csv", encoding="utf-8")):
+    by_variable[row["variable"]] -= float(row["value"])
+assert all(abs(rest) < 1 for rest in by_variable.values()), by_variable
+# Phases: setup 2 (one of the child), solve 2, smooth 1, other 1, odd 1, outside 2.
+assert 10 < share["setup"] < 35 and share["setup", "grid"] > 0.7 * share["setup"], "setup"
+assert 10 < share["solve"] < 35 and share["solve", "grid"] > 0.7 * share["solve"], "solve"
+assert share["solve > smooth", "table"] > 0.6 * share["solve > smooth"] > 2, "smooth"
+assert share["other, \"quoted\""] > 3, "other"
+deep = [name for name in share if isinstance(name, str) and name.startswith("odd > 1 > 2")]
+assert len(deep) == 1 and deep[0].count(" > ") == 63 and share[deep[0]] > 3, deep
+assert 8 < share[""] < 35 and share["", "table"] > 0.6 * share[""], "outside"
+assert share["left open"] == 0
+# Both trees have the same regions with the same totals.
+tree = list(csv.DictReader(open("tree.csv", encoding="utf-8")))
+data, sums = set(), {False: collections.Counter(), True: collections.Counter()}
+for row in tree:
+    if row["name"] == "<datacentric>" or row["parent"] in data:
+        data.add(row["id"])
+    if row["name"].startswith("<region "):
+        sums[row["id"] in data][row["name"]] += float(row["inclusive"])
+assert sums[True] == sums[False] and len(sums[True]) >= 5, sums
+PYTHON
+    cat "m$api"/*.log >log
+    expect_text log 'regions: 36 entered more than 64 deep'
+    expect_text log 'regions: 1 left without having been entered'
+    expect_text log 'regions: 1 without a name'
+    expect_text log 'regions: 2 not left when their thread ended'
+    expect_status 0 "$builddir/hpcquery" vars "db$api"
+    expect_text out '^regions +.*(setup|solve) [0-9.]+ %'
+    expect_status 0 "$builddir/hpcquery" vars --by region "db$api"
+    expect_text out '%  +solve > smooth$'
+    expect_text out '%  +outside of all regions$'
+    "$builddir/hpcquery" vars --by region --json "db$api" | python3 -c 'import json, sys; json.load(sys.stdin)["regions"][0]["variables"][0]["value"]' || fail "API $api: JSON"
+done
+expect_status 2 "$builddir/hpcquery" vars --by file db1
+expect_status 2 "$builddir/hpcquery" tree --by region db1
+
+# Names that nobody would give, and more than there is room for.
+cat >many.cc <<'END'
+#include <string>
+#include "runtime/locus.h"
+static volatile unsigned long numbers[4096];
+static unsigned long use(int n)
+{
+    unsigned long sum = 0;
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < 4096; i++)
+            sum += numbers[i];
+    return sum;
+}
+int main()
+{
+    unsigned long sum = 0;
+    for (int i = 0; i < 6000; i++) {
+        locus::region here(("name " + std::to_string(i)).c_str());
+        sum += use(3);
+    }
+    for (const char *name : {"<a> \"b\" \\ \n \t \x01", "\xff\xfe", "caf\xc3\xa9"}) {
+        locus::region here(name);
+        sum += use(6000);
+    }
+    locus::region here(std::string(1000, 'l').c_str());
+    sum += use(6000);
+    return sum & 0;
+}
+END
+"${CXX:-g++}" -O1 -g -I"$srcdir/src" many.cc -o many || fail "many.cc does not build"
+expect_status 0 "$builddir/hpcrun" -e EADDR@f1000 -o many-m ./many
+python3 "$srcdir/tests/lib/check-fates.py" many-m --processes 1 --threads 1 >out || fail "many: $(cat out)"
+expect_status 0 "$builddir/hpcprof" -o many-db many-m
+expect_status 0 "$builddir/hpcquery" vars --by region many-db
+cat many-m/*.log >log
+expect_text log 'regions: 19[0-9][0-9] without a name, or beyond the room'
+finish
