@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables by region as comma-separated values (RFC 4180): one row for a region and variable. */
-#include <string.h>
-
 #include "analysis/regions.h"
+#include "export/csv-text.h"
 #include "export/exporter-list.h"
 
 static void put_field(struct buf *out, const char *text)
 {
-    bool is_quoted = strpbrk(text, ",\"\r\n");
-    buf_printf(out, is_quoted ? "\"" : "");
-    for (const char *p = text; *p; p++)
-        buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
-    buf_printf(out, is_quoted ? "\"," : ",");
+    csv_put_text(out, text);
+    buf_printf(out, ",");
 }
 
 static void put_row(const struct export_job *job, const struct region *region, const struct region_row *row,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define COMPANION_ENV "HPCRUN_COMPANION" /* value: socket name without the leading NUL */
+#define COMPANION_PREFIX "locus-"        /* of all these names */
 #define COMPANION_MAGIC 0x4c4f4331u
 #define COMPANION_VERSION 1
 #define COMPANION_END_WAIT_MS 5000
@@ -24,7 +25,10 @@ enum companion_kind {
     COMPANION_END = 4,
     COMPANION_WRITTEN = 5,
     COMPANION_MODULE = 6, /* text: path; blocks until the module's table is in the cache, answer WRITTEN */
-    COMPANION_FORK = 7    /* like HELLO, from a child of fork that goes on with a copy of its parent's arena */
+    COMPANION_FORK = 7,   /* like HELLO, from a child of fork that goes on with a copy of its parent's arena */
+    COMPANION_STATUS = 8  /* exit_code: a process id. Answered by STATUS about the process with the next higher one:
+                           * pid, size_bytes, text: measurement directory, and its arena, to be read only; without
+                           * arena and with pid 0 after the last. Also root may ask */
 };
 
 struct companion_message {
@@ -33,7 +37,7 @@ struct companion_message {
     uint32_t kind; /* enum companion_kind */
     uint32_t pid;
     int32_t rank;      /* HELLO, FORK, END: MPI rank or -1 */
-    int32_t exit_code; /* END */
+    int32_t exit_code; /* END, STATUS */
     uint64_t size_bytes; /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS) */
     uint64_t recipe_bytes; /* WELCOME: size of the recipe store */
     char text[4096];   /* REFUSED, MODULE; else empty */

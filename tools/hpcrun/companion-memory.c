@@ -49,14 +49,19 @@ int companion_memory_create(const char *name, uint64_t size_bytes)
     return fd;
 }
 
-static bool store_map(struct companion_store *store)
+int companion_memory_reopen(int fd)
 {
     char path[64];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static bool store_map(struct companion_store *store)
+{
     store->base = mmap(NULL, store->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, store->fd, 0);
     if (store->base == MAP_FAILED)
         return false;
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", store->fd);
-    store->read_fd = open(path, O_RDONLY | O_CLOEXEC);
+    store->read_fd = companion_memory_reopen(store->fd);
     return store->read_fd >= 0;
 }
 

@@ -47,6 +47,7 @@ struct companion_connection {
     struct companion_connection *next;
     int fd; /* -1: to be removed */
     pid_t peer_pid;
+    bool is_guest; /* root at the companion of another user: may ask for the status only */
     struct companion_process *waits_process; /* END: answered once it is written */
     struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
 };
@@ -100,6 +101,8 @@ int64_t companion_now_ms(void);
 /* companion-memory.c */
 /* Creates, sizes and seals a memory file. Returns a descriptor or -1 with errno set. */
 int companion_memory_create(const char *name, uint64_t size_bytes);
+/* A descriptor of the same memory file that it can only be read through; -1. */
+int companion_memory_reopen(int fd);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
 
@@ -116,7 +119,7 @@ uint64_t companion_arena_n_taken(const struct arena_header *arena);
 void companion_arena_close(struct companion_process *process);
 
 /* companion-talk.c */
-/* Accepts one client of our own user; adds it to the connections. */
+/* Accepts one client of our own user, or of root; adds it to the connections. */
 void companion_accept(struct companion *c);
 /* Reads one message and acts on it. */
 void companion_serve(struct companion *c, struct companion_connection *connection);

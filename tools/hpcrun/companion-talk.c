@@ -20,14 +20,15 @@ void companion_accept(struct companion *c)
     if (fd < 0)
         return;
     struct companion_connection *connection = calloc(1, sizeof *connection);
-    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || peer.uid != geteuid() ||
-        peer.pid <= 0) {
+    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+        (peer.uid != geteuid() && peer.uid != 0) || peer.pid <= 0) {
         free(connection);
         (void)close(fd);
         return;
     }
     connection->fd = fd;
     connection->peer_pid = peer.pid;
+    connection->is_guest = peer.uid != geteuid();
     connection->next = c->connections;
     c->connections = connection;
 }
@@ -130,6 +131,32 @@ static void serve_module(struct companion *c, struct companion_connection *conne
         send_text(connection->fd, COMPANION_WRITTEN, "");
 }
 
+/* The live process with the lowest id above after; NULL when there is none. */
+static const struct companion_process *next_live(const struct companion *c, pid_t after)
+{
+    const struct companion_process *next = NULL;
+    for (const struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state == PROCESS_LIVE && p->peer_pid > after && (!next || p->peer_pid < next->peer_pid))
+            next = p;
+    return next;
+}
+
+static void serve_status(const struct companion *c, const struct companion_connection *connection, pid_t after)
+{
+    struct companion_message status = {
+        .magic = COMPANION_MAGIC, .version = COMPANION_VERSION, .kind = COMPANION_STATUS};
+    const struct companion_process *process = next_live(c, after);
+    int arena_fd = process ? companion_memory_reopen(process->arena_fd) : -1;
+    if (process) {
+        status.pid = (uint32_t)process->peer_pid;
+        status.size_bytes = arena_fd >= 0 ? process->size_bytes : 0;
+    }
+    (void)snprintf(status.text, sizeof status.text, "%s", c->setup->dir);
+    send_message(connection->fd, &status, &arena_fd, arena_fd >= 0);
+    if (arena_fd >= 0)
+        (void)close(arena_fd);
+}
+
 void companion_serve(struct companion *c, struct companion_connection *connection)
 {
     struct companion_message message;
@@ -141,10 +168,14 @@ void companion_serve(struct companion *c, struct companion_connection *connectio
         return;
     }
     message.text[sizeof message.text - 1] = '\0';
-    if (message.version != COMPANION_VERSION)
+    if (connection->is_guest && message.kind != COMPANION_STATUS)
+        drop(connection);
+    else if (message.version != COMPANION_VERSION)
         send_text(connection->fd, COMPANION_REFUSED, "hpcrun and libhpcrun.so are of different versions.");
     else if (message.kind == COMPANION_HELLO || message.kind == COMPANION_FORK)
         serve_hello(c, connection, &message);
+    else if (message.kind == COMPANION_STATUS)
+        serve_status(c, connection, message.exit_code);
     else if (message.kind == COMPANION_END)
         serve_end(c, connection, &message);
     else if (message.kind == COMPANION_MODULE)

@@ -26,7 +26,7 @@ int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (getrandom(&salt, sizeof salt, GRND_NONBLOCK) != (ssize_t)sizeof salt)
         salt = (uint64_t)(uintptr_t)&address;
-    (void)snprintf(name, COMPANION_NAME_MAX, "locus-%ld-%016llx", (long)getpid(), (unsigned long long)salt);
+    (void)snprintf(name, COMPANION_NAME_MAX, COMPANION_PREFIX "%ld-%016llx", (long)getpid(), (unsigned long long)salt);
     size_t len = strlen(name);
     memcpy(address.sun_path + 1, name, len);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

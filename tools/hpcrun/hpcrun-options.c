@@ -40,6 +40,8 @@ enum {
     OPT_LEAKS_AT,
     OPT_STRICT,
     OPT_MACHINE,
+    OPT_STATUS,
+    OPT_JSON,
     OPT_PRINT_PLAN
 };
 
@@ -82,6 +84,10 @@ static const struct option_row rows[] = {
      "With --doctor, -L and --print-plan: look at the machine that DIR describes instead of this one. DIR holds copies "
      "of its /sys/bus/event_source/devices and /proc/cpuinfo, and a file named opens with what its kernel answers. "
      "Nothing can be run then."},
+    {OPT_STATUS, "--status", NULL,
+     "Say how far measured processes are, without stopping them: process PID, those that it started, those that are "
+     "measured into DIR, or all yours. Of a single one also which variables have most samples so far."},
+    {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
      "unmeasured, after a message."},
@@ -130,7 +136,8 @@ static const struct option_row rows[] = {
 static const struct option_spec spec = {
     .tool = "hpcrun",
     .summary = "measure which data and which code cost a program its time",
-    .synopsis = "[options] [--] COMMAND [ARG...]\n--doctor [--machine DIR]\n-L [--machine DIR] [PATTERN...]\n"
+    .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR]\n--doctor [--machine DIR]\n"
+                "-L [--machine DIR] [PATTERN...]\n"
                 "--print-plan [-e EVENT]... [--machine DIR]",
     .description =
         "Runs COMMAND and samples it: where its time goes, by call path and, with the default event, by the variable "
@@ -142,7 +149,8 @@ static const struct option_spec spec = {
     .examples = "  hpcrun ./app                       data-centric measurement of ./app\n"
                 "  hpcrun -e CPUTIME@f500 -t ./app    500 samples per CPU second, with a trace\n"
                 "  hpcrun --report ./app              measure, combine, print the variables\n"
-                "  srun hpcrun -o DIR ./app           all ranks into one directory",
+                "  srun hpcrun -o DIR ./app           all ranks into one directory\n"
+                "  hpcrun --status                    what is being measured here, and how far it is",
     .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
                    "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
                    "HPCRUN_MAX_SIZE  As --max-size.\n"
@@ -234,6 +242,8 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->leaks |= id == OPT_LEAKS;
     options->strict |= id == OPT_STRICT;
     options->prints_plan |= id == OPT_PRINT_PLAN;
+    options->status |= id == OPT_STATUS;
+    options->json |= id == OPT_JSON;
 }
 
 /* What says when to sample. */

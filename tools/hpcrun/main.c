@@ -2,14 +2,15 @@
 /* hpcrun: see hpcrun-options.c for what it does and launch.c for how. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "doctor.h"
-#include "hpcrun-options.h"
 #include "launch.h"
 #include "list-events.h"
 #include "plan-print.h"
 #include "sampling/machine.h"
+#include "status.h"
 
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
@@ -47,6 +48,22 @@ static int print_plan(const struct hpcrun_options *options)
     return 0;
 }
 
+/* Options end at the first operand; here one may still follow. */
+static int print_status(const struct hpcrun_options *options)
+{
+    const char *operand = NULL;
+    bool is_json = options->json;
+    for (char **word = options->command; *word; word++) {
+        if (strcmp(*word, "--json") == 0)
+            is_json = true;
+        else if (operand)
+            return fail(STATUS_USAGE, "--status takes one process id or directory, or none.");
+        else
+            operand = *word;
+    }
+    return status_run(operand, is_json, stdout);
+}
+
 int main(int argc, char **argv)
 {
     struct hpcrun_options options;
@@ -61,6 +78,10 @@ int main(int argc, char **argv)
         return fail(STATUS_USAGE, err.text);
     if (options.doctor)
         return doctor_print(stdout);
+    if (options.status)
+        return print_status(&options);
+    if (options.json)
+        return fail(STATUS_USAGE, "--json goes with --status only.");
     if (options.lists)
         return print_events(&options);
     if (options.prints_plan)
