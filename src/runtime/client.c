@@ -45,6 +45,14 @@ static bool client_send(int fd, enum companion_kind kind, struct companion_messa
     return send(fd, message, sizeof *message, MSG_NOSIGNAL) == (ssize_t)sizeof *message;
 }
 
+/* Takes over the descriptors of a message: as many as the limits let in. */
+static void take_descriptors(struct msghdr *header, int fds[3])
+{
+    const struct cmsghdr *item = CMSG_FIRSTHDR(header);
+    if (item && item->cmsg_type == SCM_RIGHTS && item->cmsg_len <= CMSG_LEN(3 * sizeof(int)))
+        memcpy(fds, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
+}
+
 /* Receives one message with up to three descriptors, waiting at most timeout_ms. */
 static bool client_receive(int fd, struct companion_message *message, int fds[3], int timeout_ms)
 {
@@ -59,9 +67,7 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     int ready = poll(&wait, 1, timeout_ms);
     if (ready <= 0 || recvmsg(fd, &header, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *message)
         return false;
-    struct cmsghdr *item = CMSG_FIRSTHDR(&header);
-    if (item && item->cmsg_type == SCM_RIGHTS && item->cmsg_len == CMSG_LEN(3 * sizeof(int)))
-        memcpy(fds, CMSG_DATA(item), 3 * sizeof(int));
+    take_descriptors(&header, fds);
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
 }
 
@@ -80,12 +86,18 @@ static bool greet(bool is_fork, struct client_welcome *welcome)
                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WELCOME &&
                       fds[0] >= 0;
     close(fd);
+    for (int i = 0; !is_welcome && i < 3; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    if (!is_welcome)
+        return false;
     *welcome = (struct client_welcome){.arena_fd = fds[0],
                                        .recipe_fd = fds[1],
                                        .bell_fd = descriptors_move_up(fds[2], BELL_FD),
                                        .arena_bytes = message.size_bytes,
                                        .recipe_bytes = message.recipe_bytes};
-    return is_welcome;
+    return true;
 }
 
 bool client_hello(bool is_fork, struct client_welcome *welcome)

@@ -11,7 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ENOUGH 65536 /* descriptors: some for every thread */
+#define ENOUGH 65536   /* descriptors: some for every thread */
+#define STILL_AWAY 256 /* programs that are allowed fewer descriptors count on each of them */
 
 static struct {
     _Atomic int lock;
@@ -50,9 +51,11 @@ void descriptors_fork_child(void)
 
 int descriptors_move_up(int fd, int lowest)
 {
-    int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (fd < 0)
+        return -1;
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
     if (moved < 0)
-        return fd;
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, STILL_AWAY);
     close(fd);
     return moved;
 }

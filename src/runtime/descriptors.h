@@ -16,8 +16,9 @@ void descriptors_narrow(void);
  * ctx: ordinary, single-threaded */
 void descriptors_fork_child(void);
 
-/* Moves fd to a number of at least lowest, close-on-exec; returns the new number, or fd itself when there is none.
- * ctx: between descriptors_widen and _narrow */
+/* Moves fd to a number of at least lowest, close-on-exec, or where the limits leave none to one that is still out of
+ * the way; returns the new number. Under limits so low that the program would miss any number fd is closed and the
+ * result is -1, as for fd -1.  ctx: between descriptors_widen and _narrow */
 int descriptors_move_up(int fd, int lowest);
 
 /* Identity of a perf event behind its descriptor, 0 when fd is no perf event.  ctx: any */

@@ -87,6 +87,16 @@ done
 ) || fail "limited address space"
 sampled limited
 
+# A process that may open few descriptors has all of them, and finds none of ours; those above that its shell keeps are
+# not its own.
+for limit in 7 40; do
+    # shellcheck disable=SC2016 # for the inner shell
+    list='ulimit -n '$limit'; exec ls /proc/self/fd'
+    bash -c "$list" | awk "\$1 < $limit" >natively
+    "$hpcrun" -o "few-$limit" bash -c "$list" 2>"$scratch/err" | awk "\$1 < $limit" >measured
+    expect_same natively measured
+done
+
 # Closed streams stay closed for the program (so its write fails), and nothing of ours lands in their numbers.
 status=0
 "$hpcrun" -e CPUTIME -o closed ./burn <&- >&- 2>&- || status=$?
