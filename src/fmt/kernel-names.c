@@ -28,7 +28,7 @@ static bool add_line(struct kernel_names *names, const char *line)
 {
     uint64_t start;
     char type, name[512];
-    if (sscanf(line, "%" SCNx64 " %c %511s", &start, &type, name) != 3 || start == 0)
+    if (sscanf(line, "%" SCNx64 " %c %511s", &start, &type, name) != 3 || start == 0 || start == UINT64_MAX)
         return true;
     if (names->texts.len_bytes > UINT32_MAX - sizeof name ||
         !vec_reserve(&names->symbols, &names->capacity, names->n + 1, sizeof *names->symbols))

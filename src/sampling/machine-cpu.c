@@ -12,7 +12,9 @@
 static bool find_value(const char *text, const char *key, char *value, size_t n_value)
 {
     size_t n_key = strlen(key);
-    for (const char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+    const char *end;
+    for (const char *line = text; line && *line; line = end ? end + 1 : NULL) {
+        end = strchr(line, '\n');
         if (strncmp(line, key, n_key) != 0)
             continue;
         const char *at = line + n_key + strspn(line + n_key, " \t");
