@@ -26,7 +26,7 @@ clang "${flags[@]}" -no-pie "$scratch/seed.c" -Wl,--build-id -o "$corpus/seed-fi
 clang "${flags[@]}" -pie -fPIE -s "$scratch/seed.c" -o "$corpus/seed-stripped"
 
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-    -I"$srcdir/src" "$srcdir/tests/fuzz/modtab-fuzz.c" "$srcdir"/src/fnbounds/modtab-{make,check,height}*.c \
+    -I"$srcdir/src" "$srcdir/tests/fuzz/modtab-fuzz.c" "$srcdir"/src/fnbounds/*.c \
     "$srcdir"/src/base/{error,vec}.c -ldw -lelf -lZydis -o "$directory/modtab-fuzz" || skip "clang cannot build fuzzers here"
 
 # The libraries themselves leak on some damaged files; what they leak ends with the worker process.

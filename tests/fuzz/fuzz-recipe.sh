@@ -13,8 +13,8 @@ mkdir -p "$corpus"
 
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
     -I"$srcdir/src" "$srcdir/tests/fuzz/recipe-fuzz.c" \
-    "$srcdir"/src/fnbounds/recipe-{eval-sig,flow,insn,rules,value}.c "$srcdir"/src/base/{error,vec}.c \
-    -lZydis -o "$directory/recipe-fuzz" || skip "clang cannot build fuzzers here"
+    "$srcdir"/src/fnbounds/*.c "$srcdir"/src/base/{error,vec}.c \
+    -ldw -lelf -lZydis -o "$directory/recipe-fuzz" || skip "clang cannot build fuzzers here"
 
 objcopy -O binary -j .text "$directory/recipe-fuzz" "$scratch/text"
 for piece in {0..63}; do

@@ -28,16 +28,18 @@ static long take_line(const char *line, uint8_t *bytes)
 
 int main(void)
 {
-    static char path[4096], line[32768];
+    static char path[4096];
     const char *source = getenv("LOCUS_SRCDIR");
     unsigned n_inputs = 0;
+    char *line = NULL;
+    size_t capacity = 0;
     (void)snprintf(path, sizeof path, "%s/tests/fuzz/" CORPUS, source ? source : ".");
     FILE *corpus = fopen(path, "r");
     if (!corpus) {
         (void)fprintf(stderr, "%s cannot be opened\n", path);
         return 1;
     }
-    while (fgets(line, sizeof line, corpus)) {
+    while (getline(&line, &capacity, corpus) > 0) {
         uint8_t *bytes = malloc(strlen(line));
         long n_bytes = bytes ? take_line(line, bytes) : -1;
         if (n_bytes < 0) {
@@ -48,6 +50,7 @@ int main(void)
         free(bytes);
         n_inputs++;
     }
+    free(line);
     (void)fclose(corpus);
     printf("%u inputs\n", n_inputs);
     return n_inputs < 10;
