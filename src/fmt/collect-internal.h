@@ -11,9 +11,11 @@
 #include "fmt/mem-columns.h"
 #include "fmt/objects.h"
 
-/* The nearest whole number of a value that is not negative; what no word holds becomes the largest. */
+/* The nearest whole number of a value; less than nothing becomes 0, what no word holds the largest. */
 static inline uint64_t collect_whole(double value)
 {
+    if (!(value > 0))
+        return 0;
     return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_MAX;
 }
 
