@@ -94,7 +94,7 @@ static size_t count_until(const struct kernel_names *names, uint64_t address)
 const char *kernel_names_find(const struct kernel_names *names, uint64_t address, uint64_t *start, uint64_t *end)
 {
     size_t behind = names ? count_until(names, address) : 0, first = behind;
-    if (behind == 0)
+    if (behind == 0 || address == UINT64_MAX)
         return NULL;
     while (first > 0 && names->symbols[first - 1].start == names->symbols[behind - 1].start)
         first--;
@@ -102,7 +102,7 @@ const char *kernel_names_find(const struct kernel_names *names, uint64_t address
     if (!symbol->is_function || address - symbol->start >= FUNCTION_BYTES_MAX)
         return NULL;
     *start = symbol->start;
-    *end = symbol->start + FUNCTION_BYTES_MAX;
+    *end = symbol->start < UINT64_MAX - FUNCTION_BYTES_MAX ? symbol->start + FUNCTION_BYTES_MAX : UINT64_MAX;
     if (behind < names->n && names->symbols[behind].start < *end)
         *end = names->symbols[behind].start;
     return names->texts.data + symbol->name;

@@ -238,15 +238,13 @@ enum assign_kind assign_name_find(const char *statement, const char *callee, siz
     if (assign_name_fortran(statement, 0, name, size))
         return ASSIGN_NAME;
     const char *word = callee && strncmp(callee, "operator new", 12) == 0 ? "new" : callee;
-    const char *call = word ? find_word(statement, word, offset) : NULL;
-    if (!call)
-        call = find_word(statement, "new", offset);
+    const char *call = find_word(statement, word ? word : "new", offset);
     if (!call || (word && strcmp(word, "new") != 0 && !is_called(call + strlen(word))))
         return name_without_callee(statement, offset, name, size);
     const char *start = operand_start(statement, call + strlen(word ? word : ""));
     enum assign_kind kind = name_left_of(statement, start < call ? start : call, name, size);
-    const char *dot = call > statement && call[-1] == '.' ? call - 1 : call - 2;
-    bool method = start < call && (*dot == '.' || (call - start > 2 && dot[0] == '-' && dot[1] == '>'));
+    const char *dot = call > start && call[-1] == '.' ? call - 1 : call - start > 1 ? call - 2 : NULL;
+    bool method = dot && (*dot == '.' || (call - start > 2 && dot[0] == '-' && dot[1] == '>'));
     if (kind == ASSIGN_NONE && method && copy_span((struct span){start, dot}, name, size))
         return ASSIGN_NAME;
     return kind;
