@@ -127,6 +127,21 @@ static void add_own_line(struct build *build, struct raw_node *node)
     node->leaf = scopes_child(&build->builder, node->inner, &line);
 }
 
+/* A trace refers to a node that stands for its function, mostly the function's entry, rather than for a line. */
+static void add_traced(struct build *build, uint32_t index, uint32_t parent)
+{
+    struct raw_node *node = &build->tree->nodes[index];
+    const struct code_frame *frames;
+    node->traced = node->leaf ? node->leaf : node->inner;
+    if (node->traced || node->role != ROLE_NONE)
+        return;
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frames);
+    uint32_t at = scopes_add_frames(&build->builder, parent, frames, 1, module_name(build, node->module));
+    while (at && build->model->scopes[at].kind != SCOPE_PROC)
+        at = build->model->scopes[at].parent;
+    node->traced = at;
+}
+
 static void add_node(struct build *build, uint32_t index)
 {
     struct raw_node *node = &build->tree->nodes[index];
@@ -147,17 +162,22 @@ static void add_node(struct build *build, uint32_t index)
         add_interior(build, index, parent);
     if (node->has_values)
         add_leaf(build, index, parent);
+    if (node->is_traced)
+        add_traced(build, index, parent);
 }
 
-/* The scopes of the nodes' own values, by their final numbers. */
-static int list_leaves(const struct build *build, const uint32_t *new_of, uint32_t **leaves, struct error *err)
+static int list_leaves(const struct build *build, const uint32_t *new_of, struct build_leaves *leaves,
+                       struct error *err)
 {
     size_t n = build->tree->n_nodes;
-    *leaves = calloc(n + 1, sizeof **leaves);
-    if (!*leaves)
+    leaves->own = calloc(n + 1, sizeof *leaves->own);
+    leaves->traced = calloc(n + 1, sizeof *leaves->traced);
+    if (!leaves->own || !leaves->traced)
         return error_set(err, ERR_MEMORY, "out of memory");
-    for (size_t i = 0; i < n; i++)
-        (*leaves)[i] = new_of[build->tree->nodes[i].leaf];
+    for (size_t i = 0; i < n; i++) {
+        leaves->own[i] = new_of[build->tree->nodes[i].leaf];
+        leaves->traced[i] = new_of[build->tree->nodes[i].traced];
+    }
     return 0;
 }
 
@@ -209,7 +229,7 @@ int build_sums(struct model *model, struct error *err)
     return code;
 }
 
-int build_model(struct build *build, uint32_t **leaves, struct error *err)
+int build_model(struct build *build, struct build_leaves *leaves, struct error *err)
 {
     build->builder.model = build->model;
     build->elided = calloc(build->tree->n_nodes + 1, 1);

@@ -47,9 +47,14 @@ struct build {
     uint8_t *elided;    /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
 };
 
-/* Makes scopes and variables. leaves [n_nodes] of the tree, freed by the caller, receives the scope that each node's
- * own values belong to. sides are sorted here.  err: ERR_MEMORY */
-int build_model(struct build *build, uint32_t **leaves, struct error *err);
+/* Scopes [n_nodes] of the nodes of the tree, freed by the caller: what their own values belong to, and where a thread
+ * is whose trace refers to them (0: nowhere). */
+struct build_leaves {
+    uint32_t *own, *traced;
+};
+
+/* Makes scopes and variables. sides are sorted here.  err: ERR_MEMORY */
+int build_model(struct build *build, struct build_leaves *leaves, struct error *err);
 
 /* When own has the sums of all threads: inclusive values, and what one sample is worth.  err: ERR_MEMORY */
 int build_sums(struct model *model, struct error *err);

@@ -248,6 +248,7 @@ void ingested_fini(struct ingested *profile)
 {
     free(profile->pieces);
     free(profile->totals);
+    free(profile->trace_pieces);
     memset(profile, 0, sizeof *profile);
 }
 

@@ -27,6 +27,14 @@ struct ingest_value {
 
 #define INGEST_VALUE_BYTES 14u
 
+/* A record of a trace there: 12 bytes each. */
+struct ingest_event {
+    uint64_t time_ns;
+    uint32_t node; /* id in the store, RAW_NONE for one that the profile does not have */
+};
+
+#define INGEST_EVENT_BYTES 12u
+
 struct ingest_total {
     uint16_t metric;
     double value;
@@ -38,6 +46,10 @@ struct ingested {
     size_t n_pieces, cap_pieces;
     struct ingest_total *totals; /* [n_totals] over all nodes, of metrics that have any */
     size_t n_totals, cap_totals;
+    struct spill_piece *trace_pieces; /* [n_trace_pieces] each a whole number of events */
+    size_t n_trace_pieces, cap_trace_pieces;
+    uint64_t n_events, min_time_ns, max_time_ns; /* of the trace */
+    bool is_disordered;                          /* its times do not ascend */
 };
 
 /* The nodes of one epoch by their ids in the profile. */
@@ -70,6 +82,11 @@ struct ingest_reader {
  * err: as hpcrun_visit; ERR_FORMAT (the nodes are no tree), ERR_IO, ERR_MEMORY, the reader's */
 int ingest_profile(struct ingest *ingest, struct ingest_scratch *scratch, const char *path,
                    const struct ingest_reader *reader, struct ingested *profile, struct error *err);
+
+/* Reads the trace beside the profile at path, if there is one, when the nodes of the profile are merged; any thread.
+ * err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY; the profile is without trace then */
+int ingest_trace(struct ingest *ingest, const char *profile_path, const struct hpcrun_profile *head,
+                 const struct raw_ids *ids, struct ingested *profile, struct error *err);
 
 /* Free everything. */
 void ingested_fini(struct ingested *profile);

@@ -35,6 +35,7 @@ struct reading {
     struct names_file id;
     char *program;
     bool is_identified;
+    struct error trace_problem;
 };
 
 /* Adds the model's metric for one of a profile, or its samples to the metric there is. */
@@ -55,6 +56,7 @@ static bool import_metric(struct model *model, const struct hpcrun_metric *from)
         return false;
     metric->is_integer = from->flags[2] == HPCRUN_VALUE_INT;
     metric->per_sample = metric->is_integer && from->period ? (double)from->period : 1;
+    metric->period = metric->per_sample;
     metric->n_samples = from->n_samples;
     metric->is_multiplexed = from->is_multiplexed;
     metric->hidden = from->flags[6] == 0 || from->flags[6] == 4 || strstr(from->name, "(byte)");
@@ -67,8 +69,15 @@ static int take_epoch(void *context, const struct hpcrun_profile *head, const st
 {
     struct reading *reading = context;
     struct load *load = reading->load;
+    int code = reading->is_identified ? 0
+                                      : ingest_trace(&load->ingest, reading->path, head, ids,
+                                                     &load->values->profiles[reading->number], &reading->trace_problem);
+    if (code == ERR_MEMORY || load->ingest.is_spill_full)
+        return error_set(err, code, "%s", reading->trace_problem.text);
     if (!workers_turn(reading->workers, reading->number))
         return error_set(err, ERR_USAGE, "interrupted");
+    if (code)
+        model_note(load->model, "%s: the trace of this thread is missing.", reading->trace_problem.text);
     bool ok = true;
     for (size_t i = 0; ok && i < head->n_metrics; i++)
         ok = import_metric(load->model, &head->metrics[i]);
@@ -185,21 +194,27 @@ static int map_metrics(struct load *load, struct error *err)
 }
 
 /* The scopes of the values that were written: from the store's ids by way of the merged tree. */
-static int map_scopes(struct load *load, const uint32_t *leaves, struct error *err)
+static int map_scopes(struct load *load, const struct build_leaves *leaves, struct error *err)
 {
     struct spilled_values *values = load->values;
     values->n_scopes = load->tree.n_ids;
     values->scopes = load->tree.index_of;
     load->tree.index_of = NULL;
-    for (size_t i = 0; i < values->n_scopes; i++)
-        values->scopes[i] = values->scopes[i] == RAW_NONE ? 0 : leaves[values->scopes[i]];
+    values->traced = calloc(values->n_scopes + 1, sizeof *values->traced);
+    if (!values->traced)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < values->n_scopes; i++) {
+        uint32_t node = values->scopes[i];
+        values->scopes[i] = node == RAW_NONE ? 0 : leaves->own[node];
+        values->traced[i] = node == RAW_NONE ? 0 : leaves->traced[node];
+    }
     return map_metrics(load, err);
 }
 
 static int build_all(struct load *load, struct error *err)
 {
     struct source_text *source = source_text_new(load->options->search, load->options->replace);
-    uint32_t *leaves = NULL;
+    struct build_leaves leaves = {0};
     struct build build = {.model = load->model,
                           .tree = &load->tree,
                           .symbolizer = load->symbolizer,
@@ -212,8 +227,9 @@ static int build_all(struct load *load, struct error *err)
     int code = build_model(&build, &leaves, err);
     source_text_free(source);
     if (code == 0)
-        code = map_scopes(load, leaves, err);
-    free(leaves);
+        code = map_scopes(load, &leaves, err);
+    free(leaves.own);
+    free(leaves.traced);
     if (code == 0)
         symbolizer_note_missing(load->symbolizer);
     return code;
@@ -275,6 +291,7 @@ static int load_all(struct load *load, const char *const *paths, size_t n_paths,
     code = read_profiles(load, err);
     if (code == 0)
         code = processes_order(load->model, err);
+    load->model->has_thread_list = code == 0;
     load->model->has_samples = code == 0 && load->sides.n_with_samples >= load->model->n_threads;
     if (code == 0)
         code = make_tree(load, err);

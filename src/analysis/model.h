@@ -56,6 +56,7 @@ struct scope {
 struct metric {
     char *name, *description;
     double per_sample; /* value of one sample; 0 when samples have different weights */
+    double period;     /* the same as the profiles say */
     uint64_t n_samples; /* as the profiles say; 0 = they do not */
     bool is_integer;   /* counts of fixed worth */
     bool hidden;       /* not shown by default: sizes */
@@ -168,6 +169,7 @@ struct model {
     uint64_t cpu_time_ns, start_ns, end_ns;
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;  /* the variables' samples are those of all threads */
+    bool has_thread_list; /* threads is filled; older databases lack it */
     uint32_t n_killed; /* threads whose process did not end by itself */
     uint64_t n_frames, unwind_stops[16];
     char **notes; /* [n_notes] sentences for the reader of a report */

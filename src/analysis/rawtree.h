@@ -21,6 +21,7 @@ struct raw_node {
     bool in_data;        /* at or below the data-centric root */
     uint32_t variable;   /* index into the model's variables, RAW_NONE outside them */
     uint32_t inner, leaf; /* scopes that children hang under and that own values belong to; 0 = none */
+    uint32_t traced;      /* scope that traces mean by it; 0 = none */
 };
 
 struct raw_tree {

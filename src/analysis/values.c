@@ -3,6 +3,7 @@
 #include "analysis/values.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Turns the bytes of a piece into cells. */
 static void decode(const struct spilled_values *values, const char *bytes, size_t n, struct cell *cells)
@@ -15,12 +16,12 @@ static void decode(const struct spilled_values *values, const char *bytes, size_
     }
 }
 
-static int visit_spilled(void *self, const struct model *model, size_t t,
+static int visit_spilled(void *self, size_t number,
                          int (*take)(void *, const struct cell *, size_t, struct error *), void *context,
                          struct error *err)
 {
     const struct spilled_values *values = self;
-    const struct ingested *profile = &values->profiles[model->threads[t].profile];
+    const struct ingested *profile = &values->profiles[number];
     char *bytes = NULL;
     struct cell *cells = NULL;
     size_t cap_bytes = 0, cap_cells = 0;
@@ -42,6 +43,47 @@ static int visit_spilled(void *self, const struct model *model, size_t t,
     return code;
 }
 
+static struct trace_info trace_spilled(void *self, size_t number)
+{
+    const struct spilled_values *values = self;
+    const struct ingested *profile = &values->profiles[number];
+    return (struct trace_info){profile->n_events, profile->min_time_ns, profile->max_time_ns, profile->is_disordered};
+}
+
+static void decode_events(const struct spilled_values *values, const char *bytes, size_t n, struct trace_event *events)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct ingest_event event;
+        memcpy(&event.time_ns, bytes + i * INGEST_EVENT_BYTES, 8);
+        memcpy(&event.node, bytes + i * INGEST_EVENT_BYTES + 8, 4);
+        events[i] = (struct trace_event){event.time_ns, event.node == RAW_NONE ? 0 : values->traced[event.node]};
+    }
+}
+
+static int visit_spilled_trace(void *self, size_t number,
+                               int (*take)(void *, const struct trace_event *, size_t, struct error *), void *context,
+                               struct error *err)
+{
+    const struct spilled_values *values = self;
+    const struct ingested *profile = &values->profiles[number];
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < profile->n_trace_pieces; i++) {
+        const struct spill_piece *piece = &profile->trace_pieces[i];
+        size_t n = piece->len_bytes / INGEST_EVENT_BYTES;
+        char *bytes = malloc(piece->len_bytes + 1);
+        struct trace_event *events = calloc(n + 1, sizeof *events);
+        code = bytes && events ? spill_read(&values->spill, piece->offset, bytes, piece->len_bytes, err)
+                               : error_set(err, ERR_MEMORY, "out of memory for %zu events", n);
+        if (code == 0) {
+            decode_events(values, bytes, n, events);
+            code = take(context, events, n, err);
+        }
+        free(bytes);
+        free(events);
+    }
+    return code;
+}
+
 static void free_spilled(void *self)
 {
     struct spilled_values *values = self;
@@ -50,13 +92,18 @@ static void free_spilled(void *self)
         ingested_fini(&values->profiles[i]);
     free(values->profiles);
     free(values->scopes);
+    free(values->traced);
     free(values->metrics);
     free(values);
 }
 
 struct value_source values_spilled(struct spilled_values *values)
 {
-    return (struct value_source){.self = values, .visit = visit_spilled, .free = free_spilled};
+    return (struct value_source){.self = values,
+                                 .visit = visit_spilled,
+                                 .trace = trace_spilled,
+                                 .visit_trace = visit_spilled_trace,
+                                 .free = free_spilled};
 }
 
 void values_free(struct value_source *source)

@@ -7,14 +7,31 @@
 #include "analysis/ingest.h"
 #include "analysis/model.h"
 
+/* An event of a trace: from then on the thread is in this scope; 0 = idle, or not known. */
+struct trace_event {
+    uint64_t time_ns;
+    uint32_t scope;
+};
+
+struct trace_info {
+    uint64_t n_events; /* 0: there is no trace */
+    uint64_t min_time_ns, max_time_ns;
+    bool is_disordered; /* times do not ascend */
+};
+
 struct value_source {
     void *self;
-    /* Calls take with pieces of the values of the model's thread t: values of statements, in no particular order, the
-     * same statement and metric perhaps several times, but always the same ones in the same pieces.
-     * err: ERR_IO, ERR_MEMORY, what take returns */
-    int (*visit)(void *self, const struct model *model, size_t t,
+    /* Calls take with pieces of the values of a profile (struct thread): values of statements, in no particular order,
+     * the same statement and metric perhaps several times, but always the same ones in the same pieces.
+     * err: ERR_IO, ERR_FORMAT, ERR_MEMORY, what take returns */
+    int (*visit)(void *self, size_t profile,
                  int (*take)(void *context, const struct cell *cells, size_t n_cells, struct error *err), void *context,
                  struct error *err);
+    struct trace_info (*trace)(void *self, size_t profile);
+    /* The same for the events of its trace. */
+    int (*visit_trace)(void *self, size_t profile,
+                       int (*take)(void *context, const struct trace_event *events, size_t n_events, struct error *err),
+                       void *context, struct error *err);
     void (*free)(void *self);
 };
 
@@ -24,6 +41,7 @@ struct spilled_values {
     struct ingested *profiles; /* [n_profiles] as struct thread counts them */
     size_t n_profiles, cap_profiles;
     uint32_t *scopes;  /* [n_scopes] of the model, by id in the store */
+    uint32_t *traced;  /* [n_scopes] the same for the nodes of traces */
     size_t n_scopes;
     uint32_t *metrics; /* [n_metrics] of the model, by index of ingest.metrics */
     size_t n_metrics;

@@ -50,8 +50,33 @@ static void put_hardware(const struct report *report, const struct report_row *r
     }
 }
 
-static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
+static const char *const spread_titles[] = {"threads", "ranks"};
+
+static void put_spread_titles(struct buf *out)
 {
+    for (size_t i = 0; i < 2; i++)
+        buf_printf(out, ",%s_with_value,%s_mean,%s_min,%s_max,%s_stddev,%s_cov", spread_titles[i], spread_titles[i],
+                   spread_titles[i], spread_titles[i], spread_titles[i], spread_titles[i]);
+}
+
+static int put_spread(const struct export_job *job, const struct report *report, const struct report_row *row,
+                      struct buf *out, struct error *err)
+{
+    struct spread spreads[2];
+    int code = thread_values_spread(job->values, report, row, &spreads[0], &spreads[1], err);
+    for (size_t i = 0; code == 0 && i < 2; i++)
+        if (spreads[i].n == 0)
+            buf_printf(out, ",,,,,,");
+        else
+            buf_printf(out, ",%zu,%.15g,%.15g,%.15g,%.15g,%.6f", spreads[i].n_with_value, spreads[i].mean,
+                       spreads[i].least, spreads[i].most, spreads[i].deviation, spreads[i].variation);
+    return code;
+}
+
+static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
+                   struct buf *out, struct error *err)
+{
+    int code = 0;
     const struct variable *variable = row->variable;
     csv_put_text(out, row->name);
     buf_printf(out, ",%s,", row->class);
@@ -69,9 +94,12 @@ static void put_row(const struct report *report, const struct report_row *row, s
     put_lines(report, row, out);
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
         buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
+    if (job->values)
+        code = put_spread(job, report, row, out, err);
     if (report->has_hardware)
         put_hardware(report, row, out);
     buf_append(out, "\n", 1);
+    return code;
 }
 
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
@@ -84,13 +112,15 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
                     "max_block_bytes,inexact_samples,n_paths,top_lines");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
+    if (job->values)
+        put_spread_titles(out);
     if (report.has_hardware)
         put_hardware_titles(job->model, out);
     buf_append(out, "\n", 1);
-    for (size_t i = 0; i < report.n_rows && (job->top == 0 || i < job->top); i++)
-        put_row(&report, &report.rows[i], out);
+    for (size_t i = 0; code == 0 && i < report.n_rows && (job->top == 0 || i < job->top); i++)
+        code = put_row(job, &report, &report.rows[i], out, err);
     report_fini(&report);
-    return 0;
+    return code;
 }
 
 const struct exporter export_vars_csv = {"vars", "csv", write_csv};

@@ -64,8 +64,29 @@ static void put_hardware(const struct report *report, struct buf *out)
     buf_printf(out, "}");
 }
 
-static void put_row(const struct report *report, const struct report_row *row, struct buf *out)
+static int put_spread(const struct export_job *job, const struct report *report, const struct report_row *row,
+                      struct buf *out, struct error *err)
 {
+    static const char *const names[] = {"threads", "ranks"};
+    struct spread spreads[2];
+    int code = thread_values_spread(job->values, report, row, &spreads[0], &spreads[1], err);
+    for (size_t i = 0; code == 0 && i < 2 && spreads[i].n; i++) {
+        json_put_key(out, names[i], 0);
+        buf_printf(out, "{\"n\": %zu, \"with_value\": %zu", spreads[i].n, spreads[i].n_with_value);
+        json_put_double_at(out, "mean", spreads[i].mean);
+        json_put_double_at(out, "min", spreads[i].least);
+        json_put_double_at(out, "max", spreads[i].most);
+        json_put_double_at(out, "stddev", spreads[i].deviation);
+        json_put_double_at(out, "cov", spreads[i].variation);
+        buf_printf(out, "}");
+    }
+    return code;
+}
+
+static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
+                   struct buf *out, struct error *err)
+{
+    int code = 0;
     const struct variable *variable = row->variable;
     buf_printf(out, "{\"variable\": ");
     json_put_text(out, row->name);
@@ -94,7 +115,10 @@ static void put_row(const struct report *report, const struct report_row *row, s
     if (report->has_hardware)
         put_metrics(report, row, out);
     put_lines(report, row, out);
+    if (job->values)
+        code = put_spread(job, report, row, out, err);
     buf_printf(out, "}");
+    return code;
 }
 
 static void put_fates(const struct event_sum *event, struct buf *out)
@@ -139,13 +163,13 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     if (report.has_hardware)
         put_hardware(&report, out);
     buf_printf(out, ",\n\"variables\": [");
-    for (size_t i = 0; i < report.n_rows && (job->top == 0 || i < job->top); i++) {
+    for (size_t i = 0; code == 0 && i < report.n_rows && (job->top == 0 || i < job->top); i++) {
         buf_printf(out, i ? ",\n" : "\n");
-        put_row(&report, &report.rows[i], out);
+        code = put_row(job, &report, &report.rows[i], out, err);
     }
     buf_printf(out, "]}\n");
     report_fini(&report);
-    return 0;
+    return code;
 }
 
 const struct exporter export_vars_json = {"vars", "json", write_json};

@@ -4,11 +4,12 @@
 #ifndef LOCUS_EXPORT_EXPORTERS_H
 #define LOCUS_EXPORT_EXPORTERS_H
 
-#include "analysis/model.h"
+#include "export/vars-spread.h"
 
 /* What is asked for. */
 struct export_job {
     const struct model *model;
+    const struct thread_values *values; /* NULL = none */
     size_t metric;
     size_t top;       /* rows at most (text forms); 0 = all */
     bool with_unused; /* variables without samples too */
@@ -23,7 +24,7 @@ struct export_job {
 struct exporter {
     const char *report; /* "vars", "tree", "leaks", "regions" (vars by region) */
     const char *form;   /* "text", "csv", "json" */
-    /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND */
+    /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND; what reading job->values may fail with */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };
 

@@ -82,6 +82,10 @@ static void take_metrics(struct json_take *take, const json_t *root, struct mode
         metric->description = json_take_text_at(take, row, "description");
         metric->per_sample = json_take_double_at(take, row, "per_sample");
         metric->hidden = json_take_word_at(take, row, "hidden", 1);
+        metric->period = json_object_get(row, "period") ? json_take_double_at(take, row, "period") : metric->per_sample;
+        metric->is_integer = take_optional(take, row, "is_integer") != 0;
+        metric->is_multiplexed = take_optional(take, row, "is_multiplexed") != 0;
+        metric->n_samples = take_optional(take, row, "n_samples");
     }
 }
 
@@ -101,7 +105,27 @@ static void take_processes(struct json_take *take, const json_t *root, struct mo
         process->pid = (uint32_t)json_take_word_at(take, row, "pid", UINT32_MAX);
         process->generation = (uint32_t)json_take_word_at(take, row, "generation", UINT32_MAX);
         process->n_threads = (uint32_t)json_take_word_at(take, row, "n_threads", UINT32_MAX);
+        process->directory = (uint32_t)take_optional(take, row, "directory");
     }
+}
+
+static void take_threads(struct json_take *take, const json_t *root, struct model *model)
+{
+    size_t n = 0;
+    take->where = "threads";
+    if (!json_object_get(root, "threads"))
+        return;
+    const json_t *list = json_take_array_at(take, root, "threads", &n);
+    if (!take->code && (n != model->n_threads || (n && !model->n_processes)))
+        (void)json_take_fail(take, ERR_FORMAT, "list", "it has another length than there are threads");
+    for (take->index = 0; !take->code && take->index < n; take->index++) {
+        const json_t *row = json_array_get(list, take->index);
+        struct thread *thread = &model->threads[take->index];
+        thread->process = (uint32_t)json_take_word(take, json_array_get(row, 0), model->n_processes - 1, "process");
+        thread->thread_id = (uint32_t)json_take_word(take, json_array_get(row, 1), UINT32_MAX, "thread");
+        thread->profile = take->index;
+    }
+    model->has_thread_list = true;
 }
 
 static void take_events(struct json_take *take, const json_t *root, struct model *model)
@@ -301,6 +325,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_texts(&take, root, model);
         take_metrics(&take, root, model);
         take_processes(&take, root, model);
+        take_threads(&take, root, model);
         take_events(&take, root, model);
         take_tree(&take, root, model);
         take_variables(&take, root, model);

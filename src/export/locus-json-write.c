@@ -60,6 +60,10 @@ static void put_metrics(const struct model *model, struct buf *out)
         json_put_text_at(out, "description", metric->description);
         json_put_double_at(out, "per_sample", metric->per_sample);
         json_put_word_at(out, "hidden", metric->hidden);
+        json_put_double_at(out, "period", metric->period);
+        json_put_word_at(out, "is_integer", metric->is_integer);
+        json_put_word_at(out, "is_multiplexed", metric->is_multiplexed);
+        json_put_word_at(out, "n_samples", metric->n_samples);
         buf_printf(out, "}");
     }
     buf_printf(out, "]");
@@ -78,8 +82,17 @@ static void put_processes(const struct model *model, struct buf *out)
         json_put_word_at(out, "pid", process->pid);
         json_put_word_at(out, "generation", process->generation);
         json_put_word_at(out, "n_threads", process->n_threads);
+        json_put_word_at(out, "directory", process->directory);
         buf_printf(out, "}");
     }
+    buf_printf(out, "]");
+}
+
+static void put_threads(const struct model *model, struct buf *out)
+{
+    buf_printf(out, ",\n\"threads\": [");
+    for (size_t i = 0; i < model->n_threads; i++)
+        buf_printf(out, "%s[%u,%u]", i ? "," : "", model->threads[i].process, model->threads[i].thread_id);
     buf_printf(out, "]");
 }
 
@@ -216,6 +229,8 @@ int locus_json_write(const struct model *model, struct buf *out, struct error *e
     put_notes(model, out);
     put_metrics(model, out);
     put_processes(model, out);
+    if (model->has_thread_list)
+        put_threads(model, out);
     put_events(model, out);
     buf_printf(out, ",\n\"variables\": [");
     for (size_t i = 0; i < model->n_variables; i++) {

@@ -58,7 +58,7 @@ static int fill(const struct model *model, const struct columns *columns, const 
     size_t n = model->n_metrics, width = 2 * columns->n_pairs;
     struct filling filling = {model, m->own};
     memset(m->own, 0, model->n_scopes * n * sizeof *m->own);
-    int code = t == SIZE_MAX ? 0 : source->visit(source->self, model, t, add_cells, &filling, err);
+    int code = t == SIZE_MAX ? 0 : source->visit(source->self, model->threads[t].profile, add_cells, &filling, err);
     model_sum_inclusive(model, m->own, m->inclusive);
     columns_exclusive(model, m->own, m->exclusive);
     for (size_t scope = 0; scope < model->n_scopes; scope++)

@@ -142,11 +142,12 @@ static int make_profile(struct maker *maker, size_t t, struct error *err)
     const struct v4_values *values = maker->values;
     memset(maker->touched, 0, count_words(maker) * sizeof *maker->touched);
     maker->touched[0] = 1;
-    int code = values->source->visit(values->source->self, values->model, t, mark, maker, err);
+    size_t profile = values->model->threads[t].profile;
+    int code = values->source->visit(values->source->self, profile, mark, maker, err);
     if (code == 0)
         code = list_scopes(maker, err);
     if (code == 0)
-        code = values->source->visit(values->source->self, values->model, t, add, maker, err);
+        code = values->source->visit(values->source->self, profile, add, maker, err);
     if (code != 0)
         return code;
     sum_up(maker);

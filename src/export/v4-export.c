@@ -165,6 +165,8 @@ int v4_export(struct model *model, const struct value_source *source, const stru
     if (code == 0)
         code = put_values(&values, directory, err);
     if (code == 0)
+        code = v4_export_traces(model, source, job, directory, err);
+    if (code == 0)
         code = build_sums(model, err);
     columns_fini(&columns);
     return code;

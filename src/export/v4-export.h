@@ -29,6 +29,9 @@ int v4_export(struct model *model, const struct value_source *source, const stru
  * whole. texts owns what *file borrows; v4_fini and strtab_fini free all.  err: ERR_RANGE, ERR_MEMORY */
 int v4_export_meta(const struct model *model, const struct columns *columns, const char *title, struct strtab *texts,
                    struct v4_file *file, struct error *err);
+/* trace.db, where some thread has a trace. */
+int v4_export_traces(const struct model *model, const struct value_source *source, const struct job *job,
+                     const char *directory, struct error *err);
 /* Appends metrics/default.yaml: how viewers present the metrics. */
 void v4_export_yaml(const struct v4_meta *meta, struct buf *out);
 

@@ -36,6 +36,12 @@ int trace_read(const char *path, struct trace_file *trace, struct error *err);
 int trace_read_memory(const void *bytes, size_t len_bytes, const char *name, struct trace_file *trace,
                       struct error *err);
 
+/* Passes the records of a file of any size to take, some at a time; what it returns ends the visit unless it is 0.
+ * err: as trace_read, and take's */
+int trace_visit(const char *path,
+                int (*take)(void *context, const struct trace_record *records, size_t n_records, struct error *err),
+                void *context, struct error *err);
+
 /* Appends the file's bytes to out.  err: ERR_UNSUPPORTED (version), ERR_RANGE (flags in 01.00), ERR_MEMORY */
 int trace_write(const struct trace_file *trace, struct buf *out, struct error *err);
 

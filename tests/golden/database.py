@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -126,6 +127,56 @@ def check_variables(database):
     expect([rows["big"]["node0_samples"], rows["big"]["node1_samples"]] == list(map(str, places)),
            f"big: nodes {rows['big']}")
     expect(rows["input"]["variable"] == "/data/input.bin", f"input: {rows['input']}")
+
+
+def check_spread(database):
+    """How the samples of a variable spread over threads and ranks."""
+    rows = {name_of(r): r for r in rows_of(database)}
+    data = json.loads(run("hpcquery", "vars", "--json", database).stdout)["variables"]
+    by_value = {r["value"]: r for r in data}
+    for name, row in rows.items():
+        of_ranks = [n * 1000.0 * SAMPLES[name] for n in THREADS.values()]
+        for key, values in (("threads", sum(THREADS.values()) * [1000.0 * SAMPLES[name]]), ("ranks", of_ranks)):
+            wanted = {"with_value": len(values), "mean": statistics.mean(values), "min": min(values), "max": max(values),
+                      "stddev": statistics.pstdev(values), "cov": statistics.pstdev(values) / statistics.mean(values)}
+            for what, number in wanted.items():
+                expect(abs(float(row[f"{key}_{what}"]) - number) < 1e-5 * max(1, number), f"{name}: {key}_{what} {row}")
+                found = by_value[float(row["value"])][key]
+                same = sum(r["value"] == float(row["value"]) for r in data) > 1 or abs(found[what] - number) < 1e-6 * max(1, number)
+                expect(same, f"{name}: {key} {what} in JSON: {found}")
+
+
+def check_traces(scratch):
+    """Two threads of three have traces; events name the function, or nothing."""
+    directory = scratch / "traced"
+    for thread in range(3):
+        profile = m.Profile("app", METRICS, thread=thread)
+        leaf = profile.path(profile.root, START + [(APP, 0x5000)], m.LEAF)
+        profile.add(leaf, {0: 3})
+        entry = profile.path(profile.root, START + [(APP, 0x4f00)], 0)
+        path = profile.write(directory, side=False)
+        events = [(1000 + thread, entry), (2000, leaf), (1500, entry), (3000 + thread, 9999)][:4 if thread else 0]
+        if thread:
+            path.with_suffix(".hpctrace").write_bytes(b"HPCRUN-trace______01.01b" + bytes(8) + b"".join(
+                m.be(t, 8) + m.be(i, 4) for t, i in events))
+    run("hpcprof", "-q", "-j", 1, "-o", scratch / "traced-1", directory)
+    run("hpcprof", "-q", "-j", 3, "-o", scratch / "traced-3", directory)
+    check_rules_v4(scratch / "traced-1")
+    bytes_of = [(scratch / f"traced-{n}" / "trace.db").read_bytes() for n in (1, 3)]
+    expect(bytes_of[0] == bytes_of[1], "-j 3 writes another trace.db")
+    traces = v4.read(scratch / "traced-1" / "trace.db")
+    expect([row["profile"] for row in traces["traces"]] == [2, 3], f"traces {traces}")
+    meta = v4.read(scratch / "traced-1" / "meta.db")
+    names = {row[0]: meta["functions"][row[6] - 1][0] if row[6] else "line" for row in meta["contexts"]}
+    for thread, events in ((row["profile"] - 1, row["records"]) for row in traces["traces"]):
+        found = [(t, names.get(c)) for t, c in events]
+        expect(found == [(1000 + thread, "0x4f00 [app]"), (1500, "0x4f00 [app]"), (2000, "line"), (3000 + thread, None)],
+               f"trace {found}")
+    bad = next(directory.glob("*-002-*.hpctrace"))
+    bad.write_bytes(bad.read_bytes()[:-5])
+    result = run("hpcprof", "-v", "-o", scratch / "traced-bad", directory)
+    expect("truncated in the last record: the trace of this thread is missing" in result.stdout, result.stdout)
+    check_rules_v4(scratch / "traced-bad")
 
 
 def check_faults(database):
@@ -326,6 +377,8 @@ def main():
         check_rules_v4(database, "--time")
         check_v4_sums(database)
         check_variables(database)
+        check_spread(database)
+        check_traces(scratch)
         check_faults(database)
         check_reports(database)
         check_same_bytes(directory, scratch)

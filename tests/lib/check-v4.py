@@ -23,7 +23,7 @@ def expect(condition, text):
 def check_frame(path):
     """Sections lie in the file without overlap, aligned; texts are whole texts of their section."""
     data = path.read_bytes()
-    n = {"meta.db": 8, "profile.db": 2, "cct.db": 1}[path.name]
+    n = {"meta.db": 8, "profile.db": 2, "cct.db": 1, "trace.db": 1}[path.name]
     spans = sorted(struct.unpack_from("<QQ", data, 16 + 16 * i)[::-1] for i in range(n))
     for (offset, size), following in zip(spans, spans[1:] + [(len(data) - 8, 0)]):
         expect(offset % 8 == 0 and offset + size <= following[0], f"{path.name}: section at {offset} overlaps")
@@ -121,10 +121,22 @@ def check_sums(meta, parents, whole):
         expect(whole.get((0, m)) == whole.get((main, m)), f"metric {m}: the whole is not the main thread's")
 
 
+def check_traces(traces, parents, n_profiles):
+    numbers = [row["profile"] for row in traces["traces"]]
+    expect(numbers == sorted(set(numbers)) and 0 not in numbers and max(numbers, default=0) < n_profiles,
+           f"traces of profiles {numbers}")
+    times = [time for row in traces["traces"] for time, _ in row["records"]]
+    expect(times and (min(times), max(times)) == (traces["min_time_ns"], traces["max_time_ns"]), "times of all traces")
+    for number, events in ((row["profile"], row["records"]) for row in traces["traces"]):
+        expect(events and [t for t, _ in events] == sorted(t for t, _ in events), f"trace of profile {number}: order")
+        expect(all(c == 0 or c in parents for _, c in events), f"trace of profile {number}: contexts")
+
+
 def main():
     time, directory = "--time" in sys.argv, pathlib.Path(sys.argv[-1])
-    for name in ("meta.db", "profile.db", "cct.db"):
-        check_frame(directory / name)
+    for name in ("meta.db", "profile.db", "cct.db", "trace.db"):
+        if name != "trace.db" or (directory / name).exists():
+            check_frame(directory / name)
     meta = v4.read(directory / "meta.db")
     profiles = v4.read(directory / "profile.db")["profiles"]
     blocks = v4.read(directory / "cct.db")["contexts"]
@@ -132,6 +144,8 @@ def main():
     parents = check_tree(meta, len(blocks))
     whole = check_profiles(meta, profiles, blocks)
     check_sums(meta, parents, whole)
+    if (directory / "trace.db").exists():
+        check_traces(v4.read(directory / "trace.db"), parents, len(profiles))
     expect(not time or (0, 1) in whole, "CPUTIME (sec) has no values")
     for text in problems:
         print(text)

@@ -54,7 +54,9 @@ static const struct option_spec spec = {
         "and not freed; what still points to a block is not looked at. It needs no measurement of its own: any one "
         "that recorded allocations will do.\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share. "
-        "Samples are as counted; values are estimates of all events, scaled where an event shared its counter.",
+        "Samples are as counted; values are estimates of all events, scaled where an event shared its counter. "
+        "threads_ and ranks_ columns tell how the values spread over all threads and all processes: how many have any, "
+        "mean, least and greatest value, standard deviation, and that divided by the mean (cov).",
     .rows = rows,
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
@@ -143,7 +145,8 @@ static int fail_metric(const struct model *model, const char *name)
     return status;
 }
 
-static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model)
+static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model,
+                        const struct thread_values *values)
 {
     int64_t metric = model_choose_metric(model, settings->metric);
     if (metric < 0)
@@ -152,6 +155,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "tree") != 0 ? 12 : 0;
     const char *no_color = getenv("NO_COLOR");
     const struct export_job job = {.model = model,
+                                   .values = values,
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
                                    .with_unused = settings->with_unused,
@@ -190,7 +194,13 @@ static int query(const struct settings *settings, const char *report, const char
     struct error err = {0};
     if (model_init(&model, &err) != 0)
         return fail(err.text);
-    int status = database_read(path, &model, &err) != 0 ? fail(err.text) : print_report(settings, exporter, &model);
+    struct thread_values *values = NULL;
+    int status = 0;
+    if (database_read(path, &model, &err) != 0 || thread_values_open(path, &model, &values, &err) != 0)
+        status = fail(err.text);
+    else
+        status = print_report(settings, exporter, &model, values);
+    thread_values_free(values);
     model_fini(&model);
     return status;
 }
