@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/older.h"
 #include "analysis/roles.h"
 
 /* Functions in which threads of execution begin. */
@@ -172,12 +173,14 @@ static int list_leaves(const struct build *build, const uint32_t *new_of, struct
     size_t n = build->tree->n_nodes;
     leaves->own = calloc(n + 1, sizeof *leaves->own);
     leaves->traced = calloc(n + 1, sizeof *leaves->traced);
-    if (!leaves->own || !leaves->traced)
+    leaves->older = calloc(build->older->n_scopes + 1, sizeof *leaves->older);
+    if (!leaves->own || !leaves->traced || !leaves->older)
         return error_set(err, ERR_MEMORY, "out of memory");
     for (size_t i = 0; i < n; i++) {
         leaves->own[i] = new_of[build->tree->nodes[i].leaf];
         leaves->traced[i] = new_of[build->tree->nodes[i].traced];
     }
+    memcpy(leaves->older, new_of, build->older->n_scopes * sizeof *new_of);
     return 0;
 }
 
@@ -214,6 +217,8 @@ static void weigh_samples(struct model *model)
 {
     for (size_t m = 0; m < model->n_metrics; m++) {
         struct metric *metric = &model->metrics[m];
+        if (metric->period > 0)
+            metric->per_sample = metric->period;
         double total = model_value(model, 0, m), n = count_samples(model, m);
         /* a few samples whose values are being written do not change what one is worth */
         if (n > 0 && total > 0 && (total / n < 0.98 * metric->per_sample || total / n > 1.02 * metric->per_sample))
@@ -233,8 +238,11 @@ int build_model(struct build *build, struct build_leaves *leaves, struct error *
 {
     build->builder.model = build->model;
     build->elided = calloc(build->tree->n_nodes + 1, 1);
-    if (!build->elided)
+    if (!build->elided || !older_variables(build->older, build)) {
+        free(build->elided);
+        strtab_fini(&build->keys);
         return error_set(err, ERR_MEMORY, "out of memory");
+    }
     if (build->sides->n)
         qsort(build->sides->rows, build->sides->n, sizeof *build->sides->rows, compare_sides);
     for (uint32_t i = 1; i < build->tree->n_nodes; i++)

@@ -36,6 +36,8 @@ struct side_rows {
     size_t n, capacity;
 };
 
+struct older;
+
 struct build {
     struct model *model;
     struct raw_tree *tree;
@@ -44,6 +46,7 @@ struct build {
     struct side_rows *sides;
     struct scope_builder builder;
     struct strtab keys; /* of variables; index = variable */
+    const struct older *older;
     uint8_t *elided;    /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
 };
 
@@ -51,6 +54,7 @@ struct build {
  * is whose trace refers to them (0: nowhere). */
 struct build_leaves {
     uint32_t *own, *traced;
+    uint32_t *older; /* [older->n_scopes] what the numbers of the scopes that were there became */
 };
 
 /* Makes scopes and variables. sides are sorted here.  err: ERR_MEMORY */

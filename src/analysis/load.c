@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analysis/load-sides.h"
+#include "analysis/older.h"
 #include "analysis/processes.h"
-#include "analysis/profile-list.h"
 #include "analysis/roles.h"
 
 struct load {
@@ -20,6 +20,8 @@ struct load {
     struct load_sides sides;
     struct raw_tree tree;
     struct strtab process_keys;
+    struct older older;
+    uint32_t *older_scopes; /* [older.n_scopes] new numbers */
     struct spilled_values *values;
     size_t n_read;
 };
@@ -104,7 +106,9 @@ static int add_thread(struct reading *reading, uint32_t directory, struct error 
     if (process < 0 || !vec_reserve(&model->threads, &model->cap_threads, model->n_threads + 1, sizeof *model->threads))
         return error_set(err, ERR_MEMORY, "out of memory");
     model->threads[model->n_threads++] =
-        (struct thread){.process = (uint32_t)process, .thread_id = reading->id.thread, .profile = reading->number};
+        (struct thread){.process = (uint32_t)process,
+                        .thread_id = reading->id.thread,
+                        .profile = load->older.n_threads + reading->number};
     if (!model->processes[process].path) {
         model->processes[process].path = reading->program;
         reading->program = NULL;
@@ -131,7 +135,7 @@ static int read_profile(void *context, struct workers *workers, size_t worker, s
     else if (code)
         code = profile_list_skip(&load->list, &problem, err);
     else
-        code = add_thread(&reading, (uint32_t)path->directory, err);
+        code = add_thread(&reading, load->older.directories[path->directory], err);
     load_sides_drop(&reading.side);
     free(reading.program);
     return code;
@@ -148,10 +152,10 @@ static int read_profiles(struct load *load, struct error *err)
     if (code != 0)
         return code;
     const struct strtab *skipped = &load->list.skipped;
-    if (load->n_read == 0)
+    if (load->n_read == 0 && skipped->n_strings)
         return error_set(err, load->list.first_skip,
                          skipped->n_strings == 1 ? "%s" : "None of the profiles can be read; the first: %s",
-                         skipped->n_strings ? skipped->strings[0] : "there is none");
+                         skipped->strings[0]);
     for (size_t i = 0; load->options->message && i < skipped->n_strings; i++)
         load->options->message(load->options->context, skipped->strings[i]);
     return 0;
@@ -169,7 +173,9 @@ static int choose_program(struct load *load, struct error *err)
         model->metrics[load->values->metrics[i]].used_by_data |= ingest->data_metrics[i];
     int64_t metric = model_choose_metric(model, NULL);
     for (size_t t = 0; t < model->n_threads; t++) {
-        const struct ingested *profile = &load->values->profiles[model->threads[t].profile];
+        if (model->threads[t].profile < load->older.n_threads)
+            continue;
+        const struct ingested *profile = &load->values->profiles[model->threads[t].profile - load->older.n_threads];
         for (size_t i = 0; i < profile->n_totals; i++)
             if (load->values->metrics[profile->totals[i].metric] == metric)
                 sums[model->threads[t].process] += profile->totals[i].value;
@@ -219,7 +225,8 @@ static int build_all(struct load *load, struct error *err)
                           .tree = &load->tree,
                           .symbolizer = load->symbolizer,
                           .source = source,
-                          .sides = &load->sides.rows};
+                          .sides = &load->sides.rows,
+                          .older = &load->older};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");
     job_begin(load->options->job, "looking up sources");
@@ -230,6 +237,7 @@ static int build_all(struct load *load, struct error *err)
         code = map_scopes(load, &leaves, err);
     free(leaves.own);
     free(leaves.traced);
+    load->older_scopes = leaves.older;
     if (code == 0)
         symbolizer_note_missing(load->symbolizer);
     return code;
@@ -276,14 +284,22 @@ static void load_fini(struct load *load)
     strtab_fini(&load->ingest.metrics);
     (void)pthread_mutex_destroy(&load->ingest.metrics_mutex);
     strtab_fini(&load->process_keys);
+    older_fini(&load->older);
     profile_list_fini(&load->list);
 }
 
 static int load_all(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
 {
-    int code = profile_list_make(&load->list, paths, n_paths, err);
+    int code = older_init(&load->older, load->model, &load->process_keys, err);
+    if (code == 0)
+        code = profile_list_make(&load->list, paths, n_paths, err);
     if (code != 0)
         return code;
+    int64_t n_known = older_drop_known(&load->older, &load->process_keys, &load->list);
+    if (n_known < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (load->options->n_known)
+        *load->options->n_known = (size_t)n_known;
     load->values->profiles = calloc(load->list.n_profiles + 1, sizeof *load->values->profiles);
     load->values->n_profiles = load->values->profiles ? load->list.n_profiles : 0;
     if (!load->values->profiles)
@@ -292,7 +308,8 @@ static int load_all(struct load *load, const char *const *paths, size_t n_paths,
     if (code == 0)
         code = processes_order(load->model, err);
     load->model->has_thread_list = code == 0;
-    load->model->has_samples = code == 0 && load->sides.n_with_samples >= load->model->n_threads;
+    load->model->has_samples = code == 0 && load->older.has_samples &&
+                               load->sides.n_with_samples >= load->model->n_threads - load->older.n_threads;
     if (code == 0)
         code = make_tree(load, err);
     if (code == 0)
@@ -308,8 +325,16 @@ int load_measurements(const char *const *paths, size_t n_paths, const struct loa
     if (code == 0)
         code = load_all(&load, paths, n_paths, err);
     *n_skipped = load.list.skipped.n_strings;
+    struct value_source spilled = {0};
     if (load.values)
-        *values = values_spilled(load.values);
+        spilled = values_spilled(load.values);
+    if (code == 0 && options->older) {
+        code = values_join(options->older, load.older.n_threads, load.older_scopes, load.older.n_scopes, &spilled,
+                           values, err);
+    } else {
+        free(load.older_scopes);
+        *values = spilled;
+    }
     load_fini(&load);
     if (code != 0)
         values_free(values);

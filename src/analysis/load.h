@@ -12,12 +12,15 @@ struct load_options {
     const char *const *replace; /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
     int wait_ms;                /* for a measurement that is still being written */
     const struct job *job;
+    struct value_source *older; /* of the database that the model was read from and that is extended; NULL = none */
+    size_t *n_known;            /* receives the number of profiles that it has already; may be NULL */
     /* Told about every profile that is left out and why (context, sentence); may be NULL. */
     void (*message)(void *context, const char *sentence);
     void *context;
 };
 
-/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made: all but the values, of
+/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made (or a database was
+ * read into; *older goes over to *values then): all but the values, of
  * which *values is the source (values_free). own and inclusive are made by whoever sums them up. Profiles that cannot
  * be read are left out and counted in *n_skipped. The result does not depend on the number of threads.
  * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_USAGE (stopped),

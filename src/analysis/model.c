@@ -80,6 +80,11 @@ void model_note(struct model *model, const char *format, ...)
     va_end(args);
     if (len < 0)
         return;
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (strcmp(model->notes[i], text) == 0) {
+            free(text);
+            return;
+        }
     if (vec_reserve(&model->notes, &model->cap_notes, model->n_notes + 1, sizeof *model->notes))
         model->notes[model->n_notes++] = text;
     else
@@ -151,6 +156,7 @@ int model_sum(struct model *model, struct error *err)
     size_t n = model->n_scopes * model->n_metrics;
     if (!model->own)
         model->own = calloc(n + 1, sizeof *model->own);
+    free(model->inclusive);
     model->inclusive = calloc(n + 1, sizeof *model->inclusive);
     if (!model->own || !model->inclusive)
         return error_set(err, ERR_MEMORY, "out of memory for %zu values", n);

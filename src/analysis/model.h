@@ -184,7 +184,7 @@ void model_fini(struct model *model);
 uint32_t model_string(struct model *model, const char *text);
 const char *model_text(const struct model *model, uint32_t id);
 
-/* Appends a sentence to the notes. */
+/* Appends a sentence to the notes, unless it is there already. */
 void model_note(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Index of the metric called name, -1 when there is none. */

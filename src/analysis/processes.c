@@ -24,23 +24,32 @@ void processes_identify(const char *path, const struct hpcrun_profile *profile, 
     id->pid = number(hpcrun_pair_value(profile, "process-id"), 10);
 }
 
+void processes_key(const struct process *process, char *key)
+{
+    (void)snprintf(key, PROCESS_KEY_BYTES, "%x/%x/%x/%x/%.16s/%.300s", process->directory, process->rank, process->pid,
+                   process->generation, process->host_id, process->exe);
+}
+
 int64_t processes_find(struct model *model, struct strtab *keys, const struct names_file *id, uint32_t directory)
 {
-    char host[16], key[400];
+    char host[16], key[PROCESS_KEY_BYTES], exe[sizeof id->exe];
     (void)snprintf(host, sizeof host, "%08x", id->host_id);
-    (void)snprintf(key, sizeof key, "%x/%x/%x/%x/%s/%.300s", directory, id->rank, id->pid, (unsigned)id->generation,
-                   host, id->exe);
+    (void)snprintf(exe, sizeof exe, "%s", id->exe);
+    struct process process = {.exe = exe,
+                              .host_id = host,
+                              .rank = id->rank,
+                              .pid = id->pid,
+                              .generation = (uint32_t)id->generation,
+                              .directory = directory};
+    processes_key(&process, key);
     int64_t index = strtab_intern(keys, key);
     if (index < 0 || (size_t)index < model->n_processes)
         return index;
     if (!vec_reserve(&model->processes, &model->cap_processes, model->n_processes + 1, sizeof *model->processes))
         return -1;
-    model->processes[model->n_processes++] = (struct process){.exe = strdup(id->exe),
-                                                              .host_id = strdup(host),
-                                                              .rank = id->rank,
-                                                              .pid = id->pid,
-                                                              .generation = (uint32_t)id->generation,
-                                                              .directory = directory};
+    process.exe = strdup(id->exe);
+    process.host_id = strdup(host);
+    model->processes[model->n_processes++] = process;
     return index;
 }
 
@@ -107,6 +116,8 @@ int processes_order(struct model *model, struct error *err)
 void processes_choose_program(struct model *model, const double *sums)
 {
     size_t best = 0;
+    if (model->program) /* of the database that is extended */
+        return;
     for (size_t i = 1; i < model->n_processes; i++)
         if (sums[i] > sums[best])
             best = i;

@@ -10,6 +10,11 @@
 /* The identity of a profile: by its file name, else by its header. */
 void processes_identify(const char *path, const struct hpcrun_profile *profile, struct names_file *id);
 
+#define PROCESS_KEY_BYTES 400
+
+/* What makes a process one: key [PROCESS_KEY_BYTES]. */
+void processes_key(const struct process *process, char *key);
+
 /* Index of the process in a measurement directory, added when new, with keys as its index; -1 when out of memory. */
 int64_t processes_find(struct model *model, struct strtab *keys, const struct names_file *id, uint32_t directory);
 

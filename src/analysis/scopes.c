@@ -42,6 +42,8 @@ static bool grow_slots(struct scope_builder *builder)
     if (model->n_scopes * 2 < builder->n_slots)
         return true;
     size_t n_slots = builder->n_slots ? builder->n_slots * 2 : 4096;
+    while (n_slots < 2 * model->n_scopes + 2) /* scopes of a database are there from the start */
+        n_slots *= 2;
     uint32_t *slots = calloc(n_slots, sizeof *slots);
     if (!slots)
         return false;
@@ -62,8 +64,16 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
         return 0;
     }
     size_t slot = slot_of(builder, parent, proto);
-    if (builder->slots[slot])
+    if (builder->slots[slot]) {
+        /* the least address and line, in whatever order they come */
+        struct scope *known = &model->scopes[builder->slots[slot] - 1];
+        if (proto->vaddr < known->vaddr || (proto->vaddr == known->vaddr && proto->line < known->line)) {
+            known->vaddr = proto->vaddr;
+            known->line = proto->line;
+        }
+        known->node_type |= proto->node_type;
         return builder->slots[slot] - 1;
+    }
     uint32_t index = (uint32_t)model->n_scopes++;
     model->scopes[index] = *proto;
     model->scopes[index].parent = parent;

@@ -50,6 +50,12 @@ struct spilled_values {
 /* A source over *values, malloc'ed, which it owns from then on. */
 struct value_source values_spilled(struct spilled_values *values);
 
+/* A source of which the first n_first profiles are those of *first, with the numbers of its scopes turned by scopes
+ * [n_scopes], malloc'ed; the others are those of *second. It owns all three then; on failure they are freed.
+ * err: ERR_MEMORY */
+int values_join(struct value_source *first, size_t n_first, uint32_t *scopes, size_t n_scopes,
+                struct value_source *second, struct value_source *joined, struct error *err);
+
 /* Frees the source; all zero is fine. */
 void values_free(struct value_source *source);
 

@@ -308,6 +308,22 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
     }
 }
 
+/* So that the lists can grow when the database is extended. */
+static void set_capacities(struct model *model)
+{
+    model->cap_metrics = model->n_metrics;
+    model->cap_processes = model->n_processes;
+    model->cap_threads = model->n_threads;
+    model->cap_events = model->n_events;
+    model->cap_variables = model->n_variables;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        struct variable *variable = &model->variables[i];
+        variable->cap_scopes = variable->n_scopes;
+        variable->cap_parts = variable->n_parts;
+        variable->cap_latencies = variable->n_latencies;
+    }
+}
+
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -331,5 +347,6 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_variables(&take, root, model);
     }
     json_decref(root);
+    set_capacities(model);
     return take.code ? take.code : model_sum(model, err);
 }

@@ -245,7 +245,7 @@ def check_same_bytes(directory, scratch):
 def check_many(scratch):
     """Many made profiles: the whole is what was put in, and an interrupted run leaves nothing behind."""
     maker, directory = SOURCE / "tests" / "lib" / "make-profiles.py", scratch / "made"
-    options = ["--profiles", "24", "--threads", "3", "--nodes", "3000", "--metrics", "12"]
+    options = ["--profiles", "9", "--threads", "3", "--nodes", "500", "--metrics", "5"]
     sums = subprocess.run([sys.executable, str(maker), *options, str(directory)], capture_output=True, text=True,
                           check=True).stdout.split()
     for jobs in (1, 3):
@@ -254,11 +254,11 @@ def check_many(scratch):
     for path in (scratch / "made-1").glob("*.*"):
         expect(path.read_bytes() == (scratch / "made-3" / path.name).read_bytes(), f"-j 3 writes another {path.name}")
     whole = {m: v for c, m, v in v4.read(scratch / "made-1" / "profile.db")["profiles"][0]["values"] if c == 0}
-    found = [whole.get(2 * i + 3) for i in range(12)]
+    found = [whole.get(2 * i + 3) for i in range(5)]
     wanted = [float(s) * (1000 if i == 0 else 1) for i, s in enumerate(sums)]
     expect(found == wanted, f"made profiles sum up to {found}, not {wanted}")
     output = scratch / "stopped"
-    for delay_s in (0.01, 0.03, 0.1, 0.3):
+    for delay_s in (0.005, 0.015, 0.03):
         with subprocess.Popen([str(BUILD / "hpcprof"), "-q", "-j", "2", "-o", str(output), str(directory)],
                               stderr=subprocess.PIPE) as process:
             time.sleep(delay_s)
@@ -268,10 +268,35 @@ def check_many(scratch):
         if process.returncode:
             expect(not list(scratch.glob("stopped*")), f"left behind: {list(scratch.glob('stopped*'))}")
         else:
-            check_rules_v4(output, "--time")
             shutil.rmtree(output)
     for arguments in (("-j", "0"), ("-j", "x"), ("-j", "99999")):
         run("hpcprof", *arguments, directory, status=2)
+
+
+def check_extended(directory, scratch):
+    """A database made in two steps is the one made in one: of later ranks in the same directory, and of another one."""
+    for name, later in (("same", directory), ("other", scratch / "made")):
+        first, database = scratch / f"first-{name}", scratch / f"extended-{name}"
+        first.mkdir()
+        for path in directory.iterdir():
+            if name == "other" or "-000001-" not in path.name:
+                shutil.copy(path, first)
+        run("hpcprof", "-q", "-o", database, first)
+        run("hpcprof", "-q", "-o", scratch / f"whole-{name}", *((first, later) if name == "other" else (later,)))
+        shutil.rmtree(first)
+        for again in (False, True):  # the second time nothing is new
+            result = run("hpcprof", "-v", "-j", 1 + again, "-o", database, "--extend", later)
+            known = "are in the database already" in result.stdout
+            expect(known == (again or name == "same"), f"extended twice: {result.stdout}")
+            for options in (["vars", "--csv", "-M", "FAULTS", "--paths"], ["tree", "--csv"]):
+                texts = [run("hpcquery", *options, d).stdout for d in (database, scratch / f"whole-{name}")]
+                expect(texts[0] == texts[1], f"extended {name}: {options} differs")
+            for file in ("meta.db", "profile.db", "cct.db", "metrics/default.yaml"):
+                same = (database / file).read_bytes() == (scratch / f"whole-{name}" / file).read_bytes()
+                expect(same, f"extended {name}: {file} differs")
+    for arguments in (("--extend", directory), ("-o", scratch / "absent", "--extend", directory)):
+        result = run("hpcprof", *arguments, status=2 if len(arguments) == 2 else 1)
+        expect(len(arguments) == 2 or result.stderr.count("\n") == 1, f"--extend: {result.stderr}")
 
 
 def check_paths(scratch):
@@ -386,6 +411,7 @@ def main():
         check_rules(scratch / "xml", "--time")
         check_rules_v4(database, "--time")
         check_many(scratch)
+        check_extended(directory, scratch)
         check_paths(scratch)
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)

@@ -8,6 +8,7 @@
 
 #include "analysis/load.h"
 #include "base/options.h"
+#include "export/database-values.h"
 #include "export/database.h"
 #include "fmt/names.h"
 #include "progress.h"
@@ -15,12 +16,16 @@
 #define WAIT_MS 120000
 #define THREADS_MAX 1024
 
-enum { OPT_OUTPUT = 1, OPT_XML, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_THREADS, OPT_QUIET, OPT_VERBOSE };
+enum { OPT_OUTPUT = 1, OPT_EXTEND, OPT_XML, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_THREADS, OPT_QUIET,
+       OPT_VERBOSE };
 
 static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --db --output", "DB",
      "Write the database into the directory DB (default: hpctoolkit-<program>-database, after the name of the "
      "measurement directory). An older database there is replaced."},
+    {OPT_EXTEND, "-x --extend", NULL,
+     "Add the measurements to the database there is (-o) without reading those that it was made from again. Profiles "
+     "that it has already are passed over, so that the directory of a run that has gone on can be given once more."},
     {OPT_XML, "--xml", "DIR",
      "Write experiment.xml and .metric-db files into the directory DIR too, for tools that know this older form only. "
      "It holds fewer than 500 threads in each process."},
@@ -57,6 +62,7 @@ static const struct option_spec spec = {
     .examples = "  hpcprof hpctoolkit-app-measurements\n"
                 "  hpcprof -o both run1-measurements run2-measurements\n"
                 "  hpcprof --xml app-xml -o app-database hpctoolkit-app-measurements\n"
+                "  hpcprof -o app-database --extend hpctoolkit-app-measurements\n"
                 "  perf record -d -e page-faults -c 1 ./app; hpcprof perf.data",
     .exit_status = "0 when everything was combined, 1 when something failed or was left out, 2 for a wrong command "
                    "line.",
@@ -70,7 +76,7 @@ struct settings {
         size_t n, capacity;
     } search, replace;
     size_t n_threads;
-    bool quiet, verbose;
+    bool extends, quiet, verbose;
 };
 
 static bool list_add(struct list *list, const char *item)
@@ -96,6 +102,9 @@ static int take_option(int id, const char *value, struct settings *settings)
     switch (id) {
     case OPT_OUTPUT:
         settings->output = value;
+        break;
+    case OPT_EXTEND:
+        settings->extends = true;
         break;
     case OPT_XML:
         settings->xml = value;
@@ -180,18 +189,27 @@ static int write_database(const struct settings *settings, const struct job *job
 static int combine_into(const struct settings *settings, const struct job *job, const char *const *paths,
                         size_t n_paths, struct model *model, struct error *err)
 {
-    size_t n_skipped = 0;
-    struct value_source source = {0};
+    size_t n_skipped = 0, n_known = 0;
+    struct value_source source = {0}, older = {0};
     const struct load_options options = {.search = settings->search.items,
                                          .replace = settings->replace.items,
                                          .wait_ms = WAIT_MS,
                                          .job = job,
+                                         .older = settings->extends ? &older : NULL,
+                                         .n_known = &n_known,
                                          .message = print_message};
-    int code = load_measurements(paths, n_paths, &options, model, &source, &n_skipped, err);
+    int code = settings->extends ? database_read(settings->output, model, err) : 0;
+    if (code == 0 && settings->extends)
+        code = database_values_open(settings->output, model, &older, err);
+    if (code == 0)
+        code = load_measurements(paths, n_paths, &options, model, &source, &n_skipped, err);
     progress_end();
+    if (code == 0 && settings->verbose && n_known > 0)
+        (void)printf("%zu profiles are in the database already\n", n_known);
     if (code == 0)
         code = write_database(settings, job, &source, model, paths[0], err);
     values_free(&source);
+    values_free(&older);
     return code != 0 ? code : n_skipped > 0;
 }
 
@@ -231,6 +249,8 @@ int main(int argc, char **argv)
     int id, status = -1;
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
+    if (status < 0 && settings.extends && !settings.output)
+        status = usage("--extend needs -o and a database");
     if (status < 0 && scan.n_operands == 0)
         status = usage("which measurement directory?");
     if (status < 0)
