@@ -18,7 +18,8 @@ enum scope_kind {
     SCOPE_INLINED, /* a function inlined into its parent */
     SCOPE_PLACE,   /* position in the parent where something was inlined, or that lies in another file */
     SCOPE_CALL,    /* call site */
-    SCOPE_LINE     /* statement: the only kind with values of its own */
+    SCOPE_LINE,    /* statement: the only kind with values of its own */
+    SCOPE_LOOP     /* a loop; line is its first */
 };
 
 /* What a scope stands for, when it is not simply code. */
@@ -50,7 +51,7 @@ struct scope {
     uint32_t line;               /* 0 = not known */
     uint16_t node_type;          /* enum hpcrun_node_type bits, for PROC */
     uint8_t kind, role;
-    uint64_t vaddr; /* CALL: return address - 1, PROC: entry; of the first one merged */
+    uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged */
 };
 
 struct metric {

@@ -81,6 +81,30 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
     return index;
 }
 
+/* Adds a position in another file than what is around it; *file is the file there. */
+static uint32_t add_place(struct scope_builder *builder, uint32_t at, uint32_t new_file, uint32_t module_name,
+                          uint32_t *file)
+{
+    const struct scope place = {.kind = SCOPE_PLACE, .file = new_file, .module = module_name};
+    if (new_file == *file)
+        return at;
+    *file = new_file;
+    return scopes_child(builder, at, &place);
+}
+
+/* Adds the loops of one function, the outermost first. */
+static uint32_t add_loops(struct scope_builder *builder, uint32_t at, const struct code_loop *loop,
+                          uint32_t module_name, uint32_t *file)
+{
+    if (!loop)
+        return at;
+    at = add_loops(builder, at, loop->outer, module_name, file);
+    const struct scope scope = {
+        .kind = SCOPE_LOOP, .file = loop->file, .line = loop->line, .module = module_name, .vaddr = loop->vaddr};
+    at = add_place(builder, at, loop->file, module_name, file);
+    return scopes_child(builder, at, &scope);
+}
+
 uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const struct code_frame *frames, size_t n,
                            uint32_t module_name)
 {
@@ -91,6 +115,7 @@ uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const
                              .module = module_name,
                              .vaddr = frames[0].low_vaddr};
     uint32_t at = scopes_child(builder, parent, &function), file = frames[0].decl_file;
+    at = add_loops(builder, at, frames[0].loop, module_name, &file);
     for (size_t i = 1; i < n; i++) {
         struct scope place = {.kind = SCOPE_PLACE, .file = frames[i - 1].file, .line = frames[i - 1].line};
         place.module = module_name;
@@ -102,11 +127,9 @@ uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const
                                 .module = module_name};
         at = scopes_child(builder, at, &inlined);
         file = frames[i].decl_file;
+        at = add_loops(builder, at, frames[i].loop, module_name, &file);
     }
-    if (frames[n - 1].file == file)
-        return at;
-    struct scope place = {.kind = SCOPE_PLACE, .file = frames[n - 1].file, .module = module_name};
-    return scopes_child(builder, at, &place);
+    return add_place(builder, at, frames[n - 1].file, module_name, &file);
 }
 
 void scopes_builder_fini(struct scope_builder *builder)
@@ -117,8 +140,8 @@ void scopes_builder_fini(struct scope_builder *builder)
 
 static int kind_rank(const struct scope *scope)
 {
-    static const int ranks[] = {[SCOPE_TOP] = 0, [SCOPE_PROC] = 4, [SCOPE_INLINED] = 2,
-                                [SCOPE_PLACE] = 2, [SCOPE_CALL] = 3, [SCOPE_LINE] = 1};
+    static const int ranks[] = {[SCOPE_TOP] = 0,  [SCOPE_PROC] = 4, [SCOPE_INLINED] = 2, [SCOPE_PLACE] = 2,
+                                [SCOPE_CALL] = 3, [SCOPE_LINE] = 1, [SCOPE_LOOP] = 2};
     return ranks[scope->kind];
 }
 

@@ -17,8 +17,8 @@ struct scope_builder {
  * when new. Returns 0 and sets failed when out of memory. */
 uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const struct scope *proto);
 
-/* Adds the functions at an address, frames [n] outermost first, below parent; returns the scope in which the position
- * of the innermost lies: its function, or a PLACE when that is in another file. */
+/* Adds the functions at an address, frames [n] outermost first, and their loops below parent; returns the scope in
+ * which the position of the innermost lies: its function or loop, or a PLACE when that is in another file. */
 uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const struct code_frame *frames, size_t n,
                            uint32_t module_name);
 

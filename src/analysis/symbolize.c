@@ -22,25 +22,28 @@ struct module {
     struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
     struct symbols *symbols;
+    struct structure *structure;           /* NULL until loops are asked for */
     struct placeholder_name *placeholders; /* [n_placeholders] */
     size_t n_placeholders, cap_placeholders;
 };
 
 struct position {
     uint64_t vaddr;
-    uint32_t module; /* 0 = empty slot */
+    uint32_t module;   /* 0 = empty slot */
     uint32_t first, n; /* frames */
 };
 
 struct symbolizer {
     struct model *model;
-    struct strtab paths; /* module id = index + 1 */
+    struct strtab paths;    /* module id = index + 1 */
     struct module *modules; /* [paths.n_strings] */
     size_t cap_modules;
     struct position *slots; /* [n_slots] open addressing */
     size_t n_slots, n_used;
     struct code_frame *frames; /* [n_frames] pool */
     size_t n_frames, cap_frames;
+    struct code_loop **loops; /* [n_loops] */
+    size_t n_loops, cap_loops;
 };
 
 struct symbolizer *symbolizer_new(struct model *model)
@@ -53,6 +56,7 @@ struct symbolizer *symbolizer_new(struct model *model)
 
 static void free_module(struct module *module)
 {
+    structure_free(module->structure);
     symbols_close(module->symbols);
     free(module->functions);
     for (size_t i = 0; i < module->n_placeholders; i++)
@@ -70,6 +74,9 @@ void symbolizer_free(struct symbolizer *symbolizer)
     strtab_fini(&symbolizer->paths);
     free(symbolizer->slots);
     free(symbolizer->frames);
+    for (size_t i = 0; i < symbolizer->n_loops; i++)
+        free(symbolizer->loops[i]);
+    free(symbolizer->loops);
     free(symbolizer);
 }
 
@@ -180,16 +187,14 @@ static size_t count_until(const struct module *module, uint64_t vaddr)
     return low;
 }
 
-void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t id, uint64_t start, uint64_t end,
-                             const char *name)
+void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t id, uint64_t start, uint64_t end, const char *name)
 {
     struct module *module = &symbolizer->modules[id - 1];
     size_t at = count_until(module, start);
     if ((at > 0 && module->functions[at - 1].start == start) ||
         !vec_reserve(&module->functions, &module->cap_functions, module->n_functions + 1, sizeof *module->functions))
         return;
-    memmove(module->functions + at + 1, module->functions + at,
-            (module->n_functions - at) * sizeof *module->functions);
+    memmove(module->functions + at + 1, module->functions + at, (module->n_functions - at) * sizeof *module->functions);
     module->functions[at] = (struct function){start, end, model_string(symbolizer->model, name)};
     module->n_functions++;
 }
@@ -272,6 +277,48 @@ static struct code_frame import_frame(struct model *model, const struct symbols_
                                .die = from->die};
 }
 
+static const struct code_loop *add_loop(struct symbolizer *symbolizer, const struct structure_scope *scope,
+                                        const struct code_loop *outer)
+{
+    struct code_loop *loop = malloc(sizeof *loop);
+    if (!loop ||
+        !vec_reserve(&symbolizer->loops, &symbolizer->cap_loops, symbolizer->n_loops + 1, sizeof *symbolizer->loops)) {
+        free(loop);
+        return outer;
+    }
+    *loop = (struct code_loop){outer, model_string(symbolizer->model, scope->file), scope->line, scope->vaddr};
+    return symbolizer->loops[symbolizer->n_loops++] = loop;
+}
+
+/* Gives the scope's loops, outermost first, to the frames [n] of the functions that they are in. Returns the number of
+ * inlined functions around the scope, itself included. */
+static size_t give_loops(struct symbolizer *symbolizer, const struct structure_function *function, uint32_t index,
+                         struct code_frame *frames, size_t n)
+{
+    const struct structure_scope *scope = &function->scopes[index];
+    if (scope->parent == STRUCTURE_NONE)
+        return 0;
+    size_t depth = give_loops(symbolizer, function, scope->parent, frames, n);
+    if (scope->kind == STRUCTURE_LOOP && scope->line > 0 && depth < n)
+        frames[depth].loop = add_loop(symbolizer, scope, frames[depth].loop);
+    return depth + (scope->kind == STRUCTURE_INLINED);
+}
+
+/* Finds the loops around vaddr for its frames [n]. */
+static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr, struct code_frame *frames, size_t n)
+{
+    struct module *module = id ? &symbolizer->modules[id - 1] : NULL;
+    if (!module || !module->symbols || !symbols_has_debug(module->symbols))
+        return;
+    if (!module->structure)
+        module->structure = structure_new(module->symbols);
+    const struct structure_function *function =
+        module->structure ? structure_function_at(module->structure, vaddr) : NULL;
+    uint32_t span = function ? structure_span_at(function, vaddr) : STRUCTURE_NONE;
+    if (span != STRUCTURE_NONE)
+        (void)give_loops(symbolizer, function, function->spans[span].scope, frames, n);
+}
+
 /* Looks the address up in the module and appends its frames to the pool; returns their number, at least 1. */
 static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr)
 {
@@ -294,6 +341,7 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
         complete_frame(symbolizer, module, vaddr, stripped, &frame);
         symbolizer->frames[symbolizer->n_frames++] = frame;
     }
+    find_loops(symbolizer, module, vaddr, &symbolizer->frames[symbolizer->n_frames - n], n);
     return (uint32_t)n;
 }
 

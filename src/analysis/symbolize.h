@@ -5,9 +5,16 @@
 #define LOCUS_ANALYSIS_SYMBOLIZE_H
 
 #include "analysis/model.h"
-#include "structure/symbols.h"
+#include "structure/structure.h"
 
 struct symbolizer;
+
+/* A loop that an address lies in. */
+struct code_loop {
+    const struct code_loop *outer; /* the next one around it in the same function; NULL: none */
+    uint32_t file, line;           /* its first line */
+    uint64_t vaddr;                /* first instruction of its header */
+};
 
 /* One function at an address; strings are ids of the model. */
 struct code_frame {
@@ -15,6 +22,7 @@ struct code_frame {
     uint32_t file, line, column; /* position inside the function */
     uint64_t low_vaddr, die;
     bool named; /* function is a name, not an address */
+    const struct code_loop *loop; /* the innermost one of this function around the position; lives as the symbolizer */
 };
 
 /* The symbolizer interns into model's strings; the caller frees it before the model. NULL when out of memory. */

@@ -67,8 +67,8 @@ static void put_metric(const struct model *model, const struct columns *columns,
     buf_fini(&full);
     buf_printf(out, " o=\"%d\" v=\"derived-incr\"", column % 2 ? -1 : (int)(column / 2));
     put_attribute(out, "md", metric->description);
-    buf_printf(out, " em=\"%d\" es=\"%llu\" ep=\"%.0f\"", metric->is_multiplexed,
-               (unsigned long long)metric->n_samples, metric->per_sample);
+    buf_printf(out, " em=\"%d\" es=\"%llu\" ep=\"%.0f\"", metric->is_multiplexed, (unsigned long long)metric->n_samples,
+               metric->per_sample);
     buf_printf(out, " t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"1\">\n",
                column % 2 ? "exclusive" : "inclusive", summary_id(columns, column ^ 1), !metric->hidden);
     buf_printf(out, "      <MetricFormula t=\"combine\" frm=\"sum($%zu, $%zu)\"/>\n", id, id);
@@ -88,8 +88,9 @@ static void put_metrics(const struct model *model, const struct columns *columns
         buf_printf(out, "    <MetricDB i=\"%zu\"", i);
         put_attribute(out, "n", name.data ? name.data : "");
         buf_fini(&name);
-        buf_printf(out, " t=\"%s\" partner=\"%zu\" db-glob=\"*.metric-db\" db-id=\"%zu\" db-num-metrics=\"%zu\""
-                        " db-header-sz=\"24\"/>\n",
+        buf_printf(out,
+                   " t=\"%s\" partner=\"%zu\" db-glob=\"*.metric-db\" db-id=\"%zu\" db-num-metrics=\"%zu\""
+                   " db-header-sz=\"24\"/>\n",
                    i % 2 ? "exclusive" : "inclusive", i ^ 1, i, 2 * columns->n_pairs);
     }
     buf_printf(out, "  </MetricDBTable>\n");
@@ -144,6 +145,8 @@ static int put_names(const struct model *model, struct buf *out, struct error *e
     bool ok = tables.modules && tables.files && tables.procedures;
     for (uint32_t i = 1; ok && i < model->n_scopes; i++) {
         const struct scope *scope = &model->scopes[i];
+        if (scope->kind == SCOPE_LOOP)
+            tables.files[scope->file] = true;
         if (!is_procedure(scope))
             continue;
         tables.modules[scope->module] = tables.files[scope->file] = true;
@@ -179,8 +182,9 @@ static void put_values(const struct model *model, const struct columns *columns,
 
 static const char *tag_of(const struct scope *scope)
 {
-    static const char *const tags[] = {[SCOPE_TOP] = "", [SCOPE_PROC] = "PF", [SCOPE_INLINED] = "Pr",
-                                       [SCOPE_PLACE] = "Pr", [SCOPE_CALL] = "C", [SCOPE_LINE] = "S"};
+    static const char *const tags[] = {
+        [SCOPE_TOP] = "",   [SCOPE_PROC] = "PF", [SCOPE_INLINED] = "Pr", [SCOPE_PLACE] = "Pr",
+        [SCOPE_CALL] = "C", [SCOPE_LINE] = "S",  [SCOPE_LOOP] = "L"};
     return tags[scope->kind];
 }
 
@@ -192,15 +196,16 @@ static void open_scope(const struct model *model, uint32_t i, struct buf *out)
         buf_printf(out, " lm=\"%u\" f=\"%u\" n=\"%u\"", scope->module, scope->file, scope->name);
     if (scope->kind == SCOPE_PLACE || scope->kind == SCOPE_INLINED)
         buf_printf(out, " a=\"1\"");
-    if (scope->kind == SCOPE_CALL)
+    if (scope->kind == SCOPE_LOOP)
+        buf_printf(out, " f=\"%u\"", scope->file);
+    if (scope->kind == SCOPE_CALL || scope->kind == SCOPE_LOOP)
         buf_printf(out, " v=\"0x%llx\"", (unsigned long long)scope->vaddr);
     if (scope->kind == SCOPE_PROC && scope->node_type)
         buf_printf(out, " t=\"%u\"", scope->node_type);
     buf_printf(out, ">\n");
 }
 
-static void put_tree(const struct model *model, const struct columns *columns, const double *exclusive,
-                     struct buf *out)
+static void put_tree(const struct model *model, const struct columns *columns, const double *exclusive, struct buf *out)
 {
     uint32_t open = 0;
     buf_printf(out, "<SecCallPathProfileData>\n");

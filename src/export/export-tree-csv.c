@@ -18,6 +18,8 @@ static const char *kind_name(const struct scope *scope)
 {
     if (scope->kind == SCOPE_LINE)
         return "statement";
+    if (scope->kind == SCOPE_LOOP)
+        return "loop";
     if (scope->role == ROLE_VARIABLE)
         return "variable";
     if (scope->role != ROLE_NONE)

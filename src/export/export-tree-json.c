@@ -11,7 +11,10 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
     const struct model *model = job->model;
     const struct scope *scope = &model->scopes[node->scope];
     buf_printf(out, "{\"id\": %u, \"parent\": %u, \"depth\": %u", node->scope, node->parent, node->depth);
-    json_put_text_at(out, "kind", scope->kind == SCOPE_LINE ? "statement" : "function");
+    json_put_text_at(out, "kind",
+                     scope->kind == SCOPE_LINE   ? "statement"
+                     : scope->kind == SCOPE_LOOP ? "loop"
+                                                 : "function");
     json_put_word_at(out, "inlined", scope->kind == SCOPE_INLINED);
     json_put_word_at(out, "variable", scope->role == ROLE_VARIABLE);
     json_put_text_at(out, "name", model_text(model, scope->name));

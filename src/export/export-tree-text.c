@@ -22,6 +22,8 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
     const char *file = text_base(model_text(model, scope->file));
     if (scope->kind == SCOPE_LINE && scope->line)
         buf_printf(&text, "%s:%u", file, scope->line);
+    else if (scope->kind == SCOPE_LOOP)
+        buf_printf(&text, "loop at %s:%u", file, scope->line);
     else
         buf_printf(&text, "%s%s", model_text(model, scope->name), scope->kind == SCOPE_INLINED ? " [inlined]" : "");
     if (scope->kind != SCOPE_LINE && node->call_line)

@@ -266,7 +266,7 @@ static void take_scope(struct json_take *take, const json_t *row, size_t index, 
                        struct scope *scope)
 {
     size_t n_strings = model->strings.n_strings;
-    uint64_t limits[9] = {index ? index - 1 : 0, SCOPE_LINE,    ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
+    uint64_t limits[9] = {index ? index - 1 : 0, SCOPE_LOOP,    ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
                           n_strings - 1,         n_strings - 1, UINT32_MAX,     UINT64_MAX};
     uint64_t words[9];
     for (size_t i = 0; i < 9; i++)

@@ -23,7 +23,8 @@ double tree_total(const struct export_job *job)
 
 static bool is_visible(const struct scope *scope)
 {
-    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_LINE;
+    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_LOOP ||
+           scope->kind == SCOPE_LINE;
 }
 
 static int compare_nodes(const void *a, const void *b)
@@ -61,13 +62,14 @@ static bool push_children(struct walk *walk, uint32_t scope, const struct tree_n
     return true;
 }
 
+/* The scope's statements, those in its loops included. Loops nest only as deeply as in the source. */
 static double own_value(const struct walk *walk, uint32_t scope)
 {
     const struct model *model = walk->job->model;
     double own = model->own[scope * model->n_metrics + walk->job->metric];
     for (uint32_t i = model->scopes[scope].first_child; i; i = model->scopes[i].next_sibling)
-        if (model->scopes[i].kind == SCOPE_LINE)
-            own += model->own[i * model->n_metrics + walk->job->metric];
+        if (model->scopes[i].kind == SCOPE_LINE || model->scopes[i].kind == SCOPE_LOOP)
+            own += own_value(walk, i);
     return own;
 }
 
@@ -81,8 +83,7 @@ static bool visit(struct walk *walk, const struct tree_node *node)
     return true;
 }
 
-int tree_walk(const struct export_job *job, double least, struct tree_node **nodes, size_t *n_nodes,
-              struct error *err)
+int tree_walk(const struct export_job *job, double least, struct tree_node **nodes, size_t *n_nodes, struct error *err)
 {
     struct walk walk = {.job = job, .least = least};
     struct tree_node top = {0};

@@ -85,7 +85,8 @@ static int add(void *context, const struct cell *cells, size_t n_cells, struct e
 
 static bool is_lexical(const struct scope *scope)
 {
-    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_PLACE;
+    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_PLACE ||
+           scope->kind == SCOPE_LOOP;
 }
 
 /* Inclusive values: all below, but for the data-centric tree in the whole. Exclusive ones: of the lines and positions

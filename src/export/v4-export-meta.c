@@ -24,11 +24,11 @@ struct maker {
 static size_t utf8_len(const char *p)
 {
     const unsigned char *c = (const unsigned char *)p;
-    size_t n = c[0] < 0x80                    ? 1
-               : c[0] >= 0xc2 && c[0] < 0xe0  ? 2
-               : (c[0] & 0xf0) == 0xe0        ? 3
-               : (c[0] & 0xf8) == 0xf0        ? 4
-                                              : 0;
+    size_t n = c[0] < 0x80                   ? 1
+               : c[0] >= 0xc2 && c[0] < 0xe0 ? 2
+               : (c[0] & 0xf0) == 0xe0       ? 3
+               : (c[0] & 0xf8) == 0xf0       ? 4
+                                             : 0;
     for (size_t i = 1; i < n; i++)
         if ((c[i] & 0xc0) != 0x80)
             return 0;
@@ -68,7 +68,8 @@ static bool is_procedure(const struct scope *scope)
 /* String id of the file that a line context lies in. */
 static uint32_t file_of(const struct model *model, uint32_t i)
 {
-    while (i && !is_procedure(&model->scopes[i]) && model->scopes[i].kind != SCOPE_PLACE)
+    while (i && !is_procedure(&model->scopes[i]) && model->scopes[i].kind != SCOPE_PLACE &&
+           model->scopes[i].kind != SCOPE_LOOP)
         i = model->scopes[i].parent;
     return model->scopes[i].file;
 }
@@ -128,7 +129,7 @@ static void make_paths(struct maker *maker, uint32_t *used, const char *nameless
     for (uint32_t i = 0; !maker->failed && i < maker->model->strings.n_strings; i++)
         if (used[i]) {
             (*paths)[*n_paths].path = clean(maker, i ? model_text(maker->model, i) : nameless, false);
-            used[i] = (uint32_t)++*n_paths;
+            used[i] = (uint32_t)++ * n_paths;
         }
 }
 
@@ -212,7 +213,7 @@ static uint32_t add_children(struct maker *maker, uint32_t scope, uint32_t paren
             context->function = maker->functions[i];
         } else {
             context->flags = V4_HAS_SOURCE;
-            context->lexical = V4_LINE;
+            context->lexical = child->kind == SCOPE_LOOP ? V4_LOOP : V4_LINE;
             context->propagation = 1;
             context->file = maker->files[file_of(model, i)];
             context->line = child->line;

@@ -62,7 +62,7 @@ def check_tree(meta, n_blocks):
         expect(identity not in parents and parent in parents and 0 < identity < n_blocks, f"context {identity}")
         parents[identity] = parent
         is_function, is_line = (lexical, flags, bool(function)), (lexical, flags, bool(file))
-        expect(is_function == (0, 1, True) if relation else is_line == (2, 2, True),
+        expect(is_function == (0, 1, True) if relation else is_line in ((1, 2, True), (2, 2, True)),
                f"context {identity}: flags {flags}, lexical {lexical}, relation {relation}")
     depth = {}
     for identity, parent in parents.items():
@@ -100,13 +100,13 @@ def check_profiles(meta, profiles, blocks):
 
 
 def check_sums(meta, parents, whole):
-    """Inclusive values add up over children, exclusive ones over the lines within a function."""
-    kinds = {row[0]: row[4] for row in meta["contexts"]}
+    """Inclusive values add up over children, exclusive ones over the loops and lines within a function, which say so."""
+    spreads = {row[0]: row[5] for row in meta["contexts"]}
     below, own = collections.defaultdict(float), collections.defaultdict(float)
     for (c, m), value in whole.items():
         if m % 2 and parents.get(c) is not None:
             below[parents[c], m] += value
-        elif m % 2 == 0 and kinds.get(c) == 2:
+        elif m % 2 == 0 and spreads.get(c):
             own[parents[c], m] += value
     inner = set(parents.values())
     for (c, m), value in whole.items():
