@@ -106,6 +106,15 @@ static bool add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t parent)
     return true;
 }
 
+/* Remembers what may hold further functions: nested ones, methods of local classes. */
+static bool add_inside(struct structure *structure, const Dwarf_Die *die)
+{
+    if (!vec_reserve(&structure->inside, &structure->cap_inside, structure->n_inside + 1, sizeof *structure->inside))
+        return false;
+    structure->inside[structure->n_inside++] = *die;
+    return true;
+}
+
 static bool walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t node, unsigned n_blocks)
 {
     Dwarf_Die die;
@@ -119,6 +128,9 @@ static bool walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t node, u
             ok = add_inlined(walk, &die, node) && walk_children(walk, &die, (uint32_t)walk->structure->n_nodes - 1, 0);
         } else if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block) {
             ok = walk_children(walk, &die, node, n_blocks + 1);
+        } else if (tag == DW_TAG_subprogram || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+                   tag == DW_TAG_union_type) {
+            ok = add_inside(walk->structure, &die);
         }
         if (!ok)
             return false;
@@ -180,7 +192,7 @@ bool structure_read_inlined(struct structure *structure, struct dwarf_unit *unit
 {
     struct walk walk = {.structure = structure};
     static const struct inline_node nameless;
-    structure->n_nodes = structure->n_nested = structure->n_pieces = 0;
+    structure->n_nodes = structure->n_nested = structure->n_pieces = structure->n_inside = 0;
     if (!add_node(structure, STRUCTURE_NONE, die ? describe(structure, die) : &nameless))
         return false;
     for (size_t i = 0; i < structure->n_ranges; i++)

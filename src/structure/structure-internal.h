@@ -81,6 +81,8 @@ struct structure {
     struct loops loops;
     struct cfg_range *ranges; /* [n_ranges] of the function at work */
     size_t n_ranges, cap_ranges;
+    Dwarf_Die *inside; /* [n_inside] functions and types found inside of the function at work */
+    size_t n_inside, cap_inside;
     struct inline_node *nodes; /* [n_nodes] */
     size_t n_nodes, cap_nodes;
     struct inline_piece *nested, *pieces; /* [n_nested] as found; [n_pieces] disjoint */
@@ -109,7 +111,11 @@ const void **memo_of(struct memo_table *table, const void *key);
 void memo_clear(struct memo_table *table);
 void memo_fini(struct memo_table *table, void (*free_value)(void *));
 
-/* structure-inline.c: fills nodes and pieces from the function's DIE in unit; none: one node for all of ranges.
+/* structure.c: makes the function of a DIE; without code it gets no scopes. False when out of memory. */
+bool structure_make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die,
+                    struct structure_function *function);
+
+/* structure-inline.c: fills nodes, pieces and inside from the function's DIE in unit; none: one node for all of ranges.
  * False when out of memory. */
 bool structure_read_inlined(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die);
 

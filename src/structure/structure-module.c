@@ -309,6 +309,11 @@ int structure_module_load(const char *path, const struct structure_options *opti
     return 0;
 }
 
+struct symbols *structure_module_symbols(const struct structure_module *module)
+{
+    return module->workers[0].symbols;
+}
+
 void structure_module_fini(struct structure_module *module)
 {
     for (size_t i = 0; i < module->n_functions; i++)

@@ -8,6 +8,7 @@
 
 #include "base/vec.h"
 #include "structure/structure.h"
+#include "structure/xml-out.h"
 
 struct structure_variable {
     uint64_t start, end;
@@ -40,14 +41,20 @@ int structure_module_load(const char *path, const struct structure_options *opti
                           struct error *err);
 void structure_module_fini(struct structure_module *module);
 
-/* Replaces the beginning of source paths in the output. */
-struct structure_replacement {
-    const char *old_prefix, *new_prefix;
+/* The view of the files that the first thread had; valid as long as the module. */
+struct symbols *structure_module_symbols(const struct structure_module *module);
+
+/* How a structure file is written. */
+struct structure_output {
+    FILE *out;
+    const struct xml_replacement *replacements; /* [n_replacements] */
+    size_t n_replacements;
+    bool with_types; /* with types, and locals with their places, in elements of our own */
 };
 
 /* Writes the module as a structure file (doc/FORMAT.md).
- * err: ERR_IO when out cannot be written, ERR_MEMORY */
-int structure_module_write(const struct structure_module *module, const struct structure_replacement *replacements,
-                           size_t n_replacements, FILE *out, struct error *err);
+ * err: ERR_IO when it cannot be written, ERR_MEMORY */
+int structure_module_write(const struct structure_module *module, const struct structure_output *output,
+                           struct error *err);
 
 #endif

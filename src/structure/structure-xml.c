@@ -6,8 +6,8 @@
 
 #include "structure/structure-module.h"
 #include "structure/structure-xml-dtd.h"
-
-#define FLUSH_BYTES (1u << 20)
+#include "structure/structure-xml-types.h"
+#include "structure/xml-out.h"
 
 /* A span in the order in which spans are written: group is scope << 32 | file, place is line << 32 | index. */
 struct sorted_span {
@@ -16,144 +16,19 @@ struct sorted_span {
 
 /* One file while it is written. */
 struct writer {
-    struct buf buf;
-    FILE *out;
-    const struct structure_replacement *replacements; /* [n_replacements] */
-    size_t n_replacements;
-    uint64_t id;
-    bool failed;                        /* out cannot be written */
+    struct xml_out xml;
+    struct structure_types *types; /* NULL: neither types nor locals are written */
+    bool no_memory;
     struct sorted_span *order;          /* [spans of a function] */
     uint32_t *first_child, *next_child; /* [scopes of a function] */
     size_t cap_order, cap_first, cap_next;
 };
 
-static void put(struct writer *writer, const char *text)
-{
-    buf_append(&writer->buf, text, strlen(text));
-}
-
-static void put_number(struct writer *writer, uint64_t value)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    buf_append(&writer->buf, digits + at, sizeof digits - at);
-}
-
-static void put_address(struct writer *writer, uint64_t value)
-{
-    char digits[24];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = "0123456789abcdef"[value & 15];
-        value >>= 4;
-    } while (value);
-    digits[--at] = 'x';
-    digits[--at] = '0';
-    buf_append(&writer->buf, digits + at, sizeof digits - at);
-}
-
-/* Length of the UTF-8 character at text, 0 when it is none that XML may hold. */
-static size_t character_bytes(const unsigned char *text)
-{
-    if (text[0] < 0x80)
-        return text[0] >= 0x20 || text[0] == '\t';
-    size_t n = text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc2 ? 2 : 0;
-    if (text[0] >= 0xf5)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    bool is_odd = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90) ||
-                  (text[0] == 0xf4 && text[1] > 0x8f) || (text[0] == 0xed && text[1] > 0x9f) ||
-                  (text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe);
-    return is_odd ? 0 : n;
-}
-
-static void put_escaped(struct writer *writer, const char *text)
-{
-    const char *from = text;
-    for (;;) {
-        size_t n = character_bytes((const unsigned char *)text);
-        const char *instead = *text == '&'   ? "&amp;"
-                              : *text == '<' ? "&lt;"
-                              : *text == '>' ? "&gt;"
-                              : *text == '"' ? "&quot;"
-                              : n == 0       ? "?"
-                                             : NULL;
-        if (!instead) {
-            text += n;
-            continue;
-        }
-        buf_append(&writer->buf, from, (size_t)(text - from));
-        if (*text == 0)
-            return;
-        put(writer, instead);
-        from = ++text;
-    }
-}
-
-static void put_attribute(struct writer *writer, const char *name, const char *text)
-{
-    put(writer, " ");
-    put(writer, name);
-    put(writer, "=\"");
-    put_escaped(writer, text ? text : "");
-    put(writer, "\"");
-}
-
-static void put_path(struct writer *writer, const char *name, const char *path)
-{
-    for (size_t i = 0; path && i < writer->n_replacements; i++) {
-        const struct structure_replacement *replacement = &writer->replacements[i];
-        size_t len = strlen(replacement->old_prefix);
-        if (strncmp(path, replacement->old_prefix, len) != 0)
-            continue;
-        put(writer, " ");
-        put(writer, name);
-        put(writer, "=\"");
-        put_escaped(writer, replacement->new_prefix);
-        put_escaped(writer, path + len);
-        put(writer, "\"");
-        return;
-    }
-    put_attribute(writer, name, path);
-}
-
-/* Begins an element: its tag and id. */
-static void open_tag(struct writer *writer, const char *tag)
-{
-    put(writer, "<");
-    put(writer, tag);
-    put(writer, " i=\"");
-    put_number(writer, ++writer->id);
-    put(writer, "\"");
-}
-
-static void put_line(struct writer *writer, uint32_t line)
-{
-    put(writer, " l=\"");
-    put_number(writer, line);
-    put(writer, "\"");
-}
-
-static void put_range(struct writer *writer, uint64_t start, uint64_t end)
-{
-    put(writer, "[");
-    put_address(writer, start);
-    put(writer, "-");
-    put_address(writer, end);
-    put(writer, ")");
-}
-
 static void put_start(struct writer *writer, uint64_t vaddr)
 {
-    put(writer, " v=\"{");
-    put_range(writer, vaddr, vaddr + 1);
-    put(writer, "}\"");
+    xml_put(&writer->xml, " v=\"{");
+    xml_put_range(&writer->xml, vaddr, vaddr + 1);
+    xml_put(&writer->xml, "}\"");
 }
 
 static int compare_sorted(const void *a, const void *b)
@@ -200,33 +75,33 @@ static const struct structure_span *sorted_span(const struct writer *writer, con
 static size_t put_statement(struct writer *writer, const struct structure_function *function, size_t i)
 {
     const struct structure_span *first = sorted_span(writer, function, i);
-    open_tag(writer, "S");
-    put_line(writer, first->line);
-    put(writer, " v=\"{");
+    xml_open(&writer->xml, "S");
+    xml_number_attribute(&writer->xml, "l", first->line);
+    xml_put(&writer->xml, " v=\"{");
     uint64_t start = first->start, end = first->end;
     for (i++; i < function->n_spans; i++) {
         const struct structure_span *span = sorted_span(writer, function, i);
         if (span->scope != first->scope || span->file != first->file || span->line != first->line)
             break;
         if (span->start != end) {
-            put_range(writer, start, end);
-            put(writer, " ");
+            xml_put_range(&writer->xml, start, end);
+            xml_put(&writer->xml, " ");
             start = span->start;
         }
         end = span->end;
     }
-    put_range(writer, start, end);
-    put(writer, "}\"/>\n");
+    xml_put_range(&writer->xml, start, end);
+    xml_put(&writer->xml, "}\"/>\n");
     return i;
 }
 
 /* Opens an element that groups what lies at a position: empty name. */
 static void open_place(struct writer *writer, uint32_t line, const char *file)
 {
-    open_tag(writer, "A");
-    put_line(writer, line);
-    put_path(writer, "f", file);
-    put(writer, " n=\"\" v=\"{}\">\n");
+    xml_open(&writer->xml, "A");
+    xml_number_attribute(&writer->xml, "l", line);
+    xml_path_attribute(&writer->xml, "f", file);
+    xml_put(&writer->xml, " n=\"\" v=\"{}\">\n");
 }
 
 /* The statements of a scope; those of other files in a group each. i: index into order. */
@@ -237,7 +112,7 @@ static void put_statements(struct writer *writer, const struct structure_functio
         const struct structure_span *span = sorted_span(writer, function, i);
         if (span->file != open) {
             if (open != own)
-                put(writer, "</A>\n");
+                xml_put(&writer->xml, "</A>\n");
             open = span->file;
             if (open != own)
                 open_place(writer, span->line, span->file);
@@ -245,44 +120,42 @@ static void put_statements(struct writer *writer, const struct structure_functio
         i = put_statement(writer, function, i);
     }
     if (open != own)
-        put(writer, "</A>\n");
+        xml_put(&writer->xml, "</A>\n");
 }
 
 static void put_names(struct writer *writer, const struct structure_scope *scope)
 {
-    put_attribute(writer, "n", scope->name);
+    xml_text_attribute(&writer->xml, "n", scope->name);
     if (scope->linkage && scope->name && strcmp(scope->linkage, scope->name) != 0)
-        put_attribute(writer, "ln", scope->linkage);
+        xml_text_attribute(&writer->xml, "ln", scope->linkage);
 }
 
 static void open_loop(struct writer *writer, const struct structure_scope *scope)
 {
-    open_tag(writer, "L");
-    put(writer, " l=\"");
-    put_number(writer, scope->line);
+    xml_open(&writer->xml, "L");
+    xml_put(&writer->xml, " l=\"");
+    xml_put_number(&writer->xml, scope->line);
     if (scope->end_line > scope->line) {
-        put(writer, "-");
-        put_number(writer, scope->end_line);
+        xml_put(&writer->xml, "-");
+        xml_put_number(&writer->xml, scope->end_line);
     }
-    put(writer, "\"");
-    put_path(writer, "f", scope->file);
+    xml_put(&writer->xml, "\"");
+    xml_path_attribute(&writer->xml, "f", scope->file);
     put_start(writer, scope->vaddr);
     if (scope->n_machine > 1) {
-        put(writer, " m=\"");
-        put_number(writer, scope->n_machine);
-        put(writer, "\"");
+        xml_number_attribute(&writer->xml, "m", scope->n_machine);
     }
-    put(writer, scope->is_irreducible ? " ir=\"1\">\n" : ">\n");
+    xml_put(&writer->xml, scope->is_irreducible ? " ir=\"1\">\n" : ">\n");
 }
 
 static void open_inlined(struct writer *writer, const struct structure_scope *scope)
 {
     open_place(writer, scope->call_line, scope->call_file);
-    open_tag(writer, "A");
-    put_line(writer, scope->line);
-    put_path(writer, "f", scope->file);
+    xml_open(&writer->xml, "A");
+    xml_number_attribute(&writer->xml, "l", scope->line);
+    xml_path_attribute(&writer->xml, "f", scope->file);
     put_names(writer, scope);
-    put(writer, " v=\"{}\">\n");
+    xml_put(&writer->xml, " v=\"{}\">\n");
 }
 
 /* Index into order of a scope's first span. */
@@ -310,9 +183,9 @@ static void put_scope(struct writer *writer, const struct structure_function *fu
     for (uint32_t child = writer->first_child[index]; child != STRUCTURE_NONE; child = writer->next_child[child])
         put_scope(writer, function, child);
     if (scope->kind == STRUCTURE_LOOP)
-        put(writer, "</L>\n");
+        xml_put(&writer->xml, "</L>\n");
     else if (scope->kind == STRUCTURE_INLINED)
-        put(writer, "</A>\n</A>\n");
+        xml_put(&writer->xml, "</A>\n</A>\n");
 }
 
 static bool link_scopes(struct writer *writer, const struct structure_function *function)
@@ -332,53 +205,48 @@ static bool link_scopes(struct writer *writer, const struct structure_function *
     return true;
 }
 
-static void flush_if(struct writer *writer, bool now)
-{
-    if (writer->buf.len_bytes < (now ? 1 : FLUSH_BYTES))
-        return;
-    if (!writer->failed && fwrite(writer->buf.data, 1, writer->buf.len_bytes, writer->out) != writer->buf.len_bytes)
-        writer->failed = true;
-    writer->buf.len_bytes = 0;
-}
-
 static void put_function(struct writer *writer, const struct structure_function *function)
 {
     const struct structure_scope *scope = &function->scopes[0];
     char nameless[32];
     if (!link_scopes(writer, function)) {
-        writer->buf.failed = true;
+        writer->no_memory = true;
         return;
     }
-    open_tag(writer, "P");
+    xml_open(&writer->xml, "P");
     if (scope->name) {
         put_names(writer, scope);
     } else {
         (void)snprintf(nameless, sizeof nameless, "func_0x%" PRIx64, scope->vaddr);
-        put_attribute(writer, "n", nameless);
+        xml_text_attribute(&writer->xml, "n", nameless);
     }
-    put_line(writer, scope->line);
+    xml_number_attribute(&writer->xml, "l", scope->line);
     put_start(writer, scope->vaddr);
-    put(writer, ">\n");
+    xml_put(&writer->xml, ">\n");
     put_scope(writer, function, 0);
-    put(writer, "</P>\n");
-    flush_if(writer, false);
+    if (writer->types)
+        structure_types_put_locals(writer->types, scope->vaddr, &writer->xml);
+    xml_put(&writer->xml, "</P>\n");
 }
 
 static void put_variables(struct writer *writer, const struct structure_module *module)
 {
     if (module->n_variables == 0)
         return;
-    open_tag(writer, "F");
-    put_attribute(writer, "n", "<unknown file>");
-    put(writer, ">\n");
+    xml_open(&writer->xml, "F");
+    xml_text_attribute(&writer->xml, "n", "<unknown file>");
+    xml_put(&writer->xml, ">\n");
     for (size_t i = 0; i < module->n_variables; i++) {
-        open_tag(writer, "V");
-        put_attribute(writer, "n", module->variables[i].name);
-        put(writer, " v=\"{");
-        put_range(writer, module->variables[i].start, module->variables[i].end);
-        put(writer, "}\"/>\n");
+        xml_open(&writer->xml, "V");
+        xml_text_attribute(&writer->xml, "n", module->variables[i].name);
+        xml_put(&writer->xml, " v=\"{");
+        xml_put_range(&writer->xml, module->variables[i].start, module->variables[i].end);
+        xml_put(&writer->xml, "}\"");
+        if (writer->types)
+            structure_types_put_static(writer->types, module->variables[i].start, &writer->xml);
+        xml_put(&writer->xml, "/>\n");
     }
-    put(writer, "</F>\n");
+    xml_put(&writer->xml, "</F>\n");
 }
 
 static bool same_file(const char *a, const char *b)
@@ -395,37 +263,64 @@ static void put_files(struct writer *writer, const struct structure_module *modu
         const char *file = module->functions[i].scopes[0].file;
         if (i == 0 || !same_file(file, module->functions[i - 1].scopes[0].file)) {
             if (i > 0)
-                put(writer, "</F>\n");
-            open_tag(writer, "F");
-            put_path(writer, "n", file ? file : unknown.data);
-            put(writer, ">\n");
+                xml_put(&writer->xml, "</F>\n");
+            xml_open(&writer->xml, "F");
+            xml_path_attribute(&writer->xml, "n", file ? file : unknown.data);
+            xml_put(&writer->xml, ">\n");
         }
         put_function(writer, &module->functions[i]);
     }
     if (module->n_functions)
-        put(writer, "</F>\n");
+        xml_put(&writer->xml, "</F>\n");
     buf_fini(&unknown);
 }
 
-int structure_module_write(const struct structure_module *module, const struct structure_replacement *replacements,
-                           size_t n_replacements, FILE *out, struct error *err)
+static struct writer *writer_new(const struct structure_module *module, const struct structure_output *output)
 {
-    struct writer writer = {.out = out, .replacements = replacements, .n_replacements = n_replacements, .id = 1};
-    put(&writer, structure_xml_dtd());
-    put(&writer, "<HPCToolkitStructure i=\"0\" version=\"4.7\" n=\"\">\n");
-    open_tag(&writer, "LM");
-    put_attribute(&writer, "n", module->path);
-    put(&writer, " v=\"{}\">\n");
-    put_variables(&writer, module);
-    put_files(&writer, module);
-    put(&writer, "</LM>\n</HPCToolkitStructure>\n");
-    flush_if(&writer, true);
-    bool no_memory = writer.buf.failed;
-    buf_fini(&writer.buf);
-    free(writer.order);
-    free(writer.first_child);
-    free(writer.next_child);
+    struct writer *writer = calloc(1, sizeof *writer);
+    if (!writer)
+        return NULL;
+    writer->xml.out = output->out;
+    writer->xml.replacements = output->replacements;
+    writer->xml.n_replacements = output->n_replacements;
+    writer->xml.id = 1;
+    if (output->with_types)
+        writer->types = structure_types_new(structure_module_symbols(module));
+    if (!output->with_types || writer->types)
+        return writer;
+    free(writer);
+    return NULL;
+}
+
+static void writer_free(struct writer *writer)
+{
+    structure_types_free(writer->types);
+    free(writer->order);
+    free(writer->first_child);
+    free(writer->next_child);
+    free(writer);
+}
+
+int structure_module_write(const struct structure_module *module, const struct structure_output *output,
+                           struct error *err)
+{
+    struct writer *writer = writer_new(module, output);
+    if (!writer)
+        return error_set(err, ERR_MEMORY, "%s: out of memory while its structure is written", module->path);
+    xml_put(&writer->xml, structure_xml_dtd());
+    xml_put(&writer->xml, "<HPCToolkitStructure i=\"0\" version=\"4.7\" n=\"\">\n");
+    xml_open(&writer->xml, "LM");
+    xml_text_attribute(&writer->xml, "n", module->path);
+    xml_put(&writer->xml, " v=\"{}\">\n");
+    put_variables(writer, module);
+    put_files(writer, module);
+    if (writer->types)
+        structure_types_put(writer->types, &writer->xml);
+    xml_put(&writer->xml, "</LM>\n</HPCToolkitStructure>\n");
+    xml_flush(&writer->xml);
+    bool no_memory = writer->no_memory, is_failed = writer->xml.is_failed;
+    writer_free(writer);
     if (no_memory)
         return error_set(err, ERR_MEMORY, "%s: out of memory while its structure is written", module->path);
-    return writer.failed ? error_set(err, ERR_IO, "the structure of %s cannot be written", module->path) : 0;
+    return is_failed ? error_set(err, ERR_IO, "the structure of %s cannot be written", module->path) : 0;
 }

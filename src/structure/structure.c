@@ -58,6 +58,7 @@ void structure_free(struct structure *structure)
     cfg_fini(&structure->cfg);
     loops_fini(&structure->loops);
     free(structure->ranges);
+    free(structure->inside);
     free(structure->nodes);
     free(structure->nested);
     free(structure->pieces);
@@ -149,8 +150,8 @@ static bool read_ranges(struct structure *structure, Dwarf_Die *die)
     return true;
 }
 
-static bool make_from_die(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die,
-                          struct structure_function *function)
+bool structure_make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die,
+                    struct structure_function *function)
 {
     Dwarf_Addr entry = 0;
     *function = (struct structure_function){0};
@@ -161,30 +162,6 @@ static bool make_from_die(struct structure *structure, struct dwarf_unit *unit, 
     bool has_entry = dwarf_entrypc(die, &entry) == 0 && entry > 0;
     entry = has_entry ? entry + structure->symbols->dwarf_bias : structure->ranges[0].start;
     return make(structure, unit, die, entry, function);
-}
-
-size_t structure_n_units(const struct structure *structure)
-{
-    return structure->symbols->n_units;
-}
-
-bool structure_unit(struct structure *structure, size_t i, void (*take)(void *, struct structure_function *),
-                    void *context)
-{
-    struct dwarf_unit *unit = symbols_dwarf_indexed(structure->symbols, i);
-    for (size_t f = 0; f < unit->n_functions; f++) {
-        Dwarf_Die die = unit->functions[f].die;
-        Dwarf_Addr base = 0, low = 0, high = 0;
-        struct structure_function function;
-        /* a function of several ranges is in the list with each: once, at the first one it names */
-        if (dwarf_ranges(&die, 0, &base, &low, &high) <= 0 || low != unit->functions[f].low)
-            continue;
-        if (!make_from_die(structure, unit, &die, &function))
-            return false;
-        if (function.n_scopes)
-            take(context, &function);
-    }
-    return true;
 }
 
 bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, struct structure_function *function)
@@ -268,7 +245,7 @@ const struct structure_function *structure_function_at(struct structure *structu
     Dwarf_Die die;
     bool has_function = false, is_made = false;
     if (symbols_dwarf_at(structure->symbols, vaddr, &unit, &die, &has_function) && has_function) {
-        is_made = make_from_die(structure, unit, &die, &function);
+        is_made = structure_make(structure, unit, &die, &function);
     } else {
         const struct elf_symbol *symbol = symbols_elf_find(structure->symbols, ELF_SYMBOL_CODE, vaddr);
         if (symbol && symbol->size_bytes > 0)

@@ -92,7 +92,8 @@ static void index_functions(struct dwarf_unit *unit, Dwarf_Die *parent, unsigned
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-struct dwarf_unit *symbols_dwarf_indexed(struct symbols *symbols, size_t index)
+/* The unit with its functions indexed. */
+static struct dwarf_unit *indexed_unit(struct symbols *symbols, size_t index)
 {
     struct dwarf_unit *unit = &symbols->units[index];
     if (!unit->indexed) {
@@ -107,7 +108,7 @@ struct dwarf_unit *symbols_dwarf_indexed(struct symbols *symbols, size_t index)
 static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
 {
     const struct dwarf_range *range = find_range(symbols->ranges, symbols->n_ranges, address);
-    return range ? symbols_dwarf_indexed(symbols, range->unit) : NULL;
+    return range ? indexed_unit(symbols, range->unit) : NULL;
 }
 
 static const char *linkage_name(Dwarf_Die *die)

@@ -94,8 +94,6 @@ Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr);
 /* The unit that holds vaddr, with its functions indexed, and in it the function, if any; false without unit. */
 bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
                       bool *has_function);
-/* Unit i with its functions indexed. */
-struct dwarf_unit *symbols_dwarf_indexed(struct symbols *symbols, size_t index);
 /* Fills name, declaration and DIE of a function; its linkage name, owned, NULL when it has none. */
 void symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame);
 const char *symbols_dwarf_linkage(struct symbols *symbols, Dwarf_Die *die);

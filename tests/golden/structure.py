@@ -4,7 +4,9 @@ by each compiler there is; inlined functions with the lines of their calls; vari
 debug information (DWARF 4 and 5, split, compressed, in a file of its own, shared by dwz) that must give the same."""
 import os
 import pathlib
+import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 TOOL = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcstruct"
 KERNELS = SOURCE / "tests" / "golden" / "structure-kernels.c"
 LINES = KERNELS.read_text(encoding="utf-8").split("\n")
+SANITIZED = any(name in TOOL.read_bytes() for name in (b"__asan_init", b"__tsan_init"))
 failures, checks = [], 0
 
 
@@ -148,6 +151,67 @@ def forms(directory, compiler):
             yield "dwz", one
 
 
+TYPED = """struct particle { double pos[3]; float vel; unsigned a : 3, b : 5; struct particle *next; };
+struct particle grid[100];
+int main(int argc, char **argv)
+{
+    int local[64];
+    (void)argv;
+    for (int i = 0; i < 64; i++)
+        local[i] = argc;
+    return (int)grid[argc].a + local[argc & 63];
+}
+"""
+
+
+def check_types(directory, compiler):
+    """--types: fields with offsets and bits, a local array in the frame; valid by the document type."""
+    source, path = directory / "typed.c", directory / "typed"
+    source.write_text(TYPED, encoding="utf-8")
+    subprocess.run([*compiler, "-g", "-O0", str(source), "-o", str(path)], check=True)
+    root = structure(path, "--types")
+    types = {t.get("d"): t for t in root.iter("T")}
+    grid = types[next(v for v in root.iter("V") if v.get("n") == "grid").get("t")]
+    particle = types[grid.get("t")]
+    fields = [(m.get("n"), m.get("o"), m.get("b"), m.get("w")) for m in particle.iter("M")]
+    expect((particle.get("n"), particle.get("k"), particle.get("s")) == ("particle", "struct", "40"), "types: the struct")
+    expect(fields == [("pos", "0", None, None), ("vel", "24", None, None), ("a", "28", "224", "3"), ("b", "28", "227", "5"),
+                      ("next", "32", None, None)], f"types: fields {fields}")
+    locals_ = {d.get("n"): d for d in functions(root)["main"].findall("D")}
+    expect(locals_.keys() == {"argc", "argv", "local", "i"}, f"types: locals {locals_.keys()}")
+    expect(locals_["local"].get("s") == "256" and locals_["argc"].get("k") == "parameter", "types: local and argc")
+    places = [(r.get("k"), int(r.get("o"))) for r in locals_["local"].findall("R")]
+    expect(len(places) == 1 and places[0][0] == "frame" and -400 < places[0][1] <= -256, f"types: places {places}")
+    expect(next(structure(path).iter("D"), None) is None, "types: locals without --types")
+    if shutil.which("xmllint"):
+        text = subprocess.run([TOOL, "--types", "-o", "-", path], capture_output=True, check=True).stdout
+        valid = subprocess.run(["xmllint", "--valid", "--noout", "-"], input=text, capture_output=True, check=False)
+        expect(valid.returncode == 0, f"types: not valid by its own document type: {valid.stderr.decode()[:300]}")
+
+
+def check_damaged(directory, path):
+    """Cut and changed files: a structure, or one message and exit status 1; never a crash, never much memory."""
+    whole = path.read_bytes()
+    generator = random.Random(5)
+    damaged = [whole[:len(whole) * i // 16] for i in range(16)] + [b"#!/bin/sh\n", b"\x7fELF"]
+    for _ in range(24):
+        changed = bytearray(whole)
+        for _ in range(generator.choice((1, 8, 64))):
+            changed[generator.randrange(len(changed))] = generator.randrange(256)
+        damaged.append(bytes(changed))
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))  # noqa: E731
+    for i, content in enumerate(damaged):
+        (directory / "damaged").write_bytes(content)
+        run = subprocess.run([TOOL, "--nocache", "--types", "-j1", "-o", directory / "out", directory / "damaged"],
+                             capture_output=True, check=False, preexec_fn=None if SANITIZED else limit)
+        text = run.stderr.decode(errors="replace")
+        good = run.returncode == 0 or (run.returncode == 1 and text.count("\n") == 1 and text.startswith("hpcstruct: "))
+        expect(good, f"damaged file {i}: status {run.returncode}, {text[:300]}")
+    for arguments, status in ((["/nonexistent"], 1), ([directory], 1), (["-j", "0", path], 2), ([], 2), (["--nonsense"], 2)):
+        run = subprocess.run([TOOL, *arguments], capture_output=True, check=False, cwd=directory)
+        expect(run.returncode == status and run.stderr, f"{arguments}: status {run.returncode}, not {status}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
@@ -175,6 +239,8 @@ def main():
                 check_loops(f"clang {level}", structure(path), level == "-O0")
         else:
             print("clang is missing: its code is not looked at")
+        check_types(directory, gcc)
+        check_damaged(directory, directory / "gcc-O2")
         strip = directory / "stripped"
         shutil.copy(directory / "gcc-O2", strip)
         subprocess.run(["strip", strip], check=True)

@@ -20,7 +20,7 @@
 #define JOBS_MAX 256
 #define LARGE_BYTES (8 << 20) /* files from this size on get all threads, smaller ones one each */
 
-enum { OPT_OUTPUT = 1, OPT_JOBS, OPT_CACHE, OPT_NO_CACHE, OPT_REPLACE, OPT_TIME, OPT_QUIET, OPT_VERBOSE };
+enum { OPT_OUTPUT = 1, OPT_JOBS, OPT_CACHE, OPT_NO_CACHE, OPT_REPLACE, OPT_TYPES, OPT_TIME, OPT_QUIET, OPT_VERBOSE };
 
 static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --output", "FILE",
@@ -34,6 +34,9 @@ static const struct option_row rows[] = {
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Write source paths that begin with OLD with NEW instead; may be given several times. Such files are not kept in "
      "the cache."},
+    {OPT_TYPES, "--types", NULL,
+     "Write local variables with the places where they live, and the types of all variables with their fields, too: in "
+     "elements of our own, which other tools do not know. Such files are not kept in the cache."},
     {OPT_TIME, "--time", NULL, "Print CPU time and memory at the end, on standard error."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Say what was found in each module."},
@@ -70,7 +73,7 @@ struct request {
     struct make_settings settings;
     const char *output, *cache;
     bool no_cache, time, quiet, verbose;
-    struct structure_replacement *replacements;
+    struct xml_replacement *replacements;
     size_t n_replacements, cap_replacements;
 };
 
@@ -94,7 +97,7 @@ static bool add_replacement(struct request *request, char *value)
                      sizeof *request->replacements))
         return false;
     *equals = 0;
-    request->replacements[request->n_replacements++] = (struct structure_replacement){value, equals + 1};
+    request->replacements[request->n_replacements++] = (struct xml_replacement){value, equals + 1};
     return true;
 }
 
@@ -129,6 +132,9 @@ static int take_option(int id, char *value, struct request *request)
     case OPT_REPLACE:
         if (!add_replacement(request, value))
             return 1 + usage("-R takes OLD=NEW");
+        break;
+    case OPT_TYPES:
+        request->settings.output.with_types = true;
         break;
     case OPT_TIME:
         request->time = true;
@@ -311,8 +317,8 @@ static int run(struct request *request, const char *operand)
     if (is_directory && request->output)
         return usage("-o is for one module; the structures of a directory go into its structs");
     choose_cache(request, cache, sizeof cache);
-    request->settings.replacements = request->replacements;
-    request->settings.n_replacements = request->n_replacements;
+    request->settings.output.replacements = request->replacements;
+    request->settings.output.n_replacements = request->n_replacements;
     request->settings.options.bytes_min = min_bytes_of_environment();
     if (request->settings.options.n_jobs == 0) {
         long n = sysconf(_SC_NPROCESSORS_ONLN);

@@ -25,7 +25,8 @@ static uint64_t hash_text(const char *text)
 static char *cache_path(const char *path, const struct make_settings *settings)
 {
     struct elf_shape shape = {0};
-    if (!settings->cache_dir || settings->n_replacements || elf_shape_read(path, &shape, NULL) != 0)
+    if (!settings->cache_dir || settings->output.n_replacements || settings->output.with_types ||
+        elf_shape_read(path, &shape, NULL) != 0)
         return NULL;
     char id[2 * sizeof shape.build_id + 1] = "", *real = realpath(path, NULL), *name = NULL;
     for (size_t i = 0; i < shape.n_build_id; i++)
@@ -124,8 +125,10 @@ static int take_cached(const char *cached, const char *path, struct error *err, 
 static void put_cached(const char *cached, const struct structure_module *module)
 {
     struct output output;
-    if (output_open(&output, cached, NULL) == 0)
-        (void)output_close(&output, structure_module_write(module, NULL, 0, output.file, NULL), NULL);
+    if (output_open(&output, cached, NULL) != 0)
+        return;
+    const struct structure_output plain = {.out = output.file};
+    (void)output_close(&output, structure_module_write(module, &plain, NULL), NULL);
 }
 
 static int write_module(const struct structure_module *module, const char *path, const struct make_settings *settings,
@@ -135,7 +138,9 @@ static int write_module(const struct structure_module *module, const char *path,
     int code = output_open(&output, path, err);
     if (code != 0)
         return code;
-    code = structure_module_write(module, settings->replacements, settings->n_replacements, output.file, err);
+    struct structure_output how = settings->output;
+    how.out = output.file;
+    code = structure_module_write(module, &how, err);
     return output_close(&output, code, err);
 }
 

@@ -10,9 +10,8 @@
 
 struct make_settings {
     struct structure_options options;
-    const struct structure_replacement *replacements; /* [n_replacements] */
-    size_t n_replacements;
-    const char *cache_dir; /* NULL: none */
+    struct structure_output output; /* its out is filled here */
+    const char *cache_dir;          /* NULL: none */
 };
 
 /* What is told about one file that was made. */
