@@ -208,6 +208,15 @@ static bool link_blocks(struct cfg *cfg)
     return true;
 }
 
+/* A way round leads back somewhere. */
+static bool has_jump_back(const struct cfg *cfg)
+{
+    for (size_t i = 0; i < cfg->n_jumps; i++)
+        if ((uint32_t)cfg->jumps[i] <= cfg->jumps[i] >> 32)
+            return true;
+    return false;
+}
+
 bool cfg_build(struct cfg *cfg, const struct cfg_module *module, const struct cfg_range *ranges, size_t n_ranges,
                uint64_t entry)
 {
@@ -217,7 +226,11 @@ bool cfg_build(struct cfg *cfg, const struct cfg_module *module, const struct cf
     for (size_t i = 0; i < n_ranges; i++)
         if (!decode_range(cfg, module, &ranges[i]))
             return false;
-    if (!add_jumps(cfg, module) || !cut_blocks(cfg, module) || !link_blocks(cfg))
+    if (!add_jumps(cfg, module))
+        return false;
+    if (!has_jump_back(cfg))
+        return true;
+    if (!cut_blocks(cfg, module) || !link_blocks(cfg))
         return false;
     uint32_t block = cfg_find_block(cfg, entry);
     cfg->entry = block == CFG_NONE ? 0 : block;

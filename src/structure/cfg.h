@@ -52,7 +52,8 @@ struct cfg_module {
     void *context;
 };
 
-/* Builds the graph of the function whose code is in ranges [n_ranges] (sorted, disjoint) and begins at entry.
+/* Builds the graph of the function whose code is in ranges [n_ranges] (sorted, disjoint) and begins at entry. Without
+ * any jump back in it there is nothing to be found in a graph: it has no blocks then.
  * Returns false when out of memory. */
 bool cfg_build(struct cfg *cfg, const struct cfg_module *module, const struct cfg_range *ranges, size_t n_ranges,
                uint64_t entry);

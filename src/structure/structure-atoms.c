@@ -41,8 +41,10 @@ static bool is_apart(const struct structure *structure, size_t block)
 /* Compilers give no row to some instructions; at the start of a block these get the row of whatever lies before. */
 static bool is_carried(const struct structure *structure, struct cursor *cursor, const struct atom *atom)
 {
+    if (atom->loop == CFG_NONE || atom->lines == STRUCTURE_NONE)
+        return false;
     const struct cfg_block *block = &structure->cfg.blocks[cursor->block];
-    if (atom->loop == CFG_NONE || atom->lines == STRUCTURE_NONE || structure->lines[atom->lines].start >= block->start)
+    if (structure->lines[atom->lines].start >= block->start)
         return false;
     if (atom->start == block->start && is_apart(structure, cursor->block))
         cursor->carried = cursor->block + 1;

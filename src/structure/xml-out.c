@@ -13,8 +13,13 @@ void xml_flush(struct xml_out *xml)
     xml->n_bytes = 0;
 }
 
-static void put_bytes(struct xml_out *xml, const char *bytes, size_t n)
+void xml_put_bytes(struct xml_out *xml, const char *bytes, size_t n)
 {
+    if (n <= XML_OUT_BYTES - xml->n_bytes) {
+        memcpy(xml->bytes + xml->n_bytes, bytes, n);
+        xml->n_bytes += n;
+        return;
+    }
     while (n > 0) {
         if (xml->n_bytes == XML_OUT_BYTES)
             xml_flush(xml);
@@ -24,11 +29,6 @@ static void put_bytes(struct xml_out *xml, const char *bytes, size_t n)
         bytes += part;
         n -= part;
     }
-}
-
-void xml_put(struct xml_out *xml, const char *text)
-{
-    put_bytes(xml, text, strlen(text));
 }
 
 /* Where the next text of at most NUMBER_BYTES goes. */
@@ -108,7 +108,7 @@ void xml_put_escaped(struct xml_out *xml, const char *text)
             text += n;
             continue;
         }
-        put_bytes(xml, from, (size_t)(text - from));
+        xml_put_bytes(xml, from, (size_t)(text - from));
         if (*text == 0)
             return;
         xml_put(xml, instead);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #define XML_OUT_BYTES (UINT32_C(1) << 16)
 
@@ -25,8 +26,13 @@ struct xml_out {
     char bytes[XML_OUT_BYTES];
 };
 
-/* Text as it is. */
-void xml_put(struct xml_out *xml, const char *text);
+/* Bytes as they are. */
+void xml_put_bytes(struct xml_out *xml, const char *bytes, size_t n);
+/* Text as it is; inline, because the length of most is known to the compiler. */
+static inline void xml_put(struct xml_out *xml, const char *text)
+{
+    xml_put_bytes(xml, text, strlen(text));
+}
 /* Text with what XML does not allow in it replaced. */
 void xml_put_escaped(struct xml_out *xml, const char *text);
 void xml_put_number(struct xml_out *xml, uint64_t value);

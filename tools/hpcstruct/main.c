@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcstruct: writes the structure of load modules: functions, inlining, loops, lines, variables. */
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -336,6 +337,10 @@ int main(int argc, char **argv)
     struct request request = {0};
     struct error err = {0};
     int id, status = -1;
+    /* much is allocated and little of it given back before the end */
+    (void)mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    (void)mallopt(M_TOP_PAD, 4 << 20);
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text)
                                    : take_option(id, (char *)(uintptr_t)(const void *)scan.value, &request) - 1;
