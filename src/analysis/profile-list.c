@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/left-over.h"
 #include "analysis/perf-import.h"
 #include "fmt/pending.h"
 
@@ -52,13 +53,14 @@ static bool is_profile_name(const char *name)
 
 static int refuse_directory(const char *path, struct error *err)
 {
-    char data[4200];
+    char data[4200], hint[512];
     (void)snprintf(data, sizeof data, "%.4000s/data", path);
     if (perf_import_is_file(data))
         return error_set(err, ERR_UNSUPPORTED,
                          "%s is a directory of perf record --threads, which is not read; record into one file", path);
-    return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun), so it is no measurement directory",
-                     path);
+    left_over_hint(path, hint, sizeof hint);
+    return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun), so it is no measurement directory%s",
+                     path, hint);
 }
 
 static int list_directory(struct profile_list *list, const char *path, struct error *err)
@@ -86,6 +88,8 @@ static int list_directory(struct profile_list *list, const char *path, struct er
     (void)closedir(directory);
     if (code == 0 && list->n_profiles == n_before)
         code = refuse_directory(path, err);
+    if (pending == PENDING_NONE)
+        left_over_list(path, &list->skipped);
     return code;
 }
 
@@ -140,13 +144,21 @@ static void drop_repeated(struct profile_list *list)
     list->n_profiles = n;
 }
 
+static int refuse_path(const char *path, struct error *err)
+{
+    int reason = errno;
+    char hint[512];
+    left_over_hint(path, hint, sizeof hint);
+    return error_set(err, ERR_IO, "%s cannot be read: %s%s", path, strerror(reason), hint);
+}
+
 int profile_list_make(struct profile_list *list, const char *const *paths, size_t n_paths, struct error *err)
 {
     for (size_t i = 0; i < n_paths; i++) {
         struct stat info;
         int code;
         if (stat(paths[i], &info) != 0)
-            return error_set(err, ERR_IO, "%s cannot be read: %s", paths[i], strerror(errno));
+            return refuse_path(paths[i], err);
         if (S_ISDIR(info.st_mode))
             code = list_directory(list, paths[i], err);
         else if (perf_import_is_file(paths[i]))

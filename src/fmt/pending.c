@@ -81,6 +81,25 @@ static enum pending_state mark_state(int dir_fd, const char *name, uint32_t own_
     return PENDING_RUNNING;
 }
 
+void pending_mark_sweep(const char *path)
+{
+    char prefix[32];
+    int prefix_len = snprintf(prefix, sizeof prefix, MARK_PREFIX "%08x-", names_host_id());
+    DIR *dir = opendir(path);
+    if (!dir)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        if (strncmp(entry->d_name, prefix, (size_t)prefix_len) != 0)
+            continue;
+        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    (void)closedir(dir);
+}
+
 static enum pending_state dir_state(const char *path, uint32_t own_host)
 {
     enum pending_state worst = PENDING_NONE;

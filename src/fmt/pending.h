@@ -28,6 +28,9 @@ void pending_mark_set(struct pending_mark *mark, bool is_writing, pid_t program)
 /* Removes the marker. */
 void pending_mark_close(struct pending_mark *mark);
 
+/* Removes the markers of this host whose owners have died. */
+void pending_mark_sweep(const char *dir);
+
 enum pending_state {
     PENDING_NONE = 0, /* complete */
     PENDING_RUNNING,  /* a program still runs: what is there are checkpoints */

@@ -6,4 +6,5 @@ status=0
 LOCUS_GROWTH_SECONDS=120 bash "$LOCUS_SRCDIR/tests/e2e/launcher-growth.sh" || status=$?
 LOCUS_BOUNDS_FAULTS=10000000 bash "$LOCUS_SRCDIR/tests/e2e/launcher-bounds.sh" || status=$?
 LOCUS_RANKS=128 bash "$LOCUS_SRCDIR/tests/e2e/launcher-many.sh" || status=$?
+LOCUS_RANKS=128 bash "$LOCUS_SRCDIR/tests/e2e/launcher-local.sh" || status=$?
 exit "$status"

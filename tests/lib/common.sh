@@ -8,6 +8,7 @@ srcdir=${LOCUS_SRCDIR:?run the tests through make check or ./dev test}
 builddir=${LOCUS_BUILDDIR:?run the tests through make check or ./dev test}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/locus-test.XXXXXX")
 trap 'status=$?; rm -rf "$scratch"; exit "$status"' EXIT
+export TMPDIR=$scratch # also for measurements whose directory the end of a script removes
 n_failures=0
 
 # skip REASON...: the whole test cannot run here.

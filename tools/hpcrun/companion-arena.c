@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -99,9 +100,24 @@ static void fill_header(const struct companion *c, struct arena_header *arena, u
     memcpy(arena->magic, ARENA_MAGIC, sizeof arena->magic);
 }
 
+/* In the process's own directory the arena outlives everything that dies; elsewhere it is memory. */
+static int create_memory(struct companion_process *process, uint64_t size_bytes)
+{
+    char path[DETOUR_PATH_MAX + 48];
+    process->is_arena_file = false;
+    if (process->work_dir) {
+        (void)snprintf(path, sizeof path, "%s/" DETOUR_ARENA, process->work_dir);
+        int fd = companion_memory_create_file(path, size_bytes);
+        process->is_arena_file = fd >= 0;
+        if (fd >= 0)
+            return fd;
+    }
+    return companion_memory_create("locus-arena", size_bytes);
+}
+
 static int arena_map(struct companion_process *process, uint64_t size_bytes)
 {
-    process->arena_fd = companion_memory_create("locus-arena", size_bytes);
+    process->arena_fd = create_memory(process, size_bytes);
     if (process->arena_fd < 0)
         return -1;
     void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, process->arena_fd, 0);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "companion-recipes.h"
+#include "companion-detour.h"
 #include "companion-work.h"
 
 #define PARALLEL_MAX 4 /* module jobs at a time; measurements are never queued */
@@ -27,6 +28,10 @@ static int run_job(const struct companion *c, const struct companion_job *job)
         return companion_work_prepare(c, job->path);
     case JOB_TOPOLOGY:
         return companion_work_topology(c);
+    case JOB_GATHER:
+        return companion_detour_gather(c, job->process);
+    case JOB_NOTES:
+        return companion_notes_write(c);
     case JOB_CHECKPOINT:
         (void)setpriority(PRIO_PROCESS, 0, 10);
         return companion_write_files(c, job->process, true);
@@ -56,6 +61,7 @@ static bool job_start(struct companion *c, struct companion_job *job)
         (void)close(c->listen_fd);
         if (c->recipes_fd >= 0)
             (void)close(c->recipes_fd);
+        c->is_worker = true;
         _exit(run_job(c, job));
     }
     return true;
@@ -115,16 +121,54 @@ static void describe(char text[128], int status)
         (void)snprintf(text, 128, "the worker failed with status %d", WEXITSTATUS(status));
 }
 
+static const char *trouble_of(const struct companion_process *process, const char *otherwise)
+{
+    return process->shared && process->shared->trouble[0] ? process->shared->trouble : otherwise;
+}
+
+/* Where one directory does not take the files, the other may. */
+static bool write_elsewhere(struct companion *c, struct companion_process *process)
+{
+    if (process->has_retried)
+        return false;
+    process->has_retried = true;
+    bool is_local = process->work_dir != NULL;
+    process->writes_past = is_local;
+    if (!is_local && (!companion_detour_start(c, detour_default_place()) || !companion_detour_process(c, process)))
+        return false;
+    if (!is_local)
+        companion_trouble(c, trouble_of(process, "The measurement directory cannot be written"));
+    return companion_job_add(c, JOB_WRITE, process, NULL) != NULL;
+}
+
 static void finish_write(struct companion *c, struct companion_job *job, const char *failure)
 {
     struct companion_process *process = job->process;
+    if (failure && job->is_placeless && write_elsewhere(c, process))
+        return;
     if (failure) {
-        companion_log(c, "The measurement of process %u could not be written: %s.", process->pid, failure);
+        companion_log(c, "The measurement of process %u could not be written: %s.", process->pid,
+                      trouble_of(process, failure));
         companion_index(c, process, failure);
+    } else if (process->writes_past) {
+        companion_detour_leave(process);
+    } else {
+        companion_detour_drop_arena(process);
     }
     process->state = PROCESS_DONE;
     companion_arena_close(process);
     companion_answer_waiting(c, process, NULL, failure ? failure : "");
+    /* After trouble with the measurement directory there is one more try, at the very end. */
+    if (!failure && process->work_dir && !c->has_said_trouble)
+        (void)companion_job_add(c, JOB_GATHER, process, NULL);
+}
+
+static void finish_gather(struct companion *c, struct companion_process *process, const char *failure)
+{
+    if (failure)
+        companion_trouble(c, trouble_of(process, failure));
+    else
+        companion_detour_leave(process);
 }
 
 static void finish_checkpoint(struct companion *c, struct companion_job *job, const char *failure)
@@ -134,8 +178,10 @@ static void finish_checkpoint(struct companion *c, struct companion_job *job, co
     process->is_checkpointing = false;
     process->was_checkpointed |= !failure;
     process->checkpoint_due_ms = now + (pause > companion_checkpoint_ms(c) ? pause : companion_checkpoint_ms(c));
-    if (failure)
-        companion_log(c, "The checkpoint of process %u failed: %s.", process->pid, failure);
+    if (failure && !c->has_said_checkpoint)
+        companion_log(c, "The checkpoint of process %u failed, further ones may: %s.", process->pid,
+                      trouble_of(process, failure));
+    c->has_said_checkpoint |= failure != NULL;
 }
 
 static void finish(struct companion *c, struct companion_job *job, int status)
@@ -147,10 +193,13 @@ static void finish(struct companion *c, struct companion_job *job, int status)
         failure = text;
     }
     job->has_ended = true;
+    job->is_placeless = WIFEXITED(status) && WEXITSTATUS(status) == WRITE_NO_PLACE;
     if (job->kind == JOB_WRITE)
         finish_write(c, job, failure);
     else if (job->kind == JOB_CHECKPOINT)
         finish_checkpoint(c, job, failure);
+    else if (job->kind == JOB_GATHER)
+        finish_gather(c, job->process, failure);
     else if (failure && WIFSIGNALED(status))
         companion_log(c, "%s: %s.", job->path[0] ? job->path : "The topology", failure);
     companion_answer_waiting(c, NULL, job, "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the companion has to say: it owns no terminal, so lines go into files of the measurement directory. Each line
  * is one O_APPEND write, so that workers and several companions may write to the same file. A directory that is gone
- * or full loses the line and nothing else. Ordinary code. */
+ * or full loses the line and nothing else, one that is slow keeps a worker waiting. Ordinary code. */
 #include "companion-state.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NOTES_BYTES_MAX ((size_t)1 << 20)
 #define FILE_BYTES_MAX ((off_t)64 << 20) /* the index of some 500000 processes */
 
 int64_t companion_now_ms(void)
@@ -22,28 +23,84 @@ int64_t companion_now_ms(void)
 }
 
 /* Not even a file of lines grows without limit; the last line says that it is full. */
-static void append_line(const char *path, const char *line, size_t len_bytes)
+static bool append_line(const char *path, const char *line, size_t len_bytes)
 {
     static const char last[] = "This file is full: what else there was to say is left out.\n";
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (fd < 0)
-        return;
+        return false;
+    bool is_done = true;
     off_t size = lseek(fd, 0, SEEK_END);
     if (size + (off_t)len_bytes <= FILE_BYTES_MAX)
-        (void)!write(fd, line, len_bytes);
+        is_done = write(fd, line, len_bytes) == (ssize_t)len_bytes;
     else if (size <= FILE_BYTES_MAX)
         (void)!write(fd, last, sizeof last - 1);
     (void)close(fd);
+    return is_done;
+}
+
+/* A directory that does not take a line leaves it to the detour directory, where there is one. */
+static bool append_note(const struct companion *c, const char *name, const char *text, size_t len_bytes)
+{
+    char path[DETOUR_PATH_MAX + 64];
+    (void)snprintf(path, sizeof path, "%s/%s", c->setup->dir, name);
+    if (append_line(path, text, len_bytes))
+        return true;
+    (void)snprintf(path, sizeof path, "%s/%s", c->detour.path, name);
+    return c->detour.path[0] && append_line(path, text, len_bytes);
+}
+
+static bool write_log(const struct companion *c, const char *text, size_t len_bytes)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "companion-%08x-%ld.txt", c->host_id, (long)getsid(0));
+    return append_note(c, name, text, len_bytes);
+}
+
+static bool write_index(const struct companion *c, const char *text, size_t len_bytes)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "index-%08x", c->host_id);
+    return append_note(c, name, text, len_bytes);
+}
+
+static void queue(struct companion_notes *notes, struct buf *lines, const char *line, size_t len_bytes)
+{
+    if (lines->len_bytes + len_bytes > NOTES_BYTES_MAX)
+        notes->n_lost++;
+    else
+        buf_append(lines, line, len_bytes);
+}
+
+bool companion_has_notes(const struct companion *c)
+{
+    return c->notes && (c->notes->log.len_bytes || c->notes->index.len_bytes);
+}
+
+int companion_notes_write(const struct companion *c)
+{
+    const struct buf *log = &c->notes->log, *index = &c->notes->index;
+    bool is_done = !log->len_bytes || write_log(c, log->data, log->len_bytes);
+    return (!index->len_bytes || write_index(c, index->data, index->len_bytes)) && is_done ? 0 : 1;
+}
+
+void companion_notes_clear(struct companion *c)
+{
+    uint64_t n_lost = c->notes->n_lost;
+    buf_fini(&c->notes->log);
+    buf_fini(&c->notes->index);
+    *c->notes = (struct companion_notes){0};
+    if (n_lost)
+        companion_log(c, "%llu lines were left out, because the directory did not take them in time.",
+                      (unsigned long long)n_lost);
 }
 
 void companion_log(const struct companion *c, const char *format, ...)
 {
-    char path[ARENA_PATH_MAX + 64], line[2048];
+    char line[DETOUR_PATH_MAX + 2048];
     struct tm date;
     time_t now = time(NULL);
     va_list arguments;
-    (void)snprintf(path, sizeof path, "%s/companion-%08x-%ld.txt", c->setup->dir, c->host_id,
-                   (long)getsid(0));
     size_t len = strftime(line, sizeof line, "%Y-%m-%d %H:%M:%S ", gmtime_r(&now, &date));
     va_start(arguments, format);
     int n = vsnprintf(line + len, sizeof line - len - 1, format, arguments);
@@ -52,19 +109,25 @@ void companion_log(const struct companion *c, const char *format, ...)
         return;
     len += (size_t)n < sizeof line - len - 1 ? (size_t)n : sizeof line - len - 2;
     line[len++] = '\n';
-    append_line(path, line, len);
+    if (c->is_worker || !c->notes)
+        (void)write_log(c, line, len);
+    else
+        queue(c->notes, &c->notes->log, line, len);
 }
 
 void companion_index(const struct companion *c, const struct companion_process *process, const char *what)
 {
-    char path[ARENA_PATH_MAX + 64], line[2 * ARENA_PATH_MAX];
+    char line[2 * ARENA_PATH_MAX];
     const struct arena_header *arena = process->arena;
-    (void)snprintf(path, sizeof path, "%s/index-%08x", c->setup->dir, c->host_id);
-    int len = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s%s%s\n", process->pid,
-                       arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code),
-                       atomic_load(&arena->n_threads), (unsigned long long)atomic_load(&arena->n_blocks_recorded),
-                       process->end_state, what, process->end_note[0] ? ", " : "", process->end_note);
-    append_line(path, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+    int n = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s%s%s\n", process->pid,
+                     arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code),
+                     atomic_load(&arena->n_threads), (unsigned long long)atomic_load(&arena->n_blocks_recorded),
+                     process->end_state, what, process->end_note[0] ? ", " : "", process->end_note);
+    size_t len = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
+    if (c->is_worker || !c->notes)
+        (void)write_index(c, line, len);
+    else
+        queue(c->notes, &c->notes->index, line, len);
 }
 
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why)

@@ -110,10 +110,10 @@ static void dispatch(struct companion *c, const struct watch *watch)
 static void checkpoint(struct companion *c, struct companion_process *process)
 {
     uint64_t n_taken = companion_arena_n_taken(process->arena);
-    if (process->is_checkpointing || n_taken == process->n_taken_checkpointed)
+    if (process->is_checkpointing || process->is_arena_file || n_taken == process->n_taken_checkpointed)
         return;
     struct companion_job *job =
-        companion_write_claim(c, process) ? companion_job_add(c, JOB_CHECKPOINT, process, NULL) : NULL;
+        companion_write_prepare(process) ? companion_job_add(c, JOB_CHECKPOINT, process, NULL) : NULL;
     if (!job || !job->pid) {
         /* Not queued: the final writing would have to wait for it. */
         if (job)
@@ -137,6 +137,25 @@ static void mark_processes(struct companion *c, int64_t now_ms)
     }
 }
 
+static bool is_under_way(const struct companion *c, enum job_kind kind)
+{
+    for (const struct companion_job *job = c->jobs; job; job = job->next)
+        if (job->kind == kind && !job->has_ended)
+            return true;
+    return false;
+}
+
+static void write_notes(struct companion *c)
+{
+    if (!companion_has_notes(c) || is_under_way(c, JOB_NOTES))
+        return;
+    struct companion_job *job = companion_job_add(c, JOB_NOTES, NULL, NULL);
+    if (job && job->pid)
+        companion_notes_clear(c);
+    else if (job)
+        job->has_ended = true; /* tried again at the next look */
+}
+
 /* What no descriptor tells. */
 static void look_around(struct companion *c, int64_t now_ms)
 {
@@ -154,6 +173,7 @@ static void look_around(struct companion *c, int64_t now_ms)
             checkpoint(c, p);
     }
     c->must_checkpoint = false;
+    write_notes(c);
     companion_job_reap(c);
     c->tick_ms = has_grown ? TICK_MIN_MS : c->tick_ms * 2;
     if (c->tick_ms > TICK_MAX_MS)
@@ -176,9 +196,10 @@ static void sweep_connections(struct companion *c)
 static bool is_writing(const struct companion *c)
 {
     for (const struct companion_job *job = c->jobs; job; job = job->next)
-        if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT)
+        if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT || job->kind == JOB_GATHER ||
+            job->kind == JOB_NOTES)
             return true;
-    return false;
+    return companion_has_notes(c);
 }
 
 static bool is_any_alive(const struct companion *c)
@@ -195,6 +216,8 @@ static void publish_state(struct companion *c)
     bool writes = is_writing(c), is_idle = !writes && !is_any_alive(c);
     pid_t program = c->launched_pidfd >= 0 ? c->setup->launched_pid : 0;
     if (is_idle)
+        detour_unpoint(&c->detour);
+    if (is_idle)
         pending_mark_close(&c->mark);
     else if (c->mark.fd < 0 && !c->has_no_mark)
         c->has_no_mark = pending_mark_open(&c->mark, c->setup->dir, program, NULL) != 0;
@@ -207,7 +230,8 @@ static void publish_state(struct companion *c)
 
 static bool is_over(const struct companion *c, int64_t now_ms)
 {
-    return c->launched_pidfd < 0 && !c->processes && !c->jobs && now_ms - c->busy_ms >= LINGER_MS;
+    bool has_work = c->launched_pidfd >= 0 || c->processes || c->jobs || companion_has_notes(c);
+    return !has_work && now_ms - c->busy_ms >= LINGER_MS;
 }
 
 static int timeout_ms(const struct companion *c)
@@ -220,6 +244,8 @@ static int timeout_ms(const struct companion *c)
         int64_t rest_ms = p->mark_due_ms > now_ms ? p->mark_due_ms - now_ms : 0;
         timeout = rest_ms < timeout ? rest_ms : timeout;
     }
+    if (companion_has_notes(c) && c->launched_pidfd < 0 && timeout > TICK_MIN_MS)
+        timeout = TICK_MIN_MS;
     return (int)timeout;
 }
 
@@ -239,7 +265,8 @@ void companion_loop(struct companion *c)
         if (n_ready > 0)
             c->busy_ms = now_ms;
         mark_processes(c, now_ms);
-        if (c->must_checkpoint || now_ms - looked_ms >= c->tick_ms) {
+        bool is_last = c->launched_pidfd < 0 && companion_has_notes(c);
+        if (c->must_checkpoint || is_last || now_ms - looked_ms >= c->tick_ms) {
             look_around(c, now_ms);
             looked_ms = now_ms;
         }

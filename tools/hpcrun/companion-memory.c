@@ -16,6 +16,7 @@
 #define STORE_BYTES ((uint64_t)256 << 20)
 #define STORE_BYTES_MIN ((uint64_t)4 << 20)
 #define STORE_SLOTS (64u << 10)
+#define PROBE_BYTES 4096
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
@@ -47,6 +48,25 @@ int companion_memory_create(const char *name, uint64_t size_bytes)
     }
     (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     return fd;
+}
+
+int companion_memory_create_file(const char *path, uint64_t size_bytes)
+{
+    if (!fits_file_limit(size_bytes)) {
+        errno = EFBIG;
+        return -1;
+    }
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -1;
+    /* Memory must be there before the program touches it, which not every file system can promise. */
+    if (ftruncate(fd, (off_t)size_bytes) == 0 && fallocate(fd, 0, 0, PROBE_BYTES) == 0)
+        return fd;
+    int saved = errno;
+    (void)close(fd);
+    (void)unlink(path);
+    errno = saved;
+    return -1;
 }
 
 int companion_memory_reopen(int fd)

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "companion-jit.h"
 #include "companion-serve.h"
+#include "companion-detour.h"
 
 #define CHECKPOINT_S_DEFAULT 10
 
@@ -63,6 +65,9 @@ static void process_free(struct companion_process *process)
     companion_jit_close(process);
     if (process->pidfd >= 0)
         (void)close(process->pidfd);
+    if (process->shared)
+        (void)munmap(process->shared, sizeof *process->shared);
+    free(process->work_dir);
     free(process);
 }
 
@@ -92,6 +97,8 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         return NULL;
     }
     companion_exec_note_start(process);
+    if (c->setup->local[0] && c->detour.path[0])
+        (void)companion_detour_process(c, process);
     if (companion_arena_create(c, process, hello->size_bytes, err) != 0) {
         process_free(process);
         return NULL;
@@ -133,11 +140,12 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     process->end_state = end_state;
     process->state = PROCESS_ENDING;
     if (deserves_files(c, process) || process->was_checkpointed) {
-        if (companion_job_add(c, JOB_WRITE, process, NULL))
+        if (companion_write_prepare(process) && companion_job_add(c, JOB_WRITE, process, NULL))
             return;
         companion_index(c, process, "lost: the companion is out of memory");
     } else {
         companion_index(c, process, "no samples");
+        companion_detour_leave(process);
     }
     process->state = PROCESS_DONE;
     companion_arena_close(process);

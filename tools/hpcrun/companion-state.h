@@ -6,14 +6,24 @@
 #include <stddef.h>
 
 #include "companion.h"
+#include "base/vec.h"
 #include "fmt/companion.h"
 #include "fmt/names.h"
 #include "fmt/pending.h"
+#include "fmt/detour.h"
 
 enum process_state {
     PROCESS_LIVE = 0,
     PROCESS_ENDING, /* a worker writes its files */
     PROCESS_DONE    /* written; kept until the process itself is gone */
+};
+
+/* What workers tell, in memory that is shared with them. */
+struct process_shared {
+    struct names_file name; /* of the files, once has_name: those of a checkpoint are replaced by the final ones */
+    uint32_t has_name;
+    uint32_t is_name_local; /* it was claimed in work_dir */
+    char trouble[1024];     /* why the last worker failed */
 };
 
 /* One arena and the process that fills it. A pid that calls exec has one after another. */
@@ -34,8 +44,11 @@ struct companion_process {
     uint64_t exe_device, exe_inode; /* of its executable when it came, 0 = not known */
     int64_t replaced_ms;      /* when another executable was first seen in its place, 0 = never */
     char replaced_by[256];
-    struct names_file name;   /* of its files, once has_name */
-    bool has_name, has_failed;
+    struct process_shared *shared; /* NULL before the first worker */
+    char *work_dir;           /* where its files are written first, NULL: the measurement directory */
+    bool writes_past;         /* work_dir did not take the files: straight into the measurement directory */
+    bool is_arena_file;       /* the arena is a file there: checkpoints would add nothing */
+    bool has_retried;         /* writing it at the first place has failed */
     bool was_checkpointed;
     bool is_checkpointing;
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
@@ -52,17 +65,32 @@ struct companion_connection {
     struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
 };
 
-enum job_kind { JOB_MODULE = 0, JOB_WRITE, JOB_CHECKPOINT, JOB_TOPOLOGY, JOB_PREPARE };
+enum job_kind {
+    JOB_MODULE = 0,
+    JOB_WRITE,
+    JOB_CHECKPOINT,
+    JOB_GATHER, /* from work_dir into the measurement directory */
+    JOB_NOTES,  /* lines into the log and the index */
+    JOB_TOPOLOGY,
+    JOB_PREPARE
+};
 
 /* Work in a forked child. */
 struct companion_job {
     struct companion_job *next;
     enum job_kind kind;
     pid_t pid; /* 0: waits for its turn */
-    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT */
+    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT, JOB_GATHER */
     int64_t start_ms;
     bool has_ended;
+    bool is_placeless; /* JOB_WRITE: the directory kept it from writing */
     char path[ARENA_PATH_MAX]; /* JOB_MODULE, JOB_PREPARE */
+};
+
+/* Lines that wait for a worker: the measurement directory may take its time, the companion must not. */
+struct companion_notes {
+    struct buf log, index;
+    uint64_t n_lost;
 };
 
 /* The shared memory of recipes: see fnbounds/recipe.h. */
@@ -90,12 +118,24 @@ struct companion {
     int64_t busy_ms; /* when something last happened */
     int tick_ms;     /* distance of the next look at the arenas */
     bool must_checkpoint; /* asked to by SIGTERM */
+    struct companion_notes *notes;
+    bool is_worker; /* this process is one: it writes its lines itself */
+    struct detour detour;
+    uint32_t n_detours; /* directories made in it */
+    bool has_said_trouble, has_said_checkpoint;
 };
 
-/* companion-log.c: one line into the companion's file of the measurement directory (created by the first line). */
+/* companion-log.c: one line into the companion's file of the measurement directory (created by the first line), by way
+ * of the notes. */
 void companion_log(const struct companion *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line into the host's index: a process that leaves no files, or whose files could not be written. */
 void companion_index(const struct companion *c, const struct companion_process *process, const char *what);
+/* There are lines to be written. */
+bool companion_has_notes(const struct companion *c);
+/* In a worker: writes them. Returns an exit status. */
+int companion_notes_write(const struct companion *c);
+/* A worker has them. */
+void companion_notes_clear(struct companion *c);
 int64_t companion_now_ms(void);
 
 /* companion-memory.c */
@@ -103,6 +143,8 @@ int64_t companion_now_ms(void);
 int companion_memory_create(const char *name, uint64_t size_bytes);
 /* A descriptor of the same memory file that it can only be read through; -1. */
 int companion_memory_reopen(int fd);
+/* Same as a file at path; not sealed. */
+int companion_memory_create_file(const char *path, uint64_t size_bytes);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
 
@@ -157,10 +199,17 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
 /* Collects workers that have ended, acts on the results, starts waiting ones. */
 void companion_job_reap(struct companion *c);
 
+/* companion-detour.c */
+/* In a worker: a checkpoint that stands in the measurement directory is to be replaced when the files called name get
+ * there.  err: ERR_IO, ERR_MEMORY */
+int companion_detour_note(const struct companion_process *process, const struct names_file *name, struct error *err);
+
 /* companion-write.c */
-/* Claims the names of a process that is written more than once; false, with a line in the log, when that fails. */
-bool companion_write_claim(const struct companion *c, struct companion_process *process);
-/* The work itself, inside a worker; returns its exit status. */
+/* Exit status of a worker that the directory kept from writing. */
+#define WRITE_NO_PLACE 3
+/* Gives process the memory that its workers share; false when there is none. */
+bool companion_write_prepare(struct companion_process *process);
+/* The work itself, inside a worker; returns its exit status, and why in process->shared. */
 int companion_write_files(const struct companion *c, const struct companion_process *process, bool is_checkpoint);
 
 #endif

@@ -5,8 +5,10 @@
 #include "companion-jit.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fmt/collect.h"
@@ -96,6 +98,17 @@ static const char *find_boot(char *text, size_t n_text)
     return text[0] ? text : NULL;
 }
 
+static bool is_local(const struct companion_process *process)
+{
+    return process->work_dir && !process->writes_past;
+}
+
+static bool has_claimed(const struct companion_process *process)
+{
+    const struct process_shared *shared = process->shared;
+    return shared && shared->has_name && shared->is_name_local == is_local(process);
+}
+
 static void fill_context(const struct companion *c, const struct companion_process *process, const char *state,
                          struct collect_context *context)
 {
@@ -104,7 +117,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
     (void)gethostname(host, sizeof host - 1);
     topology_file_name(topology, sizeof topology);
     *context = (struct collect_context){
-        .dir = setup->dir,
+        .dir = is_local(process) ? process->work_dir : setup->dir,
         .host_id = c->host_id,
         .host = host,
         .job_id = names_job_id(),
@@ -118,22 +131,32 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .allocator = allocator_name,
         .kernel_function = find_kernel_function,
         .kernel = find_boot(boot, sizeof boot),
-        .claimed = process->has_name ? &process->name : NULL,
+        .claimed = has_claimed(process) ? &process->shared->name : NULL,
     };
 }
 
-bool companion_write_claim(const struct companion *c, struct companion_process *process)
+bool companion_write_prepare(struct companion_process *process)
 {
-    struct error err;
-    struct collect_context context;
-    if (process->has_name)
+    if (process->shared)
         return true;
-    fill_context(c, process, "checkpoint", &context);
-    process->has_name = collect_claim(process->arena, process->size_bytes, &context, &process->name, &err) == 0;
-    if (!process->has_name && !process->has_failed)
-        companion_log(c, "%s", err.text);
-    process->has_failed |= !process->has_name;
-    return process->has_name;
+    void *memory = mmap(NULL, sizeof *process->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    process->shared = memory == MAP_FAILED ? NULL : memory;
+    return process->shared != NULL;
+}
+
+/* Files that are written more than once keep their name. */
+static int claim_name(const struct companion_process *process, struct collect_context *context, struct error *err)
+{
+    struct process_shared *shared = process->shared;
+    if (has_claimed(process))
+        return 0;
+    int code = collect_claim(process->arena, process->size_bytes, context, &shared->name, err);
+    if (code)
+        return code;
+    shared->is_name_local = is_local(process);
+    shared->has_name = 1;
+    context->claimed = &shared->name;
+    return 0;
 }
 
 int companion_write_files(const struct companion *c, const struct companion_process *process, bool is_checkpoint)
@@ -150,10 +173,14 @@ int companion_write_files(const struct companion *c, const struct companion_proc
     }
     context.jit = companion_jit_read(c, process);
     context.jit_function = context.jit ? find_jit_function : NULL;
-    int code = collect_write(process->arena, process->size_bytes, &context, &result, &err);
+    int code = is_checkpoint ? claim_name(process, &context, &err) : 0;
+    if (!code)
+        code = collect_write(process->arena, process->size_bytes, &context, &result, &err);
     jit_names_free(context.jit);
-    if (code == 0)
+    if (!code && !is_checkpoint)
+        code = companion_detour_note(process, &result.name, &err);
+    if (!code)
         return 0;
-    companion_log(c, "%s", err.text);
-    return 1;
+    (void)snprintf(process->shared->trouble, sizeof process->shared->trouble, "%s", err.text);
+    return code == ERR_IO ? WRITE_NO_PLACE : 1;
 }

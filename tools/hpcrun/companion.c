@@ -18,6 +18,7 @@
 
 #include "companion-loop.h"
 #include "companion-recipes.h"
+#include "companion-detour.h"
 #include "fmt/names.h"
 
 int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
@@ -147,6 +148,7 @@ static void companion_prepare(struct companion *c)
 
 int companion_run(const struct companion_setup *setup, int listen_fd)
 {
+    struct companion_notes notes = {0};
     struct companion c = {
         .setup = setup,
         .listen_fd = listen_fd,
@@ -155,6 +157,7 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
         .host_id = names_host_id(),
         .busy_ms = companion_now_ms(),
     };
+    c.notes = &notes;
     raise_limit(RLIMIT_FSIZE);
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_AS);
@@ -162,11 +165,14 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     c.has_no_mark = pending_mark_open(&c.mark, setup->dir, setup->launched_pid, NULL) != 0;
     if (!companion_store_open(&c))
         return 1;
+    if (setup->local[0])
+        (void)companion_detour_start(&c, setup->local);
     companion_recipes_start(&c);
     companion_prepare(&c);
     companion_loop(&c);
     if (c.recipes_fd >= 0)
         (void)close(c.recipes_fd);
+    companion_detour_end(&c);
     pending_mark_close(&c.mark);
     return 0;
 }

@@ -21,6 +21,7 @@ struct companion_setup {
     char tables[ARENA_PATH_MAX]; /* directory of the module-table cache, absolute; empty: none */
     char exe[ARENA_PATH_MAX];    /* executable whose tables are prepared at the start; empty: none */
     char loader[ARENA_PATH_MAX]; /* its dynamic loader, which tells the libraries it needs; empty: none */
+    char local[ARENA_PATH_MAX];  /* this node's own place for arenas and files on their way; empty: none */
     char library[ARENA_PATH_MAX]; /* libhpcrun.so, prepared too; empty: none */
     unsigned n_jobs;             /* modules prepared at the same time, 0 = default */
     char plan[1024];             /* the launcher's line: which source and why */

@@ -70,6 +70,7 @@ void environment_set(const struct hpcrun_options *options, const struct prepared
     set("HPCRUN_RETAIN_RECURSION", options->retain_recursion ? "1" : NULL);
     set_number("HPCRUN_MEMSIZE", options->memsize_bytes);
     set_number("HPCRUN_LOW_MEMSIZE", options->low_memsize_bytes);
+    set("HPCRUN_LOCAL", prepared->setup.local);
     set_number("HPCRUN_MAX_SIZE", options->max_bytes);
     set("HPCRUN_MEMLEAK_PROB", options->memleak_prob);
     set("HPCRUN_FNBOUNDS_CMD", options->fnbounds);

@@ -42,6 +42,8 @@ enum {
     OPT_MACHINE,
     OPT_STATUS,
     OPT_JSON,
+    OPT_LOCAL,
+    OPT_COLLECT,
     OPT_PRINT_PLAN
 };
 
@@ -111,6 +113,14 @@ static const struct option_row rows[] = {
     {OPT_MEMSIZE, "-ms --memsize", "BYTES",
      "Address space for the records of one process (suffixes k, m, g; default 1g; memory is only used as it fills)."},
     {OPT_LOW_MEMSIZE, "-lm --low-memsize", "BYTES", "Memory kept ready ahead of what is in use (default 1m)."},
+    {OPT_LOCAL, "--local", "DIR",
+     "Write records and files into DIR on this node first, a directory in memory or on a local disk, and move them "
+     "into the measurement directory when a process has ended. Records are files there: they survive when everything "
+     "is killed at once, up to the last sample. Default: HPCRUN_LOCAL; without it only files that the measurement "
+     "directory does not take go through TMPDIR."},
+    {OPT_COLLECT, "--collect", "DIR",
+     "Move into the measurement directory DIR what is still on its way to it on this node, because measuring was "
+     "killed or DIR did not take it, and exit. Looks into --local, HPCRUN_LOCAL and TMPDIR (/tmp)."},
     {OPT_MAX_SIZE, "--max-size", "BYTES",
      "Largest size of all files of one process together (suffixes k, m, g; default 1g, at least 256k). What does not "
      "fit is left out and counted in the log: first the end of traces, then the call paths that cost least, whose "
@@ -138,7 +148,7 @@ static const struct option_spec spec = {
     .summary = "measure which data and which code cost a program its time",
     .synopsis = "[options] [--] COMMAND [ARG...]\n--status [--json] [PID|DIR]\n--doctor [--machine DIR]\n"
                 "-L [--machine DIR] [PATTERN...]\n"
-                "--print-plan [-e EVENT]... [--machine DIR]",
+                "--print-plan [-e EVENT]... [--machine DIR]\n--collect DIR [--local DIR]",
     .description =
         "Runs COMMAND and samples it: where its time goes, by call path and, with the default event, by the variable "
         "that was touched. The program keeps its process id, its standard streams, its exit status and its signals; "
@@ -153,6 +163,7 @@ static const struct option_spec spec = {
                 "  hpcrun --status                    what is being measured here, and how far it is",
     .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
                    "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
+                   "HPCRUN_LOCAL  As --local.\n"
                    "HPCRUN_MAX_SIZE  As --max-size.\n"
                    "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
                    "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
@@ -278,6 +289,12 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
     case OPT_MACHINE:
         options->machine = value;
         return 0;
+    case OPT_LOCAL:
+        options->local = value;
+        return 0;
+    case OPT_COLLECT:
+        options->collect = value;
+        return 0;
     case OPT_OUTPUT:
         options->output = value;
         return 0;
@@ -319,7 +336,10 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
 {
     const char *fraction = getenv("HPCRUN_PROCESS_FRACTION"), *lifetime = getenv("HPCRUN_LIFETIME");
     const char *max_size = getenv("HPCRUN_MAX_SIZE");
+    const char *local = getenv("HPCRUN_LOCAL");
     int status = 0;
+    if (!options->local && local && local[0])
+        options->local = local;
     options->delay |= getenv("HPCRUN_DELAY_SAMPLING") != NULL;
     if (!options->fraction && fraction && fraction[0]) {
         options->fraction = fraction;

@@ -16,6 +16,8 @@ struct hpcrun_options {
     const char *events[HPCRUN_EVENTS_MAX];
     unsigned n_events;
     const char *count, *output;
+    const char *local;      /* --local, or the environment's; NULL: none */
+    const char *collect;    /* --collect: a measurement directory */
     const char *fraction, *memleak_prob;
     const char *merge_threads, *fnbounds, *jobs_symtab;
     const char *knobs[HPCRUN_EVENTS_MAX];

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -105,12 +106,30 @@ static bool collect(const struct keeper *keeper, int *wait_status)
     return false;
 }
 
+/* Until its end of the pipe is closed; what it has to say it says there. */
+static void wait_for_companion(int fd)
+{
+    char text[6000];
+    size_t len = 0;
+    for (;;) {
+        ssize_t n = read(fd, text + len, sizeof text - 1 - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    text[len] = '\0';
+    if (len)
+        (void)fprintf(stderr, "hpcrun: %s\n", text);
+}
+
 int keeper_run(struct keeper *keeper, bool is_measured)
 {
     sigset_t all;
     siginfo_t info;
     int wait_status = 0;
-    char go = is_measured ? 1 : 2, end;
+    char go = is_measured ? 1 : 2;
     if (keeper->child_pidfd >= 0)
         (void)close(keeper->child_pidfd);
     (void)close(keeper->done_write_fd);
@@ -124,8 +143,8 @@ int keeper_run(struct keeper *keeper, bool is_measured)
         if (number > 0 && number != SIGCHLD)
             forward(keeper, &info);
     }
-    while (is_measured && read(keeper->done_read_fd, &end, 1) < 0 && errno == EINTR)
-        ;
+    if (is_measured)
+        wait_for_companion(keeper->done_read_fd);
     close_pair(&keeper->done_read_fd, &keeper->done_write_fd);
     return wait_status;
 }

@@ -9,6 +9,7 @@
 #include "launch.h"
 #include "list-events.h"
 #include "plan-print.h"
+#include "recover.h"
 #include "sampling/machine.h"
 #include "status.h"
 
@@ -86,6 +87,8 @@ int main(int argc, char **argv)
         return print_events(&options);
     if (options.prints_plan)
         return print_plan(&options);
+    if (options.collect)
+        return recover_run(&options);
     if (options.machine)
         return fail(STATUS_USAGE, "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
                                   "machine that is merely described.");

@@ -2,12 +2,14 @@
 /* Preparing a launch; see prepare.h. */
 #include "prepare.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fmt/names.h"
@@ -118,6 +120,22 @@ int prepare_left_out(const struct hpcrun_options *options, struct prepared *prep
     return 0;
 }
 
+/* Other processes see it, so it has to be absolute. */
+static int find_local(const struct hpcrun_options *options, struct companion_setup *setup, struct error *err)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (!options->local)
+        return 0;
+    if (!realpath(options->local, path) || stat(path, &status) != 0)
+        return error_set(err, ERR_IO, "The local directory %s cannot be used: %s.", options->local, strerror(errno));
+    if (!S_ISDIR(status.st_mode) || access(path, W_OK | X_OK) != 0)
+        return error_set(err, ERR_IO, "The local directory %s cannot be used: %s.", options->local,
+                         S_ISDIR(status.st_mode) ? "it cannot be written" : "it is no directory");
+    (void)snprintf(setup->local, sizeof setup->local, "%s", path);
+    return 0;
+}
+
 static bool wants_skid(const struct source_plan *plan)
 {
     for (uint32_t i = 0; i < plan->n_events; i++)
@@ -167,6 +185,8 @@ int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared
         status = check_file_limit(err);
     if (status == 0)
         status = make_directory(options, prepared, err);
+    if (status == 0)
+        status = find_local(options, setup, err);
     if (status != 0)
         return status;
     if (modtab_default_cache_dir(setup->tables, sizeof setup->tables, err) != 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fmt/file.h"
 #include "fmt/names.h"
 
 void topology_file_name(char *name, size_t n_name)
@@ -16,17 +17,18 @@ void topology_file_name(char *name, size_t n_name)
     (void)snprintf(name, n_name, "topology-%08x.xml", names_host_id());
 }
 
-static int export_xml(hwloc_topology_t topology, const char *dir, const char *path, struct error *err)
+/* By way of memory: on a full disk half a file would be left under its name. */
+static int export_xml(hwloc_topology_t topology, const char *path, struct error *err)
 {
-    char temporary[4352];
-    (void)snprintf(temporary, sizeof temporary, "%s/.topology-%ld.tmp", dir, (long)getpid());
-    if (hwloc_topology_export_xml(topology, temporary, 0) != 0)
-        return error_set(err, ERR_IO, "hwloc cannot write %s: %s.", temporary, strerror(errno));
-    if (rename(temporary, path) == 0)
-        return 0;
-    (void)error_set(err, ERR_IO, "%s cannot be renamed to %s: %s.", temporary, path, strerror(errno));
-    (void)unlink(temporary);
-    return ERR_IO;
+    char *text = NULL;
+    int len = 0;
+    if (hwloc_topology_export_xmlbuffer(topology, &text, &len, 0) != 0)
+        return error_set(err, ERR_UNSUPPORTED, "hwloc cannot describe the topology of this machine: %s.",
+                         strerror(errno));
+    size_t n_bytes = len > 0 ? strnlen(text, (size_t)len) : 0;
+    int status = file_replace(path, text, n_bytes, err);
+    hwloc_free_xmlbuffer(topology, text);
+    return status;
 }
 
 int topology_write(const char *dir, struct error *err)
@@ -45,7 +47,7 @@ int topology_write(const char *dir, struct error *err)
         status = error_set(err, ERR_UNSUPPORTED, "hwloc cannot read the topology of this machine: %s.",
                            strerror(errno));
     else
-        status = export_xml(topology, dir, path, err);
+        status = export_xml(topology, path, err);
     hwloc_topology_destroy(topology);
     return status;
 }

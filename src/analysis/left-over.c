@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Telling where measurements were left; see left-over.h. */
+#include "analysis/left-over.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fmt/detour.h"
+
+struct listing {
+    const char *directory;
+    struct strtab *phrases;
+};
+
+static void add_phrase(void *ctx, const char *place)
+{
+    const struct listing *listing = ctx;
+    char text[2 * DETOUR_PATH_MAX + 128];
+    int len_host = (int)strcspn(place, ":");
+    (void)snprintf(text, sizeof text, "what is still in %s on %.*s ('hpcrun --collect %s' there brings it)",
+                   place[len_host] ? place + len_host + 1 : place, len_host, place, listing->directory);
+    (void)strtab_intern(listing->phrases, text);
+}
+
+void left_over_list(const char *directory, struct strtab *phrases)
+{
+    struct listing listing = {directory, phrases};
+    detour_each_pointer(directory, add_phrase, &listing);
+}
+
+struct found {
+    char path[DETOUR_PATH_MAX];
+};
+
+static int take_first(void *ctx, const char *path)
+{
+    struct found *found = ctx;
+    (void)snprintf(found->path, sizeof found->path, "%s", path);
+    return 1;
+}
+
+/* Where the directory is, or was: its parent may still be there. */
+static bool absolute(const char *directory, char path[DETOUR_PATH_MAX])
+{
+    char real[PATH_MAX];
+    if (realpath(directory, real))
+        return snprintf(path, DETOUR_PATH_MAX, "%s", real) > 0;
+    if (directory[0] == '/')
+        return snprintf(path, DETOUR_PATH_MAX, "%s", directory) > 0;
+    return getcwd(real, sizeof real) && snprintf(path, DETOUR_PATH_MAX, "%s/%s", real, directory) > 0;
+}
+
+void left_over_hint(const char *directory, char *text, size_t n_text)
+{
+    char path[DETOUR_PATH_MAX];
+    struct found found = {""};
+    const char *local = getenv("HPCRUN_LOCAL");
+    text[0] = '\0';
+    if (!absolute(directory, path))
+        return;
+    for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
+        path[len - 1] = '\0';
+    if (!(local && local[0] && detour_each(local, path, take_first, &found)))
+        (void)detour_each(detour_default_place(), path, take_first, &found);
+    if (found.path[0])
+        (void)snprintf(text, n_text, "; what was measured for it is in %s: 'hpcrun --collect %s' brings it there",
+                       found.path, directory);
+}
