@@ -18,15 +18,16 @@ for process in json.load(sys.stdin)["processes"]:
     [ "$ranks" = "$*" ] || fail "$database: ranks $ranks instead of $*"
 }
 
-# expect_favourites DIR N: in each rank's own profiles its array has most of the heap's samples: 70 in 100 by
+# expect_favourites DIR RANK...: in a rank's own profiles its array has most of the heap's samples: 70 in 100 by
 # construction.
 expect_favourites() {
-    local names=(north east south west) rank
-    for ((rank = 0; rank < $2; rank++)); do
-        "$builddir/hpcprof" -o "$1.db-$rank" "$1"/ranks.*-00000"$rank"-*.hpcrun >/dev/null ||
-            fail "$1: rank $rank cannot be read"
-        "$builddir/hpcquery" vars --csv "$1.db-$rank" >"$1.csv-$rank"
-        python3 - "$1.csv-$rank" "${names[$rank]}" <<'CODE' || fail "$1: the shares of rank $rank are wrong"
+    local names=(north east south west) dir=$1 rank
+    shift
+    for rank in "$@"; do
+        "$builddir/hpcprof" -o "$dir.db-$rank" "$dir"/ranks.*-00000"$rank"-*.hpcrun >/dev/null ||
+            fail "$dir: rank $rank cannot be read"
+        "$builddir/hpcquery" vars --csv "$dir.db-$rank" >"$dir.csv-$rank"
+        python3 - "$dir.csv-$rank" "${names[$rank]}" <<'CODE' || fail "$dir: the shares of rank $rank are wrong"
 import csv, sys
 names = ["north", "east", "south", "west"]
 rows = {row["variable"]: float(row["share"]) for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"))
@@ -45,5 +46,6 @@ expect_measured() {
     "$builddir/hpcprof" -o "$1.db" "$1" >"$1.said" 2>&1 || fail "$1 cannot be read: $(cat "$1.said")"
     # shellcheck disable=SC2046 # words
     expect_ranks "$1.db" $(seq 0 $(($2 - 1)))
-    expect_favourites "$1" "$2"
+    # shellcheck disable=SC2046 # words
+    expect_favourites "$1" $(seq 0 $(($2 - 1)))
 }
