@@ -84,12 +84,18 @@ collected() {
     [ -z "$(ls -A spare)" ] || fail "$1: left behind: $(ls -A spare)"
 }
 
-# fill: leaves no room, not even what others give back in the next moments.
+# fill: leaves no room, not even what others give back, until empty is called.
 fill() {
-    local i
-    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-        cat /dev/zero 2>/dev/null >>full/filler || sleep 0.1
-    done
+    (while [ ! -e emptied ]; do
+        cat /dev/zero 2>/dev/null >>full/filler || sleep 0.02
+    done) &
+    filler=$!
+    sleep 0.5
+}
+empty() {
+    touch emptied
+    wait "$filler" || true
+    rm -f emptied full/filler
 }
 
 # A disk that becomes full.
@@ -100,7 +106,7 @@ if mount -t tmpfs -o size=256k locus-test full 2>/dev/null; then
     fill
     stop full
     rescued full full/m
-    rm full/filler
+    empty
     collected full full/m
 
     # Where hpcrun stays as the parent, it is said on the terminal: once.
@@ -114,7 +120,7 @@ if mount -t tmpfs -o size=256k locus-test full 2>/dev/null; then
     [ "$status" = 4 ] || fail "kept: status $status"
     [ "$(wc -l <err)" = 1 ] || fail "kept: not one line: $(cat err)"
     expect_text err '^hpcrun: .*(No space left|cannot).* kept in .*locus-detour-.*hpcrun --collect'
-    rm full/filler
+    empty
     # What others gave back meanwhile may have been enough.
     await sh -c '! ls -A full/kept | grep -q "^.writing"'
     await sh -c 'for lock in spare/*/target; do [ ! -e "$lock" ] || flock -n "$lock" true || exit 1; done'

@@ -6,6 +6,7 @@ need slurmctld slurmd srun sbatch scancel munged
 [ "$(id -u)" = 0 ] || skip "only root can run slurmd"
 cluster=$scratch/cluster
 host=$(hostname -s)
+daemons=()
 export SLURM_CONF=$cluster/slurm.conf
 
 # stop_daemon PID: ends it and waits until it has gone.
@@ -19,14 +20,24 @@ stop_daemon() {
     [ "$waited" -lt 100 ] || kill -KILL "$1" 2>/dev/null || true
 }
 
-stop_slurm() {
+# remember_daemons: by their process ids, which hold even when somebody removes the directory.
+remember_daemons() {
     local file
-    # Steps do not end with their daemons.
-    [ ! -s "$cluster/slurmctld.pid" ] || timeout 10 scancel --full --signal=KILL --user=root 2>/dev/null || true
     for file in slurmd-left slurmd-right slurmctld munged; do
-        [ ! -s "$cluster/$file.pid" ] || stop_daemon "$(cat "$cluster/$file.pid")"
+        [ ! -s "$cluster/$file.pid" ] || daemons+=("$(cat "$cluster/$file.pid")")
         rm -f "$cluster/$file.pid"
     done
+}
+
+stop_slurm() {
+    local pid
+    # Steps do not end with their daemons.
+    [ ${#daemons[@]} = 0 ] || timeout 10 scancel --full --signal=KILL --user=root 2>/dev/null || true
+    remember_daemons
+    for pid in "${daemons[@]}"; do
+        stop_daemon "$pid"
+    done
+    daemons=()
 }
 trap 'status=$?; stop_slurm; rm -rf "$scratch"; exit "$status"' EXIT
 
@@ -84,5 +95,8 @@ start_slurm() {
     dd if=/dev/urandom of="$cluster/key" bs=128 count=1 status=none
     chmod 600 "$cluster/key"
     write_slurm_conf "$1"
-    run_daemons >"$scratch/start" 2>&1
+    local status=0
+    run_daemons >"$scratch/start" 2>&1 || status=1
+    remember_daemons
+    return $status
 }

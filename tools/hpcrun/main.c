@@ -9,7 +9,6 @@
 #include "launch.h"
 #include "list-events.h"
 #include "plan-print.h"
-#include "recover.h"
 #include "sampling/machine.h"
 #include "status.h"
 

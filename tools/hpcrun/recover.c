@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collecting what was left behind; see recover.h. An arena that lies beside half-written files is the better source, so
+/* Collecting what was left behind; see launch.h. An arena that lies beside half-written files is the better source, so
  * those are made again. Ordinary code. */
-#include "recover.h"
+#include "launch.h"
 
 #include <dirent.h>
 #include <errno.h>
