@@ -41,8 +41,10 @@ assert 10 < share["setup"] < 35 and share["setup", "grid"] > 0.7 * share["setup"
 assert 10 < share["solve"] < 35 and share["solve", "grid"] > 0.7 * share["solve"], "solve"
 assert share["solve > smooth", "table"] > 0.6 * share["solve > smooth"] > 2, "smooth"
 assert share["other, \"quoted\""] > 3, "other"
+# A sample may also fall in between, while they are entered and left.
 deep = [name for name in share if isinstance(name, str) and name.startswith("odd > 1 > 2")]
-assert len(deep) == 1 and deep[0].count(" > ") == 63 and share[deep[0]] > 3, deep
+assert max(name.count(" > ") for name in deep) == 63, deep
+assert sum(share[name] for name in deep if name.count(" > ") == 63) > 3, deep
 assert 8 < share[""] < 35 and share["", "table"] > 0.6 * share[""], "outside"
 assert share["left open"] == 0
 # Both trees have the same regions with the same totals.
