@@ -245,11 +245,13 @@ int build_model(struct build *build, struct build_leaves *leaves, struct error *
     }
     if (build->sides->n)
         qsort(build->sides->rows, build->sides->n, sizeof *build->sides->rows, compare_sides);
+    accesses_sort(build->accesses);
     for (uint32_t i = 1; i < build->tree->n_nodes; i++)
         add_node(build, i);
     if (build->tree->n_nodes && build->tree->nodes[0].has_values)
         add_own_line(build, &build->tree->nodes[0]);
     variables_apply_sides(build);
+    fields_apply(build);
     uint32_t *new_of = NULL;
     int code = build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree")
                                      : scopes_sort(build->model, &new_of, err);

@@ -3,6 +3,7 @@
 #ifndef LOCUS_ANALYSIS_BUILD_H
 #define LOCUS_ANALYSIS_BUILD_H
 
+#include "analysis/accesses.h"
 #include "analysis/rawtree.h"
 #include "analysis/scopes.h"
 #include "structure/source-text.h"
@@ -37,6 +38,7 @@ struct side_rows {
 };
 
 struct older;
+struct typed_node;
 
 struct build {
     struct model *model;
@@ -44,9 +46,12 @@ struct build {
     struct symbolizer *symbolizer;
     struct source_text *source;
     struct side_rows *sides;
+    struct access_table *accesses;
     struct scope_builder builder;
     struct strtab keys; /* of variables; index = variable */
     const struct older *older;
+    struct typed_node *typed; /* [n_typed] what the allocation sites of heap nodes told, by node */
+    size_t n_typed, cap_typed;
     uint8_t *elided;    /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
 };
 
@@ -69,6 +74,33 @@ uint32_t variables_add(struct build *build, uint32_t node, uint32_t parent);
 
 /* variables.c: row for what has no variable of its own below <unknown attribute>. */
 uint32_t variables_add_unknown(struct build *build, uint32_t parent);
+
+/* fields.c: turns the accesses of all variables into fields, when all variables have been made. */
+void fields_apply(struct build *build);
+
+struct path_frame;
+struct heap_name;
+/* fields.c: what the allocation site of a heap node says of its blocks. path: from its innermost frame, named name. */
+void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path, const struct heap_name *name);
+
+/* frame-parts.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie
+ * in; true when all, or nearly all, lie in one, which the variable is now. */
+bool frame_parts_collect(struct build *build, uint32_t node, struct symbols *symbols, struct variable *proto);
+
+/* A local variable and a place in it. */
+struct frame_spot {
+    struct variable_part part; /* without size of elements and fraction */
+    uint32_t type;             /* id in the symbols of the node's module */
+    uint64_t offset_bytes;     /* UINT64_MAX: not known */
+};
+
+/* frame-parts.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known
+ * there. access: by whom. */
+bool frame_parts_find(struct build *build, uint32_t node, const struct access *access, uint64_t distance_bytes,
+                      struct frame_spot *spot);
+
+/* variables.c: first of the side rows [*n] of a node; NULL when there are none. */
+const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n);
 
 /* variables.c: adds the side rows to the variables. */
 void variables_apply_sides(struct build *build);

@@ -312,6 +312,31 @@ static void add_functions(struct load_sides *sides, const struct objects_file *f
     }
 }
 
+/* The symbolizer's id of a module of the profile's load map; 0 when there is none. */
+static uint32_t module_of(const struct load_sides *sides, const struct hpcrun_profile *profile, uint16_t id)
+{
+    for (size_t m = 0; m < profile->n_modules; m++)
+        if (profile->modules[m].id == id)
+            return symbolizer_module(sides->symbolizer, profile->modules[m].path);
+    return 0;
+}
+
+static void add_accesses(struct load_sides *sides, const struct side_row *row, const struct objects_variable *from,
+                         const struct hpcrun_profile *profile, const uint32_t *events, size_t n_events)
+{
+    for (size_t i = 0; i < from->n_accesses; i++) {
+        const struct objects_access *access = &from->accesses[i];
+        struct access like = {.node = row->node,
+                              .vaddr = access->ip,
+                              .module = module_of(sides, profile, access->module),
+                              .n_samples = access->n_samples};
+        if (access->event >= n_events || events[access->event] == UINT32_MAX)
+            continue;
+        like.event = events[access->event];
+        (void)accesses_add(&sides->accesses, &like, &access->offsets);
+    }
+}
+
 static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *head,
                      const struct raw_ids *ids, const struct topology *topology)
 {
@@ -320,8 +345,10 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
         events[i] = add_event(sides->model, &file->events[i]);
     for (size_t i = 0; i < file->n_variables; i++) {
         struct side_row *row = add_variable(sides, &file->variables[i], head, ids, topology);
-        if (row && events)
-            add_latencies(row, &file->variables[i], events, file->n_events);
+        if (!row || !events)
+            continue;
+        add_latencies(row, &file->variables[i], events, file->n_events);
+        add_accesses(sides, row, &file->variables[i], head, events, file->n_events);
     }
     free(events);
 }
@@ -365,6 +392,8 @@ void load_sides_place(struct load_sides *sides, const struct raw_tree *tree)
 {
     for (size_t i = 0; i < sides->rows.n; i++)
         sides->rows.rows[i].node = tree->index_of[sides->rows.rows[i].node];
+    for (size_t i = 0; i < sides->accesses.n; i++)
+        sides->accesses.items[i].node = tree->index_of[sides->accesses.items[i].node];
 }
 
 void load_sides_fini(struct load_sides *sides)
@@ -377,6 +406,7 @@ void load_sides_fini(struct load_sides *sides)
     }
     free(sides->rows.rows);
     free(sides->slots);
+    accesses_fini(&sides->accesses);
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)
         topology_fini(&sides->topologies[i]);
     free(sides->topologies);

@@ -15,6 +15,7 @@ struct load_sides {
     struct side_rows rows;
     uint32_t *slots; /* [n_slots] hash of the rows' nodes; index + 1, 0 empty */
     size_t n_slots;
+    struct access_table accesses;
     struct strtab topology_paths;
     struct topology *topologies; /* [topology_paths.n_strings] */
     size_t cap_topologies;

@@ -226,6 +226,7 @@ static int build_all(struct load *load, struct error *err)
                           .symbolizer = load->symbolizer,
                           .source = source,
                           .sides = &load->sides.rows,
+                          .accesses = &load->sides.accesses,
                           .older = &load->older};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");

@@ -39,6 +39,7 @@ static void free_rows(struct model *model)
         free(model->variables[i].parts);
         free(model->variables[i].samples);
         free(model->variables[i].latencies);
+        free(model->variables[i].fields);
     }
     for (size_t i = 0; i < model->n_events; i++) {
         free(model->events[i].metric);
@@ -189,6 +190,28 @@ uint32_t model_data_root(const struct model *model)
         if (model->scopes[i].role == ROLE_DATACENTRIC)
             return i;
     return 0;
+}
+
+const char *model_type_source_name(enum type_source source)
+{
+    static const char *const names[TYPE_SOURCES] = {NULL, "declaration", "template", "new", "sizeof", "accesses"};
+    return source < TYPE_SOURCES ? names[source] : NULL;
+}
+
+bool model_add_field(struct variable *variable, const struct variable_field *field)
+{
+    for (size_t i = 0; i < variable->n_fields; i++) {
+        struct variable_field *known = &variable->fields[i];
+        if (known->event == field->event && known->part == field->part && known->name == field->name &&
+            known->offset_bytes == field->offset_bytes && known->flags == field->flags) {
+            known->samples += field->samples;
+            return true;
+        }
+    }
+    if (!vec_reserve(&variable->fields, &variable->cap_fields, variable->n_fields + 1, sizeof *variable->fields))
+        return false;
+    variable->fields[variable->n_fields++] = *field;
+    return true;
 }
 
 const char *model_class_name(enum variable_class class)

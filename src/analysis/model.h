@@ -115,9 +115,36 @@ struct variable_latency {
 /* Part of a stack frame: one local variable. */
 struct variable_part {
     uint32_t name, file, line;
+    uint32_t type;          /* string id: of an element; 0 = not known */
+    uint64_t element_bytes; /* 0 = not known */
     uint64_t size_bytes;
     double fraction; /* of the frame's samples of the first event with addresses; the parts add up to 1 */
 };
+
+/* How the type of a variable's elements is known. */
+enum type_source {
+    TYPE_FROM_NOTHING = 0,
+    TYPE_FROM_DECLARATION, /* of the variable, or of the pointer that the block was assigned to */
+    TYPE_FROM_TEMPLATE,    /* what the allocator of a container was made for */
+    TYPE_FROM_NEW,         /* new-expression */
+    TYPE_FROM_SIZEOF,      /* sizeof in the allocating statement */
+    TYPE_FROM_ACCESSES,    /* what most accesses take it for */
+    TYPE_SOURCES
+};
+
+/* Samples of one event on one field of a variable. */
+struct variable_field {
+    uint32_t event;  /* index into the model's events */
+    uint32_t part;   /* index into the variable's parts, FIELD_NO_PART = of the variable as a whole */
+    uint32_t name;   /* string id: path relative to the variable, "[].vel.x"; "" = the variable is a scalar */
+    uint32_t type;   /* string id, 0 = not known */
+    uint32_t flags;  /* FIELD_* */
+    uint64_t offset_bytes, size_bytes; /* within an element: subscripts count as 0 */
+    uint64_t samples;
+};
+#define FIELD_NO_PART UINT32_MAX
+#define FIELD_UNTYPED 1u /* only an offset, or a range of offsets, is known */
+#define FIELD_PADDING 2u /* between the fields */
 
 struct variable {
     uint32_t name;                /* string id */
@@ -135,6 +162,11 @@ struct variable {
     uint64_t *samples;            /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
     struct variable_latency *latencies; /* [n_latencies] by event */
     size_t n_latencies, cap_latencies;
+    uint32_t type;                /* string id: of an element, e.g. "struct particle"; 0 = not known */
+    uint8_t type_source;          /* enum type_source */
+    uint64_t element_bytes;       /* size of an element, 0 = not known */
+    struct variable_field *fields; /* [n_fields] */
+    size_t n_fields, cap_fields;
 };
 
 /* Sums over all threads for one event. */
@@ -214,6 +246,13 @@ uint32_t model_subtree_end(const struct model *model, uint32_t scope);
 
 /* The data-centric root, 0 when there is none. */
 uint32_t model_data_root(const struct model *model);
+
+/* "declaration", "template", "new", "sizeof", "accesses"; NULL for TYPE_FROM_NOTHING. */
+const char *model_type_source_name(enum type_source source);
+
+/* Adds samples to the variable's field with this event, part, name, offset and flags, which is added when new.
+ * err: false when out of memory */
+bool model_add_field(struct variable *variable, const struct variable_field *field);
 
 /* "heap", "mmap", "static", "thread-local", "stack", "file", "unknown", "unattributed". */
 const char *model_class_name(enum variable_class class);

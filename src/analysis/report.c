@@ -195,7 +195,7 @@ static bool merge_variable(const struct model *model, struct variable *into, con
     if (from->max_block_bytes > into->max_block_bytes)
         into->max_block_bytes = from->max_block_bytes;
     return merge_places(model, into, from) && merge_samples(model, into, from) &&
-           metrics_merge_latencies(into, from->latencies, from->n_latencies);
+           metrics_merge_latencies(into, from->latencies, from->n_latencies) && report_merge_fields(into, from);
 }
 
 /* Without lines nothing but their size tells two blocks of one function apart: the power of two of the mean block. */
@@ -325,6 +325,8 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     if (code == 0 && report->total_value - covered > report->total_value * 1e-9)
         code = add_row(report, NULL, NULL, report->total_value - covered, err);
     if (code == 0)
+        code = report_add_fields(report, err);
+    if (code == 0)
         code = report_add_hardware(report, err);
     if (code != 0) {
         report_fini(report);
@@ -342,6 +344,10 @@ void report_fini(struct report *report)
         free(report->rows[i].site);
         free(report->rows[i].lines);
         free(report->rows[i].derived);
+        for (size_t f = 0; f < report->rows[i].n_fields; f++)
+            free(report->rows[i].fields[f].name);
+        free(report->rows[i].fields);
+        free(report->rows[i].advice);
     }
     free(report->rows);
     for (size_t i = 0; i < report->n_variables; i++) {
@@ -349,6 +355,7 @@ void report_fini(struct report *report)
         free(report->variables[i].places);
         free(report->variables[i].samples);
         free(report->variables[i].latencies);
+        free(report->variables[i].fields);
     }
     free(report->variables);
     free(report->derived);

@@ -12,6 +12,18 @@ struct report_line {
     double value;
 };
 
+/* Samples of a row on one field, or on one offset without type. */
+struct report_field {
+    char *name;       /* with the variable's: "particles[].vel.x" */
+    const char *path; /* behind the variable's name */
+    const char *type; /* "" = not known */
+    uint32_t flags;   /* FIELD_* */
+    uint64_t offset_bytes, size_bytes; /* within an element */
+    double samples;   /* whose place is known */
+    double fraction;  /* of those of the row */
+    double share;     /* percent of all samples */
+};
+
 struct report_row {
     const struct variable *variable; /* NULL for the last row: samples outside the data-centric tree */
     const struct variable_part *part; /* the row is about this part of a stack frame; NULL = all of the variable */
@@ -26,6 +38,12 @@ struct report_row {
     size_t n_lines, cap_lines;
     size_t n_paths;      /* allocation paths that the row stands for */
     const uint64_t *places; /* [n_numa_nodes] samples by node, NULL = not known */
+    struct report_field *fields; /* [n_fields] by samples, most first; of the metric's event, else of the first */
+    size_t n_fields, cap_fields;
+    const char *type;        /* of an element; NULL or "" = not known */
+    const char *type_source; /* how that is known; NULL = it is not */
+    uint64_t element_bytes;
+    char *advice;        /* a sentence about its fields, NULL = none */
     double *derived;     /* one for each metrics_row, NAN where not defined; NULL: the hardware told nothing */
 };
 
@@ -44,6 +62,9 @@ struct report {
     bool is_work_counted;    /* remote costs are per instruction, not per load */
     struct metric_input all; /* of all accesses */
     double *derived;         /* of all accesses, as in a row */
+    bool has_fields;         /* places in variables are known */
+    double typed;            /* percent of the samples in variables whose field or element has a type */
+    double typed_by[TYPE_SOURCES]; /* the same by how the type is known; [0]: parts of frames and of COMMON blocks */
     double recovered, named; /* percent of the samples taken; by fates, else by the tree */
 };
 
@@ -58,6 +79,11 @@ void report_fini(struct report *report);
  * fraction of the frame's. */
 double report_value(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
+
+/* report-fields.c: the fields of the rows, and the fields of one variable added to those of another (false when out of
+ * memory). */
+int report_add_fields(struct report *report, struct error *err);
+bool report_merge_fields(struct variable *into, const struct variable *from);
 
 /* report-hardware.c: what the hardware told of the rows and of everything, after the rows have been made. */
 int report_add_hardware(struct report *report, struct error *err);

@@ -11,7 +11,7 @@
 #include "analysis/roles.h"
 #include "fmt/arena.h"
 
-static const struct side_row *find_side(const struct build *build, uint32_t node)
+const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n)
 {
     size_t low = 0, high = build->sides->n;
     while (low < high) {
@@ -21,7 +21,15 @@ static const struct side_row *find_side(const struct build *build, uint32_t node
         else
             high = middle;
     }
-    return low < build->sides->n && build->sides->rows[low].node == node ? &build->sides->rows[low] : NULL;
+    for (*n = 0; low + *n < build->sides->n && build->sides->rows[low + *n].node == node; (*n)++)
+        ;
+    return *n ? &build->sides->rows[low] : NULL;
+}
+
+static const struct side_row *find_side(const struct build *build, uint32_t node)
+{
+    size_t n;
+    return variables_side(build, node, &n);
 }
 
 /* The row with this key, added as a copy of proto when new (which owns the parts); RAW_NONE when out of memory. */
@@ -126,6 +134,7 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     append_path_key(path, n, &key);
     uint32_t row = key.data ? find_or_add(build, key.data, &proto) : RAW_NONE;
     buf_fini(&key);
+    fields_note_site(build, index, path, &name);
     free(path);
     const struct raw_node *node = &nodes[index];
     const struct code_frame *frames;
@@ -164,62 +173,6 @@ static void describe_static(struct build *build, uint32_t index, struct variable
     }
 }
 
-/* The part with this name and declaration, added when new; NULL when out of memory. */
-static struct variable_part *find_part(struct variable *variable, const struct variable_part *proto)
-{
-    for (size_t i = 0; i < variable->n_parts; i++) {
-        struct variable_part *part = &variable->parts[i];
-        if (part->name == proto->name && part->file == proto->file && part->line == proto->line)
-            return part;
-    }
-    if (!vec_reserve(&variable->parts, &variable->cap_parts, variable->n_parts + 1, sizeof *variable->parts))
-        return NULL;
-    variable->parts[variable->n_parts] = *proto;
-    return &variable->parts[variable->n_parts++];
-}
-
-/* Sums the samples of a frame by local variable, from the offsets in all side rows of its node. */
-static void collect_parts(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
-{
-    double total = 0;
-    const struct side_row *end = build->sides->rows + build->sides->n;
-    for (const struct side_row *side = find_side(build, index); side && side < end && side->node == index; side++)
-        for (size_t i = 0; i < side->n_stack_offsets; i++) {
-            struct symbols_data data = {0};
-            struct variable_part part = {.name = proto->name, .file = proto->file, .line = proto->line};
-            if (symbols_stack_at(symbols, build->tree->nodes[index].ip - 1, side->stack_offsets[2 * i], &data))
-                part = (struct variable_part){.name = model_string(build->model, data.name),
-                                              .file = model_string(build->model, data.decl_file),
-                                              .line = data.decl_line,
-                                              .size_bytes = data.size_bytes};
-            struct variable_part *found = find_part(proto, &part);
-            if (found)
-                found->fraction += (double)side->stack_offsets[2 * i + 1];
-            total += (double)side->stack_offsets[2 * i + 1];
-        }
-    for (size_t i = 0; i < proto->n_parts && total > 0; i++)
-        proto->parts[i].fraction /= total;
-}
-
-/* A frame whose samples nearly all lie in one variable is that variable. */
-static void take_only_part(struct variable *proto)
-{
-    for (size_t i = 0; i < proto->n_parts; i++) {
-        const struct variable_part part = proto->parts[i];
-        if (part.fraction < 0.98)
-            continue;
-        proto->name = part.name;
-        proto->file = part.file;
-        proto->line = part.line;
-        proto->size_bytes = part.size_bytes;
-        proto->n_blocks = part.size_bytes > 0;
-        free(proto->parts);
-        proto->parts = NULL;
-        proto->n_parts = proto->cap_parts = 0;
-        return;
-    }
-}
-
 static void describe_stack(struct build *build, uint32_t index, struct variable *proto)
 {
     const struct raw_node *node = &build->tree->nodes[index];
@@ -238,8 +191,7 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
     proto->name = model_string(build->model, name);
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     if (symbols && node->ip)
-        collect_parts(build, index, symbols, proto);
-    take_only_part(proto);
+        (void)frame_parts_collect(build, index, symbols, proto);
 }
 
 static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t parent, enum variable_class class)

@@ -102,12 +102,46 @@ static int put_row(const struct export_job *job, const struct report *report, co
     return code;
 }
 
+/* A row for each field of each variable; what has no known place is a row without field. */
+static void put_fields(const struct report_row *row, struct buf *out)
+{
+    for (size_t i = 0; i < (row->n_fields ? row->n_fields : 1); i++) {
+        const struct report_field *field = row->n_fields ? &row->fields[i] : NULL;
+        csv_put_text(out, row->name);
+        buf_printf(out, ",%s,", row->class);
+        csv_put_text(out, row->site);
+        buf_append(out, ",", 1);
+        csv_put_text(out, field ? field->name : "");
+        buf_printf(out, ",%.15g,%.6f,", field ? field->samples : row->samples, field ? field->share : row->share);
+        csv_put_text(out, field ? field->type : "");
+        buf_printf(out, ",%llu,%llu,%s,", (unsigned long long)(field ? field->offset_bytes : 0),
+                   (unsigned long long)(field ? field->size_bytes : 0),
+                   field && !(field->flags & FIELD_UNTYPED) ? "yes" : "no");
+        csv_put_text(out, row->type ? row->type : "");
+        buf_printf(out, ",%llu,%s\n", (unsigned long long)row->element_bytes,
+                   row->type && *row->type && row->type_source ? row->type_source : "");
+    }
+}
+
+static void write_fields(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    buf_printf(out, "variable,class,alloc_site,field,samples,share,type,offset_bytes,size_bytes,typed,element_type,"
+                    "element_bytes,type_source\n");
+    for (size_t i = 0; i < report->n_rows && (job->top == 0 || i < job->top); i++)
+        put_fields(&report->rows[i], out);
+}
+
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
+    if (job->with_fields) {
+        write_fields(&report, job, out);
+        report_fini(&report);
+        return 0;
+    }
     buf_printf(out, "variable,class,alloc_site,size_bytes,n_blocks,samples,share,value,file,line,function,module,"
                     "max_block_bytes,inexact_samples,n_paths,top_lines");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)

@@ -22,6 +22,28 @@ static void put_lines(const struct report *report, const struct report_row *row,
     buf_printf(out, "]");
 }
 
+static void put_fields(const struct report_row *row, struct buf *out)
+{
+    json_put_text_at(out, "type", row->type && *row->type ? row->type : NULL);
+    json_put_text_at(out, "type_source", row->type && *row->type ? row->type_source : NULL);
+    json_put_word_at(out, "element_bytes", row->element_bytes);
+    json_put_text_at(out, "advice", row->advice);
+    json_put_key(out, "fields", 0);
+    buf_printf(out, "[");
+    for (size_t i = 0; i < row->n_fields; i++) {
+        const struct report_field *field = &row->fields[i];
+        buf_printf(out, i ? ", {\"field\": " : "{\"field\": ");
+        json_put_text(out, field->name);
+        json_put_text_at(out, "type", *field->type ? field->type : NULL);
+        json_put_word_at(out, "offset_bytes", field->offset_bytes);
+        json_put_word_at(out, "size_bytes", field->size_bytes);
+        json_put_double_at(out, "samples", field->samples);
+        json_put_double_at(out, "share", field->share);
+        buf_printf(out, ", \"typed\": %s}", field->flags & FIELD_UNTYPED ? "false" : "true");
+    }
+    buf_printf(out, "]");
+}
+
 static void put_derived(const double *values, struct buf *out)
 {
     json_put_key(out, "derived", 0);
@@ -115,6 +137,8 @@ static int put_row(const struct export_job *job, const struct report *report, co
     if (report->has_hardware)
         put_metrics(report, row, out);
     put_lines(report, row, out);
+    if (report->has_fields)
+        put_fields(row, out);
     if (job->values)
         code = put_spread(job, report, row, out, err);
     buf_printf(out, "}");
@@ -158,6 +182,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     json_put_double_at(out, "total_samples", report.total_samples);
     json_put_double_at(out, "recovered_percent", report.recovered);
     json_put_double_at(out, "named_percent", report.named);
+    if (report.has_fields)
+        json_put_double_at(out, "typed_percent", report.typed);
     if (report.event)
         put_fates(report.event, out);
     if (report.has_hardware)

@@ -7,6 +7,7 @@
 #include "export/exporter-list.h"
 #include "export/skid-text.h"
 #include "export/text-cells.h"
+#include "export/vars-fields.h"
 #include "export/vars-hardware.h"
 #include "fmt/leak-columns.h"
 
@@ -201,6 +202,7 @@ static void put_row(const struct report *report, const struct export_job *job, c
     if (report->is_hardware) {
         hardware_put_row(job, row, out);
         put_access(report, job, row, out);
+        fields_put_row(job, row, out);
         return;
     }
     char size[16], blocks[24];
@@ -210,7 +212,7 @@ static void put_row(const struct report *report, const struct export_job *job, c
     text_bar(out, job, row->share, 8);
     buf_printf(out, "  ");
     text_style(out, job, TEXT_BOLD);
-    text_cell(out, job, row->name, 22, false);
+    text_cell(out, job, fields_short_name(row->name, 22), 22, false);
     text_style(out, job, TEXT_PLAIN);
     buf_append(out, " ", 1);
     text_cell(out, job, row->class, 12, false);
@@ -223,6 +225,7 @@ static void put_row(const struct report *report, const struct export_job *job, c
         out->data[--out->len_bytes] = 0;
     buf_append(out, "\n", 1);
     put_access(report, job, row, out);
+    fields_put_row(job, row, out);
 }
 
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
@@ -235,6 +238,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     put_classes(&report, job, out);
     put_regions(&report, job, out);
     put_fates(&report, job, out);
+    fields_put_summary(&report, job, out);
     put_notes(job, out);
     hardware_put_summary(&report, job, out);
     put_head(&report, job, out);

@@ -173,7 +173,54 @@ static void take_parts(struct json_take *take, const json_t *row, size_t n_strin
         part->line = (uint32_t)json_take_word(take, json_array_get(words, 2), UINT32_MAX, "line");
         part->size_bytes = json_take_word(take, json_array_get(words, 3), UINT64_MAX, "size");
         part->fraction = json_number_value(json_array_get(words, 4));
+        if (json_array_size(words) > 6) {
+            part->type = (uint32_t)json_take_word(take, json_array_get(words, 5), n_strings - 1, "type");
+            part->element_bytes = json_take_word(take, json_array_get(words, 6), UINT64_MAX, "size");
+        }
     }
+}
+
+static void take_field(struct json_take *take, const json_t *row, const struct model *model,
+                       const struct variable *variable, struct variable_field *field)
+{
+    size_t n_strings = model->strings.n_strings;
+    const uint64_t limits[] = {model->n_events ? model->n_events - 1 : 0,
+                               variable->n_parts,
+                               n_strings - 1,
+                               n_strings - 1,
+                               UINT32_MAX,
+                               UINT64_MAX,
+                               UINT64_MAX,
+                               UINT64_MAX};
+    uint64_t words[8] = {0};
+    for (size_t i = 0; i < 8 && !take->code; i++)
+        words[i] = json_take_word(take, json_array_get(row, i), limits[i], "fields");
+    *field = (struct variable_field){.event = (uint32_t)words[0],
+                                     .part = words[1] == variable->n_parts ? FIELD_NO_PART : (uint32_t)words[1],
+                                     .name = (uint32_t)words[2],
+                                     .type = (uint32_t)words[3],
+                                     .flags = (uint32_t)words[4],
+                                     .offset_bytes = words[5],
+                                     .size_bytes = words[6],
+                                     .samples = words[7]};
+}
+
+static void take_fields(struct json_take *take, const json_t *row, const struct model *model,
+                        struct variable *variable)
+{
+    size_t n = 0;
+    if (json_object_get(row, "type")) {
+        variable->type = take_index(take, row, "type", model->strings.n_strings);
+        variable->type_source = (uint8_t)json_take_word_at(take, row, "type_source", TYPE_SOURCES - 1);
+        variable->element_bytes = json_take_word_at(take, row, "element_bytes", UINT64_MAX);
+    }
+    if (!json_object_get(row, "fields"))
+        return;
+    const json_t *list = json_take_array_at(take, row, "fields", &n);
+    variable->fields = zeroed(take, n, sizeof *variable->fields);
+    variable->n_fields = variable->cap_fields = variable->fields ? n : 0;
+    for (size_t i = 0; i < variable->n_fields && !take->code; i++)
+        take_field(take, json_array_get(list, i), model, variable, &variable->fields[i]);
 }
 
 static void take_words(struct json_take *take, const json_t *list, uint64_t *words, size_t n)
@@ -241,6 +288,7 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     for (size_t i = 0; i < variable->n_scopes; i++)
         variable->scopes[i] = (uint32_t)json_take_word(take, json_array_get(list, i), model->n_scopes - 1, "scope");
     take_parts(take, row, n_strings, variable);
+    take_fields(take, row, model, variable);
     take_samples(take, row, model, variable);
     take_latencies(take, row, model, variable);
     n = model->n_metrics * model->n_numa_nodes;

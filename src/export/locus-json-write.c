@@ -145,6 +145,28 @@ static void put_latency(const struct variable_latency *latency, struct buf *out)
     buf_printf(out, "]");
 }
 
+/* [event, part (their number: of the whole), name, type, flags, offset, size, samples] */
+static void put_fields(const struct variable *variable, struct buf *out)
+{
+    if (variable->type) {
+        json_put_word_at(out, "type", variable->type);
+        json_put_word_at(out, "type_source", variable->type_source);
+        json_put_word_at(out, "element_bytes", variable->element_bytes);
+    }
+    for (size_t i = 0; i < variable->n_fields; i++) {
+        const struct variable_field *field = &variable->fields[i];
+        const uint64_t words[] = {field->event, field->part == FIELD_NO_PART ? variable->n_parts : field->part,
+                                  field->name,  field->type,
+                                  field->flags, field->offset_bytes,
+                                  field->size_bytes, field->samples};
+        if (i == 0)
+            json_put_key(out, "fields", 0);
+        buf_printf(out, i ? ", " : "[");
+        json_put_words(out, words, sizeof words / sizeof words[0]);
+        buf_printf(out, i + 1 < variable->n_fields ? "" : "]");
+    }
+}
+
 /* What variables have only in measurements of the version that counts their samples. */
 static void put_samples(const struct model *model, const struct variable *variable, struct buf *out)
 {
@@ -189,12 +211,14 @@ static void put_variable(const struct model *model, const struct variable *varia
         buf_printf(out, "%s[%u, %u, %u, %llu, ", i ? ", " : ", \"parts\": [", part->name, part->file, part->line,
                    (unsigned long long)part->size_bytes);
         json_put_double(out, part->fraction);
+        buf_printf(out, ", %u, %llu", part->type, (unsigned long long)part->element_bytes);
         buf_printf(out, i + 1 < variable->n_parts ? "]" : "]]");
     }
     if (variable->places) {
         json_put_key(out, "places", 0);
         json_put_words(out, variable->places, model->n_metrics * model->n_numa_nodes);
     }
+    put_fields(variable, out);
     put_samples(model, variable, out);
     buf_printf(out, "}");
 }

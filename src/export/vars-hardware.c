@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/text-cells.h"
+#include "export/vars-fields.h"
 
 #define WIDE 95 /* columns from which on there is room for bars */
 #define CLASS_WIDTH 12
@@ -149,7 +150,7 @@ void hardware_put_row(const struct export_job *job, const struct report_row *row
     text_bar(out, job, row->share, layout.bar);
     buf_printf(out, "  ");
     text_style(out, job, TEXT_BOLD);
-    text_cell(out, job, row->name, layout.name, false);
+    text_cell(out, job, fields_short_name(row->name, layout.name), layout.name, false);
     text_style(out, job, TEXT_PLAIN);
     buf_append(out, " ", 1);
     text_cell(out, job, row->class, CLASS_WIDTH, false);

@@ -8,20 +8,20 @@
 #include "fmt/arena.h"
 
 /* A hit of allocations or of frees keeps what it had counted when the mark was made: bytes in latency, blocks in
- * metrics (low half) and pad.  ctx: any */
+ * metrics (low half) and offsets, none of which it has another use for.  ctx: any */
 static inline void arena_mark_hit(struct arena_hit *hit)
 {
     uint64_t n_blocks = atomic_load_explicit(&hit->count, memory_order_relaxed);
     uint64_t n_bytes = atomic_load_explicit(&hit->weight, memory_order_relaxed);
     __atomic_store_n(&hit->metrics, (uint32_t)n_blocks, __ATOMIC_RELAXED);
-    __atomic_store_n(&hit->pad, (uint32_t)(n_blocks >> 32), __ATOMIC_RELAXED);
+    __atomic_store_n(&hit->offsets, (uint32_t)(n_blocks >> 32), __ATOMIC_RELAXED);
     atomic_store_explicit(&hit->latency, n_bytes, memory_order_relaxed);
 }
 
 /* Blocks that a hit had counted at the mark.  ctx: any */
 static inline uint64_t arena_marked_blocks(const struct arena_hit *hit)
 {
-    return (uint64_t)__atomic_load_n(&hit->pad, __ATOMIC_RELAXED) << 32 |
+    return (uint64_t)__atomic_load_n(&hit->offsets, __ATOMIC_RELAXED) << 32 |
            __atomic_load_n(&hit->metrics, __ATOMIC_RELAXED);
 }
 

@@ -40,6 +40,7 @@ enum arena_kind {
     ARENA_STRINGS,     /* struct arena_string */
     ARENA_TRACE,       /* struct arena_trace */
     ARENA_SKETCHES,    /* struct arena_sketch */
+    ARENA_OFFSETS,     /* struct arena_offsets */
     ARENA_KINDS
 };
 
@@ -52,7 +53,8 @@ enum var_kind {
     VAR_MMAP = 2,    /* b: as VAR_HEAP, path of the mmap/shmat/brk call */
     VAR_STATIC = 3,  /* a: module id, b: index into the module table's symbols */
     VAR_TLS = 4,     /* a: module id, b: index into the module table's TLS symbols */
-    VAR_STACK = 5,   /* own stack; a: (CFA - address) / 16, saturated at 2^24-1; b: sample-tree node of the frame */
+    VAR_STACK = 5,   /* own stack; b: sample-tree node of the frame; a: where the hits have no offsets, (CFA - address)
+                      * / 16, saturated at 2^24-1, else 0 */
     VAR_STACK_OTHER = 6, /* another thread's stack; b: reference of its arena_thread */
     VAR_FILE = 7,    /* file mapping; b: reference of an arena_string with the file's name */
     VAR_UNKNOWN = 8, /* b: enum unknown_reason */
@@ -125,7 +127,11 @@ struct arena_node {
 /* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
  * unit of the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value).
  * metrics: what the hardware said about these accesses, one bit for each enum mem_metric of sampling/abi/data-src.h;
- * 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not times the period). */
+ * 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not times the period).
+ * Where in the variable the samples lie: n_offsets of them have an offset in bytes from the start of their block
+ * or symbol, in stack frames from the address down to it from the CFA. The first is first_offset, the next ones lie in
+ * the chain of arena_offsets. The chain holds ARENA_OFFSETS_MAX - 1 at most (fewer where the arena ran short); of more
+ * samples each has the same chance to be among them. */
 struct arena_hit {
     uint32_t next; /* next hit of the same node */
     uint8_t event; /* index into arena_header.events, or HIT_EVENT_* */
@@ -133,11 +139,33 @@ struct arena_hit {
     uint16_t flags; /* HIT_FLAG_* */
     uint64_t var;
     uint32_t metrics;
-    uint32_t pad;
+    uint32_t offsets; /* newest arena_offsets, 0 = none */
     _Atomic uint64_t count;
     _Atomic uint64_t weight;
     _Atomic uint64_t latency;
+    _Atomic uint64_t first_offset;
+    _Atomic uint64_t n_offsets;
 };
+
+#define ARENA_OFFSETS_MAX 64 /* of a hit: 1 in itself, then 7, 24 and 32 in its chain */
+
+struct arena_offsets {
+    uint32_t next; /* the older one, 0 = none */
+    uint32_t n_values;
+    _Atomic uint64_t values[];
+};
+
+/* Offsets that a chain with this newest record holds together with the hit's own.  ctx: any */
+static inline uint32_t arena_offsets_capacity(uint32_t n_newest_values)
+{
+    return n_newest_values == 32 ? 64 : n_newest_values == 24 ? 32 : n_newest_values == 7 ? 8 : 1;
+}
+
+/* Values of the record that makes room for more than capacity offsets; 0 when there must not be more.  ctx: any */
+static inline uint32_t arena_offsets_next(uint32_t capacity)
+{
+    return capacity == 1 ? 7 : capacity == 8 ? 24 : capacity == 32 ? 32 : 0;
+}
 
 /* Samples of one thread on one variable by CPU. Chained per thread in ARENA_PLACE_BUCKETS buckets. */
 struct arena_place {

@@ -230,9 +230,11 @@ struct declaration {
     uint32_t variable; /* index, TREE_NONE when there is none */
 };
 
+struct access_slot;
+
 struct variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
-    size_t cap_cpus, cap_offsets, cap_samples, cap_latencies;
+    size_t cap_cpus, cap_offsets, cap_samples, cap_latencies, cap_accesses;
 };
 
 /* How the counts of one event are brought to what they stand for, in one thread. */
@@ -272,6 +274,8 @@ struct thread {
     size_t n_declarations, n_slots;
     struct variable *variables; /* [n_variables] */
     size_t n_variables, cap_variables;
+    struct access_slot *access_slots; /* [n_access_slots] hash of the variables' accesses */
+    size_t n_accesses, n_access_slots;
     uint64_t trace_min_ns, trace_max_ns;
 };
 
@@ -334,6 +338,14 @@ void thread_describe_samples(struct thread *thread, struct variable *variable, c
 
 /* Adds the thread's latency histograms to the variables. */
 void thread_take_sketches(struct thread *thread);
+
+/* --- collect-offsets.c --- */
+
+/* Adds a hit of thread->path to the accesses of its variable. */
+void thread_describe_offsets(struct thread *thread, uint32_t variable, const struct arena_hit *hit);
+
+/* Brings all lists of offsets to the size that files hold. */
+void thread_finish_offsets(struct thread *thread);
 
 /* --- collect-kernel.c --- */
 

@@ -33,13 +33,14 @@ static void describe_hit(struct thread *thread, const struct declaration *declar
     struct variable *variable = &thread->variables[declaration->variable];
     uint64_t count = hit->count;
     thread_describe_samples(thread, variable, hit, values);
+    thread_describe_offsets(thread, declaration->variable, hit);
     if (hit->event != thread->process->first_address_event)
         return;
     if (hit->class < sizeof variable->row.classes / sizeof variable->row.classes[0])
         variable->row.classes[hit->class] += count;
     if (hit->flags & HIT_FLAG_INEXACT)
         variable->row.n_inexact += count;
-    if (var_key_kind(hit->var) == VAR_STACK)
+    if (var_key_kind(hit->var) == VAR_STACK && hit->n_offsets == 0)
         add_stack_offset(thread, variable, hit->var, count);
 }
 

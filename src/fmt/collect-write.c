@@ -86,6 +86,7 @@ static void build_tree(struct thread *thread)
     }
     thread_take_places(thread);
     thread_take_sketches(thread);
+    thread_finish_offsets(thread);
 }
 
 static bool add_number(struct hpcrun_profile *profile, const char *name, const char *format, uint64_t value)
@@ -268,6 +269,9 @@ void variable_fini(struct variable *variable)
     free(variable->row.stack_offsets);
     free(variable->row.samples);
     free(variable->row.latencies);
+    for (size_t i = 0; i < variable->row.n_accesses; i++)
+        spread_fini(&variable->row.accesses[i].offsets);
+    free(variable->row.accesses);
 }
 
 static void thread_fini(struct thread *thread)
@@ -282,6 +286,7 @@ static void thread_fini(struct thread *thread)
     for (size_t i = 0; i < thread->n_variables; i++)
         variable_fini(&thread->variables[i]);
     free(thread->variables);
+    free(thread->access_slots);
 }
 
 static bool build(struct thread *thread, struct trace_file *trace)

@@ -211,6 +211,36 @@ static void take_latencies(struct json_take *take, const json_t *item, struct ob
         take_latency(take, json_array_get(list, i), &variable->latencies[i]);
 }
 
+/* [event, module, ip, samples, [offset, samples ...]] */
+static void take_access(struct json_take *take, const json_t *row, struct objects_access *access)
+{
+    const json_t *list = json_array_get(row, 4);
+    size_t n_words = json_array_size(list);
+    access->event = (uint32_t)json_take_word(take, json_array_get(row, 0), UINT32_MAX, "accesses");
+    access->module = (uint16_t)json_take_word(take, json_array_get(row, 1), UINT16_MAX, "accesses");
+    access->ip = json_take_word(take, json_array_get(row, 2), UINT64_MAX, "accesses");
+    access->n_samples = json_take_word(take, json_array_get(row, 3), UINT64_MAX, "accesses");
+    if (!json_is_array(list) || n_words % 2 || n_words > 2 * SPREAD_MAX)
+        json_take_fail(take, ERR_FORMAT, "accesses", "a short list of offsets and samples is expected");
+    access->offsets.entries = json_take_alloc(take, n_words / 2, sizeof *access->offsets.entries);
+    access->offsets.n = access->offsets.capacity = access->offsets.entries ? n_words / 2 : 0;
+    for (size_t i = 0; i < access->offsets.n; i++) {
+        struct spread_entry *entry = &access->offsets.entries[i];
+        entry->offset = json_take_word(take, json_array_get(list, 2 * i), UINT64_MAX, "accesses");
+        entry->count = json_take_word(take, json_array_get(list, 2 * i + 1), UINT64_MAX, "accesses");
+    }
+}
+
+static void take_accesses(struct json_take *take, const json_t *item, struct objects_variable *variable)
+{
+    size_t n_items = 0;
+    const json_t *list = json_take_array_at(take, item, "accesses", &n_items);
+    variable->accesses = json_take_alloc(take, n_items, sizeof *variable->accesses);
+    variable->n_accesses = variable->accesses ? n_items : 0;
+    for (size_t i = 0; i < variable->n_accesses && !take->code; i++)
+        take_access(take, json_array_get(list, i), &variable->accesses[i]);
+}
+
 static void take_kind(struct json_take *take, const json_t *item, struct objects_variable *variable)
 {
     const char *name = json_string_value(json_object_get(item, "kind"));
@@ -244,6 +274,10 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
         variable->n_blocks_marked = json_take_word_at(take, item, "n_blocks_marked", UINT64_MAX);
         variable->bytes_marked = json_take_word_at(take, item, "bytes_marked", UINT64_MAX);
     }
+    if (version > 3)
+        take_accesses(take, item, variable);
+    else if (json_object_get(item, "accesses"))
+        json_take_fail(take, ERR_FORMAT, "accesses", "this version of the side file has no such key");
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct objects_file *file)

@@ -198,6 +198,30 @@ static void put_latencies(struct buf *out, const struct objects_variable *variab
     buf_append(out, "]", 1);
 }
 
+/* [event, module, ip, samples, [offset, samples, offset, samples ...]] */
+static void put_accesses(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "accesses", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_accesses; i++) {
+        const struct objects_access *access = &variable->accesses[i];
+        const uint64_t words[] = {access->event, access->module, access->ip, access->n_samples};
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
+            buf_printf(out, "%s", j ? ", " : i ? ", [" : "[");
+            json_put_word(out, words[j]);
+        }
+        buf_append(out, ", [", 3);
+        for (size_t j = 0; j < access->offsets.n; j++) {
+            buf_printf(out, "%s", j ? ", " : "");
+            json_put_word(out, access->offsets.entries[j].offset);
+            buf_append(out, ", ", 2);
+            json_put_word(out, access->offsets.entries[j].count);
+        }
+        buf_append(out, "]]", 2);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_variable(struct buf *out, const struct objects_variable *variable, uint32_t version)
 {
     json_put_word(out, variable->node);
@@ -225,6 +249,8 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
         json_put_word_at(out, "n_blocks_marked", variable->n_blocks_marked);
         json_put_word_at(out, "bytes_marked", variable->bytes_marked);
     }
+    if (version > 3)
+        put_accesses(out, variable);
 }
 
 static void put_variables(struct buf *out, const struct objects_file *file)

@@ -32,6 +32,9 @@ static void free_variable(struct objects_variable *variable)
     free(variable->stack_offsets);
     free(variable->samples);
     free(variable->latencies);
+    for (size_t i = 0; i < variable->n_accesses; i++)
+        spread_fini(&variable->accesses[i].offsets);
+    free(variable->accesses);
 }
 
 void objects_fini(struct objects_file *file)

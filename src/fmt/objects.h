@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "fmt/fate.h"
+#include "fmt/spread.h"
 
 struct objects_count {
     uint32_t cpu;
@@ -34,6 +35,16 @@ struct objects_latency {
     uint64_t bins[OBJECTS_LATENCY_BINS]; /* samples; may lack some of n_samples where there was no room */
 };
 
+/* Samples of one event that one instruction took on a variable, on any call path. */
+struct objects_access {
+    uint32_t event;  /* index into the side file's events */
+    uint16_t module; /* id in the profile's load map ... */
+    uint64_t ip;     /* ... and address of the sample, as in the profile's nodes */
+    uint64_t n_samples;
+    struct spread offsets; /* of the samples whose place in the variable is known: bytes from the start of the block or
+                            * symbol; of stack frames bytes from the address up to the CFA */
+};
+
 /* A variable: the node of the data-centric tree that declares it. */
 struct objects_variable {
     uint32_t node;    /* absolute id of the profile's node */
@@ -46,13 +57,16 @@ struct objects_variable {
     size_t n_cpus;
     uint64_t classes[8];   /* samples of the first address event by enum hit_class */
     uint64_t n_inexact;    /* of them, by a proxy address */
-    int64_t *stack_offsets; /* [n_stack_offsets][2]: distance below the CFA in bytes (rounded to 16), samples */
+    int64_t *stack_offsets; /* [n_stack_offsets][2]: distance below the CFA in bytes (rounded to 16), samples; before
+                             * version 4, and where accesses have no offsets */
     size_t n_stack_offsets;
     struct objects_samples *samples; /* [n_samples] by metric; from version 2 on */
     size_t n_samples;
     struct objects_latency *latencies; /* [n_latencies] by event; from version 2 on */
     size_t n_latencies;
     uint64_t n_blocks_marked, bytes_marked; /* of them, live at the mark; from version 3 on */
+    struct objects_access *accesses; /* [n_accesses]; from version 4 on */
+    size_t n_accesses;
 };
 
 struct objects_event {

@@ -192,6 +192,55 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
     return hit;
 }
 
+/* Makes room for more offsets; returns how many the hit can keep now. The last quarter of the arena is for samples. */
+static uint32_t offsets_grow_sig(struct cct_tree *tree, struct arena_hit *hit, uint32_t capacity)
+{
+    const struct arena_header *header = arena_header_sig();
+    uint32_t n_values = arena_offsets_next(capacity);
+    if (atomic_load_explicit(&header->n_chunks, memory_order_relaxed) > header->chunk_limit - header->chunk_limit / 4)
+        return capacity;
+    struct arena_offsets *record = arena_reserve_sig(&tree->offsets, ARENA_OFFSETS, tree->thread,
+                                                     sizeof *record + n_values * sizeof record->values[0]);
+    if (!record)
+        return capacity;
+    record->n_values = n_values;
+    record->next = hit->offsets;
+    arena_publish_sig(&tree->offsets);
+    __atomic_store_n(&hit->offsets, arena_ref_sig(record), __ATOMIC_RELEASE);
+    return arena_offsets_capacity(n_values);
+}
+
+/* Where the hit keeps offset number slot: 0 in itself, the later ones in newer records. */
+static _Atomic uint64_t *offset_slot_sig(struct arena_hit *hit, uint32_t slot)
+{
+    if (slot == 0)
+        return &hit->first_offset;
+    for (uint32_t ref = hit->offsets; ref;) {
+        struct arena_offsets *record = arena_record_sig(ref);
+        uint32_t first = arena_offsets_capacity(record->n_values) - record->n_values;
+        if (slot >= first)
+            return &record->values[slot - first];
+        ref = record->next;
+    }
+    return NULL;
+}
+
+void cct_offset_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t offset_bytes)
+{
+    uint64_t n = atomic_load_explicit(&hit->n_offsets, memory_order_relaxed), slot = n;
+    const struct arena_offsets *newest = hit->offsets ? arena_record_sig(hit->offsets) : NULL;
+    uint32_t capacity = arena_offsets_capacity(newest ? newest->n_values : 0);
+    if (n >= capacity && capacity < ARENA_OFFSETS_MAX)
+        capacity = offsets_grow_sig(tree, hit, capacity);
+    /* more than there is room for: number n is kept with probability capacity / (n + 1), in place of any of them */
+    if (n >= capacity)
+        slot = (((n + 1) * 0x9e3779b97f4a7c15u ^ offset_bytes * 0xbf58476d1ce4e5b9u) >> 20) % (n + 1);
+    _Atomic uint64_t *kept = slot < capacity ? offset_slot_sig(hit, (uint32_t)slot) : NULL;
+    if (kept)
+        atomic_store_explicit(kept, offset_bytes, memory_order_relaxed);
+    atomic_store_explicit(&hit->n_offsets, n + 1, memory_order_release);
+}
+
 bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu)
 {
     struct arena_thread *thread = arena_record_sig(tree->thread);

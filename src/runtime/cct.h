@@ -12,7 +12,7 @@
 
 /* A tree and where it grows. */
 struct cct_tree {
-    struct arena_cursor nodes, hits, places, sketches;
+    struct arena_cursor nodes, hits, places, sketches, offsets;
     enum arena_kind kind; /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;      /* reference of the owner */
     uint32_t root, partial; /* references; partial is 0 in an allocation tree */
@@ -45,6 +45,9 @@ struct cct_key {
 /* Adds count and weight to the node's hit with this key, creating it; NULL when the arena is full.  ctx: owner */
 struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct cct_key *key, uint64_t count,
                               uint64_t weight);
+
+/* Adds the offset of one of the hit's samples to those it keeps.  ctx: owner */
+void cct_offset_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t offset_bytes);
 
 /* Adds one latency, by its bin, to the owner's histogram of an event on a variable; false when the arena is full.
  * ctx: owner */

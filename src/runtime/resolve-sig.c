@@ -11,13 +11,13 @@
 
 #define NO_SYMBOL UINT32_MAX
 
-static enum resolve_result unknown_sig(enum unknown_reason reason, uint64_t *var)
+static enum resolve_result unknown_sig(enum unknown_reason reason, struct resolved *found)
 {
-    *var = var_key(VAR_UNKNOWN, 0, reason);
+    found->var = var_key(VAR_UNKNOWN, 0, reason);
     return RESOLVE_UNKNOWN;
 }
 
-static bool resolve_tls_sig(const struct thread_state *self, uintptr_t address, uint64_t *var)
+static bool resolve_tls_sig(const struct thread_state *self, uintptr_t address, struct resolved *found)
 {
     uint64_t offset;
     const struct loadmap_module *module = loadmap_find_tls_sig(self->thread_pointer, address, &offset);
@@ -25,42 +25,44 @@ static bool resolve_tls_sig(const struct thread_state *self, uintptr_t address, 
         return false;
     const struct modtab_header *table = loadmap_table_sig(module);
     int64_t index = table ? modtab_find_sym(modtab_tls_syms(table), table->n_tls_syms, offset) : -1;
-    *var = var_key(VAR_TLS, module->id, index < 0 ? NO_SYMBOL : (uint32_t)index);
+    found->var = var_key(VAR_TLS, module->id, index < 0 ? NO_SYMBOL : (uint32_t)index);
+    if (index >= 0)
+        found->offset = offset - modtab_tls_syms(table)[index].vaddr;
     return true;
 }
 
-static enum resolve_result resolve_static_sig(const struct loadmap_module *module, uintptr_t address, uint64_t *var)
+static enum resolve_result resolve_static_sig(const struct loadmap_module *module, uintptr_t address,
+                                              struct resolved *found)
 {
     if (module->is_vdso)
-        return unknown_sig(UNKNOWN_VDSO, var);
+        return unknown_sig(UNKNOWN_VDSO, found);
     if (module->is_own)
-        return unknown_sig(UNKNOWN_OWN, var);
+        return unknown_sig(UNKNOWN_OWN, found);
     if (!module->table_id || !module->id)
-        return unknown_sig(UNKNOWN_NO_BLOCK, var);
+        return unknown_sig(UNKNOWN_NO_BLOCK, found);
     const struct modtab_header *table = loadmap_table_sig(module);
     if (!table)
         return RESOLVE_LATER;
     int64_t index = modtab_find_sym(modtab_syms(table), table->n_syms, address - module->code.bias);
     if (index < 0)
-        return unknown_sig(UNKNOWN_NO_BLOCK, var);
-    *var = var_key(VAR_STATIC, module->id, (uint32_t)index);
+        return unknown_sig(UNKNOWN_NO_BLOCK, found);
+    found->var = var_key(VAR_STATIC, module->id, (uint32_t)index);
+    found->offset = address - module->code.bias - modtab_syms(table)[index].vaddr;
     return RESOLVE_NAMED;
 }
 
 /* The frame whose stack area holds the address: the innermost one whose canonical frame address lies above it. Without
  * a call path the stack as a whole. */
-static uint64_t resolve_own_stack_sig(const struct thread_state *self, uintptr_t address,
-                                      const struct thread_frame *frames, unsigned n_frames)
+static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t address,
+                                  const struct thread_frame *frames, unsigned n_frames, struct resolved *found)
 {
-    if (!n_frames)
-        return var_key(VAR_STACK_OTHER, 0, self->ref);
-    for (unsigned i = 0; i < n_frames; i++) {
+    found->var = n_frames ? var_key(VAR_STACK, 0, frames[n_frames - 1].node) : var_key(VAR_STACK_OTHER, 0, self->ref);
+    for (unsigned i = 0; i < n_frames; i++)
         if (address < frames[i].cfa) {
-            uint64_t units = (frames[i].cfa - address) / 16;
-            return var_key(VAR_STACK, units > 0xffffff ? 0xffffff : (uint32_t)units, frames[i].node);
+            found->var = var_key(VAR_STACK, 0, frames[i].node);
+            found->offset = frames[i].cfa - address;
+            return;
         }
-    }
-    return var_key(VAR_STACK, 0xffffff, frames[n_frames - 1].node);
 }
 
 /* Below the program break but in no recorded block: a small block. */
@@ -71,40 +73,43 @@ static bool is_in_brk_sig(uintptr_t address)
 }
 
 /* A recorded block, or what a pool handed out of it; UNKNOWN when there is none. */
-static enum resolve_result resolve_block_sig(const struct thread_state *self, uintptr_t address, uint64_t *var)
+static enum resolve_result resolve_block_sig(const struct thread_state *self, uintptr_t address,
+                                             struct resolved *found)
 {
     struct objmap_block block;
     if (address >= OBJMAP_POOL_LAYER)
         return RESOLVE_UNKNOWN;
     if (objmap_has_pools_sig() && objmap_find_sig(self->reader, address + OBJMAP_POOL_LAYER, &block)) {
-        *var = block.var;
+        *found = (struct resolved){block.var, address + OBJMAP_POOL_LAYER - block.start};
         return RESOLVE_NAMED;
     }
     if (!objmap_find_sig(self->reader, address, &block))
         return RESOLVE_UNKNOWN;
     if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
         return RESOLVE_LATER;
-    *var = block.var;
+    *found = (struct resolved){block.var, address - block.start};
     return RESOLVE_NAMED;
 }
 
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
-                                        const struct thread_frame *frames, unsigned n_frames, uint64_t *var)
+                                        const struct thread_frame *frames, unsigned n_frames,
+                                        struct resolved *found)
 {
+    found->offset = RESOLVE_NO_OFFSET;
     if (address >> 63)
-        return unknown_sig(UNKNOWN_KERNEL, var);
+        return unknown_sig(UNKNOWN_KERNEL, found);
     if (address < 4096)
-        return unknown_sig(UNKNOWN_NULL, var);
-    if (resolve_tls_sig(self, address, var))
+        return unknown_sig(UNKNOWN_NULL, found);
+    if (resolve_tls_sig(self, address, found))
         return RESOLVE_NAMED;
-    enum resolve_result found = resolve_block_sig(self, address, var);
-    if (found != RESOLVE_UNKNOWN)
-        return found;
+    enum resolve_result result = resolve_block_sig(self, address, found);
+    if (result != RESOLVE_UNKNOWN)
+        return result;
     const struct loadmap_module *module = loadmap_find_sig(address);
     if (module)
-        return resolve_static_sig(module, address, var);
+        return resolve_static_sig(module, address, found);
     if (address >= self->bounds.low && address < self->bounds.high) {
-        *var = resolve_own_stack_sig(self, address, frames, n_frames);
+        resolve_own_stack_sig(self, address, frames, n_frames, found);
         return RESOLVE_NAMED;
     }
     uintptr_t arena_low, arena_high;
@@ -113,10 +118,10 @@ enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr
         return RESOLVE_OWN;
     uint32_t other = thread_of_stack_sig(address);
     if (other) {
-        *var = var_key(VAR_STACK_OTHER, 0, other);
+        found->var = var_key(VAR_STACK_OTHER, 0, other);
         return RESOLVE_NAMED;
     }
     if (self->in_allocator)
         return RESOLVE_LATER;
-    return unknown_sig(is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, var);
+    return unknown_sig(is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, found);
 }

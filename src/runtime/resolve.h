@@ -16,9 +16,17 @@ enum resolve_result {
     RESOLVE_OWN        /* the profiler's own arena */
 };
 
-/* Fills *var for address. frames: [n_frames] of the sample, innermost first, for own-stack addresses.
+#define RESOLVE_NO_OFFSET UINT64_MAX
+
+struct resolved {
+    uint64_t var;    /* key */
+    uint64_t offset; /* bytes from the start of the block or symbol, in the own stack down to the address from the
+                      * frame's CFA; RESOLVE_NO_OFFSET: none or not known */
+};
+
+/* Fills *found for address. frames: [n_frames] of the sample, innermost first, for own-stack addresses.
  * ctx: signal handler of self's thread, or its ordinary code with tree_busy set */
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
-                                        const struct thread_frame *frames, unsigned n_frames, uint64_t *var);
+                                        const struct thread_frame *frames, unsigned n_frames, struct resolved *found);
 
 #endif

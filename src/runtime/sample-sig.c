@@ -67,9 +67,11 @@ static bool is_own_leaf_sig(uint32_t leaf)
     return own && node->module == own && loadmap_is_own_pc_sig(node->ip);
 }
 
-/* Counts the sample at its leaf under var and closes it with fate. */
-static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
+/* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
+static void record_at_sig(struct thread_state *self, const struct taken *taken, const struct resolved *found,
+                          enum fate fate)
 {
+    uint64_t var = found->var;
     struct cct_key key = {.var = var, .event = taken->event, .class = taken->class, .flags = taken->flags,
                           .metrics = taken->metrics};
     struct arena_hit *hit =
@@ -82,8 +84,17 @@ static void record_sig(struct thread_state *self, const struct taken *taken, uin
         atomic_fetch_add_explicit(&hit->latency, taken->lat_cycles, memory_order_relaxed);
         (void)cct_sketch_sig(&self->samples, var, taken->event, mem_latency_bin_sig(taken->lat_cycles));
     }
+    /* a proxy address is that of another element, at the same place in it */
+    if (found->offset != RESOLVE_NO_OFFSET)
+        cct_offset_sig(&self->samples, hit, found->offset);
     (void)cct_place_sig(&self->samples, var, taken->event, taken->cpu);
     count_fate_sig(self, taken->event, fate);
+}
+
+static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
+{
+    const struct resolved found = {var, RESOLVE_NO_OFFSET};
+    record_at_sig(self, taken, &found, fate);
 }
 
 static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class,
@@ -110,16 +121,16 @@ static void record_class_sig(struct thread_state *self, struct taken *taken, enu
 static bool record_address_sig(struct thread_state *self, struct taken *taken, uint64_t address,
                                const struct thread_frame *frames, unsigned n_frames)
 {
-    uint64_t var = 0;
-    switch (resolve_address_sig(self, address, frames, n_frames, &var)) {
+    struct resolved found;
+    switch (resolve_address_sig(self, address, frames, n_frames, &found)) {
     case RESOLVE_NAMED:
-        record_sig(self, taken, var, FATE_NAMED);
+        record_at_sig(self, taken, &found, FATE_NAMED);
         return true;
     case RESOLVE_UNKNOWN:
         if (taken->flags & HIT_FLAG_INEXACT)
             record_class_sig(self, taken, HIT_LOST);
         else if (!taken->is_own_code)
-            record_sig(self, taken, var, FATE_UNKNOWN_DATA);
+            record_at_sig(self, taken, &found, FATE_UNKNOWN_DATA);
         else
             record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
         return true;

@@ -119,13 +119,47 @@ static const char *linkage_name(Dwarf_Die *die)
     return found ? dwarf_formstring(&attribute) : NULL;
 }
 
+/* From a concrete or inlined function to its declaration in a class; false when it has none. */
+static bool find_declaration(Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    for (int i = 0; i < 4 && dwarf_attr(die, DW_AT_abstract_origin, &attribute); i++)
+        if (!dwarf_formref_die(&attribute, die))
+            return false;
+    return dwarf_attr(die, DW_AT_specification, &attribute) && dwarf_formref_die(&attribute, die);
+}
+
+/* Member functions of classes that no other unit can name have no linkage name: theirs is put together from the scopes
+ * around the declaration. NULL for everything else. */
+static const char *member_function_name(struct symbols *symbols, Dwarf_Die *function)
+{
+    Dwarf_Die die = *function, *scopes = NULL;
+    struct buf name = {0};
+    if (!find_declaration(&die))
+        return NULL;
+    int n = dwarf_getscopes_die(&die, &scopes);
+    int tag = n > 1 ? dwarf_tag(&scopes[1]) : 0;
+    bool is_member = tag == DW_TAG_class_type || tag == DW_TAG_structure_type;
+    for (int i = is_member ? n - 2 : -1; i >= 0; i--) {
+        const char *part = dwarf_diename(&scopes[i]);
+        buf_printf(&name, "%s%s", part ? part : "(anonymous namespace)", i ? "::" : "");
+    }
+    free(scopes);
+    const char *owned = name.len_bytes ? symbols_own_name(symbols, name.data) : NULL;
+    buf_fini(&name);
+    return owned;
+}
+
 /* Name to show: the demangled linkage name of C++, else the name in the source. */
 static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
 {
     const char *linkage = linkage_name(die);
     if (linkage && strncmp(linkage, "_Z", 2) == 0)
         return symbols_own_name(symbols, linkage);
-    const char *name = dwarf_diename(die);
+    const char *name = linkage ? NULL : member_function_name(symbols, die);
+    if (name)
+        return name;
+    name = dwarf_diename(die);
     return symbols_own_name(symbols, name ? name : linkage);
 }
 
@@ -185,6 +219,11 @@ static bool find_inner(Dwarf_Die *parent, uint64_t address, Dwarf_Die *inner)
             return true;
     } while (dwarf_siblingof(inner, inner) == 0);
     return false;
+}
+
+bool symbols_dwarf_inner(const struct symbols *symbols, Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *inner)
+{
+    return find_inner(parent, vaddr - symbols->dwarf_bias, inner);
 }
 
 /* Adds the functions inlined at address into the function die, whose frame is frames[0]; returns the count. */

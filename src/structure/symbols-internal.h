@@ -97,6 +97,8 @@ bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit
 /* Fills name, declaration and DIE of a function; its linkage name, owned, NULL when it has none. */
 void symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame);
 const char *symbols_dwarf_linkage(struct symbols *symbols, Dwarf_Die *die);
+/* The block or inlined function directly in parent that contains vaddr; false when there is none. */
+bool symbols_dwarf_inner(const struct symbols *symbols, Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *inner);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
 
 /* locals.c */

@@ -87,16 +87,15 @@ static uint32_t structure_of(struct symbols *symbols, uint32_t id)
 
 static uint32_t type_of_name(struct symbols *symbols, uint64_t vaddr, const char *name)
 {
-    Dwarf_Die *scopes = NULL, die;
+    Dwarf_Die scopes[TYPES_SCOPES_MAX], die;
     uint32_t found = 0;
-    int n = types_scopes(symbols, vaddr, &scopes);
+    int n = types_scopes(symbols, vaddr, scopes);
     for (int i = 0; i < n && !found; i++) {
         found = variable_in_scope(symbols, &scopes[i], name);
         int tag = dwarf_tag(&scopes[i]);
         if (!found && (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine))
             found = member_of(symbols, structure_of(symbols, variable_in_scope(symbols, &scopes[i], "this")), name, 0);
     }
-    free(scopes);
     if (!found && types_find_name(symbols, name, true, &die))
         found = types_enter_of(symbols, &die);
     return found;

@@ -52,11 +52,17 @@ bool types_number(Dwarf_Die *die, unsigned name, int64_t *value);
  * any kind) or variables; false when there is none. */
 bool types_find_name(struct symbols *symbols, const char *name, bool is_variable, Dwarf_Die *die);
 
-/* The scopes of vaddr, innermost first; returns their number. The caller frees *scopes. */
-int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die **scopes);
+#define TYPES_SCOPES_MAX 64
+
+/* The blocks and functions around vaddr, innermost first, through inlined functions to the one that they are in, and
+ * their unit. Returns their number. */
+int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die scopes[TYPES_SCOPES_MAX]);
 
 /* 1 when the two names are the same, case aside where the language of Fortran does not tell cases apart. */
 bool types_same_name(const char *a, const char *b, bool is_fortran);
+
+/* types-static.c: the type that the template parameter called name stands for, in a function or in its class. */
+uint32_t types_template_parameter(struct symbols *symbols, Dwarf_Die *function, const char *name);
 
 /* The language of the unit that holds a DIE: TYPE_IS_FORTRAN, TYPE_IS_C or 0. */
 uint32_t types_language(Dwarf_Die *die);

@@ -126,21 +126,18 @@ bool types_same_name(const char *a, const char *b, bool is_fortran)
     return a && b && (is_fortran ? strcasecmp(a, b) : strcmp(a, b)) == 0;
 }
 
-int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die **scopes)
+int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die scopes[TYPES_SCOPES_MAX])
 {
-    Dwarf_Die unit, split;
-    uint8_t kind = 0;
-    Dwarf_Addr bias = 0;
-    *scopes = NULL;
-    Dwarf_Die *found = symbols->module ? dwfl_module_addrdie(symbols->module, vaddr, &bias) : NULL;
-    if (!found)
+    Dwarf_Die chain[TYPES_SCOPES_MAX];
+    int n = 0;
+    if (!symbols_dwarf_function(symbols, vaddr, &chain[0]))
         return 0;
-    unit = *found;
-    if (dwarf_cu_info(unit.cu, NULL, &kind, NULL, &split, NULL, NULL, NULL) == 0 && kind == DW_UT_skeleton &&
-        split.addr)
-        unit = split;
-    int n = dwarf_getscopes(&unit, vaddr - symbols->dwarf_bias, scopes);
-    return n < 0 ? 0 : n;
+    for (n = 1; n < TYPES_SCOPES_MAX - 1; n++)
+        if (!symbols_dwarf_inner(symbols, &chain[n - 1], vaddr, &chain[n]))
+            break;
+    for (int i = 0; i < n; i++)
+        scopes[i] = chain[n - 1 - i];
+    return dwarf_diecu(&chain[0], &scopes[n], NULL, NULL) ? n + 1 : n;
 }
 
 /* The words of a number's type without "int" beside others, in order of the alphabet: compilers and people write
@@ -231,14 +228,16 @@ static bool bare_name(const char *name, char *bare, size_t size_bytes)
 uint32_t types_find(struct symbols *symbols, uint64_t vaddr, const char *name)
 {
     char bare[256];
-    Dwarf_Die *scopes = NULL, die;
+    Dwarf_Die scopes[TYPES_SCOPES_MAX], die;
     uint32_t found = 0;
     if (!bare_name(name, bare, sizeof bare))
         return 0;
-    int n = types_scopes(symbols, vaddr, &scopes);
+    int n = types_scopes(symbols, vaddr, scopes);
     for (int i = 0; i < n && !found; i++)
         found = find_in(symbols, &scopes[i], bare, 0);
-    free(scopes);
+    for (int i = 0; i < n && !found; i++)
+        if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram || dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+            found = types_template_parameter(symbols, &scopes[i], bare);
     if (!found && types_find_name(symbols, bare, false, &die))
         found = types_enter(symbols, &die);
     return found;

@@ -257,6 +257,26 @@ static void descend(struct descent *descent, uint32_t id, uint64_t offset)
     spot->kind = SPOT_NONE;
 }
 
+/* Paths in Fortran: "(:)%mass" for "[].mass". */
+static void spell_fortran(struct symbols *symbols, uint32_t id, struct type_spot *spot)
+{
+    char text[TYPES_PATH_BYTES] = "";
+    size_t len = 0;
+    if (!(types_get(symbols, id)->flags & TYPE_IS_FORTRAN))
+        return;
+    for (const char *p = spot->path; *p && len + 4 < sizeof text; p++) {
+        if (*p == '[' && p[1] == ']') {
+            memcpy(text + len, "(:)", 3);
+            len += 3;
+            p++;
+        } else {
+            text[len++] = *p == '.' ? '%' : *p;
+        }
+    }
+    text[len] = 0;
+    memcpy(spot->path, text, sizeof text);
+}
+
 void types_spot(struct symbols *symbols, uint32_t id, uint64_t offset_bytes, const char *text, struct type_spot *spot)
 {
     struct descent descent = {symbols, text, spot};
@@ -267,6 +287,7 @@ void types_spot(struct symbols *symbols, uint32_t id, uint64_t offset_bytes, con
     descend(&descent, id, offset_bytes);
     if (spot->kind == SPOT_WHOLE && !spot->size_bytes)
         spot->size_bytes = size;
+    spell_fortran(symbols, id, spot);
 }
 
 bool types_flexible(struct symbols *symbols, uint32_t id, uint64_t *offset_bytes)
@@ -300,4 +321,5 @@ void types_spot_in_block(struct symbols *symbols, uint32_t id, uint64_t block_by
     descend(&descent, id, offset_bytes % size);
     if (spot->kind == SPOT_WHOLE && !spot->size_bytes)
         spot->size_bytes = size;
+    spell_fortran(symbols, id, spot);
 }

@@ -31,13 +31,15 @@ uint32_t types_of_static(struct symbols *symbols, uint64_t vaddr, bool tls, uint
     return type;
 }
 
-static uint32_t template_argument(struct symbols *symbols, Dwarf_Die *die)
+/* name NULL: the first one */
+static uint32_t template_argument(struct symbols *symbols, Dwarf_Die *die, const char *name)
 {
     Dwarf_Die child;
     if (dwarf_child(die, &child) != 0)
         return 0;
     do {
-        if (dwarf_tag(&child) == DW_TAG_template_type_parameter)
+        if (dwarf_tag(&child) == DW_TAG_template_type_parameter &&
+            (!name || types_same_name(dwarf_diename(&child), name, false)))
             return types_enter_of(symbols, &child);
     } while (dwarf_siblingof(&child, &child) == 0);
     return 0;
@@ -46,7 +48,7 @@ static uint32_t template_argument(struct symbols *symbols, Dwarf_Die *die)
 uint32_t types_template_argument(struct symbols *symbols, uint32_t id)
 {
     Dwarf_Die *die = types_die(symbols, types_strip(symbols, id));
-    return die ? template_argument(symbols, die) : 0;
+    return die ? template_argument(symbols, die, NULL) : 0;
 }
 
 /* From the concrete or inlined function to the declaration inside its class. */
@@ -69,7 +71,20 @@ uint32_t types_template_of_function(struct symbols *symbols, uint64_t offset)
         return 0;
     int n = dwarf_getscopes_die(&die, &scopes);
     if (n > 1)
-        found = template_argument(symbols, &scopes[1]);
+        found = template_argument(symbols, &scopes[1], NULL);
+    free(scopes);
+    return found;
+}
+
+uint32_t types_template_parameter(struct symbols *symbols, Dwarf_Die *function, const char *name)
+{
+    Dwarf_Die die = *function, *scopes = NULL;
+    uint32_t found = 0;
+    if (!declaration_of(&die))
+        return 0;
+    int n = dwarf_getscopes_die(&die, &scopes);
+    for (int i = 0; i < n && !found; i++)
+        found = template_argument(symbols, &scopes[i], name);
     free(scopes);
     return found;
 }

@@ -16,7 +16,7 @@ TOOL = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcproftt"
 GOLDEN = SOURCE / "tests" / "golden"
 NOT_WRITTEN = {"profile-04.00": "version '04.00' are not written", "log": "no log is made of it"}
 CHANGED = ("profile-03.10", "profile-02.00-before-2017", "profile-03.10-epochs", "trace-01.01-datacentric",
-           "metric-db", "objects", "objects-2")
+           "metric-db", "objects", "objects-2", "objects-4")
 # Values that say how the others are laid out, or that the original readers would take for another layout.
 MAY_BE_REFUSED = re.compile(r"/format$|/version$|/short_metrics$|/metrics/\d+/flags/(0|3|8|9|1\d)$"
                             r"|/epochs/\d+/flags$|^/flags$|/n_metrics$|/kind$")

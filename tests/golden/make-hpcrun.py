@@ -279,6 +279,18 @@ def side_file_2():
     return "objects", text.encode(), text.encode()
 
 
+def side_file_4():
+    """Version 4: where in its variables the samples lie. An instruction with two places, one with none."""
+    _, text, _ = side_file_2()
+    marks = '"n_blocks_marked": 0, "bytes_marked": 0, '
+    text = text.decode().replace('"version": 2', '"version": 4')
+    text = text.replace('],\n"placeholders"', '], "min_bytes": 1024, "sample_bytes": 0, "mark_ns": 0,\n"placeholders"')
+    text = text.replace('[1, 0, 0, 0, 0, []]]}', '[1, 0, 0, 0, 0, []]], ' + marks +
+                        '"accesses": [[0, 1, 4198912, 55, [0, 30, 8, 25]], [1, 65535, "18446744073709551615", 2, []]]}')
+    text = text.replace('"samples": [], "latencies": []}', '"samples": [], "latencies": [], ' + marks + '"accesses": []}')
+    return "objects", text.encode(), text.encode()
+
+
 MODULES = [(1, "/opt/demo/bin/demo", 0), (2, "/usr/lib/locus/libhpcrun.so", 0), (3, "/lib/libc.so.6", 0),
            (4, b"/data/caf\xe9/libplug\xff.so", 1), (5, "/data/\u03bc-kernels/libmu.so", 0xfedcba9876543210)]
 METRICS = [Metric("Size (byte)", INT, shown=0), Metric("EADDR (usec)", REAL, period=1000, mean=997.25, n_samples=17),
@@ -337,6 +349,7 @@ def cases():
     yield "log", log()
     yield "objects", side_file()
     yield "objects-2", side_file_2()
+    yield "objects-4", side_file_4()
 
 
 def main():

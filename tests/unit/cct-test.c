@@ -112,6 +112,60 @@ static void test_hits_sum_by_key(void **state)
     arena_drop(header);
 }
 
+/* Counts what a hit keeps: values below limit and all. */
+static size_t kept_offsets(const struct arena_hit *hit, uint64_t limit, size_t *n_below)
+{
+    size_t n = 1;
+    *n_below = atomic_load(&hit->first_offset) < limit;
+    for (uint32_t ref = hit->offsets; ref;) {
+        const struct arena_offsets *record = arena_record_sig(ref);
+        for (uint32_t i = 0; i < record->n_values; i++, n++)
+            *n_below += atomic_load(&record->values[i]) < limit;
+        ref = record->next;
+    }
+    return n;
+}
+
+static void test_offsets_are_kept_fairly(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct cct_tree tree;
+    size_t n_below = 0;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, false));
+    struct cct_key key = {.var = var_key(VAR_HEAP, 0, 77)};
+    struct arena_hit *hit = cct_hit_sig(&tree, tree.root, &key, 1, 0);
+    cct_offset_sig(&tree, hit, 40);
+    assert_int_equal(hit->offsets, 0); /* one is kept in the hit itself */
+    assert_int_equal(atomic_load(&hit->first_offset), 40);
+    for (uint64_t i = 1; i < ARENA_OFFSETS_MAX; i++)
+        cct_offset_sig(&tree, hit, 40 + i);
+    assert_int_equal(kept_offsets(hit, 40 + 32, &n_below), ARENA_OFFSETS_MAX);
+    assert_int_equal(n_below, 32); /* all of them */
+    for (uint64_t i = ARENA_OFFSETS_MAX; i < 40000; i++)
+        cct_offset_sig(&tree, hit, 40 + i);
+    assert_int_equal(atomic_load(&hit->n_offsets), 40000);
+    assert_int_equal(kept_offsets(hit, 20000, &n_below), ARENA_OFFSETS_MAX);
+    assert_in_range(n_below, 12, 52); /* half of them, five deviations wide */
+    arena_drop(header);
+}
+
+static void test_full_arena_keeps_few_offsets(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(3);
+    struct cct_tree tree;
+    size_t n_below = 0;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, false));
+    struct cct_key key = {.var = var_key(VAR_HEAP, 0, 77)};
+    struct arena_hit *hit = cct_hit_sig(&tree, tree.root, &key, 1, 0);
+    for (uint64_t i = 0; i < 1000; i++)
+        cct_offset_sig(&tree, hit, i);
+    assert_int_equal(atomic_load(&hit->n_offsets), 1000);
+    assert_int_equal(kept_offsets(hit, 1000, &n_below), 1);
+    arena_drop(header);
+}
+
 static void test_full_arena_refuses(void **state)
 {
     (void)state;
@@ -145,7 +199,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_children_are_found_again), cmocka_unit_test(test_paths_share_their_callers),
-        cmocka_unit_test(test_hits_sum_by_key),          cmocka_unit_test(test_full_arena_refuses),
+        cmocka_unit_test(test_hits_sum_by_key),          cmocka_unit_test(test_offsets_are_kept_fairly),
+        cmocka_unit_test(test_full_arena_refuses),       cmocka_unit_test(test_full_arena_keeps_few_offsets),
         cmocka_unit_test(test_strings_are_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,11 @@ static struct objects_latency latencies[] = {
     {.event = 0, .n_samples = 9, .cycles = 2000, .n_remote = 1, .remote_cycles = 900, .bins = {[1] = 8, [63] = 1}},
     {.event = 1, .n_samples = 1, .cycles = 4}};
 
+static struct spread_entry entries[] = {{0, 3}, {56, UINT64_MAX}};
+static struct objects_access accesses[] = {
+    {.event = 0, .module = 65535, .ip = 0x401234, .n_samples = 12, .offsets = {.entries = entries, .n = 2}},
+    {.event = 1, .module = 1, .ip = UINT64_MAX, .n_samples = 1}};
+
 static struct objects_file sample(struct objects_variable *variables, struct objects_event *event)
 {
     variables[0] = (struct objects_variable){.node = 77,
@@ -41,6 +46,8 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                              .n_latencies = 2,
                                              .n_blocks_marked = 3,
                                              .bytes_marked = UINT64_MAX - 7,
+                                             .accesses = accesses,
+                                             .n_accesses = 2,
                                              .max_block_bytes = UINT64_C(1) << 60};
     *event = (struct objects_event){.metric = "EADDR (usec)",
                                     .name = "EADDR@1000",
@@ -92,13 +99,20 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_memory_equal(again->variables[1].stack_offsets, offsets, sizeof offsets);
     assert_memory_equal(again->variables[1].classes, file->variables[1].classes, sizeof file->variables[1].classes);
     assert_true(again->variables[1].max_block_bytes == UINT64_C(1) << 60);
-    assert_int_equal(again->version, 3);
+    assert_int_equal(again->version, 4);
     assert_int_equal(again->variables[1].n_samples, 2);
     assert_memory_equal(again->variables[1].samples, samples, sizeof samples);
     assert_int_equal(again->variables[1].n_latencies, 2);
     assert_memory_equal(again->variables[1].latencies, latencies, sizeof latencies);
     assert_true(again->variables[1].n_blocks_marked == 3 && again->variables[1].bytes_marked == UINT64_MAX - 7);
     assert_true(again->min_bytes == 1024 && again->sample_bytes == 77 && again->mark_ns == UINT64_MAX - 5);
+    assert_int_equal(again->variables[0].n_accesses, 0);
+    assert_int_equal(again->variables[1].n_accesses, 2);
+    const struct objects_access *access = again->variables[1].accesses;
+    assert_true(access[0].module == 65535 && access[0].ip == 0x401234 && access[0].n_samples == 12);
+    assert_int_equal(access[0].offsets.n, 2);
+    assert_memory_equal(access[0].offsets.entries, entries, sizeof entries);
+    assert_true(access[1].event == 1 && access[1].ip == UINT64_MAX && access[1].offsets.n == 0);
     assert_int_equal(again->n_events, 1);
     assert_true(again->events[0].enabled_ns == UINT64_MAX && again->events[0].running_ns == 5);
     assert_true(again->events[0].n_throttles == 6 && again->events[0].n_no_metric == 7);

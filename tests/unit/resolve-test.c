@@ -82,9 +82,9 @@ static struct thread_state *make_self(bool on_stack)
 static enum var_kind kind_of(bool on_stack, enum resolve_result expected)
 {
     static const struct thread_frame frames[] = {{.cfa = ADDRESS - 16, .node = 21}, {.cfa = ADDRESS + 32, .node = 22}};
-    uint64_t var = 0;
-    assert_int_equal(resolve_address_sig(make_self(on_stack), ADDRESS, frames, 2, &var), expected);
-    return var_key_kind(var);
+    struct resolved found = {0};
+    assert_int_equal(resolve_address_sig(make_self(on_stack), ADDRESS, frames, 2, &found), expected);
+    return var_key_kind(found.var);
 }
 
 static int begin(void **state)
@@ -114,10 +114,11 @@ static void test_heap_before_stack(void **state)
 static void test_pool_block_before_its_slab(void **state)
 {
     (void)state;
-    uint64_t var = 0;
+    struct resolved found = {0};
     world.in_pool = world.in_block = world.is_resizing = true;
-    assert_int_equal(resolve_address_sig(make_self(false), ADDRESS, NULL, 0, &var), RESOLVE_NAMED);
-    assert_int_equal(var, var_key(VAR_HEAP, 0, 78));
+    assert_int_equal(resolve_address_sig(make_self(false), ADDRESS, NULL, 0, &found), RESOLVE_NAMED);
+    assert_int_equal(found.var, var_key(VAR_HEAP, 0, 78));
+    assert_int_equal(found.offset, 8);
 }
 
 static void test_resizing_block_waits(void **state)
@@ -130,8 +131,11 @@ static void test_resizing_block_waits(void **state)
 static void test_static_before_stack_and_file(void **state)
 {
     (void)state;
+    struct resolved found = {0};
     world.in_module = world.has_table = true;
     assert_int_equal(kind_of(true, RESOLVE_NAMED), VAR_STATIC);
+    assert_int_equal(resolve_address_sig(make_self(true), ADDRESS, NULL, 0, &found), RESOLVE_NAMED);
+    assert_int_equal(found.offset, 100);
     world.symbol.size_bytes = 100; /* just below */
     assert_int_equal(kind_of(true, RESOLVE_UNKNOWN), VAR_UNKNOWN);
     world.has_table = false; /* never another class only because the table is late */
@@ -141,13 +145,15 @@ static void test_static_before_stack_and_file(void **state)
 static void test_own_stack_before_other_stack(void **state)
 {
     (void)state;
-    uint64_t var = 0;
+    struct resolved found = {0};
     const struct thread_frame frames[] = {{.cfa = ADDRESS - 16, .node = 21}, {.cfa = ADDRESS + 32, .node = 22}};
     world.in_other_stack = world.in_arena = true;
-    assert_int_equal(resolve_address_sig(make_self(true), ADDRESS, frames, 2, &var), RESOLVE_NAMED);
-    assert_int_equal(var, var_key(VAR_STACK, 2, 22)); /* the frame whose area holds it, 32 bytes below its CFA */
-    assert_int_equal(resolve_address_sig(make_self(true), ADDRESS, frames, 0, &var), RESOLVE_NAMED);
-    assert_int_equal(var, var_key(VAR_STACK_OTHER, 0, 11)); /* no call path: this thread's stack as a whole */
+    assert_int_equal(resolve_address_sig(make_self(true), ADDRESS, frames, 2, &found), RESOLVE_NAMED);
+    assert_int_equal(found.var, var_key(VAR_STACK, 0, 22)); /* the frame whose area holds it */
+    assert_int_equal(found.offset, 32);                     /* below its CFA */
+    assert_int_equal(resolve_address_sig(make_self(true), ADDRESS, frames, 0, &found), RESOLVE_NAMED);
+    assert_int_equal(found.var, var_key(VAR_STACK_OTHER, 0, 11)); /* no call path: this thread's stack as a whole */
+    assert_int_equal(found.offset, RESOLVE_NO_OFFSET);
 }
 
 static void test_own_memory_and_other_stack(void **state)
@@ -162,19 +168,19 @@ static void test_own_memory_and_other_stack(void **state)
 static void test_rest_has_reasons(void **state)
 {
     (void)state;
-    uint64_t var = 0;
+    struct resolved found = {0};
     struct thread_state *self = make_self(false);
-    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &var), RESOLVE_UNKNOWN);
-    assert_int_equal(var, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK));
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_UNKNOWN);
+    assert_int_equal(found.var, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK));
     self->in_allocator = 1; /* its result is not known yet */
-    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &var), RESOLVE_LATER);
-    assert_int_equal(resolve_address_sig(self, 16, NULL, 0, &var), RESOLVE_UNKNOWN);
-    assert_int_equal(var, var_key(VAR_UNKNOWN, 0, UNKNOWN_NULL));
-    assert_int_equal(resolve_address_sig(self, UINTPTR_MAX - 64, NULL, 0, &var), RESOLVE_UNKNOWN);
-    assert_int_equal(var, var_key(VAR_UNKNOWN, 0, UNKNOWN_KERNEL));
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_LATER);
+    assert_int_equal(resolve_address_sig(self, 16, NULL, 0, &found), RESOLVE_UNKNOWN);
+    assert_int_equal(found.var, var_key(VAR_UNKNOWN, 0, UNKNOWN_NULL));
+    assert_int_equal(resolve_address_sig(self, UINTPTR_MAX - 64, NULL, 0, &found), RESOLVE_UNKNOWN);
+    assert_int_equal(found.var, var_key(VAR_UNKNOWN, 0, UNKNOWN_KERNEL));
     world.in_module = world.module.is_vdso = true;
-    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &var), RESOLVE_UNKNOWN);
-    assert_int_equal(var, var_key(VAR_UNKNOWN, 0, UNKNOWN_VDSO));
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_UNKNOWN);
+    assert_int_equal(found.var, var_key(VAR_UNKNOWN, 0, UNKNOWN_VDSO));
 }
 
 int main(void)

@@ -17,7 +17,7 @@
 
 #define COLUMNS_DEFAULT 100
 
-enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_BY, OPT_MARK, OPT_THRESHOLD };
+enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_BY, OPT_MARK, OPT_FIELDS, OPT_THRESHOLD };
 
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
@@ -32,6 +32,7 @@ static const struct option_row rows[] = {
     {OPT_BY, "--by", "region", "vars: for each region that the program names, the variables that cost the time there."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
+    {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -46,14 +47,18 @@ static const struct option_spec spec = {
         "blocks, where it was allocated or declared, on which NUMA nodes the accessing threads ran, and the lines "
         "that access it. Samples without address and addresses without variable are rows too, so that the shares "
         "add up to 100 percent. Where hardware told about each access, the rows are sorted by latency and show its "
-        "mean and 95th percentile, the shares of the cache levels, and of memory of this and of other NUMA nodes.\n\n"
+        "mean and 95th percentile, the shares of the cache levels, and of memory of this and of other NUMA nodes. "
+        "With --fields every variable is followed by the fields that its samples lie in, as the debug "
+        "information of the program tells: of structures, of what was allocated, of local variables; where it tells "
+        "nothing, by offset.\n\n"
         "tree prints the call tree with the data-centric tree below <datacentric>. Regions that the program names "
         "(locus.h, ITT tasks, NVTX ranges) stand above the call paths.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
         "that was allocated there, the share of the samples that fell on it, or that none did. Live means allocated "
         "and not freed; what still points to a block is not looked at. It needs no measurement of its own: any one "
         "that recorded allocations will do.\n\n"
-        "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share. "
+        "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; with "
+        "--fields they are variable, class, alloc_site, field, samples, share. "
         "Samples are as counted; values are estimates of all events, scaled where an event shared its counter. "
         "threads_ and ranks_ columns tell how the values spread over all threads and all processes: how many have any, "
         "mean, least and greatest value, standard deviation, and that divided by the mean (cov).",
@@ -71,7 +76,7 @@ struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused, with_paths, by_region, at_mark;
+    bool with_unused, with_paths, with_fields, by_region, at_mark;
 };
 
 static int usage(const char *text)
@@ -110,6 +115,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_MARK:
         settings->at_mark = true;
+        break;
+    case OPT_FIELDS:
+        settings->with_fields = true;
         break;
     case OPT_BY:
         settings->by_region = strcmp(value, "region") == 0;
@@ -161,6 +169,7 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .with_unused = settings->with_unused,
                                    .with_paths = settings->with_paths,
                                    .at_mark = settings->at_mark,
+                                   .with_fields = settings->with_fields,
                                    .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
                                    .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                    .columns = terminal_columns(),

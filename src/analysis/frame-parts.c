@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The local variables of a stack frame that samples lie in: of the function that runs or of one of its callers, whose
+ * arrays it was handed. A local is named with its function, "main()::grid". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/build.h"
+#include "structure/assign-name.h"
+#include "structure/locals.h"
+
+#define ONLY_PART 0.98 /* of the samples: the frame is that local */
+
+/* The part with this name and declaration, added when new; NULL when out of memory. */
+static struct variable_part *find_part(struct variable *variable, const struct variable_part *proto)
+{
+    for (size_t i = 0; i < variable->n_parts; i++) {
+        struct variable_part *part = &variable->parts[i];
+        if (part->name == proto->name && part->file == proto->file && part->line == proto->line)
+            return part;
+    }
+    if (!vec_reserve(&variable->parts, &variable->cap_parts, variable->n_parts + 1, sizeof *variable->parts))
+        return NULL;
+    variable->parts[variable->n_parts] = *proto;
+    return &variable->parts[variable->n_parts++];
+}
+
+static uint32_t local_name(struct build *build, const char *function, const char *name)
+{
+    char text[400], qualified[200];
+    if (!function)
+        return model_string(build->model, name);
+    (void)assign_name_function(function, qualified, sizeof qualified);
+    (void)snprintf(text, sizeof text, "%.190s()::%.190s", qualified, name);
+    return model_string(build->model, text);
+}
+
+/* The address of an access when it lies in the function that contains vaddr, else 0. */
+static uint64_t own_pc(struct build *build, const struct raw_node *node, const struct access *access)
+{
+    const struct code_frame *frames;
+    if (!access || access->module != node->module)
+        return 0;
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
+    uint64_t low = frames[0].low_vaddr;
+    (void)symbolizer_lookup(build->symbolizer, node->module, access->vaddr, &frames);
+    return low && frames[0].low_vaddr == low ? access->vaddr : 0;
+}
+
+bool frame_parts_find(struct build *build, uint32_t index, const struct access *access, uint64_t distance_bytes,
+                      struct frame_spot *spot)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
+    if (!symbols || !node->ip || distance_bytes > INT64_MAX)
+        return false;
+    const struct local *local = locals_at(symbols, node->ip - 1, own_pc(build, node, access), (int64_t)distance_bytes,
+                                          &spot->offset_bytes);
+    if (!local)
+        return false;
+    spot->type = local->type;
+    spot->part = (struct variable_part){.name = local_name(build, local->function, local->name),
+                                        .file = model_string(build->model, local->decl_file),
+                                        .line = local->decl_line,
+                                        .size_bytes = local->size_bytes};
+    return true;
+}
+
+static double add_part(struct variable *proto, const struct variable_part *part, double samples)
+{
+    struct variable_part *found = find_part(proto, part);
+    if (found)
+        found->fraction += samples;
+    return found ? samples : 0;
+}
+
+/* By the offsets of the first event with addresses. */
+static double collect_by_accesses(struct build *build, uint32_t index, struct variable *proto)
+{
+    size_t n;
+    double total = 0;
+    const struct access *accesses = accesses_of_node(build->accesses, index, &n);
+    uint32_t event = UINT32_MAX;
+    for (size_t i = 0; i < n; i++)
+        event = accesses[i].event < event ? accesses[i].event : event;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; accesses[i].event == event && j < accesses[i].offsets.n; j++) {
+            const struct spread_entry *entry = &accesses[i].offsets.entries[j];
+            struct frame_spot spot = {.part = {.name = proto->name, .file = proto->file, .line = proto->line}};
+            (void)frame_parts_find(build, index, &accesses[i], entry->offset, &spot);
+            total += add_part(proto, &spot.part, (double)entry->count);
+        }
+    return total;
+}
+
+/* By the granules of 16 bytes that older side files, and those of perf, tell. */
+static double collect_by_granules(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
+{
+    size_t n;
+    double total = 0;
+    const struct side_row *side = variables_side(build, index, &n);
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < side[r].n_stack_offsets; i++) {
+            const int64_t *pair = &side[r].stack_offsets[2 * i];
+            struct symbols_data data = {0};
+            struct variable_part part = {.name = proto->name, .file = proto->file, .line = proto->line};
+            if (symbols_stack_at(symbols, build->tree->nodes[index].ip - 1, pair[0], &data))
+                part = (struct variable_part){
+                    .name = local_name(build, symbolizer_text(build->symbolizer, proto->function), data.name),
+                    .file = model_string(build->model, data.decl_file),
+                    .line = data.decl_line,
+                    .size_bytes = data.size_bytes};
+            total += add_part(proto, &part, (double)pair[1]);
+        }
+    return total;
+}
+
+/* A frame whose samples nearly all lie in one variable is that variable. */
+static bool take_only_part(struct variable *proto)
+{
+    for (size_t i = 0; i < proto->n_parts; i++) {
+        const struct variable_part part = proto->parts[i];
+        if (part.fraction < ONLY_PART)
+            continue;
+        proto->name = part.name;
+        proto->file = part.file;
+        proto->line = part.line;
+        proto->size_bytes = part.size_bytes;
+        proto->n_blocks = part.size_bytes > 0;
+        free(proto->parts);
+        proto->parts = NULL;
+        proto->n_parts = proto->cap_parts = 0;
+        return true;
+    }
+    return false;
+}
+
+bool frame_parts_collect(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
+{
+    double total = collect_by_accesses(build, index, proto) + collect_by_granules(build, index, symbols, proto);
+    for (size_t i = 0; i < proto->n_parts && total > 0; i++)
+        proto->parts[i].fraction /= total;
+    return take_only_part(proto);
+}
