@@ -168,13 +168,14 @@ static void set_type(struct target *target, struct symbols *symbols, uint32_t ty
     struct variable_part *part = target->part == FIELD_NO_PART ? NULL : &variable->parts[target->part];
     uint32_t element = types_element(symbols, type), name;
     name = model_string(target->build->model, types_spell(symbols, element, text, sizeof text));
+    if (!variable->type_source)
+        variable->type_source = (uint8_t)source;
     if (part && !part->type) {
         part->type = name;
         part->element_bytes = types_size(symbols, element);
     } else if (!part && !variable->type) {
         variable->type = name;
         variable->element_bytes = types_size(symbols, element);
-        variable->type_source = (uint8_t)source;
     }
 }
 

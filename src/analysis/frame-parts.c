@@ -74,6 +74,35 @@ static double add_part(struct variable *proto, const struct variable_part *part,
     return found ? samples : 0;
 }
 
+/* Which line of which function the access is. */
+static void add_line(struct build *build, struct variable *proto, const struct variable_part *part,
+                     const struct access *access, uint64_t samples)
+{
+    const struct code_frame *frames;
+    size_t n = symbolizer_lookup(build->symbolizer, access->module, access->vaddr, &frames);
+    uint32_t index = 0;
+    for (; index < proto->n_parts; index++) {
+        const struct variable_part *known = &proto->parts[index];
+        if (known->name == part->name && known->file == part->file && known->line == part->line)
+            break;
+    }
+    const struct part_line line = {.part = index,
+                                   .function = frames[n - 1].function,
+                                   .file = frames[n - 1].file,
+                                   .line = frames[n - 1].line,
+                                   .samples = samples};
+    for (size_t i = 0; i < proto->n_part_lines; i++) {
+        struct part_line *known = &proto->part_lines[i];
+        if (known->part == index && known->function == line.function && known->file == line.file &&
+            known->line == line.line) {
+            known->samples += samples;
+            return;
+        }
+    }
+    if (vec_reserve(&proto->part_lines, &proto->cap_part_lines, proto->n_part_lines + 1, sizeof line))
+        proto->part_lines[proto->n_part_lines++] = line;
+}
+
 /* By the offsets of the first event with addresses. */
 static double collect_by_accesses(struct build *build, uint32_t index, struct variable *proto)
 {
@@ -89,6 +118,7 @@ static double collect_by_accesses(struct build *build, uint32_t index, struct va
             struct frame_spot spot = {.part = {.name = proto->name, .file = proto->file, .line = proto->line}};
             (void)frame_parts_find(build, index, &accesses[i], entry->offset, &spot);
             total += add_part(proto, &spot.part, (double)entry->count);
+            add_line(build, proto, &spot.part, &accesses[i], entry->count);
         }
     return total;
 }
@@ -130,6 +160,9 @@ static bool take_only_part(struct variable *proto)
         free(proto->parts);
         proto->parts = NULL;
         proto->n_parts = proto->cap_parts = 0;
+        free(proto->part_lines);
+        proto->part_lines = NULL;
+        proto->n_part_lines = proto->cap_part_lines = 0;
         return true;
     }
     return false;

@@ -37,6 +37,7 @@ static void free_rows(struct model *model)
         free(model->variables[i].scopes);
         free(model->variables[i].places);
         free(model->variables[i].parts);
+        free(model->variables[i].part_lines);
         free(model->variables[i].samples);
         free(model->variables[i].latencies);
         free(model->variables[i].fields);

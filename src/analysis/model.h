@@ -142,6 +142,12 @@ struct variable_field {
     uint64_t offset_bytes, size_bytes; /* within an element: subscripts count as 0 */
     uint64_t samples;
 };
+/* Samples of the first event with addresses that a line took on a part. */
+struct part_line {
+    uint32_t part;                 /* index into the variable's parts */
+    uint32_t function, file, line; /* string ids */
+    uint64_t samples;
+};
 #define FIELD_NO_PART UINT32_MAX
 #define FIELD_UNTYPED 1u /* only an offset, or a range of offsets, is known */
 #define FIELD_PADDING 2u /* between the fields */
@@ -158,6 +164,8 @@ struct variable {
     size_t n_scopes, cap_scopes;
     struct variable_part *parts;  /* [n_parts] local variables of a stack frame, where there are several */
     size_t n_parts, cap_parts;
+    struct part_line *part_lines; /* [n_part_lines] */
+    size_t n_part_lines, cap_part_lines;
     uint64_t *places;             /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
     uint64_t *samples;            /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
     struct variable_latency *latencies; /* [n_latencies] by event */

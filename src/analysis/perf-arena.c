@@ -254,6 +254,41 @@ static struct arena_sketch *find_sketch(struct perf_arena *arena, size_t thread,
     return sketch;
 }
 
+/* Room for one more offset when all that the hit has is taken; false when there must not or cannot be more. */
+static bool grow_offsets(struct perf_arena *arena, size_t thread, struct arena_hit *hit, uint32_t *capacity)
+{
+    uint32_t n_values = arena_offsets_next(*capacity);
+    struct arena_offsets *record =
+        n_values ? put_owned(arena, thread, ARENA_OFFSETS, sizeof *record + n_values * sizeof record->values[0]) : NULL;
+    if (!record)
+        return false;
+    record->n_values = n_values;
+    record->next = hit->offsets;
+    hit->offsets = arena_ref(arena->base, record);
+    *capacity = arena_offsets_capacity(n_values);
+    return true;
+}
+
+/* As the runtime keeps them: all while there is room, then each with the same chance. */
+static void add_offset(struct perf_arena *arena, size_t thread, struct arena_hit *hit, uint64_t offset)
+{
+    struct arena_offsets *record = hit->offsets ? arena_at(arena->base, hit->offsets) : NULL;
+    uint32_t capacity = arena_offsets_capacity(record ? record->n_values : 0);
+    uint64_t n = atomic_fetch_add(&hit->n_offsets, 1), slot = n;
+    if (n >= capacity && !grow_offsets(arena, thread, hit, &capacity))
+        slot = (((n + 1) * 0x9e3779b97f4a7c15u ^ offset * 0xbf58476d1ce4e5b9u) >> 20) % (n + 1);
+    if (slot == 0)
+        atomic_store(&hit->first_offset, offset);
+    for (uint32_t ref = slot < capacity ? hit->offsets : 0; slot && ref; ref = record->next) {
+        record = arena_at(arena->base, ref);
+        uint32_t first = arena_offsets_capacity(record->n_values) - record->n_values;
+        if (slot >= first) {
+            atomic_store(&record->values[slot - first], offset);
+            return;
+        }
+    }
+}
+
 void perf_arena_hit(struct perf_arena *arena, size_t thread, uint32_t node, const struct arena_hit *like,
                     uint64_t weight, uint64_t lat_cycles)
 {
@@ -263,6 +298,8 @@ void perf_arena_hit(struct perf_arena *arena, size_t thread, uint32_t node, cons
     atomic_fetch_add(&hit->count, 1);
     atomic_fetch_add(&hit->weight, weight);
     atomic_fetch_add(&hit->latency, lat_cycles);
+    if (atomic_load(&like->n_offsets))
+        add_offset(arena, thread, hit, atomic_load(&like->first_offset));
     struct arena_sketch *sketch = lat_cycles ? find_sketch(arena, thread, like->event, like->var) : NULL;
     if (sketch)
         atomic_fetch_add(&sketch->bins[mem_latency_bin_sig(lat_cycles)], 1);

@@ -53,7 +53,8 @@ uint32_t perf_arena_node(struct perf_arena *arena, size_t thread, uint32_t paren
 /* The thread's root of partial call paths. */
 uint32_t perf_arena_partial(const struct perf_arena *arena, size_t thread);
 
-/* Adds a sample of weight to the hit like this one at a node; with a latency (core cycles), also to its histogram. */
+/* Adds a sample of weight to the hit like this one at a node; with a latency (core cycles), also to its histogram.
+ * Where like has an offset, so has the sample. */
 void perf_arena_hit(struct perf_arena *arena, size_t thread, uint32_t node, const struct arena_hit *like,
                     uint64_t weight, uint64_t lat_cycles);
 

@@ -335,6 +335,8 @@ static bool put_sample(struct import *import, struct perf_process *process, cons
     struct access access = access_of(event, sample);
     struct perf_place place = place_of(import, process, state, &access, sample->tid);
     struct arena_hit like = {.event = (uint8_t)state->index, .class = place.class, .var = place.var};
+    atomic_store(&like.first_offset, place.offset);
+    atomic_store(&like.n_offsets, place.has_offset);
     like.metrics = state->has_metrics ? mem_metrics_sig(access.data_src) : 0;
     uint32_t node = path_node(import, process, thread, sample, frames, n_frames);
     free(frames);

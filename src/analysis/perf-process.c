@@ -96,8 +96,12 @@ static struct perf_place in_module(struct perf_process *process, struct perf_fil
 {
     struct perf_loaded *loaded = find_loaded(process, files, mapping->file, mapping->bias);
     int64_t variable = loaded ? perf_files_static(files, mapping->file, address - mapping->bias) : -1;
-    if (variable >= 0)
-        return named(var_key(VAR_STATIC, loaded->id, (uint32_t)variable));
+    if (variable >= 0) {
+        struct perf_place place = named(var_key(VAR_STATIC, loaded->id, (uint32_t)variable));
+        place.has_offset = true;
+        place.offset = address - mapping->bias - files->statics[variable].vaddr;
+        return place;
+    }
     if (loaded && !loaded->string)
         loaded->string = perf_arena_string(&process->arena, files->files[mapping->file].shown);
     return loaded && loaded->string ? named(var_key(VAR_FILE, 0, loaded->string)) : unknown(UNKNOWN_NO_BLOCK);

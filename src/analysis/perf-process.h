@@ -29,6 +29,8 @@ struct perf_process {
 /* Where a data address lies. */
 struct perf_place {
     uint64_t var;     /* key (fmt/arena.h) */
+    bool has_offset;
+    uint64_t offset;  /* bytes from the start of the variable */
     uint8_t class;    /* enum hit_class */
     uint8_t fate;     /* enum fate */
     bool is_unlogged; /* in the heap or in anonymous memory */

@@ -126,6 +126,30 @@ double report_samples(const struct report *report, const struct report_row *row,
     return row->part ? samples * row->part->fraction : samples;
 }
 
+/* The lines of a part, as their part of its samples. */
+static int collect_part_lines(struct report_row *row, struct error *err)
+{
+    const struct variable *variable = row->variable;
+    uint32_t part = (uint32_t)(row->part - variable->parts);
+    double total = 0;
+    for (size_t i = 0; i < variable->n_part_lines; i++)
+        total += variable->part_lines[i].part == part ? (double)variable->part_lines[i].samples : 0;
+    for (size_t i = 0; i < variable->n_part_lines; i++) {
+        const struct part_line *line = &variable->part_lines[i];
+        if (line->part != part)
+            continue;
+        if (!vec_reserve(&row->lines, &row->cap_lines, row->n_lines + 1, sizeof *row->lines))
+            return error_set(err, ERR_MEMORY, "out of memory");
+        row->lines[row->n_lines++] = (struct report_line){.function = line->function,
+                                                          .file = line->file,
+                                                          .line = line->line,
+                                                          .value = row->value * (double)line->samples / total};
+    }
+    if (row->n_lines)
+        qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
+    return 0;
+}
+
 static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
                    double value, struct error *err)
 {
@@ -140,8 +164,9 @@ static int add_row(struct report *report, const struct variable *variable, const
     row->share = report->total_value > 0 ? 100 * value / report->total_value : 0;
     if (!describe_row(report, row))
         return error_set(err, ERR_MEMORY, "out of memory");
-    /* which lines access which part of a frame is not known */
-    return variable && !part ? collect_lines(model, report->metric, row, err) : 0;
+    if (part)
+        return collect_part_lines(row, err);
+    return variable ? collect_lines(model, report->metric, row, err) : 0;
 }
 
 /* A row, or one for each part, which are known for the first event with addresses. */
@@ -230,7 +255,9 @@ static struct variable *find_variable(struct report *report, struct strtab *keys
                                   .module = from->module,
                                   .class = from->class,
                                   .parts = from->parts,
-                                  .n_parts = from->n_parts};
+                                  .n_parts = from->n_parts,
+                                  .part_lines = from->part_lines,
+                                  .n_part_lines = from->n_part_lines};
     }
     return into;
 }

@@ -64,7 +64,7 @@ struct report {
     double *derived;         /* of all accesses, as in a row */
     bool has_fields;         /* places in variables are known */
     double typed;            /* percent of the samples in variables whose field or element has a type */
-    double typed_by[TYPE_SOURCES]; /* the same by how the type is known; [0]: parts of frames and of COMMON blocks */
+    double typed_by[TYPE_SOURCES]; /* the same by how the type is known; [0]: members of COMMON blocks */
     double recovered, named; /* percent of the samples taken; by fates, else by the tree */
 };
 

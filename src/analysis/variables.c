@@ -41,10 +41,12 @@ static uint32_t find_or_add(struct build *build, const char *key, const struct v
     int64_t index = strtab_intern(&build->keys, key);
     if (index < 0)
         return RAW_NONE;
-    if ((size_t)index == model->n_variables)
+    if ((size_t)index == model->n_variables) {
         model->variables[model->n_variables++] = *proto;
-    else
+    } else {
         free(proto->parts);
+        free(proto->part_lines);
+    }
     return (uint32_t)index;
 }
 

@@ -180,6 +180,26 @@ static void take_parts(struct json_take *take, const json_t *row, size_t n_strin
     }
 }
 
+/* [part, function, file, line, samples] */
+static void take_part_lines(struct json_take *take, const json_t *row, size_t n_strings, struct variable *variable)
+{
+    size_t n = 0;
+    if (!json_object_get(row, "part_lines") || !variable->n_parts)
+        return;
+    const json_t *list = json_take_array_at(take, row, "part_lines", &n);
+    variable->part_lines = zeroed(take, n, sizeof *variable->part_lines);
+    variable->n_part_lines = variable->part_lines ? n : 0;
+    for (size_t i = 0; i < variable->n_part_lines && !take->code; i++) {
+        const json_t *words = json_array_get(list, i);
+        struct part_line *line = &variable->part_lines[i];
+        line->part = (uint32_t)json_take_word(take, json_array_get(words, 0), variable->n_parts - 1, "part");
+        line->function = (uint32_t)json_take_word(take, json_array_get(words, 1), n_strings - 1, "function");
+        line->file = (uint32_t)json_take_word(take, json_array_get(words, 2), n_strings - 1, "file");
+        line->line = (uint32_t)json_take_word(take, json_array_get(words, 3), UINT32_MAX, "line");
+        line->samples = json_take_word(take, json_array_get(words, 4), UINT64_MAX, "samples");
+    }
+}
+
 static void take_field(struct json_take *take, const json_t *row, const struct model *model,
                        const struct variable *variable, struct variable_field *field)
 {
@@ -288,6 +308,7 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     for (size_t i = 0; i < variable->n_scopes; i++)
         variable->scopes[i] = (uint32_t)json_take_word(take, json_array_get(list, i), model->n_scopes - 1, "scope");
     take_parts(take, row, n_strings, variable);
+    take_part_lines(take, row, n_strings, variable);
     take_fields(take, row, model, variable);
     take_samples(take, row, model, variable);
     take_latencies(take, row, model, variable);

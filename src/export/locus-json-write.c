@@ -148,7 +148,7 @@ static void put_latency(const struct variable_latency *latency, struct buf *out)
 /* [event, part (their number: of the whole), name, type, flags, offset, size, samples] */
 static void put_fields(const struct variable *variable, struct buf *out)
 {
-    if (variable->type) {
+    if (variable->type_source) {
         json_put_word_at(out, "type", variable->type);
         json_put_word_at(out, "type_source", variable->type_source);
         json_put_word_at(out, "element_bytes", variable->element_bytes);
@@ -213,6 +213,13 @@ static void put_variable(const struct model *model, const struct variable *varia
         json_put_double(out, part->fraction);
         buf_printf(out, ", %u, %llu", part->type, (unsigned long long)part->element_bytes);
         buf_printf(out, i + 1 < variable->n_parts ? "]" : "]]");
+    }
+    for (size_t i = 0; i < variable->n_part_lines; i++) {
+        const struct part_line *line = &variable->part_lines[i];
+        const uint64_t words[] = {line->part, line->function, line->file, line->line, line->samples};
+        buf_printf(out, i ? ", " : ", \"part_lines\": [");
+        json_put_words(out, words, sizeof words / sizeof words[0]);
+        buf_printf(out, i + 1 < variable->n_part_lines ? "" : "]");
     }
     if (variable->places) {
         json_put_key(out, "places", 0);

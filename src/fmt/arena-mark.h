@@ -31,11 +31,12 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 {
     struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
     uint32_t n_chunks = atomic_load_explicit(&header->n_chunks, memory_order_acquire);
-    for (uint32_t i = 0; i < n_chunks && i < header->chunk_limit; i++) {
-        uint32_t used_bytes = atomic_load_explicit(&chunks[i].used_bytes, memory_order_acquire);
+    n_chunks = n_chunks < header->chunk_limit ? n_chunks : header->chunk_limit;
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        uint32_t used_bytes = arena_run_used(&chunks[i], n_chunks - i);
         char *data = (char *)header + header->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
         struct arena_hit *hits = (struct arena_hit *)(void *)data;
-        if (chunks[i].kind != ARENA_HITS || used_bytes > ARENA_CHUNK_BYTES)
+        if (chunks[i].kind != ARENA_HITS)
             continue;
         for (uint32_t k = 0; k < used_bytes / sizeof *hits; k++)
             if (hits[k].event == HIT_EVENT_ALLOC || hits[k].event == HIT_EVENT_FREE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fuzz target (libFuzzer) for the model of types and locals: whatever the debug information of a file says, walking over
+/* Fuzz target (libFuzzer) for the model of types and locals: whatever the debug information says, walking over
  * everything that can be asked for ends, within bounds. Seeds: small ELF files with debug information. */
 #include <fcntl.h>
 #include <stdint.h>
