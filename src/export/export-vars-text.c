@@ -7,7 +7,6 @@
 #include "export/exporter-list.h"
 #include "export/skid-text.h"
 #include "export/text-cells.h"
-#include "export/vars-fields.h"
 #include "export/vars-hardware.h"
 #include "fmt/leak-columns.h"
 

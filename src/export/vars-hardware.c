@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "export/text-cells.h"
-#include "export/vars-fields.h"
 
 #define WIDE 95 /* columns from which on there is room for bars */
 #define CLASS_WIDTH 12

@@ -5,6 +5,7 @@
 #define LOCUS_EXPORT_VARS_HARDWARE_H
 
 #include "analysis/report.h"
+#include "export/vars-fields.h"
 #include "export/exporters.h"
 
 /* Appends what is to know of the events beside the fates: samples without metric, throttling, shared counters. */
