@@ -32,8 +32,7 @@ static size_t slot_of(const struct raw_ids *ids, uint32_t id)
     return slot;
 }
 
-/* Empties the table and makes room for n nodes. */
-static bool ids_begin(struct raw_ids *ids, size_t n)
+bool raw_ids_begin(struct raw_ids *ids, size_t n)
 {
     size_t n_slots = 1024;
     while (n_slots < 2 * n + 2)
@@ -49,6 +48,23 @@ static bool ids_begin(struct raw_ids *ids, size_t n)
     return ids->slots && vec_reserve(&ids->ids, &ids->capacity, n + 1, sizeof *ids->ids) &&
            vec_reserve(&ids->nodes, &ids->cap_nodes, n + 1, sizeof *ids->nodes) &&
            vec_reserve(&ids->flags, &ids->cap_flags, n + 1, sizeof *ids->flags);
+}
+
+void raw_ids_add(struct raw_ids *ids, uint32_t id, uint32_t node, uint32_t flags)
+{
+    size_t slot = slot_of(ids, id);
+    ids->ids[ids->n] = id;
+    ids->nodes[ids->n] = node;
+    ids->flags[ids->n++] = flags;
+    ids->slots[slot] = (uint32_t)ids->n;
+}
+
+void raw_ids_fini(struct raw_ids *ids)
+{
+    free(ids->slots);
+    free(ids->ids);
+    free(ids->nodes);
+    free(ids->flags);
 }
 
 /* Index + 1 of the node with this id, 0 when there is none. */
@@ -103,7 +119,7 @@ static int begin_epoch(void *context, const struct hpcrun_profile *head, size_t 
     struct visit *visit = context;
     visit->scratch->head = head;
     visit->scratch->n_roots = 0;
-    return ids_begin(&visit->scratch->ids, n_nodes) && begin_tables(visit, head) ? 0 : no_memory(visit, err);
+    return raw_ids_begin(&visit->scratch->ids, n_nodes) && begin_tables(visit, head) ? 0 : no_memory(visit, err);
 }
 
 /* Writes the values that are waiting. */
@@ -116,8 +132,8 @@ static int flush(struct visit *visit, struct error *err)
         return no_memory(visit, err);
     if (values->len_bytes == 0)
         return 0;
-    int code = spill_append(visit->ingest->spill, values->data, values->len_bytes,
-                            &profile->pieces[profile->n_pieces], err);
+    int code =
+        spill_append(visit->ingest->spill, values->data, values->len_bytes, &profile->pieces[profile->n_pieces], err);
     profile->n_pieces += code == 0;
     if (code)
         __atomic_store_n(&visit->ingest->is_spill_full, true, __ATOMIC_RELAXED);
@@ -177,15 +193,13 @@ static int take_node(void *context, const struct hpcrun_node *node, const struct
     struct visit *visit = context;
     struct raw_ids *ids = &visit->scratch->ids;
     uint32_t id = absolute(node->id), above = 0, parent = RAW_NONE, module = 0;
-    size_t slot = slot_of(ids, id);
-    if (ids->slots[slot])
+    if (ids_find(ids, id))
         return error_set(err, ERR_FORMAT, "%s: two call-tree nodes have the id %u", visit->path, id);
     if (node->parent) {
         above = ids_find(ids, absolute(node->parent));
         if (!above)
-            return error_set(err, ERR_FORMAT,
-                             "%s: call-tree node %d comes before its parent %d, or that is missing", visit->path,
-                             node->id, node->parent);
+            return error_set(err, ERR_FORMAT, "%s: call-tree node %d comes before its parent %d, or that is missing",
+                             visit->path, node->id, node->parent);
         parent = ids->nodes[above - 1];
         module = node->module ? visit->scratch->modules[node->module] : 0;
     }
@@ -197,10 +211,7 @@ static int take_node(void *context, const struct hpcrun_node *node, const struct
     if (node->type & HPCRUN_NODE_ROOT || (above && ids->flags[above - 1] & RAW_IN_DATA))
         flags |= RAW_IN_DATA;
     int code = take_values(visit, index, values, n_values, &flags, err);
-    ids->ids[ids->n] = id;
-    ids->nodes[ids->n] = index;
-    ids->flags[ids->n++] = flags;
-    ids->slots[slot] = (uint32_t)ids->n;
+    raw_ids_add(ids, id, index, flags);
     return code;
 }
 
@@ -235,8 +246,7 @@ static int end_epoch(void *context, const struct hpcrun_profile *head, struct er
 int ingest_profile(struct ingest *ingest, struct ingest_scratch *scratch, const char *path,
                    const struct ingest_reader *reader, struct ingested *profile, struct error *err)
 {
-    struct visit visit = {
-        .ingest = ingest, .scratch = scratch, .reader = reader, .profile = profile, .path = path};
+    struct visit visit = {.ingest = ingest, .scratch = scratch, .reader = reader, .profile = profile, .path = path};
     const struct hpcrun_visitor visitor = {
         .context = &visit, .epoch = begin_epoch, .node = take_node, .end = end_epoch};
     scratch->values.len_bytes = 0;
@@ -254,10 +264,7 @@ void ingested_fini(struct ingested *profile)
 
 void ingest_scratch_fini(struct ingest_scratch *scratch)
 {
-    free(scratch->ids.slots);
-    free(scratch->ids.ids);
-    free(scratch->ids.nodes);
-    free(scratch->ids.flags);
+    raw_ids_fini(&scratch->ids);
     free(scratch->metrics);
     free(scratch->sums);
     free(scratch->modules);

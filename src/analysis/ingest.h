@@ -92,6 +92,12 @@ int ingest_trace(struct ingest *ingest, const char *profile_path, const struct h
 void ingested_fini(struct ingested *profile);
 void ingest_scratch_fini(struct ingest_scratch *scratch);
 
+/* Empties ids and makes room for n nodes; adds one, whose id is not there yet and for which there is room.
+ * raw_ids_begin: false when out of memory. */
+bool raw_ids_begin(struct raw_ids *ids, size_t n);
+void raw_ids_add(struct raw_ids *ids, uint32_t id, uint32_t node, uint32_t flags);
+void raw_ids_fini(struct raw_ids *ids);
+
 /* The store's id of the profile's node, RAW_NONE when there is none. */
 uint32_t raw_ids_find(const struct raw_ids *ids, uint32_t id);
 

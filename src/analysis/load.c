@@ -1,44 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Merging all profiles, and building the model from them. */
-#include "analysis/load.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/load-sides.h"
-#include "analysis/older.h"
-#include "analysis/processes.h"
+#include "analysis/load-internal.h"
+#include "analysis/profile-digest.h"
 #include "analysis/roles.h"
-
-struct load {
-    const struct load_options *options;
-    struct model *model;
-    struct symbolizer *symbolizer;
-    struct profile_list list;
-    struct ingest ingest;
-    struct ingest_scratch *scratch; /* [job->n_threads] */
-    struct load_sides sides;
-    struct raw_tree tree;
-    struct strtab process_keys;
-    struct older older;
-    uint32_t *older_scopes; /* [older.n_scopes] new numbers */
-    struct spilled_values *values;
-    size_t n_read;
-};
-
-/* One profile while it is read. */
-struct reading {
-    struct load *load;
-    struct workers *workers;
-    size_t number;
-    const char *path;
-    struct side_file side;
-    struct thread thread;
-    struct names_file id;
-    char *program;
-    bool is_identified;
-    struct error trace_problem;
-};
 
 /* Adds the model's metric for one of a profile, or its samples to the metric there is. */
 static bool import_metric(struct model *model, const struct hpcrun_metric *from)
@@ -66,20 +33,10 @@ static bool import_metric(struct model *model, const struct hpcrun_metric *from)
     return true;
 }
 
-/* What depends on the order of the profiles, in their order: metrics, modules, side files. */
-static int take_epoch(void *context, const struct hpcrun_profile *head, const struct raw_ids *ids, struct error *err)
+int load_take_epoch(struct reading *reading, const struct hpcrun_profile *head, const struct raw_ids *ids,
+                    struct error *err)
 {
-    struct reading *reading = context;
     struct load *load = reading->load;
-    int code = reading->is_identified ? 0
-                                      : ingest_trace(&load->ingest, reading->path, head, ids,
-                                                     &load->values->profiles[reading->number], &reading->trace_problem);
-    if (code == ERR_MEMORY || load->ingest.is_spill_full)
-        return error_set(err, code, "%s", reading->trace_problem.text);
-    if (!workers_turn(reading->workers, reading->number))
-        return error_set(err, ERR_USAGE, "interrupted");
-    if (code)
-        model_note(load->model, "%s: the trace of this thread is missing.", reading->trace_problem.text);
     bool ok = true;
     for (size_t i = 0; ok && i < head->n_metrics; i++)
         ok = import_metric(load->model, &head->metrics[i]);
@@ -97,18 +54,42 @@ static int take_epoch(void *context, const struct hpcrun_profile *head, const st
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory while merging %s", reading->path);
 }
 
-/* Adds the thread of a profile that has been read. */
-static int add_thread(struct reading *reading, uint32_t directory, struct error *err)
+void load_note_trace(struct load *load, const struct error *problem, bool is_first)
+{
+    if (is_first && problem->code)
+        model_note(load->model, "%s: the trace of this thread is missing.", problem->text);
+}
+
+static int take_epoch(void *context, const struct hpcrun_profile *head, const struct raw_ids *ids, struct error *err)
+{
+    struct reading *reading = context;
+    struct load *load = reading->load;
+    bool is_first = reading->n_epochs++ == 0;
+    int code = is_first ? ingest_trace(&load->ingest, reading->path, head, ids,
+                                       &load->values->profiles[reading->number], &reading->trace_problem)
+                        : 0;
+    if (code == ERR_MEMORY || load->ingest.is_spill_full)
+        return error_set(err, code, "%s", reading->trace_problem.text);
+    if (team_is_several(load->options->job->team)) {
+        const struct objects_file *side = reading->side.state == SIDE_READ ? &reading->side.file : NULL;
+        return digest_put_epoch(&reading->epochs, head, ids, side, err);
+    }
+    if (!workers_turn(reading->workers, reading->task))
+        return error_set(err, ERR_USAGE, "interrupted");
+    load_note_trace(load, &reading->trace_problem, is_first);
+    return load_take_epoch(reading, head, ids, err);
+}
+
+int load_take_thread(struct reading *reading, uint32_t directory, struct error *err)
 {
     struct load *load = reading->load;
     struct model *model = load->model;
     int64_t process = processes_find(model, &load->process_keys, &reading->id, directory);
     if (process < 0 || !vec_reserve(&model->threads, &model->cap_threads, model->n_threads + 1, sizeof *model->threads))
         return error_set(err, ERR_MEMORY, "out of memory");
-    model->threads[model->n_threads++] =
-        (struct thread){.process = (uint32_t)process,
-                        .thread_id = reading->id.thread,
-                        .profile = load->older.n_threads + reading->number};
+    model->threads[model->n_threads++] = (struct thread){.process = (uint32_t)process,
+                                                         .thread_id = reading->id.thread,
+                                                         .profile = load->older.n_threads + reading->number};
     if (!model->processes[process].path) {
         model->processes[process].path = reading->program;
         reading->program = NULL;
@@ -117,26 +98,41 @@ static int add_thread(struct reading *reading, uint32_t directory, struct error 
     return 0;
 }
 
+/* Adds to the digests what was read, or why not. */
+static int put_digest(struct reading *reading, const struct error *problem, struct error *err)
+{
+    struct load *load = reading->load;
+    (void)pthread_mutex_lock(&load->ingest.metrics_mutex);
+    digest_put(&load->digests, reading->number, problem, &reading->trace_problem, &reading->epochs, reading->n_epochs,
+               &load->values->profiles[reading->number], &load->ingest.metrics);
+    (void)pthread_mutex_unlock(&load->ingest.metrics_mutex);
+    return load->digests.failed ? error_set(err, ERR_MEMORY, "out of memory") : 0;
+}
+
 static int read_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
     struct load *load = context;
-    const struct profile_path *path = &load->list.profiles[i];
-    struct reading reading = {.load = load, .workers = workers, .number = i, .path = path->path};
+    size_t number = load->first + i;
+    const struct profile_path *path = &load->list.profiles[number];
+    struct reading reading = {.load = load, .workers = workers, .number = number, .task = i, .path = path->path};
     const struct ingest_reader reader = {.context = &reading, .epoch = take_epoch};
     struct error problem = {0};
     load_sides_read(path->path, &reading.side);
     int code = ingest_profile(&load->ingest, &load->scratch[worker], path->path, &reader,
-                              &load->values->profiles[i], &problem);
+                              &load->values->profiles[number], &problem);
     bool is_fatal = code == ERR_MEMORY || code == ERR_USAGE || load->ingest.is_spill_full;
     if (code && is_fatal)
         (void)error_set(err, code, "%s", problem.text);
     else if (!workers_turn(workers, i))
         code = error_set(err, ERR_USAGE, "interrupted");
+    else if (team_is_several(load->options->job->team))
+        code = put_digest(&reading, code ? &problem : NULL, err);
     else if (code)
         code = profile_list_skip(&load->list, &problem, err);
     else
-        code = add_thread(&reading, load->older.directories[path->directory], err);
+        code = load_take_thread(&reading, load->older.directories[path->directory], err);
     load_sides_drop(&reading.side);
+    buf_fini(&reading.epochs);
     free(reading.program);
     return code;
 }
@@ -145,12 +141,15 @@ static int read_profiles(struct load *load, struct error *err)
 {
     struct workers workers = {.job = load->options->job,
                               .phase = "reading profiles",
-                              .n_tasks = load->list.n_profiles,
+                              .n_tasks = load->n_mine,
                               .task = read_profile,
                               .context = load};
-    int code = workers_run(&workers, err);
-    if (code != 0)
-        return code;
+    return workers_run(&workers, err);
+}
+
+/* Says what was left out; at least one profile must have been read. */
+static int judge_profiles(const struct load *load, struct error *err)
+{
     const struct strtab *skipped = &load->list.skipped;
     if (load->n_read == 0 && skipped->n_strings)
         return error_set(err, load->list.first_skip,
@@ -185,8 +184,7 @@ static int choose_program(struct load *load, struct error *err)
     return 0;
 }
 
-/* The metrics of the values that were written. */
-static int map_metrics(struct load *load, struct error *err)
+int load_map_metrics(struct load *load, struct error *err)
 {
     struct spilled_values *values = load->values;
     values->n_metrics = load->ingest.metrics.n_strings;
@@ -214,7 +212,7 @@ static int map_scopes(struct load *load, const struct build_leaves *leaves, stru
         values->scopes[i] = node == RAW_NONE ? 0 : leaves->own[node];
         values->traced[i] = node == RAW_NONE ? 0 : leaves->traced[node];
     }
-    return map_metrics(load, err);
+    return load_map_metrics(load, err);
 }
 
 static int build_all(struct load *load, struct error *err)
@@ -286,26 +284,15 @@ static void load_fini(struct load *load)
     (void)pthread_mutex_destroy(&load->ingest.metrics_mutex);
     strtab_fini(&load->process_keys);
     older_fini(&load->older);
+    buf_fini(&load->digests);
+    team_tree_fini(&load->branches);
     profile_list_fini(&load->list);
 }
 
-static int load_all(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
+/* From all profiles to the model. */
+static int make_model(struct load *load, struct error *err)
 {
-    int code = older_init(&load->older, load->model, &load->process_keys, err);
-    if (code == 0)
-        code = profile_list_make(&load->list, paths, n_paths, err);
-    if (code != 0)
-        return code;
-    int64_t n_known = older_drop_known(&load->older, &load->process_keys, &load->list);
-    if (n_known < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    if (load->options->n_known)
-        *load->options->n_known = (size_t)n_known;
-    load->values->profiles = calloc(load->list.n_profiles + 1, sizeof *load->values->profiles);
-    load->values->n_profiles = load->values->profiles ? load->list.n_profiles : 0;
-    if (!load->values->profiles)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    code = read_profiles(load, err);
+    int code = judge_profiles(load, err);
     if (code == 0)
         code = processes_order(load->model, err);
     load->model->has_thread_list = code == 0;
@@ -316,6 +303,40 @@ static int load_all(struct load *load, const char *const *paths, size_t n_paths,
     if (code == 0)
         code = job_goes_on(load->options->job, err) ? build_all(load, err) : ERR_USAGE;
     return code == 0 ? choose_program(load, err) : code;
+}
+
+static int list_profiles(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
+{
+    int code = older_init(&load->older, load->model, &load->process_keys, err);
+    if (code == 0)
+        code = profile_list_make(&load->list, paths, n_paths, err);
+    int64_t n_known = code == 0 ? older_drop_known(&load->older, &load->process_keys, &load->list) : 0;
+    if (n_known < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (load->options->n_known)
+        *load->options->n_known = (size_t)n_known;
+    return code;
+}
+
+static int load_all(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
+{
+    const struct team *team = load->options->job->team;
+    int code = team_leads(team) ? list_profiles(load, paths, n_paths, err) : 0;
+    load->n_mine = load->list.n_profiles;
+    if (team_is_several(team))
+        code = load_team_begin(load, code, err);
+    if (code != 0)
+        return code;
+    load->values->profiles = calloc(load->list.n_profiles + 1, sizeof *load->values->profiles);
+    load->values->n_profiles = load->values->profiles ? load->list.n_profiles : 0;
+    code = load->values->profiles ? read_profiles(load, err) : error_set(err, ERR_MEMORY, "out of memory");
+    if (team_is_several(team))
+        code = load_team_gather(load, code, err);
+    if (code == 0 && team_leads(team))
+        code = make_model(load, err);
+    if (team_is_several(team))
+        code = load_team_return(load, code, err);
+    return code;
 }
 
 int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options, struct model *model,

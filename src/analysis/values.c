@@ -10,15 +10,13 @@ static void decode(const struct spilled_values *values, const char *bytes, size_
 {
     for (size_t i = 0; i < n; i++) {
         struct ingest_value value = ingest_value_at(bytes + i * INGEST_VALUE_BYTES);
-        cells[i] = (struct cell){.scope = values->scopes[value.node],
-                                 .metric = values->metrics[value.metric],
-                                 .value = value.value};
+        cells[i] = (struct cell){
+            .scope = values->scopes[value.node], .metric = values->metrics[value.metric], .value = value.value};
     }
 }
 
-static int visit_spilled(void *self, size_t number,
-                         int (*take)(void *, const struct cell *, size_t, struct error *), void *context,
-                         struct error *err)
+static int visit_spilled(void *self, size_t number, int (*take)(void *, const struct cell *, size_t, struct error *),
+                         void *context, struct error *err)
 {
     const struct spilled_values *values = self;
     const struct ingested *profile = &values->profiles[number];
@@ -84,6 +82,12 @@ static int visit_spilled_trace(void *self, size_t number,
     return code;
 }
 
+static bool is_here(const void *self, size_t profile)
+{
+    const struct spilled_values *values = self;
+    return values->profiles[profile].n_pieces > 0;
+}
+
 static void free_spilled(void *self)
 {
     struct spilled_values *values = self;
@@ -103,6 +107,7 @@ struct value_source values_spilled(struct spilled_values *values)
                                  .visit = visit_spilled,
                                  .trace = trace_spilled,
                                  .visit_trace = visit_spilled_trace,
+                                 .is_here = is_here,
                                  .free = free_spilled};
 }
 

@@ -32,6 +32,8 @@ struct value_source {
     int (*visit_trace)(void *self, size_t profile,
                        int (*take)(void *context, const struct trace_event *events, size_t n_events, struct error *err),
                        void *context, struct error *err);
+    /* Whether this member of a team has the values of a profile; one without values is nobody's. NULL: it has all. */
+    bool (*is_here)(const void *self, size_t profile);
     void (*free)(void *self);
 };
 
@@ -40,8 +42,8 @@ struct spilled_values {
     struct spill spill;
     struct ingested *profiles; /* [n_profiles] as struct thread counts them */
     size_t n_profiles, cap_profiles;
-    uint32_t *scopes;  /* [n_scopes] of the model, by id in the store */
-    uint32_t *traced;  /* [n_scopes] the same for the nodes of traces */
+    uint32_t *scopes; /* [n_scopes] of the model, by id in the store */
+    uint32_t *traced; /* [n_scopes] the same for the nodes of traces */
     size_t n_scopes;
     uint32_t *metrics; /* [n_metrics] of the model, by index of ingest.metrics */
     size_t n_metrics;

@@ -160,14 +160,15 @@ static int write_directory(int (*write)(struct model *, const char *, const stru
 {
     char *temporary = NULL;
     int code = check_target(path, err);
-    if (code != 0)
-        return code;
-    if (asprintf(&temporary, "%s.new-%d", path, (int)getpid()) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    if (mkdir(temporary, 0755) != 0)
+    if (code == 0 && asprintf(&temporary, "%s.new-%d", path, (int)getpid()) < 0)
+        return v4_give_up(how->job, error_set(err, ERR_MEMORY, "out of memory"), err);
+    if (code == 0 && mkdir(temporary, 0755) != 0)
         code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
-    else
-        code = write(model, temporary, how, err);
+    if (code != 0) {
+        free(temporary);
+        return v4_give_up(how->job, code, err);
+    }
+    code = write(model, temporary, how, err);
     if (code == 0) {
         remove_database(path);
         if (rename(temporary, path) != 0)
@@ -184,6 +185,11 @@ int database_write(struct model *model, const char *path, const struct database_
     return write_directory(write_files, model, path, how, err);
 }
 
+int database_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err)
+{
+    return v4_join(model, source, job, err);
+}
+
 int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err)
 {
     return write_directory(write_xml, model, path, how, err);
@@ -198,10 +204,11 @@ int database_read(const char *path, struct model *model, struct error *err)
     if (asprintf(&name, S_ISDIR(info.st_mode) ? "%s/" DATABASE_JSON : "%s", path) < 0)
         return error_set(err, ERR_MEMORY, "out of memory");
     struct buf text = {0};
-    int code = access(name, F_OK) == 0
-                   ? file_read(name, &text, err)
-                   : error_set(err, ERR_NOT_FOUND, "%s is not a database: it has no " DATABASE_JSON
-                                                   " (hpcprof makes one from a measurement directory)", path);
+    int code = access(name, F_OK) == 0 ? file_read(name, &text, err)
+                                       : error_set(err, ERR_NOT_FOUND,
+                                                   "%s is not a database: it has no " DATABASE_JSON
+                                                   " (hpcprof makes one from a measurement directory)",
+                                                   path);
     if (code == 0)
         code = locus_json_read(text.data, text.len_bytes, name, model, err);
     buf_fini(&text);

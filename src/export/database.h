@@ -27,6 +27,10 @@ struct database_job {
  * err: ERR_IO, ERR_RANGE, ERR_MEMORY, ERR_USAGE (stopped) */
 int database_write(struct model *model, const char *path, const struct database_job *how, struct error *err);
 
+/* For the members of a team but the leader: does its part of the leader's database_write, with what load_measurements
+ * has left of the model.  err: as database_write */
+int database_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err);
+
 /* Writes the XML form into a directory of its own, under the same rules, from a model whose sums are filled in.
  * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY, ERR_USAGE */
 int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err);

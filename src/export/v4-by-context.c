@@ -10,8 +10,16 @@
 #include "export/v4-export.h"
 #include "export/v4-values.h"
 
-enum { VALUE_BYTES = 10, INDEX_BYTES = 12, CELL_BYTES = 12, METRIC_BYTES = 10, ROW_BYTES = 32, PROFILE_ROW_BYTES = 48,
-       TABLE_AT = 32 + 16, PROFILE_TABLE_AT = 48 + 16 };
+enum {
+    VALUE_BYTES = 10,
+    INDEX_BYTES = 12,
+    CELL_BYTES = 12,
+    METRIC_BYTES = 10,
+    ROW_BYTES = 32,
+    PROFILE_ROW_BYTES = 48,
+    TABLE_AT = 32 + 16,
+    PROFILE_TABLE_AT = 48 + 16
+};
 
 #define BATCH_VALUES_ALL (UINT64_C(1) << 23) /* of all workers together */
 #define BATCH_VALUES_LEAST (UINT64_C(1) << 18)
@@ -47,7 +55,8 @@ struct turning {
     uint64_t context_end;
     struct buf index; /* of the summary */
     uint64_t n_summary;
-    const size_t *own_pairs; /* [n_metrics] that own values are taken from */
+    const size_t *own_pairs;         /* [n_metrics] that own values are taken from */
+    struct v4_lengths before, whole; /* of the contexts before those of this process, and of all */
 };
 
 static uint32_t context_at(const struct turning *turning, const struct v4_place *place, uint32_t i)
@@ -335,9 +344,10 @@ static bool plan(struct turning *turning)
     uint64_t most = BATCH_VALUES_ALL / values->job->n_threads, n = 0;
     most = most < BATCH_VALUES_LEAST ? BATCH_VALUES_LEAST : most;
     uint64_t most_contexts = BATCH_COUNTERS_ALL / values->job->n_threads / (values->n_ids + 1) + 1;
-    for (uint32_t c = 0, first = 0; c <= values->n_contexts; c++) {
-        bool is_end = c == values->n_contexts;
-        if (c == 0 || is_end || n + values->n_values[c] > most || c - first >= most_contexts) {
+    uint32_t start = values->layout.first;
+    for (uint32_t c = start, first = c; c <= values->layout.end; c++) {
+        bool is_end = c == values->layout.end;
+        if (c == start || is_end || n + values->n_values[c] > most || c - first >= most_contexts) {
             if (!vec_reserve(&turning->firsts, &turning->cap_firsts, turning->n_batches + 2, sizeof *turning->firsts))
                 return false;
             turning->firsts[turning->n_batches++] = first = c;
@@ -349,7 +359,16 @@ static bool plan(struct turning *turning)
     return true;
 }
 
-/* Header and table of cct.db, and its mark. */
+/* This process's part of the table of cct.db. */
+static int put_rows(struct turning *turning, struct error *err)
+{
+    const struct v4_values *values = turning->values;
+    uint64_t first = (uint64_t)ROW_BYTES * values->layout.first, end = (uint64_t)ROW_BYTES * values->layout.end;
+    return spill_write_at(values->context_fd, values->context_path, TABLE_AT + first, turning->rows + first,
+                          end - first, err);
+}
+
+/* Header of cct.db, and its mark. */
 static int finish_context_file(struct turning *turning, struct error *err)
 {
     const struct v4_values *values = turning->values;
@@ -363,25 +382,36 @@ static int finish_context_file(struct turning *turning, struct error *err)
         code = spill_write_at(values->context_fd, values->context_path, 0, head.data, TABLE_AT, err);
     }
     buf_fini(&head);
-    if (code == 0)
-        code = spill_write_at(values->context_fd, values->context_path, TABLE_AT, turning->rows, len_table, err);
-    if (code == 0)
-        code = spill_write_at(values->context_fd, values->context_path, turning->context_end, "__ctx.db", 8, err);
-    return code;
+    uint64_t end = turning->whole.n_bytes;
+    return code ? code : spill_write_at(values->context_fd, values->context_path, end, "__ctx.db", 8, err);
 }
 
-/* Index of the summary, header, tables and mark of profile.db. */
+/* Where the index of the summary begins in profile.db. */
+static uint64_t summary_index_at(const struct turning *turning)
+{
+    return (turning->values->profile_end + VALUE_BYTES * turning->whole.n_summary + 7) / 8 * 8;
+}
+
+/* This process's part of the index of the summary. */
+static int put_index(struct turning *turning, struct error *err)
+{
+    const struct v4_values *values = turning->values;
+    if (turning->index.failed)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    return spill_write_at(values->profile_fd, values->profile_path,
+                          summary_index_at(turning) + INDEX_BYTES * turning->before.n_contexts, turning->index.data,
+                          turning->index.len_bytes, err);
+}
+
+/* Header, tables and mark of profile.db. */
 static int finish_profile_file(struct turning *turning, struct error *err)
 {
     struct v4_values *values = turning->values;
-    uint64_t indices = (values->profile_end + VALUE_BYTES * turning->n_summary + 7) / 8 * 8;
-    buf_append(&turning->index, "\0\0\0\0\0\0\0", -turning->index.len_bytes % 8);
-    if (turning->index.failed)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    values->places[0] = (struct v4_place){.n_values = turning->n_summary,
+    uint64_t indices = summary_index_at(turning), end = indices + INDEX_BYTES * turning->whole.n_contexts;
+    values->places[0] = (struct v4_place){.n_values = turning->whole.n_summary,
                                           .values = values->profile_end,
                                           .indices = indices,
-                                          .n_indices = (uint32_t)(turning->index.len_bytes / INDEX_BYTES)};
+                                          .n_indices = (uint32_t)turning->whole.n_contexts};
     for (size_t i = 0; i <= values->model->n_threads; i++) {
         char *row = values->head.data + PROFILE_TABLE_AT + i * PROFILE_ROW_BYTES;
         memcpy(row, &values->places[i].n_values, 8);
@@ -389,15 +419,36 @@ static int finish_profile_file(struct turning *turning, struct error *err)
         memcpy(row + 16, &values->places[i].n_indices, 4);
         memcpy(row + 24, &values->places[i].indices, 8);
     }
-    int code = spill_write_at(values->profile_fd, values->profile_path, indices, turning->index.data,
-                              turning->index.len_bytes, err);
+    int code =
+        spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data, values->head.len_bytes - 8, err);
     if (code == 0)
-        code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
-                              values->head.len_bytes - 8, err);
+        code = spill_write_at(values->profile_fd, values->profile_path, end, (const char[8]){0}, -end % 8, err);
     if (code == 0)
-        code = spill_write_at(values->profile_fd, values->profile_path, indices + turning->index.len_bytes, "_prof.db",
-                              8, err);
+        code = spill_write_at(values->profile_fd, values->profile_path, end + -end % 8, "_prof.db", 8, err);
     return code;
+}
+
+/* Where this process's part begins, and how long all parts come to. */
+static void begin_parts(struct turning *turning)
+{
+    const struct v4_values *values = turning->values;
+    uint64_t table = TABLE_AT + (uint64_t)ROW_BYTES * values->n_contexts;
+    if (values->layout.present) {
+        turning->before = v4_team_lengths(values, 0, values->layout.first);
+        turning->whole = v4_team_lengths(values, 0, values->n_contexts);
+    }
+    turning->context_end = table + turning->before.n_bytes;
+    turning->n_summary = turning->before.n_summary;
+    turning->whole.n_bytes += table;
+}
+
+/* Alone, the lengths are what has come together. */
+static void end_parts(struct turning *turning)
+{
+    if (turning->values->layout.present)
+        return;
+    turning->whole =
+        (struct v4_lengths){turning->context_end, turning->n_summary, turning->index.len_bytes / INDEX_BYTES};
 }
 
 static int turn_all(struct turning *turning, struct error *err)
@@ -408,9 +459,16 @@ static int turn_all(struct turning *turning, struct error *err)
                               .n_tasks = turning->n_batches,
                               .task = write_batch,
                               .context = turning};
+    begin_parts(turning);
     int code = workers_run(&workers, err);
+    end_parts(turning);
     if (code == 0)
-        code = finish_context_file(turning, err);
+        code = put_rows(turning, err);
+    if (code == 0)
+        code = put_index(turning, err);
+    if (code != 0 || !team_leads(values->job->team))
+        return code;
+    code = finish_context_file(turning, err);
     return code ? code : finish_profile_file(turning, err);
 }
 
@@ -462,14 +520,14 @@ int v4_values_by_context(struct v4_values *values, struct error *err)
     turning.batches = calloc(values->job->n_threads, sizeof *turning.batches);
     turning.rows = calloc(values->n_contexts, ROW_BYTES);
     turning.own_pairs = choose_pairs(values);
-    turning.context_end = TABLE_AT + (uint64_t)ROW_BYTES * values->n_contexts;
+    v4_team_divide(values);
     free(model->own);
     model->own = calloc(model->n_scopes * model->n_metrics + 1, sizeof *model->own);
     int code = 0;
     if (!turning.batches || !turning.rows || !turning.own_pairs || !model->own || !plan(&turning))
         code = error_set(err, ERR_MEMORY, "out of memory for %u contexts", values->n_contexts);
     /* the file may not have got as long as its places say when nothing is in them */
-    if (code == 0)
+    if (code == 0 && team_leads(values->job->team))
         code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
                               values->head.len_bytes - 8, err);
     if (code == 0)
@@ -477,5 +535,7 @@ int v4_values_by_context(struct v4_values *values, struct error *err)
     if (code == 0)
         code = turn_all(&turning, err);
     free_turning(&turning);
-    return code;
+    if (team_is_several(values->job->team))
+        code = team_agree(values->job->team, code, err);
+    return code == 0 && team_is_several(values->job->team) ? v4_team_own(values, err) : code;
 }

@@ -11,9 +11,9 @@ enum { VALUE_BYTES = 10, INDEX_BYTES = 12 };
 /* One worker's contexts: those of one profile, in ascending order. */
 struct maker {
     struct v4_values *values;
-    uint64_t *touched;  /* [n_words] bit by scope */
-    uint32_t *ranks;    /* [n_words] bits set before the word */
-    uint32_t *scopes;   /* [n_scopes] that are touched */
+    uint64_t *touched; /* [n_words] bit by scope */
+    uint32_t *ranks;   /* [n_words] bits set before the word */
+    uint32_t *scopes;  /* [n_scopes] that are touched */
     size_t n_scopes, cap_scopes;
     double *exclusive, *inclusive; /* [n_scopes][n_metrics] */
     size_t cap_exclusive, cap_inclusive;
@@ -24,6 +24,9 @@ struct maker {
 struct makers {
     struct v4_values *values;
     struct maker *all; /* [job->n_threads] */
+    struct spill own;  /* in a team: the profiles of this member */
+    size_t *mine;      /* [n_mine] threads whose values are here; NULL = all */
+    size_t n_mine;
 };
 
 static size_t count_words(const struct maker *maker)
@@ -135,6 +138,13 @@ static void put_row(struct maker *maker, size_t i, uint32_t id)
     memcpy(index, &id, 4);
     memcpy(index + 4, &start, 8);
     (void)__atomic_fetch_add(&values->n_values[id], maker->n_values - n_before, __ATOMIC_RELAXED);
+    const struct v4_layout *layout = &values->layout;
+    for (const char *at = maker->bytes + VALUE_BYTES * n_before; layout->present && at < p; at += VALUE_BYTES) {
+        uint16_t metric;
+        memcpy(&metric, at, 2);
+        (void)__atomic_fetch_or(&layout->present[id * layout->n_words + metric / 64], UINT64_C(1) << metric % 64,
+                                __ATOMIC_RELAXED);
+    }
 }
 
 /* Fills the maker's bytes with the profile of thread t. */
@@ -170,28 +180,28 @@ static size_t padded(char *bytes, size_t len_bytes)
     return len_bytes + -len_bytes % 8;
 }
 
-static int write_profile(void *context, struct workers *workers, size_t worker, size_t t, struct error *err)
+static int write_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
-    struct maker *maker = &((struct makers *)context)->all[worker];
+    struct makers *makers = context;
+    struct maker *maker = &makers->all[worker];
     struct v4_values *values = maker->values;
+    size_t t = makers->mine ? makers->mine[i] : i;
     int code = make_profile(maker, t, err);
     if (code != 0)
         return code;
     size_t len_values = padded(maker->bytes, maker->n_values * VALUE_BYTES);
     size_t len_index = padded(maker->index, maker->n_indices * INDEX_BYTES);
-    if (!workers_turn(workers, t))
+    if (!workers_turn(workers, i))
         return error_set(err, ERR_USAGE, "interrupted");
-    uint64_t at = values->profile_end;
-    values->profile_end += len_values + len_index;
-    values->places[t + 1] = (struct v4_place){.n_values = maker->n_values,
-                                              .values = at,
-                                              .indices = at + len_values,
-                                              .n_indices = (uint32_t)maker->n_indices};
-    workers_turned(workers, t);
-    code = spill_write_at(values->profile_fd, values->profile_path, at, maker->bytes, len_values, err);
-    if (code == 0)
-        code = spill_write_at(values->profile_fd, values->profile_path, at + len_values, maker->index, len_index, err);
-    return code;
+    uint64_t *end = makers->mine ? &makers->own.len_bytes : &values->profile_end, at = *end;
+    *end += len_values + len_index;
+    values->places[t + 1] = (struct v4_place){
+        .n_values = maker->n_values, .values = at, .indices = at + len_values, .n_indices = (uint32_t)maker->n_indices};
+    workers_turned(workers, i);
+    int fd = makers->mine ? makers->own.fd : values->profile_fd;
+    const char *name = makers->mine ? "the temporary file" : values->profile_path;
+    code = spill_write_at(fd, name, at, maker->bytes, len_values, err);
+    return code ? code : spill_write_at(fd, name, at + len_values, maker->index, len_index, err);
 }
 
 static void set_ids(const struct model *model, const struct thread *thread, struct v4_profile *profile)
@@ -252,21 +262,42 @@ static void free_makers(struct makers *makers)
     free(makers->all);
 }
 
+/* In a team: the file for what is written here, and which threads that are. */
+static int make_own(struct makers *makers, struct error *err)
+{
+    const struct v4_values *values = makers->values;
+    makers->mine = calloc(values->model->n_threads + 1, sizeof *makers->mine);
+    for (size_t t = 0; makers->mine && t < values->model->n_threads; t++)
+        if (values->source->is_here(values->source->self, values->model->threads[t].profile))
+            makers->mine[makers->n_mine++] = t;
+    return makers->mine ? spill_open(&makers->own, values->job->scratch, err)
+                        : error_set(err, ERR_MEMORY, "out of memory");
+}
+
 int v4_values_by_profile(struct v4_values *values, struct error *err)
 {
-    struct makers makers = {.values = values};
-    struct workers workers = {.job = values->job,
-                              .phase = "writing values by profile",
-                              .n_tasks = values->model->n_threads,
-                              .task = write_profile,
-                              .context = &makers};
-    int code = make_head(values, err);
+    struct makers makers = {.values = values, .own.fd = -1};
+    bool is_team = team_is_several(values->job->team);
+    int code = team_leads(values->job->team) ? make_head(values, err) : 0;
     if (code == 0) {
-        values->profile_end = values->head.len_bytes - 8; /* without the mark at the end */
+        values->profile_end = values->head.len_bytes ? values->head.len_bytes - 8 : 0; /* without the mark at the end */
         code = make_makers(&makers, err);
     }
+    if (code == 0 && is_team)
+        code = make_own(&makers, err);
+    struct workers workers = {.job = values->job,
+                              .phase = "writing values by profile",
+                              .n_tasks = is_team ? makers.n_mine : values->model->n_threads,
+                              .task = write_profile,
+                              .context = &makers};
     if (code == 0)
         code = workers_run(&workers, err);
+    if (is_team)
+        code = team_agree(values->job->team, code, err);
+    if (is_team && code == 0)
+        code = v4_team_profiles(values, &makers.own, err);
     free_makers(&makers);
+    free(makers.mine);
+    spill_close(&makers.own);
     return code;
 }

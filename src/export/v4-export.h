@@ -25,6 +25,13 @@ enum v4_statistic { V4_SUM = 0, V4_MIN, V4_MAX, V4_COUNT, V4_SQUARES, V4_STATIST
 int v4_export(struct model *model, const struct value_source *source, const struct job *job, const char *directory,
               const char *title, struct error *err);
 
+/* For the members of a team but the leader: does its part of the leader's v4_export, with what load_measurements has
+ * left of the model.  err: as v4_export */
+int v4_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err);
+
+/* When the leader fails before v4_export: tells the others, who wait in v4_join. Returns code. */
+int v4_give_up(const struct job *job, int code, struct error *err);
+
 /* Its parts. Contexts have the numbers of scopes, the entry point of code the number after the last one; 0 is the
  * whole. texts owns what *file borrows; v4_fini and strtab_fini free all.  err: ERR_RANGE, ERR_MEMORY */
 int v4_export_meta(const struct model *model, const struct columns *columns, const char *title, struct strtab *texts,

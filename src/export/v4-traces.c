@@ -22,6 +22,7 @@ struct traces {
     uint64_t *places;  /* [n + 1] */
     uint32_t n;
     uint64_t min_time_ns, max_time_ns;
+    struct trace_info *infos; /* [n_threads] of all members of a team */
 };
 
 /* A trace on its way into the file. */
@@ -33,9 +34,35 @@ struct writing {
     bool keeps;
 };
 
-static struct trace_info info_of(const struct traces *traces, uint32_t t)
+static struct trace_info own_info(const struct traces *traces, uint32_t t)
 {
     return traces->source->trace(traces->source->self, traces->model->threads[t].profile);
+}
+
+/* What is known of all traces; in a team each member has some of them. */
+static int gather_infos(struct traces *traces, const struct team *team, struct error *err)
+{
+    uint32_t n = (uint32_t)traces->model->n_threads;
+    int64_t *numbers = calloc(4 * (size_t)n + 1, sizeof *numbers);
+    traces->infos = calloc((size_t)n + 1, sizeof *traces->infos);
+    int code = numbers && traces->infos ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    code = team_agree(team, code, err);
+    for (uint32_t t = 0; code == 0 && t < n; t++) {
+        struct trace_info info = own_info(traces, t);
+        if (info.n_events == 0)
+            continue;
+        numbers[4 * t] = (int64_t)info.n_events;
+        numbers[4 * t + 1] = (int64_t)info.min_time_ns;
+        numbers[4 * t + 2] = (int64_t)info.max_time_ns;
+        numbers[4 * t + 3] = info.is_disordered;
+    }
+    if (code == 0 && team_is_several(team))
+        team->combine(team, numbers, 4 * (size_t)n, TEAM_SUM);
+    for (uint32_t t = 0; code == 0 && t < n; t++)
+        traces->infos[t] = (struct trace_info){(uint64_t)numbers[4 * t], (uint64_t)numbers[4 * t + 1],
+                                               (uint64_t)numbers[4 * t + 2], numbers[4 * t + 3] != 0};
+    free(numbers);
+    return code;
 }
 
 static int write_events(const struct traces *traces, uint64_t offset, const struct trace_event *events, size_t n,
@@ -82,7 +109,9 @@ static int write_trace(void *context, struct workers *workers, size_t worker, si
     (void)worker;
     const struct traces *traces = context;
     uint32_t t = traces->threads[i];
-    struct trace_info info = info_of(traces, t);
+    struct trace_info info = own_info(traces, t);
+    if (info.n_events == 0) /* another member of the team has it */
+        return 0;
     struct writing writing = {.traces = traces, .offset = traces->places[i], .keeps = info.is_disordered};
     size_t profile = traces->model->threads[t].profile;
     int code = traces->source->visit_trace(traces->source->self, profile, take, &writing, err);
@@ -103,7 +132,7 @@ static bool list_traces(struct traces *traces)
     if (!traces->threads || !traces->places)
         return false;
     for (uint32_t t = 0; t < model->n_threads; t++) {
-        struct trace_info info = info_of(traces, t);
+        struct trace_info info = traces->infos[t];
         if (info.n_events == 0)
             continue;
         if (traces->n == 0 || info.min_time_ns < traces->min_time_ns)
@@ -132,7 +161,7 @@ static int write_frame(const struct traces *traces, struct error *err)
     for (uint32_t i = 0; code == 0 && i < traces->n; i++) {
         char *row = head.data + TABLE_AT + (size_t)ROW_BYTES * i;
         uint32_t profile = traces->threads[i] + 1;
-        struct trace_info info = info_of(traces, traces->threads[i]);
+        struct trace_info info = traces->infos[traces->threads[i]];
         uint64_t end = traces->places[i] + EVENT_BYTES * info.n_events;
         memcpy(row, &profile, 4);
         memcpy(row + 8, &traces->places[i], 8);
@@ -152,7 +181,28 @@ static int write_all(struct traces *traces, const struct job *job, struct error 
     struct workers workers = {
         .job = job, .phase = "writing traces", .n_tasks = traces->n, .task = write_trace, .context = traces};
     int code = workers_run(&workers, err);
-    return code ? code : write_frame(traces, err);
+    return code || !team_leads(job->team) ? code : write_frame(traces, err);
+}
+
+/* is_new: to be created. */
+static int open_file(struct traces *traces, bool is_new, struct error *err)
+{
+    traces->fd = open(traces->path, is_new ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0644);
+    return traces->fd >= 0 ? 0
+                           : error_set(err, ERR_IO, "%.600s: cannot %s: %s", traces->path, is_new ? "create" : "open",
+                                       strerror(errno));
+}
+
+static int write_file(struct traces *traces, const struct job *job, struct error *err)
+{
+    int code = team_agree(job->team, team_leads(job->team) ? open_file(traces, true, err) : 0, err);
+    if (code == 0 && !team_leads(job->team))
+        code = open_file(traces, false, err);
+    if (code == 0)
+        code = write_all(traces, job, err);
+    if (traces->fd >= 0 && close(traces->fd) != 0 && code == 0)
+        code = error_set(err, ERR_IO, "%.600s: cannot write: %s", traces->path, strerror(errno));
+    return team_agree(job->team, code, err);
 }
 
 int v4_export_traces(const struct model *model, const struct value_source *source, const struct job *job,
@@ -160,19 +210,15 @@ int v4_export_traces(const struct model *model, const struct value_source *sourc
 {
     struct traces traces = {.model = model, .source = source, .fd = -1};
     char *path = NULL;
-    int code = list_traces(&traces) ? 0 : error_set(err, ERR_MEMORY, "out of memory");
-    if (code == 0 && traces.n > 0) {
-        if (asprintf(&path, "%s/%s", directory, v4_file_name(V4_TRACE)) < 0)
-            path = NULL;
-        traces.path = path;
-        traces.fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
-        code = traces.fd >= 0
-                   ? write_all(&traces, job, err)
-                   : error_set(err, ERR_IO, "%s: cannot create: %s", path ? path : "trace.db", strerror(errno));
-        if (traces.fd >= 0 && close(traces.fd) != 0 && code == 0)
-            code = error_set(err, ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-    }
+    int code = gather_infos(&traces, job->team, err);
+    if (code == 0 && (asprintf(&path, "%s/%s", directory, v4_file_name(V4_TRACE)) < 0 || !list_traces(&traces)))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    traces.path = path;
+    code = team_agree(job->team, code, err);
+    if (code == 0 && traces.n > 0)
+        code = write_file(&traces, job, err);
     free(path);
+    free(traces.infos);
     free(traces.threads);
     free(traces.places);
     return code;

@@ -7,6 +7,7 @@
 #define LOCUS_EXPORT_V4_VALUES_H
 
 #include "analysis/values.h"
+#include "base/spill.h"
 #include "base/workers.h"
 #include "export/columns.h"
 #include "fmt/v4.h"
@@ -30,8 +31,31 @@ struct v4_values {
     struct v4_place *places; /* [n_threads + 1]; 0 is the summary */
     uint64_t *n_values;      /* [n_contexts] of all threads */
     uint64_t profile_end;    /* of what has been written */
-    struct buf head;         /* of profile.db */
+    struct buf head;         /* of profile.db; the leader's only */
+    struct v4_layout {
+        uint64_t
+            *present; /* [n_contexts][n_words] bits: the ids of each context, of all members of a team; else NULL */
+        size_t n_words;
+        uint32_t first, end; /* the contexts that this process turns round */
+    } layout;
 };
+
+/* Collective, in a team: what the members have counted is added up, and the profiles that each has written into its own
+ * file go to their places in profile.db.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
+int v4_team_profiles(struct v4_values *values, const struct spill *own, struct error *err);
+
+struct v4_lengths {
+    uint64_t n_bytes, n_summary, n_contexts;
+};
+
+/* What contexts [first, end) come to: bytes in cct.db, values and contexts in the summary. */
+struct v4_lengths v4_team_lengths(const struct v4_values *values, uint32_t first, uint32_t end);
+
+/* Divides the contexts among the members. */
+void v4_team_divide(struct v4_values *values);
+
+/* Collective: the leader's model gets the own values of all contexts.  err: ERR_MEMORY, ERR_USAGE */
+int v4_team_own(struct v4_values *values, struct error *err);
 
 /* Writes profile.db, all but the summary, and counts the values of each context.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
 int v4_values_by_profile(struct v4_values *values, struct error *err);

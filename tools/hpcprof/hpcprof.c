@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hpcprof: measurement directories in, a database out. */
+/* hpcprof and hpcprof-mpi: measurement directories in, a database out. */
+#include "hpcprof.h"
+
 #include "config.h"
 
 #include <stdio.h>
@@ -11,13 +13,22 @@
 #include "export/database-values.h"
 #include "export/database.h"
 #include "fmt/names.h"
-#include "progress.h"
 
 #define WAIT_MS 120000
 #define THREADS_MAX 1024
 
-enum { OPT_OUTPUT = 1, OPT_EXTEND, OPT_XML, OPT_INCLUDE, OPT_REPLACE, OPT_METRIC, OPT_NAME, OPT_THREADS, OPT_QUIET,
-       OPT_VERBOSE };
+enum {
+    OPT_OUTPUT = 1,
+    OPT_EXTEND,
+    OPT_XML,
+    OPT_INCLUDE,
+    OPT_REPLACE,
+    OPT_METRIC,
+    OPT_NAME,
+    OPT_THREADS,
+    OPT_QUIET,
+    OPT_VERBOSE
+};
 
 static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --db --output", "DB",
@@ -25,10 +36,11 @@ static const struct option_row rows[] = {
      "measurement directory). An older database there is replaced."},
     {OPT_EXTEND, "-x --extend", NULL,
      "Add the measurements to the database there is (-o) without reading those that it was made from again. Profiles "
-     "that it has already are passed over, so that the directory of a run that has gone on can be given once more."},
+     "that it has already are passed over, so that the directory of a run that has gone on can be given once more. "
+     "hpcprof-mpi does not extend."},
     {OPT_XML, "--xml", "DIR",
      "Write experiment.xml and .metric-db files into the directory DIR too, for tools that know this older form only. "
-     "It holds fewer than 500 threads in each process."},
+     "It holds fewer than 500 threads in each process. hpcprof-mpi does not write it."},
     {OPT_INCLUDE, "-I --include", "DIR", "Look for source files below DIR too; may be given several times."},
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Read source files whose path begins with OLD under NEW instead; may "
@@ -44,20 +56,22 @@ static const struct option_row rows[] = {
     {0, NULL, NULL, NULL},
 };
 
-static const struct option_spec spec = {
+#define DESCRIPTION                                                                                                    \
+    "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "      \
+    "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "      \
+    "symbols, and writes a database: meta.db, profile.db, cct.db and metrics/default.yaml (HPCToolkit's version "      \
+    "4), which other tools read, too, and locus.json, which hpcquery reads.\n\n"
+
+static const struct option_spec spec_alone = {
     .tool = "hpcprof",
     .summary = "combine measurements into a database",
     .synopsis = "[options] DIR|FILE...",
-    .description =
-        "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "
-        "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "
-        "symbols, and writes a database: meta.db, profile.db, cct.db and metrics/default.yaml (HPCToolkit's version "
-        "4), which other tools read, too, and locus.json, which hpcquery reads.\n\n"
-        "A FILE that the perf tool recorded (perf.data) is a measurement, too: of every process in it, with variables "
-        "where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
-        "static variables, stacks and file mappings have names, heap blocks have none.\n\n"
-        "A measurement that is still being written is waited for. A profile that cannot be read is left out with a "
-        "message; the rest is written, and the exit status is 1.",
+    .description = DESCRIPTION
+    "A FILE that the perf tool recorded (perf.data) is a measurement, too: of every process in it, with variables "
+    "where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
+    "static variables, stacks and file mappings have names, heap blocks have none.\n\n"
+    "A measurement that is still being written is waited for. A profile that cannot be read is left out with a "
+    "message; the rest is written, and the exit status is 1.",
     .rows = rows,
     .examples = "  hpcprof hpctoolkit-app-measurements\n"
                 "  hpcprof -o both run1-measurements run2-measurements\n"
@@ -69,7 +83,26 @@ static const struct option_spec spec = {
     .see_also = "hpcrun(1), hpcquery(1), hpcproftt(1)",
 };
 
+static const struct option_spec spec_team = {
+    .tool = "hpcprof-mpi",
+    .summary = "combine measurements into a database, with many processes",
+    .synopsis = "[options] DIR|FILE...",
+    .description = DESCRIPTION
+    "It is started by the launcher of MPI, with as many processes as the work is to be divided among. Each reads a "
+    "part of the profiles and writes its part of the values; all need access to the measurements and to the place "
+    "of the database. Whatever their number, the database has the same bytes as that of hpcprof, and the options "
+    "are the same, but for --xml and --extend.",
+    .rows = rows,
+    .examples = "  mpiexec -n 16 hpcprof-mpi -o app-database hpctoolkit-app-measurements\n"
+                "  srun -n 64 hpcprof-mpi -j 2 -o app-database hpctoolkit-app-measurements",
+    .exit_status = "0 when everything was combined, 1 when something failed or was left out, 2 for a wrong command "
+                   "line.",
+    .see_also = "hpcrun(1), hpcprof(1), hpcquery(1)",
+};
+
 struct settings {
+    const struct option_spec *spec;
+    const struct team *team;
     const char *output, *xml, *title;
     struct list {
         const char **items; /* NULL-terminated */
@@ -87,9 +120,11 @@ static bool list_add(struct list *list, const char *item)
     return true;
 }
 
-static int usage(const char *text)
+static int usage(const struct settings *settings, const char *text)
 {
-    (void)fprintf(stderr, "hpcprof: %s\nTry 'hpcprof --help'.\n", text);
+    const char *tool = settings->spec->tool;
+    if (team_leads(settings->team))
+        (void)fprintf(stderr, "%s: %s\nTry '%s --help'.\n", tool, text, tool);
     return 2;
 }
 
@@ -97,7 +132,7 @@ static int usage(const char *text)
 static int take_option(int id, const char *value, struct settings *settings)
 {
     char *end = NULL;
-    if (options_standard(&spec, id, PACKAGE_VERSION, stdout))
+    if (options_standard(settings->spec, id, PACKAGE_VERSION, stdout))
         return 1;
     switch (id) {
     case OPT_OUTPUT:
@@ -113,11 +148,11 @@ static int take_option(int id, const char *value, struct settings *settings)
         return list_add(&settings->search, value) ? 0 : 2;
     case OPT_REPLACE:
         if (!strchr(value, '='))
-            return 1 + usage("-R takes OLD=NEW");
+            return 1 + usage(settings, "-R takes OLD=NEW");
         return list_add(&settings->replace, value) ? 0 : 2;
     case OPT_METRIC:
         if (strcmp(value, "sum") != 0)
-            return 1 + usage("-M knows 'sum' only");
+            return 1 + usage(settings, "-M knows 'sum' only");
         break;
     case OPT_NAME:
         settings->title = value;
@@ -125,7 +160,7 @@ static int take_option(int id, const char *value, struct settings *settings)
     case OPT_THREADS:
         settings->n_threads = strtoul(value, &end, 10);
         if (*end || end == value || settings->n_threads < 1 || settings->n_threads > THREADS_MAX)
-            return 1 + usage("-j takes a number from 1 to 1024");
+            return 1 + usage(settings, "-j takes a number from 1 to 1024");
         break;
     case OPT_QUIET:
         settings->quiet = true;
@@ -139,8 +174,8 @@ static int take_option(int id, const char *value, struct settings *settings)
 
 static void print_message(void *context, const char *sentence)
 {
-    (void)context;
-    (void)fprintf(stderr, "hpcprof: left out: %s.\n", sentence);
+    const struct settings *settings = context;
+    (void)fprintf(stderr, "%s: left out: %s.\n", settings->spec->tool, sentence);
 }
 
 /* "x-measurements-1" gives "x-database-1"; any other directory, the program's name. malloc'ed. */
@@ -197,7 +232,8 @@ static int combine_into(const struct settings *settings, const struct job *job, 
                                          .job = job,
                                          .older = settings->extends ? &older : NULL,
                                          .n_known = &n_known,
-                                         .message = print_message};
+                                         .message = print_message,
+                                         .context = (void *)(uintptr_t)settings};
     int code = settings->extends ? database_read(settings->output, model, err) : 0;
     if (code == 0 && settings->extends)
         code = database_values_open(settings->output, model, &older, err);
@@ -206,7 +242,9 @@ static int combine_into(const struct settings *settings, const struct job *job, 
     progress_end();
     if (code == 0 && settings->verbose && n_known > 0)
         (void)printf("%zu profiles are in the database already\n", n_known);
-    if (code == 0)
+    if (code == 0 && !team_leads(settings->team))
+        code = database_join(model, &source, job, err);
+    else if (code == 0)
         code = write_database(settings, job, &source, model, paths[0], err);
     values_free(&source);
     values_free(&older);
@@ -218,15 +256,18 @@ static int combine(const struct settings *settings, const char *const *paths, si
     struct error err = {0};
     struct model model = {0};
     char *scratch = database_parent(settings->output ? settings->output : "");
-    const struct job job = {.n_threads = settings->n_threads ? settings->n_threads : workers_processors(),
+    bool is_shown = !settings->quiet && team_leads(settings->team);
+    const struct job job = {.team = settings->team,
+                            .n_threads = settings->n_threads ? settings->n_threads : workers_processors(),
                             .scratch = scratch,
-                            .progress = settings->quiet ? NULL : progress_show,
+                            .progress = is_shown ? progress_show : NULL,
                             .stop = progress_stopped};
     int code = scratch ? model_init(&model, &err) : error_set(&err, ERR_MEMORY, "out of memory");
-    if (code == 0 && settings->output)
+    if (code == 0 && settings->output && team_leads(settings->team))
         code = database_check(settings->output, &err);
     if (code == 0 && settings->xml)
         code = database_check(settings->xml, &err);
+    code = team_agree(settings->team, code, &err);
     if (code == 0) {
         progress_begin(settings->verbose);
         code = combine_into(settings, &job, paths, n_paths, &model, &err);
@@ -235,24 +276,29 @@ static int combine(const struct settings *settings, const char *const *paths, si
         model_fini(&model);
     free(scratch);
     if (code < 0) {
-        (void)fprintf(stderr, "hpcprof: %s.\n", err.text);
+        if (strcmp(err.text, TEAM_ENDED) != 0)
+            (void)fprintf(stderr, "%s: %s.\n", settings->spec->tool, err.text);
         progress_die_if_stopped();
     }
     return code != 0;
 }
 
-int main(int argc, char **argv)
+int hpcprof_main(int argc, char **argv, const struct team *team)
 {
     struct option_scan scan = {0};
-    struct settings settings = {0};
+    struct settings settings = {.spec = team ? &spec_team : &spec_alone, .team = team};
     struct error err = {0};
     int id, status = -1;
-    while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
-        status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
+    while (status < 0 && (id = options_next(settings.spec, &scan, argc, argv, &err)) != OPTIONS_END)
+        status = id == OPTIONS_BAD ? usage(&settings, err.text) : take_option(id, scan.value, &settings) - 1;
     if (status < 0 && settings.extends && !settings.output)
-        status = usage("--extend needs -o and a database");
+        status = usage(&settings, "--extend needs -o and a database");
+    if (status < 0 && team && settings.extends)
+        status = usage(&settings, "--extend is for hpcprof: hpcprof-mpi makes databases from measurements");
     if (status < 0 && scan.n_operands == 0)
-        status = usage("which measurement directory?");
+        status = usage(&settings, "which measurement directory?");
+    if (status < 0 && team && settings.xml)
+        status = usage(&settings, "--xml is for hpcprof; this database can be read by hpcquery, viewers and Hatchet");
     if (status < 0)
         status = combine(&settings, (const char *const *)&argv[scan.index], (size_t)scan.n_operands);
     free(settings.search.items);

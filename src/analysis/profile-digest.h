@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a member of a team tells the others about the profiles it has read, all but their nodes and values: the tables
+ * in front, the nodes that a side file speaks of, the totals; or why a profile is left out. Digests follow each other
+ * in a buffer, in the order of the profiles, as bytes of the machines that the team runs on. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_PROFILE_DIGEST_H
+#define LOCUS_ANALYSIS_PROFILE_DIGEST_H
+
+#include "analysis/ingest.h"
+#include "fmt/objects.h"
+
+/* A node by its id in the profile and in the store. */
+struct digest_node {
+    uint32_t id, node;
+};
+
+struct digest_epoch {
+    const char *head; /* [len_head] a profile without nodes: hpcrun_read_memory */
+    size_t len_head;
+    const char *nodes; /* [n_nodes] of struct digest_node, not aligned */
+    size_t n_nodes;
+};
+
+struct digest_total {
+    const char *metric;
+    double value;
+};
+
+/* One digest; everything borrowed from the bytes. */
+struct profile_digest {
+    size_t number;             /* of the profile */
+    int code;                  /* 0, else why it is left out */
+    const char *problem;       /* sentence */
+    const char *trace_problem; /* why there is no trace; "" when nothing is wrong */
+    size_t n_epochs, n_totals;
+    const char *epochs, *totals; /* to be walked by digest_next_epoch and _total */
+    const char *end;
+};
+
+/* Appends one epoch to epochs: the nodes of the variables in side, which may be NULL.  err: ERR_MEMORY, ERR_RANGE */
+int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, const struct raw_ids *ids,
+                     const struct objects_file *side, struct error *err);
+
+/* Appends a digest: the epochs put before, and the totals of the profile; or the problem when there is one.
+ * trace_problem: with code 0 when there is none. */
+void digest_put(struct buf *out, size_t number, const struct error *problem, const struct error *trace_problem,
+                const struct buf *epochs, size_t n_epochs, const struct ingested *profile,
+                const struct strtab *metrics);
+
+/* Reads the digest at *at and moves it behind; false at the end. */
+bool digest_next(const char **at, const char *end, struct profile_digest *digest);
+struct digest_epoch digest_next_epoch(struct profile_digest *digest);
+struct digest_total digest_next_total(struct profile_digest *digest);
+
+/* Replaces the nodes of all digests in bytes [n_bytes] by what map [n_ids] says. */
+void digest_translate(char *bytes, size_t n_bytes, const uint32_t *map, size_t n_ids);
+
+#endif

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# hpcprof-mpi with some numbers of ranks of MPICH and Open MPI writes the database that hpcprof writes, byte for byte: of
+# made-up profiles, of a program's variables, and with a profile that cannot be read. What fails is said once.
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+cd "$scratch"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 XDG_CACHE_HOME=$scratch/cache
+hpcprof=$builddir/hpcprof
+[ -x "$builddir/hpcprof-mpi" ] || skip "hpcprof-mpi is not built: there was no mpicc"
+
+# build_tool MPI: hpcprof-mpi for that MPI as ./hpcprof-mpi.MPI; false when the compiler is missing.
+build_tool() {
+    local libraries
+    command -v "mpicc.$1" >/dev/null || return 1
+    libraries=$(make -s -C "$builddir" print-EXPORT_LIBS)
+    # shellcheck disable=SC2086 # words
+    (cd "$builddir" && "mpicc.$1" -D_GNU_SOURCE -DHAVE_CONFIG_H -I. -I"$srcdir/src" \
+        "$srcdir"/tools/hpcprof/{main-mpi,team-mpi,hpcprof,progress}.c \
+        $libraries -lm -lpthread -o "$scratch/hpcprof-mpi.$1") >build.log 2>&1 || {
+        fail "hpcprof-mpi cannot be built with mpicc.$1"
+        cat build.log
+    }
+}
+
+# launch MPI N ARGUMENT...: hpcprof-mpi on N ranks.
+launch() {
+    local mpi=$1 n=$2
+    shift 2
+    case $mpi in
+    mpich) timeout 120 mpiexec.mpich -n "$n" "./hpcprof-mpi.$mpi" "$@" ;;
+    openmpi) timeout 120 mpirun.openmpi --oversubscribe -n "$n" "./hpcprof-mpi.$mpi" "$@" ;;
+    esac
+}
+
+# expect_same MPI N DIR: the databases of DIR agree.
+expect_same() {
+    rm -rf "$3-$1-$2"
+    expect_status 0 launch "$1" "$2" -q -j 2 -o "$3-$1-$2" "$3"
+    diff -r "$3-database" "$3-$1-$2" >difference || {
+        fail "$1 with $2 ranks writes another database of $3"
+        cat difference
+    }
+}
+
+
+python3 "$srcdir/tests/lib/make-profiles.py" --profiles 13 --nodes 800 --metrics 4 --module "$hpcprof" made >/dev/null
+program=$builddir/tests/e2e/programs/hash
+for _ in 1 2 3; do
+    expect_status 0 "$builddir/hpcrun" -t -e datacentric -o real "$program"
+done
+cp -r made damaged
+head -c 900 "$(find made -name '*.hpcrun' | sort | sed -n 5p)" >"damaged/$(cd made && find . -name '*.hpcrun' | sort | sed -n 5p)"
+"$hpcprof" -q -o made-database made
+"$hpcprof" -q -o real-database real
+[ -s real-database/trace.db ] || fail "no trace.db of a traced measurement"
+! "$hpcprof" -q -o damaged-database damaged 2>left-out || fail "hpcprof takes the damaged profile"
+
+n_tested=0
+for mpi in mpich openmpi; do
+    build_tool "$mpi" || {
+        skip_part "mpicc.$mpi is not installed"
+        continue
+    }
+    n_tested=$((n_tested + 1))
+    for n in 1 2 3 6; do
+        expect_same "$mpi" "$n" made
+    done
+    expect_same "$mpi" 2 real
+    expect_status 1 launch "$mpi" 3 -q -o "damaged-$mpi" damaged
+    grep "left out" err | sed 's/hpcprof-mpi:/hpcprof:/' | diff left-out - || fail "$mpi: another message about the damaged profile"
+    diff -r damaged-database "damaged-$mpi" || fail "$mpi: another database without the damaged profile"
+    expect_status 1 launch "$mpi" 3 -q -o nothing "$scratch/missing"
+    grep -v "^$\|mpirun\|Primary job\|exit code\|prterun\|normally\|^---\|Process name\|a non-zero\|Per user-direction" err >err.ours || true
+    [ "$(grep -c "missing cannot be read" err.ours)" = 1 ] || fail "$mpi: the missing directory is not named once: $(cat err)"
+    [ ! -e nothing ] || fail "$mpi: something was written"
+    expect_status 2 launch "$mpi" 2 --xml xml made
+done
+[ "$n_tested" -gt 0 ] || skip "neither mpicc.mpich nor mpicc.openmpi is installed"
+if [ "$n_tested" = 2 ]; then
+    expect_status 1 timeout 60 mpiexec.mpich -n 2 ./hpcprof-mpi.openmpi -o wrong made
+    expect_text err "launcher of another MPI"
+fi
+expect_status 0 "$builddir/hpcprof-mpi" --help
+finish
