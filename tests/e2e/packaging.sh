@@ -14,7 +14,8 @@ complete_bash() {
 for tool in hpcrun hpcprof hpcproftt hpcquery hpcfnbounds hpcstruct hpclink; do
     [ -x "$tool" ] || continue
     complete_bash "$tool" -- >"$scratch/offered"
-    "./$tool" --help | sed -n '/^Options:/,/^[A-Z][a-z]*:$/s/^ *\(-.*\)$/\1/p' | grep -Eo -- '--[a-z][a-z-]*[a-z]' |
+    "./$tool" --help | sed -n '/^Options:/,/^[A-Z][a-z]*:$/s/^ *\(-.*\)$/\1/p' | sed 's/   *.*//' |
+        grep -Eo -- '--[a-z][a-z-]*[a-z]' |
         sort -u >"$scratch/options"
     [ -s "$scratch/options" ] || fail "$tool --help lists no options"
     while read -r option; do
