@@ -26,7 +26,7 @@ measure() {
     cp out "$name.csv"
 }
 
-# has NAME INNER OUTER: the time is in INNER, called by OUTER, called by main.
+# has NAME INNER OUTER: the time is in INNER, called by OUTER, called in the loop of main.
 has() {
     python3 - "$@" <<'PYTHON' || fail "$1: not main, $3, $2"
 import csv, sys
@@ -35,7 +35,9 @@ best = max((r for r in rows.values() if r["name"].startswith(sys.argv[2])), key=
 outer = rows[best["parent"]]
 total = max(float(r["inclusive"]) for r in rows.values())
 print(sys.argv[1], f"{100 * float(best['inclusive']) / total:.0f} % in", best["name"])
-assert outer["name"].startswith(sys.argv[3]) and rows[outer["parent"]]["name"] == "main", (outer, best)
+loop = rows[outer["parent"]]
+main = rows[loop["parent"]]
+assert outer["name"].startswith(sys.argv[3]) and (loop["kind"], main["name"]) == ("loop", "main"), (best, outer, loop, main)
 assert float(best["inclusive"]) > 0.8 * total
 PYTHON
 }
