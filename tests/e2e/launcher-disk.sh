@@ -101,7 +101,9 @@ empty() {
 # A disk that becomes full.
 mkdir full
 if mount -t tmpfs -o size=256k locus-test full 2>/dev/null; then
-    trap 'status=$?; umount -l "$scratch/full" 2>/dev/null; rm -rf "$scratch"; exit "$status"' EXIT
+    clean_up() {
+        umount -l "$scratch/full" 2>/dev/null
+    }
     start full/m
     fill
     stop full

@@ -18,7 +18,9 @@ fi
 [ "$root" ] || skip "there is no memory cgroup here"
 group=$root/locus-test-$$
 mkdir "$group" 2>/dev/null || skip "no cgroup can be made in $root"
-trap 'status=$?; rmdir "$group" 2>/dev/null; rm -rf "$scratch"; exit "$status"' EXIT
+clean_up() {
+    rmdir "$group" 2>/dev/null
+}
 limit=$((256 << 20))
 if [ $version = 2 ]; then
     echo "$limit" >"$group/memory.max" || skip "the memory of a cgroup cannot be limited"
@@ -74,4 +76,12 @@ for way in memory local; do
         fail "$way: the measurement is not complete: $(ls -A $way.m)"
     "$builddir/hpcprof" -q -o $way.db $way.m || fail "$way: hpcprof cannot read it"
 done
+
+# The companions end after their last file is in place; then nobody is in the group, and it can go.
+waited=0
+until rmdir "$group" 2>/dev/null || [ "$waited" = 600 ]; do
+    sleep 0.05
+    waited=$((waited + 1))
+done
+[ ! -e "$group" ] || fail "30 s after the measurements there still run: $(xargs <"$group/cgroup.procs")"
 finish

@@ -7,7 +7,13 @@ set -euo pipefail
 srcdir=${LOCUS_SRCDIR:?run the tests through make check or ./dev test}
 builddir=${LOCUS_BUILDDIR:?run the tests through make check or ./dev test}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/locus-test.XXXXXX")
-trap 'status=$?; rm -rf "$scratch"; exit "$status"' EXIT
+
+# clean_up: what is to be undone before $scratch goes; a script that has something defines its own. Whatever of it fails,
+# for example because it has been undone already, changes neither the rest of it nor the script's status.
+clean_up() {
+    :
+}
+trap 'status=$?; set +e; clean_up; rm -rf "$scratch"; exit "$status"' EXIT
 export TMPDIR=$scratch # also for measurements whose directory the end of a script removes
 n_failures=0
 

@@ -39,7 +39,9 @@ stop_slurm() {
     done
     daemons=()
 }
-trap 'status=$?; stop_slurm; rm -rf "$scratch"; exit "$status"' EXIT
+clean_up() {
+    stop_slurm
+}
 
 # write_slurm_conf PROCTRACK
 write_slurm_conf() {
