@@ -6,44 +6,25 @@
 
 #include "analysis/load-internal.h"
 #include "analysis/profile-digest.h"
-
-static void put(struct buf *out, uint64_t value)
-{
-    buf_append(out, &value, sizeof value);
-}
-
-static uint64_t take(const char **at)
-{
-    uint64_t value;
-    memcpy(&value, *at, sizeof value);
-    *at += sizeof value;
-    return value;
-}
-
-static const char *take_string(const char **at)
-{
-    const char *text = *at;
-    *at += strlen(text) + 1;
-    return text;
-}
+#include "base/pack.h"
 
 static void put_list(const struct profile_list *list, struct buf *out)
 {
-    put(out, list->n_profiles);
+    pack_number(out, list->n_profiles);
     for (size_t i = 0; i < list->n_profiles; i++) {
-        put(out, list->profiles[i].directory);
-        buf_append(out, list->profiles[i].path, strlen(list->profiles[i].path) + 1);
+        pack_number(out, list->profiles[i].directory);
+        pack_text(out, list->profiles[i].path);
     }
 }
 
 static bool take_list(struct profile_list *list, const char *at)
 {
-    size_t n = take(&at);
+    size_t n = unpack_number(&at);
     if (!vec_reserve(&list->profiles, &list->cap_profiles, n + 1, sizeof *list->profiles))
         return false;
     for (size_t i = 0; i < n; i++) {
-        size_t directory = take(&at);
-        char *path = strdup(take_string(&at));
+        size_t directory = unpack_number(&at);
+        char *path = strdup(unpack_text(&at));
         if (!path)
             return false;
         list->profiles[list->n_profiles++] = (struct profile_path){path, directory};
@@ -181,25 +162,25 @@ int load_team_gather(struct load *load, int code, struct error *err)
 /* As much of the model as writing values takes. */
 static void put_model(const struct model *model, struct buf *out)
 {
-    put(out, model->n_scopes);
+    pack_number(out, model->n_scopes);
     for (size_t i = 0; i < model->n_scopes; i++) {
         buf_append(out, &model->scopes[i].parent, 4);
         buf_append(out, &model->scopes[i].kind, 1);
         buf_append(out, &model->scopes[i].role, 1);
     }
-    put(out, model->n_metrics);
+    pack_number(out, model->n_metrics);
     for (size_t i = 0; i < model->n_metrics; i++) {
-        put(out, model->metrics[i].is_integer);
-        buf_append(out, model->metrics[i].name, strlen(model->metrics[i].name) + 1);
+        pack_number(out, model->metrics[i].is_integer);
+        pack_text(out, model->metrics[i].name);
     }
-    put(out, model->n_threads);
+    pack_number(out, model->n_threads);
     for (size_t i = 0; i < model->n_threads; i++)
-        put(out, model->threads[i].profile);
+        pack_number(out, model->threads[i].profile);
 }
 
 static bool take_model(struct model *model, const char *at)
 {
-    size_t n_scopes = take(&at);
+    size_t n_scopes = unpack_number(&at);
     if (!vec_reserve(&model->scopes, &model->cap_scopes, n_scopes + 1, sizeof *model->scopes))
         return false;
     for (model->n_scopes = 0; model->n_scopes < n_scopes; model->n_scopes++, at += 6) {
@@ -207,20 +188,20 @@ static bool take_model(struct model *model, const char *at)
         *scope = (struct scope){.kind = (uint8_t)at[4], .role = (uint8_t)at[5]};
         memcpy(&scope->parent, at, 4);
     }
-    size_t n_metrics = take(&at);
+    size_t n_metrics = unpack_number(&at);
     if (!vec_reserve(&model->metrics, &model->cap_metrics, n_metrics + 1, sizeof *model->metrics))
         return false;
     for (model->n_metrics = 0; model->n_metrics < n_metrics;) {
         struct metric *metric = &model->metrics[model->n_metrics++];
-        *metric = (struct metric){.is_integer = take(&at) != 0};
-        if (!(metric->name = strdup(take_string(&at))))
+        *metric = (struct metric){.is_integer = unpack_number(&at) != 0};
+        if (!(metric->name = strdup(unpack_text(&at))))
             return false;
     }
-    size_t n_threads = take(&at);
+    size_t n_threads = unpack_number(&at);
     if (!vec_reserve(&model->threads, &model->cap_threads, n_threads + 1, sizeof *model->threads))
         return false;
     for (model->n_threads = 0; model->n_threads < n_threads; model->n_threads++)
-        model->threads[model->n_threads] = (struct thread){.profile = take(&at)};
+        model->threads[model->n_threads] = (struct thread){.profile = unpack_number(&at)};
     return true;
 }
 

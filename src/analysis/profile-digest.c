@@ -7,24 +7,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-
-static void put(struct buf *out, uint64_t value)
-{
-    buf_append(out, &value, sizeof value);
-}
-
-static void put_string(struct buf *out, const char *text)
-{
-    buf_append(out, text, strlen(text) + 1);
-}
-
-static uint64_t take(const char **at)
-{
-    uint64_t value;
-    memcpy(&value, *at, sizeof value);
-    *at += sizeof value;
-    return value;
-}
+#include "base/pack.h"
 
 int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, const struct raw_ids *ids,
                      const struct objects_file *side, struct error *err)
@@ -41,8 +24,8 @@ int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, cons
         if (node.node != RAW_NONE)
             buf_append(&nodes, &node, sizeof node);
     }
-    put(epochs, text.len_bytes);
-    put(epochs, nodes.len_bytes / sizeof(struct digest_node));
+    pack_number(epochs, text.len_bytes);
+    pack_number(epochs, nodes.len_bytes / sizeof(struct digest_node));
     buf_append(epochs, text.data, text.len_bytes);
     buf_append(epochs, nodes.data, nodes.len_bytes);
     if (code == 0 && (nodes.failed || epochs->failed))
@@ -56,18 +39,18 @@ void digest_put(struct buf *out, size_t number, const struct error *problem, con
                 const struct buf *epochs, size_t n_epochs, const struct ingested *profile, const struct strtab *metrics)
 {
     size_t start = out->len_bytes;
-    put(out, 0);
-    put(out, number);
-    put(out, (uint64_t)(int64_t)(problem ? problem->code : 0));
-    put(out, problem ? 0 : n_epochs);
-    put(out, problem ? 0 : profile->n_totals);
-    put_string(out, problem ? problem->text : "");
-    put_string(out, trace_problem->code ? trace_problem->text : "");
+    pack_number(out, 0);
+    pack_number(out, number);
+    pack_number(out, (uint64_t)(int64_t)(problem ? problem->code : 0));
+    pack_number(out, problem ? 0 : n_epochs);
+    pack_number(out, problem ? 0 : profile->n_totals);
+    pack_text(out, problem ? problem->text : "");
+    pack_text(out, trace_problem->code ? trace_problem->text : "");
     if (!problem) {
         buf_append(out, epochs->data, epochs->len_bytes);
         for (size_t i = 0; i < profile->n_totals; i++) {
-            put_string(out, metrics->strings[profile->totals[i].metric]);
-            put(out, bytes_bits_of(profile->totals[i].value));
+            pack_text(out, metrics->strings[profile->totals[i].metric]);
+            pack_number(out, bytes_bits_of(profile->totals[i].value));
         }
     }
     uint64_t n_bytes = out->len_bytes - start;
@@ -80,11 +63,11 @@ bool digest_next(const char **at, const char *end, struct profile_digest *digest
     const char *p = *at;
     if (p == end)
         return false;
-    *at += take(&p);
-    digest->number = take(&p);
-    digest->code = (int)(int64_t)take(&p);
-    digest->n_epochs = take(&p);
-    digest->n_totals = take(&p);
+    *at += unpack_number(&p);
+    digest->number = unpack_number(&p);
+    digest->code = (int)(int64_t)unpack_number(&p);
+    digest->n_epochs = unpack_number(&p);
+    digest->n_totals = unpack_number(&p);
     digest->problem = p;
     digest->trace_problem = p + strlen(p) + 1;
     digest->epochs = digest->trace_problem + strlen(digest->trace_problem) + 1;
@@ -100,8 +83,8 @@ bool digest_next(const char **at, const char *end, struct profile_digest *digest
 struct digest_epoch digest_next_epoch(struct profile_digest *digest)
 {
     struct digest_epoch epoch;
-    epoch.len_head = take(&digest->epochs);
-    epoch.n_nodes = take(&digest->epochs);
+    epoch.len_head = unpack_number(&digest->epochs);
+    epoch.n_nodes = unpack_number(&digest->epochs);
     epoch.head = digest->epochs;
     epoch.nodes = epoch.head + epoch.len_head;
     digest->epochs += epoch.len_head + epoch.n_nodes * sizeof(struct digest_node);
@@ -112,7 +95,7 @@ struct digest_total digest_next_total(struct profile_digest *digest)
 {
     struct digest_total total = {.metric = digest->totals};
     digest->totals += strlen(total.metric) + 1;
-    total.value = bytes_double_of(take(&digest->totals));
+    total.value = bytes_double_of(unpack_number(&digest->totals));
     return total;
 }
 

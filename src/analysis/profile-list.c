@@ -13,6 +13,7 @@
 
 #include "analysis/left-over.h"
 #include "analysis/perf-import.h"
+#include "base/scratch.h"
 #include "fmt/pending.h"
 
 /* Index of a directory, however it is spelled; -1 when out of memory. */
@@ -99,28 +100,17 @@ static int add_perf(struct profile_list *list, const char *path, struct error *e
 {
     char directory[4096];
     struct error problem = {0};
-    const char *parent = getenv("TMPDIR");
-    (void)snprintf(directory, sizeof directory, "%.4000s/locus-perf-XXXXXX", parent && *parent ? parent : "/tmp");
-    if (!mkdtemp(directory))
-        return error_set(err, ERR_IO, "%s cannot be made: %s", directory, strerror(errno));
+    int code = scratch_make(directory, sizeof directory, "locus-perf", err);
+    if (code != 0)
+        return code;
     if (strtab_intern(&list->temporary, directory) < 0)
         return error_set(err, ERR_MEMORY, "out of memory");
-    int code = perf_import(path, directory, list->model, &problem);
+    code = perf_import(path, directory, list->model, &problem);
     if (code == 0)
         return list_directory(list, directory, err);
     if (code == ERR_MEMORY)
         return error_set(err, code, "%s", problem.text);
     return profile_list_skip(list, &problem, err);
-}
-
-static void remove_directory(const char *path)
-{
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        (void)unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        (void)closedir(directory);
-    (void)rmdir(path);
 }
 
 static int compare_profiles(const void *a, const void *b)
@@ -189,6 +179,6 @@ void profile_list_fini(struct profile_list *list)
     strtab_fini(&list->directories);
     strtab_fini(&list->skipped);
     for (size_t i = 0; i < list->temporary.n_strings; i++)
-        remove_directory(list->temporary.strings[i]);
+        scratch_remove(list->temporary.strings[i]);
     strtab_fini(&list->temporary);
 }

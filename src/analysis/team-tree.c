@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/profile-digest.h"
+#include "base/pack.h"
 
 /* A node in a message. */
 struct sent_node {
@@ -13,31 +14,11 @@ struct sent_node {
     uint32_t id, parent, module, flags;
 };
 
-static void put(struct buf *out, uint64_t value)
-{
-    buf_append(out, &value, sizeof value);
-}
-
-static uint64_t take(const char **at)
-{
-    uint64_t value;
-    memcpy(&value, *at, sizeof value);
-    *at += sizeof value;
-    return value;
-}
-
 static void put_strings(struct buf *out, const struct strtab *strings)
 {
-    put(out, strings->n_strings);
+    pack_number(out, strings->n_strings);
     for (size_t i = 0; i < strings->n_strings; i++)
-        buf_append(out, strings->strings[i], strlen(strings->strings[i]) + 1);
-}
-
-static const char *take_string(const char **at)
-{
-    const char *text = *at;
-    *at += strlen(text) + 1;
-    return text;
+        pack_text(out, strings->strings[i]);
 }
 
 /* 1 + the greatest id of a store. */
@@ -54,7 +35,7 @@ static void put_nodes(struct buf *out, const struct raw_store *store)
 {
     size_t at = out->len_bytes;
     uint64_t n_nodes = 0;
-    put(out, 0);
+    pack_number(out, 0);
     for (uint32_t s = 0; s < RAW_SHARDS; s++)
         for (uint32_t i = 0; i < raw_store_count(store, s); i++) {
             uint32_t id = s + RAW_SHARDS * i;
@@ -75,9 +56,9 @@ static void put_all(struct buf *out, const struct ingest *ingest, const struct b
     put_strings(out, &ingest->metrics);
     for (size_t i = 0; i < ingest->metrics.n_strings; i++)
         buf_append(out, ingest->data_metrics[i] ? "1" : "0", 1);
-    put(out, count_ids(ingest->store));
+    pack_number(out, count_ids(ingest->store));
     put_nodes(out, ingest->store);
-    put(out, digests->len_bytes);
+    pack_number(out, digests->len_bytes);
     buf_append(out, digests->data, digests->len_bytes);
     out->failed |= digests->failed;
 }
@@ -128,16 +109,16 @@ static bool merge_nodes(struct raw_store *store, const char *sent, size_t n_sent
 /* The other member's metrics and modules, by its numbers, in this one's. */
 static bool merge_strings(struct ingest *ingest, const char **at, uint32_t **modules)
 {
-    size_t n_modules = take(at);
+    size_t n_modules = unpack_number(at);
     bool ok = (*modules = calloc(n_modules + 1, sizeof **modules)) != NULL;
     for (size_t i = 0; ok && i < n_modules; i++)
-        ok = ((*modules)[i] = raw_store_module(ingest->store, take_string(at))) != 0;
-    size_t n_metrics = ok ? take(at) : 0;
+        ok = ((*modules)[i] = raw_store_module(ingest->store, unpack_text(at))) != 0;
+    size_t n_metrics = ok ? unpack_number(at) : 0;
     const char *names = *at;
     for (size_t i = 0; i < n_metrics; i++)
-        (void)take_string(at);
+        (void)unpack_text(at);
     for (size_t i = 0; ok && i < n_metrics; i++) {
-        int64_t metric = strtab_intern(&ingest->metrics, take_string(&names));
+        int64_t metric = strtab_intern(&ingest->metrics, unpack_text(&names));
         ok = metric >= 0 && metric < UINT16_MAX;
         if (ok && (*at)[i] == '1')
             ingest->data_metrics[metric] = true;
@@ -152,18 +133,18 @@ static bool merge_all(struct ingest *ingest, char *message, struct buf *digests,
     uint32_t *modules = NULL;
     bool ok = merge_strings(ingest, &at, &modules);
     if (ok) {
-        branch->n_ids = take(&at);
+        branch->n_ids = unpack_number(&at);
         branch->map = malloc((branch->n_ids + 1) * sizeof *branch->map);
         ok = branch->map != NULL;
     }
     if (ok) {
         memset(branch->map, 0xff, branch->n_ids * sizeof *branch->map);
-        size_t n_nodes = take(&at);
+        size_t n_nodes = unpack_number(&at);
         ok = merge_nodes(ingest->store, at, n_nodes, modules, branch);
         at += n_nodes * sizeof(struct sent_node);
     }
     if (ok) {
-        size_t len_digests = take(&at);
+        size_t len_digests = unpack_number(&at);
         digest_translate(message + (at - message), len_digests, branch->map, branch->n_ids);
         buf_append(digests, at, len_digests);
         ok = !digests->failed;

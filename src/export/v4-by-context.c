@@ -535,7 +535,6 @@ int v4_values_by_context(struct v4_values *values, struct error *err)
     if (code == 0)
         code = turn_all(&turning, err);
     free_turning(&turning);
-    if (team_is_several(values->job->team))
-        code = team_agree(values->job->team, code, err);
+    code = team_agree(values->job->team, code, err);
     return code == 0 && team_is_several(values->job->team) ? v4_team_own(values, err) : code;
 }

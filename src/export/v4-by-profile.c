@@ -292,8 +292,7 @@ int v4_values_by_profile(struct v4_values *values, struct error *err)
                               .context = &makers};
     if (code == 0)
         code = workers_run(&workers, err);
-    if (is_team)
-        code = team_agree(values->job->team, code, err);
+    code = team_agree(values->job->team, code, err);
     if (is_team && code == 0)
         code = v4_team_profiles(values, &makers.own, err);
     free_makers(&makers);

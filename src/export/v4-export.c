@@ -140,55 +140,59 @@ static int write_values(struct v4_values *values, const char *directory, struct 
 {
     const struct team *team = values->job->team;
     int code = team_leads(team) ? open_files(values, directory, true, err) : 0;
-    if (team_is_several(team))
-        code = team_agree(team, code, err);
+    code = team_agree(team, code, err);
     if (code == 0 && !team_leads(team))
         code = open_files(values, directory, false, err);
-    if (team_is_several(team))
-        code = team_agree(team, code, err);
+    code = team_agree(team, code, err);
     if (code == 0)
         code = v4_values_by_profile(values, err);
     if (code == 0 && team_is_several(team))
         code = reopen(values, directory, err);
-    if (team_is_several(team))
-        code = team_agree(team, code, err);
+    code = team_agree(team, code, err);
     if (code == 0)
         code = v4_values_by_context(values, err);
     code = close_file(values->profile_path, values->profile_fd, code, err);
     code = close_file(values->context_path, values->context_fd, code, err);
     free(values->profile_path);
     free(values->context_path);
-    return team_is_several(team) ? team_agree(team, code, err) : code;
+    return team_agree(team, code, err);
 }
 
-static int put_values(struct v4_values *values, const char *directory, struct error *err)
+static int put_values(struct model *model, const struct columns *columns, const struct value_source *source,
+                      const struct job *job, const char *directory, struct error *err)
 {
-    const struct team *team = values->job->team;
-    size_t n_pairs = values->columns->n_pairs;
+    const struct team *team = job->team;
+    size_t n_pairs = columns->n_pairs;
+    struct v4_values values = {.model = model,
+                               .columns = columns,
+                               .source = source,
+                               .job = job,
+                               .profile_fd = -1,
+                               .context_fd = -1,
+                               .n_contexts = (uint32_t)model->n_scopes + 1,
+                               .n_ids = (uint32_t)(V4_IDS_PER_METRIC * n_pairs)};
     uint32_t *metrics = calloc(n_pairs + 1, sizeof *metrics);
     double *scales = calloc(n_pairs + 1, sizeof *scales);
-    values->places = calloc(values->model->n_threads + 1, sizeof *values->places);
-    values->n_values = calloc(values->n_contexts, sizeof *values->n_values);
-    values->layout.n_words = values->n_ids / 64 + 1;
+    values.places = calloc(values.model->n_threads + 1, sizeof *values.places);
+    values.n_values = calloc(values.n_contexts, sizeof *values.n_values);
+    values.layout.n_words = values.n_ids / 64 + 1;
     if (team_is_several(team))
-        values->layout.present = calloc(values->n_contexts * values->layout.n_words, sizeof(uint64_t));
+        values.layout.present = calloc(values.n_contexts * values.layout.n_words, sizeof(uint64_t));
     bool ok =
-        metrics && scales && values->places && values->n_values && (!team_is_several(team) || values->layout.present);
+        metrics && scales && values.places && values.n_values && (!team_is_several(team) || values.layout.present);
     int code = ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
-    if (team_is_several(team))
-        code = team_agree(team, code, err);
+    code = team_agree(team, code, err);
     if (code == 0)
-        code = share_columns(values, metrics, scales, err);
-    if (team_is_several(team))
-        code = team_agree(team, code, err);
+        code = share_columns(&values, metrics, scales, err);
+    code = team_agree(team, code, err);
     if (code == 0)
-        code = write_values(values, directory, err);
+        code = write_values(&values, directory, err);
     free(metrics);
     free(scales);
-    free(values->places);
-    free(values->n_values);
-    free(values->layout.present);
-    buf_fini(&values->head);
+    free(values.places);
+    free(values.n_values);
+    free(values.layout.present);
+    buf_fini(&values.head);
     return code;
 }
 
@@ -225,16 +229,8 @@ static int join(struct model *model, const struct value_source *source, const st
     uint64_t n_pairs;
     memcpy(&n_pairs, text->data, sizeof n_pairs);
     struct columns columns = {.n_pairs = n_pairs};
-    struct v4_values values = {.model = model,
-                               .columns = &columns,
-                               .source = source,
-                               .job = job,
-                               .profile_fd = -1,
-                               .context_fd = -1,
-                               .n_contexts = (uint32_t)model->n_scopes + 1,
-                               .n_ids = (uint32_t)(V4_IDS_PER_METRIC * n_pairs)};
     const char *directory = text->data + sizeof n_pairs;
-    int code = put_values(&values, directory, err);
+    int code = put_values(model, &columns, source, job, directory, err);
     return code ? code : v4_export_traces(model, source, job, directory, err);
 }
 
@@ -259,21 +255,13 @@ int v4_export(struct model *model, const struct value_source *source, const stru
     if (code == 0 && (V4_STATISTICS * n_ids > UINT16_MAX || model->n_scopes >= UINT32_MAX))
         code = error_set(err, ERR_RANGE, "A version 4 database cannot hold %zu metrics of %zu contexts",
                          columns.n_pairs, model->n_scopes);
-    struct v4_values values = {.model = model,
-                               .columns = &columns,
-                               .source = source,
-                               .job = job,
-                               .profile_fd = -1,
-                               .context_fd = -1,
-                               .n_contexts = (uint32_t)model->n_scopes + 1,
-                               .n_ids = (uint32_t)n_ids};
     if (code == 0) {
         job_begin(job, "writing the call tree");
         code = put_meta(model, &columns, directory, title, err);
     }
     code = announce(job, directory, columns.n_pairs, code, err);
     if (code == 0)
-        code = put_values(&values, directory, err);
+        code = put_values(model, &columns, source, job, directory, err);
     if (code == 0)
         code = v4_export_traces(model, source, job, directory, err);
     if (code == 0)

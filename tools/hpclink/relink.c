@@ -3,7 +3,6 @@
  * that it lacks would have to come from somewhere, and one of its own allocator would be there twice. */
 #include "hpclink.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
 #include "command.h"
 #include "inspect.h"
 #include "link-line.h"
@@ -180,27 +180,17 @@ static int link_twice(struct work *work, struct error *err)
     return status;
 }
 
-static void remove_directory(const char *path)
-{
-    DIR *directory = opendir(path);
-    for (struct dirent *entry; directory && (entry = readdir(directory));)
-        (void)unlinkat(dirfd(directory), entry->d_name, 0);
-    if (directory)
-        (void)closedir(directory);
-    (void)rmdir(path);
-}
-
 static int prepare(struct work *work, struct error *err)
 {
-    const char *parent = getenv("TMPDIR");
     int status = runtime_object_find(work->object, sizeof work->object, err);
     if (status == 0)
         status = inspect_file(work->object, &work->runtime, err);
     if (status != 0)
         return status;
-    (void)snprintf(work->directory, sizeof work->directory, "%s/hpclink-XXXXXX", parent && parent[0] ? parent : "/tmp");
-    if (!mkdtemp(work->directory))
-        return error_set(err, ERR_IO, "%s cannot be made: %s.", work->directory, strerror(errno));
+    struct error why;
+    status = scratch_make(work->directory, sizeof work->directory, "hpclink", &why);
+    if (status != 0)
+        return error_set(err, status, "%s.", why.text);
     (void)snprintf(work->plain, sizeof work->plain, "%s/plain", work->directory);
     (void)snprintf(work->copy, sizeof work->copy, "%s/libhpcrun-static.o", work->directory);
     return 0;
@@ -221,7 +211,7 @@ int hpclink_relink(const struct hpclink_options *options, struct error *err)
     int status = prepare(&work, err);
     if (status == 0) {
         status = link_twice(&work, err);
-        remove_directory(work.directory);
+        scratch_remove(work.directory);
     }
     inspect_fini(&work.runtime);
     inspect_fini(&work.program);
