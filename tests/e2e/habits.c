@@ -29,37 +29,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "burn.h"
+
 #define BURN_MS 60
 #define N_CROWD 400
 
 static const char *own_path;
-
-/* Computes on heap memory for that much CPU time of the calling thread; the answer does not depend on how often. */
-static unsigned burn(int ms)
-{
-    size_t n = 1u << 16;
-    unsigned *table = malloc(n * sizeof *table), sum = 0;
-    struct timespec start, now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
-    for (size_t i = 0; i < n; i++)
-        table[i] = (unsigned)i * 2654435761u;
-    do {
-        sum = 0;
-        for (size_t i = 0; i < n; i++)
-            sum += table[(i * 4099) % n];
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
-    free(table);
-    return sum;
-}
-
-static void say(const char *text, unsigned value)
-{
-    char line[200];
-    int n = snprintf(line, sizeof line, "%s %u\n", text, value);
-    if (write(1, line, (size_t)n) != n)
-        _exit(90);
-}
 
 static int end_with(int status)
 {

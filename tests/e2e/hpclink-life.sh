@@ -4,33 +4,17 @@
 # status are those without hpcrun, and the measurement is complete; killed by SIGKILL, too.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
+# shellcheck source=tests/lib/live.sh
+. "$LOCUS_SRCDIR/tests/lib/live.sh"
 [ -e "$builddir/libhpcrun-static.o" ] || skip "libhpcrun-static.o has not been built"
 need python3
+hpcrun=$builddir/hpcrun
 cd "$scratch"
 ulimit -c 0
 
 echo 'int main(void) { return 0; }' >nothing.c
 $CC -static nothing.c -o nothing 2>/dev/null || skip "$CC cannot link static programs here (libc.a is missing)"
 "$builddir/hpclink" "$CC" -static -O2 -g -pthread "$srcdir/tests/e2e/life.c" -o life || fail "life.c cannot be linked"
-
-# live WAY PROCESSES THREADS [STATE]: natively and measured; PROCESSES and THREADS are profiles, - any number.
-live() {
-    local way=$1 native=0 measured=0 waited=0 arguments=(--state "${4:-complete}")
-    [ "$2" = - ] || arguments+=(--processes "$2")
-    [ "$3" = - ] || arguments+=(--threads "$3")
-    (exec ./life "$way") >"$way.native" 2>"$way.native.err" || native=$?
-    (exec "$builddir/hpcrun" -e EADDR -e FAULTS -o "$way.m" ./life "$way") >"$way.out" 2>"$way.err" || measured=$?
-    [ "$native" = "$measured" ] || fail "$way: status $measured instead of $native"
-    cmp "$way.native" "$way.out" || fail "$way: another output"
-    cmp "$way.native.err" "$way.err" || fail "$way: other messages"
-    while [ -z "$(find "$way.m" -name '*.log')" ] && [ "$waited" -lt 100 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-    python3 "$srcdir/tests/lib/check-fates.py" "$way.m" "${arguments[@]}" >"$way.fates" ||
-        fail "$way: $(cat "$way.fates")"
-    echo "$way: $(cat "$way.fates")"
-}
 
 live plain 1 1
 live vfork 2 2

@@ -41,16 +41,6 @@ files() {
     [ "$n" = "$3" ] || fail "$n files $2 in $1 instead of $3: $(ls -A "$1")"
 }
 
-# await COMMAND...: until it succeeds, at most 20 s.
-await() {
-    local waited=0
-    until "$@" >/dev/null 2>&1 || [ "$waited" = 400 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 400 ] || fail "waited 20 s in vain for: $*"
-}
-
 # A normal end: complete as soon as the program has gone.
 expect_status 4 "$hpcrun" -e CPUTIME -o normal ./burn 0.3
 files normal 'burn-*.hpcrun' 1

@@ -33,16 +33,6 @@ END
 $CC -O1 burn.c -o burn
 $CC -O1 -shared -fPIC "$srcdir/tests/lib/trouble.c" -o trouble.so
 
-# await COMMAND...: until it succeeds, at most 30 s.
-await() {
-    local waited=0
-    until "$@" >/dev/null 2>&1 || [ "$waited" = 600 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 600 ] || fail "waited 30 s in vain for: $*"
-}
-
 # start DIR OPTION...: burn, measured into DIR in the background, until it has a first checkpoint.
 start() {
     local dir=$1

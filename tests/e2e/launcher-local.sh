@@ -28,16 +28,6 @@ int main(int argc, char **argv)
 END
 $CC -O1 burn.c -o burn
 
-# await COMMAND...: until it succeeds, at most 30 s.
-await() {
-    local waited=0
-    until "$@" >/dev/null 2>&1 || [ "$waited" = 600 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 600 ] || fail "waited 30 s in vain for: $*"
-}
-
 # settled: no companion has anything in local.
 settled() {
     await sh -c '[ -z "$(ls -A local)" ]'

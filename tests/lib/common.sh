@@ -70,6 +70,16 @@ expect_same() {
     diff -u "$1" "$2" || fail "$2 differs from $1"
 }
 
+# await COMMAND...: until it succeeds, at most 30 s.
+await() {
+    local waited=0
+    until "$@" >/dev/null 2>&1 || [ "$waited" = 600 ]; do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    [ "$waited" -lt 600 ] || fail "waited 30 s in vain for: $*"
+}
+
 # filter_volatile <IN >OUT: replaces what differs from run to run: addresses, times, process ids, scratch paths.
 filter_volatile() {
     sed -E -e "s|$scratch|SCRATCH|g" -e "s|$builddir|BUILD|g" -e "s|$srcdir|SOURCE|g" \
