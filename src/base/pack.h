@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers and strings one after the other in a byte string, as the machine has them: for messages between processes that
- * run the same program, never for files. Who takes must take in the order of putting; nothing is checked. Ordinary
+/* Numbers and strings one after the other in a byte string, as the machine has them: for messages between processes
+ * that run the same program, never for files. Who takes must take in the order of putting; nothing is checked. Ordinary
  * code. */
 #ifndef LOCUS_BASE_PACK_H
 #define LOCUS_BASE_PACK_H
@@ -10,18 +10,19 @@
 
 #include "base/vec.h"
 
-/* Appends a number (8 bytes), or a text with the 0 behind it; out->failed when out of memory. */
+/* Appends a number (8 bytes); out->failed when out of memory. */
 static inline void pack_number(struct buf *out, uint64_t value)
 {
     buf_append(out, &value, sizeof value);
 }
 
+/* Appends a text with the 0 behind it; out->failed when out of memory. */
 static inline void pack_text(struct buf *out, const char *text)
 {
     buf_append(out, text, strlen(text) + 1);
 }
 
-/* Takes what lies at *at, which need not be aligned, and moves *at behind it; a text is borrowed from the bytes. */
+/* Takes the number at *at, which need not be aligned, and moves *at behind it. */
 static inline uint64_t unpack_number(const char **at)
 {
     uint64_t value;
@@ -30,6 +31,7 @@ static inline uint64_t unpack_number(const char **at)
     return value;
 }
 
+/* Takes the text at *at and moves *at behind its 0; the text is borrowed from the bytes. */
 static inline const char *unpack_text(const char **at)
 {
     const char *text = *at;
