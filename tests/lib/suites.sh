@@ -12,6 +12,7 @@
 # with --record it runs without hpcrun and writes the lists. Sources and builds stay in $LOCUS_SUITES.
 
 suite=$(basename "$0" .sh)
+script=$srcdir/tests/suites/$suite.sh
 suites_dir=${LOCUS_SUITES:-$builddir/suites}
 # shellcheck disable=SC2034 # the suites' own runs end then
 limit_s=2400
@@ -149,10 +150,10 @@ other_user() {
     local as=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$home" USER=nobody LOGNAME=nobody)
     mkdir -p "$home"
     chown 65534:65534 "$home"
-    "${as[@]}" test -r "$suites_dir/locus/.libs/libhpcrun.so" -a -r "$0" -a -w "$home" || {
+    "${as[@]}" test -r "$suites_dir/locus/.libs/libhpcrun.so" -a -r "$script" -a -w "$home" || {
         skip_part "the build directory is closed to other users"
         return 0
     }
     cd /
-    "${as[@]}" bash "$0" --only-me "$@"
+    "${as[@]}" bash "$script" --only-me "$@"
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "link-line.h"
 
 #define HPCLINK_UNDEFINED_MAX 64
 
@@ -17,9 +18,11 @@ struct hpclink_options {
     char **line; /* compiler and arguments, NULL-terminated */
 };
 
-/* Links twice: as it is, to see what the program consists of, then with the runtime. The output file appears when both
- * have succeeded. Returns the exit status of hpclink: the compiler's own when it failed (it has said why), 1 with *err
- * filled when the program cannot be measured.  ctx: ordinary */
-int hpclink_relink(const struct hpclink_options *options, struct error *err);
+/* Does the link of line twice: as it is, to see what the program consists of, then with the runtime. The output file
+ * appears when both have succeeded; directory is an empty one for what lies between them. Returns the exit status of
+ * hpclink: the compiler's own when it failed (it has said why), else negative with *err filled when the program cannot
+ * be measured.  ctx: ordinary */
+int hpclink_relink(const struct hpclink_options *options, const struct link_line *line, const char *directory,
+                   struct error *err);
 
 #endif

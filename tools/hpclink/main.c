@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpclink: relinks a static program with the runtime inside. */
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
+#include "base/scratch.h"
 #include "config.h"
 #include "hpclink.h"
 
@@ -122,6 +127,29 @@ static int parse(int argc, char **argv, struct hpclink_options *options, struct 
     return 1 + usage(err);
 }
 
+/* What is no link is the compiler's business alone. */
+static int run_line(const struct hpclink_options *options, struct error *err)
+{
+    struct link_line line;
+    char directory[PATH_MAX];
+    struct error why;
+    int status = link_line_read(options->line, &line, err);
+    if (status != 0)
+        return status;
+    if (!line.is_link) {
+        (void)execvp(options->line[0], options->line);
+        return error_set(err, ERR_NOT_FOUND, "%s cannot be run: %s.", options->line[0], strerror(errno));
+    }
+    if (options->output)
+        line.output = options->output;
+    status = scratch_make(directory, sizeof directory, "hpclink", &why);
+    if (status != 0)
+        return error_set(err, status, "%s.", why.text);
+    status = hpclink_relink(options, &line, directory, err);
+    scratch_remove(directory);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct hpclink_options options = {0};
@@ -132,7 +160,7 @@ int main(int argc, char **argv)
     if (!options.line)
         status = error_set(&err, ERR_MEMORY, "Out of memory.");
     else
-        status = hpclink_relink(&options, &err);
+        status = run_line(&options, &err);
     free(options.line);
     if (status >= 0)
         return status;

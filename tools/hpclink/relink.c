@@ -3,17 +3,14 @@
  * that it lacks would have to come from somewhere, and one of its own allocator would be there twice. */
 #include "hpclink.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scratch.h"
 #include "command.h"
 #include "inspect.h"
-#include "link-line.h"
 #include "references.h"
 #include "runtime-object.h"
 
@@ -21,8 +18,8 @@
 
 struct work {
     const struct hpclink_options *options;
-    struct link_line line;
-    char directory[PATH_MAX], object[PATH_MAX], plain[PATH_MAX + 16], copy[PATH_MAX + 32];
+    const struct link_line *line;
+    char object[PATH_MAX], plain[PATH_MAX + 16], copy[PATH_MAX + 32];
     struct inspected runtime, program;
     struct references references;
 };
@@ -30,7 +27,7 @@ struct work {
 /* The words of the link line without its output and, where strips is false, without its stripping. */
 static void add_line(struct command *command, const struct work *work, bool strips)
 {
-    char **words = work->line.words;
+    char **words = work->line->words;
     for (int i = 1, n; words[i]; i += n ? n : 1) {
         link_line_match_output(words, i, &n);
         if (n == 0 && (strips || !link_line_is_strip(words[i])))
@@ -41,7 +38,7 @@ static void add_line(struct command *command, const struct work *work, bool stri
 static void add_undefined(struct command *command, const struct work *work)
 {
     for (unsigned i = 0; i < work->options->n_undefined; i++)
-        command_add_linker(command, work->line.is_linker, "--undefined=", work->options->undefined[i]);
+        command_add_linker(command, work->line->is_linker, "--undefined=", work->options->undefined[i]);
 }
 
 /* The n-th function that the runtime can stand in for; NULL for its other symbols. */
@@ -55,7 +52,7 @@ static int run_plain(struct work *work, struct error *err)
 {
     struct command command = {0};
     struct buf output = {0}, rest = {0};
-    command_add(&command, "%s", work->line.words[0]);
+    command_add(&command, "%s", work->line->words[0]);
     add_line(&command, work, false);
     command_add(&command, "-o");
     command_add(&command, "%s", work->plain);
@@ -63,7 +60,7 @@ static int run_plain(struct work *work, struct error *err)
     for (size_t i = 0; i < work->runtime.names.n_strings; i++) {
         const char *name = wrapped_name(work, i);
         if (name && references_counts(name))
-            command_add_linker(&command, work->line.is_linker, "--trace-symbol=", name);
+            command_add_linker(&command, work->line->is_linker, "--trace-symbol=", name);
     }
     if (work->options->verbose)
         command_print(&command);
@@ -84,7 +81,7 @@ static int check_program(const struct work *work, struct error *err)
         return error_set(err, ERR_UNSUPPORTED,
                          "%s becomes a dynamically linked program, which hpcrun measures as it is; hpclink is for "
                          "static ones (-static, -static-pie).",
-                         work->line.output);
+                         work->line->output);
     if (inspect_contains(program, "__libc_setup_tls"))
         return 0;
     if (inspect_contains(program, "__init_libc") || inspect_contains(program, "__libc_start_init") ||
@@ -92,10 +89,10 @@ static int check_program(const struct work *work, struct error *err)
         return error_set(err, ERR_UNSUPPORTED,
                          "%s is linked with the musl C library, which the runtime does not support; link it with the "
                          "GNU C library.",
-                         work->line.output);
+                         work->line->output);
     return error_set(err, ERR_UNSUPPORTED,
                      "%s is not linked with the GNU C library, which the runtime needs: nothing could be measured.",
-                     work->line.output);
+                     work->line->output);
 }
 
 static int inspect_program(struct work *work, struct error *err)
@@ -106,7 +103,7 @@ static int inspect_program(struct work *work, struct error *err)
         return error_set(err, status,
                          "%s is linked without a symbol table: what it consists of cannot be seen, and nothing could "
                          "be named in a report; link it without stripping.",
-                         work->line.output);
+                         work->line->output);
     if (status != 0)
         return error_set(err, status, "%s", why.text);
     return check_program(work, err);
@@ -125,8 +122,8 @@ static void add_wraps(struct command *command, const struct work *work)
         const char *name = wrapped_name(work, i);
         if (!name || !is_wanted(work, name))
             continue;
-        command_add_linker(command, work->line.is_linker, "--wrap=", name);
-        command_add_linker(command, work->line.is_linker, "--undefined=", name);
+        command_add_linker(command, work->line->is_linker, "--wrap=", name);
+        command_add_linker(command, work->line->is_linker, "--undefined=", name);
     }
 }
 
@@ -134,14 +131,14 @@ static void add_wraps(struct command *command, const struct work *work)
 static int run_with_runtime(const struct work *work, struct error *err)
 {
     struct command command = {0};
-    command_add(&command, "%s", work->line.words[0]);
+    command_add(&command, "%s", work->line->words[0]);
     command_add(&command, "%s", work->copy);
     add_line(&command, work, true);
     command_add(&command, "-o");
-    command_add(&command, "%s", work->line.output);
+    command_add(&command, "%s", work->line->output);
     add_undefined(&command, work);
     add_wraps(&command, work);
-    command_add_linker(&command, work->line.is_linker, "--build-id", "");
+    command_add_linker(&command, work->line->is_linker, "--build-id", "");
     if (work->options->verbose)
         command_print(&command);
     int status = command_run(&command, NULL, err);
@@ -158,7 +155,7 @@ static void say_findings(const struct work *work)
                       "hpclink: warning: nothing in %s but the C library calls an allocation function that can be "
                       "intercepted (malloc, operator new, mmap and the like): its heap blocks will not be named, only "
                       "static and stack variables.\n",
-                      work->line.output);
+                      work->line->output);
     if (work->options->verbose && definer[0])
         (void)fprintf(stderr, "hpclink: malloc is that of %s; it is called from %u places outside the C library.\n",
                       definer, work->references.n_callers);
@@ -180,39 +177,23 @@ static int link_twice(struct work *work, struct error *err)
     return status;
 }
 
-static int prepare(struct work *work, struct error *err)
+static int prepare(struct work *work, const char *directory, struct error *err)
 {
+    (void)snprintf(work->plain, sizeof work->plain, "%s/plain", directory);
+    (void)snprintf(work->copy, sizeof work->copy, "%s/libhpcrun-static.o", directory);
     int status = runtime_object_find(work->object, sizeof work->object, err);
-    if (status == 0)
-        status = inspect_file(work->object, &work->runtime, err);
-    if (status != 0)
-        return status;
-    struct error why;
-    status = scratch_make(work->directory, sizeof work->directory, "hpclink", &why);
-    if (status != 0)
-        return error_set(err, status, "%s.", why.text);
-    (void)snprintf(work->plain, sizeof work->plain, "%s/plain", work->directory);
-    (void)snprintf(work->copy, sizeof work->copy, "%s/libhpcrun-static.o", work->directory);
-    return 0;
+    return status ? status : inspect_file(work->object, &work->runtime, err);
 }
 
-int hpclink_relink(const struct hpclink_options *options, struct error *err)
+int hpclink_relink(const struct hpclink_options *options, const struct link_line *line, const char *directory,
+                   struct error *err)
 {
     static struct work work; /* large */
     work.options = options;
-    if (link_line_read(options->line, &work.line, err) != 0)
-        return -1;
-    if (!work.line.is_link) {
-        (void)execvp(options->line[0], options->line);
-        return error_set(err, ERR_NOT_FOUND, "%s cannot be run: %s.", options->line[0], strerror(errno));
-    }
-    if (options->output)
-        work.line.output = options->output;
-    int status = prepare(&work, err);
-    if (status == 0) {
+    work.line = line;
+    int status = prepare(&work, directory, err);
+    if (status == 0)
         status = link_twice(&work, err);
-        scratch_remove(work.directory);
-    }
     inspect_fini(&work.runtime);
     inspect_fini(&work.program);
     return status;
