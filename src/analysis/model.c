@@ -121,11 +121,23 @@ int64_t model_choose_metric(const struct model *model, const char *name)
     return latency >= 0 && model->metrics[latency].used_by_data ? latency : model_first_metric(model);
 }
 
+static bool is_main(const struct metric *metric)
+{
+    return metric->used_by_data && !metric->hidden &&
+           strncmp(metric->name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) != 0;
+}
+
+/* The metrics are in the order in which profiles had values of them, the events in that of the command line: a shell
+ * that only took page faults before the program proper does not decide. */
 int64_t model_first_metric(const struct model *model)
 {
+    for (size_t i = 0; i < model->n_events; i++) {
+        int64_t metric = model_metric(model, model->events[i].metric);
+        if (metric >= 0 && is_main(&model->metrics[metric]))
+            return metric;
+    }
     for (size_t i = 0; i < model->n_metrics; i++)
-        if (model->metrics[i].used_by_data && !model->metrics[i].hidden &&
-            strncmp(model->metrics[i].name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) != 0)
+        if (is_main(&model->metrics[i]))
             return (int64_t)i;
     for (size_t i = 0; i < model->n_metrics; i++)
         if (!model->metrics[i].hidden)

@@ -235,8 +235,8 @@ int64_t model_metric(const struct model *model, const char *name);
  * else the first event with data addresses. -1 when there is none. */
 int64_t model_choose_metric(const struct model *model, const char *name);
 
-/* The first metric that has data-centric values (sizes, and bytes allocated or freed aside), else the first that is no
- * size, else the first. -1 when there is none. */
+/* The first metric, in the order of the events, that has data-centric values (sizes, and bytes allocated or freed
+ * aside), else the first that is no size, else the first. -1 when there is none. */
 int64_t model_first_metric(const struct model *model);
 
 /* Computes inclusive from own (zeros when missing).  err: ERR_MEMORY */

@@ -31,4 +31,9 @@ expect_text "$scratch/err" '^hpcrun: datacentric: '
 [ -e found-database ] || fail "no database: $(ls)"
 ! grep -q 'still runs' "$scratch/out" || fail "the report was made before the measurement was complete"
 [ -z "$(find found -name '.writing-*')" ] || fail "the directory is still marked"
+
+# Processes before the program proper that end before their first EADDR sample do not make it a report of page faults.
+cp "$(type -P true)" a-first
+expect_status 6 "$builddir/hpcrun" --report -o wrapped sh -c './a-first; ./a-first; ./sweep'
+expect_text "$scratch/out" '^samples  *[0-9]+ of EADDR'
 finish
