@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "structure/assign-name.h"
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -17,15 +19,14 @@ static char *make_site(const struct model *model, const struct variable *variabl
 {
     char *site = NULL;
     const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
-    const char *parameters = strchr(function, '(');
-    int len = parameters && parameters > function ? (int)(parameters - function) : (int)strlen(function);
+    int len = (int)(assign_name_parameters(function) - function);
     int code = 0;
     if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE)
         return strdup("");
     if (variable->function && line)
         code = asprintf(&site, "%.*s (%s:%u)", len, function, base_name(file), line);
     else if (variable->function)
-        code = asprintf(&site, "%s", function);
+        code = asprintf(&site, "%.*s", len, function);
     else if (line)
         code = asprintf(&site, "%s:%u", base_name(file), line);
     else

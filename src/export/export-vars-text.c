@@ -169,10 +169,9 @@ static void put_access(const struct report *report, const struct export_job *job
         const char *function = model_text(report->model, line->function);
         const char *file = text_base(model_text(report->model, line->file));
         buf_printf(&text, "%s%.0f %% ", i ? ", " : "", 100 * line->value / row->value);
+        text_function(&text, function);
         if (line->line)
-            buf_printf(&text, "%.*s %s:%u", (int)strcspn(function, "(<"), function, file, line->line);
-        else
-            buf_printf(&text, "%.*s", (int)strcspn(function, "(<"), function);
+            buf_printf(&text, " %s:%u", file, line->line);
     }
     if (text.len_bytes) {
         buf_printf(out, "%*s", TEXT_LABEL_WIDTH + 8, "");
@@ -187,12 +186,13 @@ static void put_access(const struct report *report, const struct export_job *job
 /* Where the whole site does not fit, its file and line say more than the beginning of the function's name. */
 static void put_site(const struct export_job *job, const char *site, size_t width, struct buf *out)
 {
+    char place[256];
     const char *open = strrchr(site, '(');
     size_t len = open ? strlen(open + 1) : 0;
-    if (strlen(site) > width && len > 1 && open[len] == ')')
-        buf_printf(out, "%.*s", (int)(len - 1), open + 1);
-    else
-        text_cut(out, job, site, width);
+    bool has_place = len > 1 && len < sizeof place && open > site && open[-1] == ' ' && open[len] == ')';
+    if (has_place)
+        (void)snprintf(place, sizeof place, "%.*s", (int)(len - 1), open + 1);
+    text_cut(out, job, has_place && strlen(site) > width ? place : site, width);
 }
 
 static void put_row(const struct report *report, const struct export_job *job, const struct report_row *row,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "structure/assign-name.h"
+
 /* Bytes of the UTF-8 character at p; bytes that are none count alone. */
 static size_t char_bytes(const char *p)
 {
@@ -117,4 +119,12 @@ const char *text_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+void text_function(struct buf *out, const char *function)
+{
+    char qualified[256];
+    const char *last = assign_name_function(function, qualified, sizeof qualified);
+    bool is_name = *last && strncmp(function, "0x", 2) != 0;
+    buf_printf(out, "%s", is_name ? qualified : function);
 }

@@ -29,4 +29,7 @@ void text_labelled(struct buf *out, const struct export_job *job, const char *la
 /* The last part of a path; borrowed. */
 const char *text_base(const char *path);
 
+/* Appends the name of a function without return type, parameters and template arguments; an address as it is. */
+void text_function(struct buf *out, const char *function);
+
 #endif

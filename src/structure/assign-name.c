@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define ANONYMOUS "(anonymous namespace)"
+
 /* A piece of the statement: [begin, end). */
 struct span {
     const char *begin, *end;
@@ -308,19 +310,45 @@ bool assign_name_returns(const char *line, const char *variable)
            start[len] != '-' && start[len] != '.' && start[len] != '[';
 }
 
-const char *assign_name_function(const char *readable, char *qualified, size_t size)
+static bool is_after_operator(const char *readable, const char *p)
 {
-    size_t len = 0;
+    return p - readable >= 8 && strncmp(p - 8, "operator", 8) == 0;
+}
+
+const char *assign_name_parameters(const char *readable)
+{
     int depth = 0;
-    for (const char *p = readable; *p && len + 1 < size; p++) {
-        bool is_operator = len >= 8 && strncmp(qualified + len - 8, "operator", 8) == 0;
-        if (*p == '(' && depth == 0 && !is_operator && strncmp(p, "(anonymous", 10) != 0)
-            break;
+    const char *p = readable;
+    for (; *p; p++) {
+        bool is_operator = is_after_operator(readable, p);
         if (*p == '<' && !is_operator)
             depth++;
         else if (*p == '>' && depth > 0)
             depth--;
-        else if (depth == 0 && *p == ' ' && !is_operator)
+        else if (*p == '(' && strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0)
+            p += strlen(ANONYMOUS) - 1;
+        else if (*p == '(' && p > readable && depth == 0 && !is_operator)
+            break;
+    }
+    return p;
+}
+
+const char *assign_name_function(const char *readable, char *qualified, size_t size)
+{
+    size_t len = 0;
+    int depth = 0;
+    for (const char *p = readable, *end = assign_name_parameters(readable); p < end && len + 1 < size; p++) {
+        bool is_operator = len >= 8 && strncmp(qualified + len - 8, "operator", 8) == 0;
+        size_t n_anonymous = strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0 ? strlen(ANONYMOUS) : 0;
+        if (*p == '<' && !is_operator)
+            depth++;
+        else if (*p == '>' && depth > 0)
+            depth--;
+        else if (depth == 0 && n_anonymous > 0 && len + n_anonymous < size) {
+            memcpy(qualified + len, p, n_anonymous);
+            len += n_anonymous;
+            p += n_anonymous - 1;
+        } else if (depth == 0 && *p == ' ' && !is_operator)
             len = 0; /* what came before was the return type */
         else if (depth == 0)
             qualified[len++] = *p;

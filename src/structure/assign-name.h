@@ -24,6 +24,10 @@ bool assign_name_fortran(const char *statement, size_t n, char *name, size_t siz
 /* True when the text of one line is a statement that returns the variable (casts allowed). */
 bool assign_name_returns(const char *line, const char *variable);
 
+/* Where the parameters of a readable (demangled) name begin, at a '('; its end when there are none. A namespace without
+ * name and what stands in template arguments are no parameters. */
+const char *assign_name_parameters(const char *readable);
+
 /* The function of a readable (demangled) name without return type, parameters and template arguments:
  * "std::vector<int>::resize(unsigned long)" gives "std::vector::resize". Fills qualified[size] and returns the last
  * component inside it. */

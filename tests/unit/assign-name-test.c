@@ -119,6 +119,19 @@ static void test_function_names(void **state)
     assert_string_equal(text, "operator new[]");
     (void)assign_name_function("Mesh::operator()(int)", text, sizeof text);
     assert_string_equal(text, "Mesh::operator()");
+    assert_string_equal(assign_name_function("int a::(anonymous namespace)::Grid::fill(b::(anonymous namespace)::Row*)",
+                                             text, sizeof text),
+                        "fill");
+    assert_string_equal(text, "a::(anonymous namespace)::Grid::fill");
+}
+
+static void test_parameters(void **state)
+{
+    (void)state;
+    assert_string_equal(assign_name_parameters("std::f<void (*)(int)>(int)"), "(int)");
+    assert_string_equal(assign_name_parameters("(anonymous namespace)::f(char)"), "(char)");
+    assert_string_equal(assign_name_parameters("Mesh::operator()(int) const"), "(int) const");
+    assert_string_equal(assign_name_parameters("main"), "");
 }
 
 int main(void)
@@ -128,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_fortran_objects),
         cmocka_unit_test(test_returns),
         cmocka_unit_test(test_function_names),
+        cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
