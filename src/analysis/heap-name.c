@@ -129,6 +129,12 @@ static bool hands_over(const struct search *search, size_t i)
     return kind == ASSIGN_NAME && is_plain_name(name) && returned_later(search, &search->path[i].code, name);
 }
 
+/* Rust's standard library is linked into the program, under a path that its compiler makes up. */
+static bool in_standard_sources(const char *file)
+{
+    return strncmp(file, "/rustc/", 7) == 0;
+}
+
 static bool is_wrapper(const struct search *search, size_t i)
 {
     const struct path_frame *frame = &search->path[i];
@@ -137,6 +143,8 @@ static bool is_wrapper(const struct search *search, size_t i)
         return true;
     if (!frame->code.named)
         return false;
+    if (in_standard_sources(text_of(search, frame->code.file)))
+        return true;
     const char *name = assign_name_function(text_of(search, frame->code.function), qualified, sizeof qualified);
     if (in_standard_namespace(qualified))
         return true;

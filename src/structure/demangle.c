@@ -29,10 +29,22 @@ static demangle_function *demangler(void)
     return state.function;
 }
 
+/* Names of Rust are made like those of C++ and end in a hash as the last component, "::h0123456789abcdef". */
+static void drop_hash(char *readable)
+{
+    size_t len = strlen(readable), len_hash = strlen("::h") + 16;
+    char *hash = len > len_hash ? readable + len - len_hash : NULL;
+    if (hash && strncmp(hash, "::h", 3) == 0 && strspn(hash + 3, "0123456789abcdef") == 16)
+        *hash = 0;
+}
+
 char *demangle_name(const char *name)
 {
     int status = 0;
     if (strncmp(name, "_Z", 2) != 0 || !demangler())
         return NULL;
-    return demangler()(name, NULL, NULL, &status);
+    char *readable = demangler()(name, NULL, NULL, &status);
+    if (readable)
+        drop_hash(readable);
+    return readable;
 }

@@ -4,8 +4,8 @@
 #ifndef LOCUS_STRUCTURE_DEMANGLE_H
 #define LOCUS_STRUCTURE_DEMANGLE_H
 
-/* Readable form of a mangled C++ name (beginning with "_Z"); malloc'ed, the caller frees it. NULL when the name is
- * not mangled, cannot be demangled, or the C++ runtime library is missing. */
+/* Readable form of a mangled C++ or Rust name (beginning with "_Z"), Rust's without the hash at its end; malloc'ed, the
+ * caller frees it. NULL when the name is not mangled, cannot be demangled, or the C++ runtime library is missing. */
 char *demangle_name(const char *name);
 
 #endif

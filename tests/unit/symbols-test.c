@@ -181,6 +181,9 @@ static void test_demangle(void **state)
     }
     assert_string_equal(name, "a::b(int)");
     free(name);
+    name = demangle_name("_ZN4grid4main17h086b0cfd890a8ea9E");
+    assert_string_equal(name, "grid::main");
+    free(name);
 }
 
 int main(void)
