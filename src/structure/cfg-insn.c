@@ -2,9 +2,10 @@
 /* Decoding with Zydis; the few operands that matter are read from the encoding, which is much faster. */
 #include "structure/cfg-insn.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <Zydis/Zydis.h>
+
+#include "structure/cfg-internal.h"
 
 struct cfg_decoder {
     ZydisDecoder zydis;
@@ -120,8 +121,8 @@ static void set_kind(const struct source *s, struct cfg_insn *insn)
     }
 }
 
-void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
-                struct cfg_insn *insn)
+void cfg_decode_any(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                    struct cfg_insn *insn)
 {
     ZydisDecoderContext context;
     ZydisDecodedInstruction head;
@@ -132,4 +133,11 @@ void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_
     insn->len_bytes = head.length;
     insn->kind = CFG_PLAIN;
     set_kind(&source, insn);
+}
+
+void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                struct cfg_insn *insn)
+{
+    if (!cfg_decode_usual(bytes, n_bytes, vaddr, insn))
+        cfg_decode_any(decoder, bytes, n_bytes, vaddr, insn);
 }

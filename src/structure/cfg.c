@@ -47,18 +47,19 @@ uint32_t cfg_find_block(const struct cfg *cfg, uint64_t vaddr)
 
 static bool decode_range(struct cfg *cfg, const struct cfg_module *module, const struct cfg_range *range)
 {
-    uint64_t n_bytes = 0;
-    const uint8_t *bytes = code_image_bytes(module->image, range->start, &n_bytes);
+    uint64_t n_there = 0, n_bytes;
+    const uint8_t *bytes = code_image_bytes(module->image, range->start, &n_there);
     if (!bytes || range->end <= range->start)
         return true;
-    if (n_bytes > range->end - range->start)
-        n_bytes = range->end - range->start;
+    n_bytes = n_there < range->end - range->start ? n_there : range->end - range->start;
     for (uint64_t at = 0; at < n_bytes && cfg->n_insns < CFG_INSNS_MAX;) {
         if (cfg->n_insns == cfg->cap_insns &&
             !vec_reserve(&cfg->insns, &cfg->cap_insns, cfg->n_insns + 1, sizeof *cfg->insns))
             return false;
         struct cfg_insn *insn = &cfg->insns[cfg->n_insns++];
-        cfg_decode(module->decoder, bytes + at, n_bytes - at, range->start + at, insn);
+        cfg_decode(module->decoder, bytes + at, n_there - at, range->start + at, insn);
+        if (insn->len_bytes > n_bytes - at)
+            cfg_decode(module->decoder, bytes + at, n_bytes - at, range->start + at, insn);
         if (insn->kind == CFG_CALL && insn->value &&
             module->never_returns(module->context, insn->value, insn->by_slot, true))
             insn->kind = CFG_END;

@@ -54,8 +54,9 @@ static const struct inline_node *describe(struct structure *structure, Dwarf_Die
     struct symbols_frame frame;
     if (!node)
         return NULL;
-    symbols_dwarf_describe(structure->symbols, die, &frame);
-    node->linkage = symbols_dwarf_linkage(structure->symbols, die);
+    const char *linkage = symbols_dwarf_describe(structure->symbols, die, &frame);
+    int64_t id = linkage ? strtab_intern(&structure->symbols->strings, linkage) : -1;
+    node->linkage = id < 0 ? NULL : structure->symbols->strings.strings[id];
     node->name = frame.function;
     node->file = frame.decl_file;
     node->line = frame.decl_line;

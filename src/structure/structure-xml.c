@@ -19,7 +19,7 @@ struct writer {
     struct xml_out xml;
     struct structure_types *types; /* NULL: neither types nor locals are written */
     bool no_memory;
-    struct sorted_span *order;          /* [spans of a function] */
+    struct sorted_span *order;          /* [spans of a function], and as many more to sort them with */
     uint32_t *first_child, *next_child; /* [scopes of a function] */
     size_t cap_order, cap_first, cap_next;
 };
@@ -31,12 +31,32 @@ static void put_start(struct writer *writer, uint64_t vaddr)
     xml_put(&writer->xml, "}\"");
 }
 
-static int compare_sorted(const void *a, const void *b)
+static bool is_before(const struct sorted_span *x, const struct sorted_span *y)
 {
-    const struct sorted_span *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return (x->place > y->place) - (x->place < y->place);
+    return x->group != y->group ? x->group < y->group : x->place < y->place;
+}
+
+/* Merges [from, middle) and [middle, end), each sorted, into out at from. */
+static void merge(const struct sorted_span *in, size_t from, size_t middle, size_t end, struct sorted_span *out)
+{
+    size_t left = from, right = middle;
+    for (size_t i = from; i < end; i++)
+        out[i] = right == end || (left < middle && is_before(&in[left], &in[right])) ? in[left++] : in[right++];
+}
+
+/* Sorts order [n], of which pairs, fours and so on are merged by turns into the second half of its memory and back. */
+static void sort_order(struct sorted_span *order, size_t n)
+{
+    struct sorted_span *in = order, *out = order + n;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t from = 0; from < n; from += 2 * width)
+            merge(in, from, from + width < n ? from + width : n, from + 2 * width < n ? from + 2 * width : n, out);
+        struct sorted_span *other = in;
+        in = out;
+        out = other;
+    }
+    if (in != order)
+        memcpy(order, in, n * sizeof *order);
 }
 
 /* Number of a file among those of a function: 0 its scope's own, else by its first appearance. */
@@ -59,10 +79,10 @@ static void sort_spans(struct writer *writer, const struct structure_function *f
         uint32_t rank = is_same ? (uint32_t)writer->order[i - 1].group : file_rank(function, span);
         writer->order[i].group = (uint64_t)span->scope << 32 | rank;
         writer->order[i].place = (uint64_t)span->line << 32 | i;
-        is_sorted &= i == 0 || compare_sorted(&writer->order[i - 1], &writer->order[i]) < 0;
+        is_sorted &= i == 0 || is_before(&writer->order[i - 1], &writer->order[i]);
     }
     if (!is_sorted)
-        qsort(writer->order, function->n_spans, sizeof *writer->order, compare_sorted);
+        sort_order(writer->order, function->n_spans);
 }
 
 static const struct structure_span *sorted_span(const struct writer *writer, const struct structure_function *function,
@@ -75,9 +95,7 @@ static const struct structure_span *sorted_span(const struct writer *writer, con
 static size_t put_statement(struct writer *writer, const struct structure_function *function, size_t i)
 {
     const struct structure_span *first = sorted_span(writer, function, i);
-    xml_open(&writer->xml, "S");
-    xml_number_attribute(&writer->xml, "l", first->line);
-    xml_put(&writer->xml, " v=\"{");
+    xml_open_code(&writer->xml, "S", first->line);
     uint64_t start = first->start, end = first->end;
     for (i++; i < function->n_spans; i++) {
         const struct structure_span *span = sorted_span(writer, function, i);
@@ -193,7 +211,7 @@ static bool link_scopes(struct writer *writer, const struct structure_function *
     size_t n = function->n_scopes;
     if (!vec_reserve(&writer->first_child, &writer->cap_first, n, sizeof *writer->first_child) ||
         !vec_reserve(&writer->next_child, &writer->cap_next, n, sizeof *writer->next_child) ||
-        !vec_reserve(&writer->order, &writer->cap_order, function->n_spans, sizeof *writer->order))
+        !vec_reserve(&writer->order, &writer->cap_order, 2 * function->n_spans, sizeof *writer->order))
         return false;
     for (size_t i = 0; i < n; i++)
         writer->first_child[i] = writer->next_child[i] = STRUCTURE_NONE;

@@ -8,6 +8,7 @@
 #include "structure/symbols-internal.h"
 
 #define WALK_DEPTH_MAX 64
+#define ORIGINS_MAX 16 /* entries that one function is spread over */
 
 static int compare_ranges(const void *a, const void *b)
 {
@@ -111,12 +112,58 @@ static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
     return range ? indexed_unit(symbols, range->unit) : NULL;
 }
 
-static const char *linkage_name(Dwarf_Die *die)
+enum fact { NAME, LINKAGE, LINKAGE_MIPS, DECL_FILE, DECL_LINE, ORIGIN, SPECIFICATION, N_FACTS };
+
+/* What is known of a function, by itself or through what it is an instance of or defines: each attribute from the first
+ * entry that has it. */
+struct facts {
+    Dwarf_Attribute items[N_FACTS];
+    unsigned has; /* bit of each */
+};
+
+static int take_fact(Dwarf_Attribute *attribute, void *context)
 {
-    Dwarf_Attribute attribute;
-    bool found = dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
-                 dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute);
-    return found ? dwarf_formstring(&attribute) : NULL;
+    static const unsigned names[] = {[NAME] = DW_AT_name,
+                                     [LINKAGE] = DW_AT_linkage_name,
+                                     [LINKAGE_MIPS] = DW_AT_MIPS_linkage_name,
+                                     [DECL_FILE] = DW_AT_decl_file,
+                                     [DECL_LINE] = DW_AT_decl_line,
+                                     [ORIGIN] = DW_AT_abstract_origin,
+                                     [SPECIFICATION] = DW_AT_specification};
+    struct facts *facts = context;
+    for (unsigned i = 0; i < N_FACTS; i++)
+        if (dwarf_whatattr(attribute) == names[i] && !(facts->has & 1u << i)) {
+            facts->items[i] = *attribute;
+            facts->has |= 1u << i;
+        }
+    return DWARF_CB_OK;
+}
+
+static void read_facts(Dwarf_Die *die, struct facts *facts)
+{
+    const unsigned links = 1u << ORIGIN | 1u << SPECIFICATION;
+    unsigned had = 0;
+    Dwarf_Die at = *die;
+    facts->has = 0;
+    for (unsigned i = 0; i < ORIGINS_MAX; i++) {
+        facts->has &= ~links;
+        (void)dwarf_getattrs(&at, take_fact, facts, 0);
+        had |= facts->has;
+        Dwarf_Attribute *next = &facts->items[facts->has & 1u << ORIGIN ? ORIGIN : SPECIFICATION];
+        if (!(facts->has & links) || !dwarf_formref_die(next, &at))
+            break;
+    }
+    facts->has = had;
+}
+
+static const char *text_of(struct facts *facts, enum fact fact)
+{
+    return facts->has & 1u << fact ? dwarf_formstring(&facts->items[fact]) : NULL;
+}
+
+static const char *linkage_name(struct facts *facts)
+{
+    return text_of(facts, facts->has & 1u << LINKAGE ? LINKAGE : LINKAGE_MIPS);
 }
 
 /* From a concrete or inlined function to its declaration in a class; false when it has none. */
@@ -151,40 +198,59 @@ static const char *member_function_name(struct symbols *symbols, Dwarf_Die *func
 }
 
 /* Name to show: the demangled linkage name of C++, else the name in the source. */
-static const char *function_name(struct symbols *symbols, Dwarf_Die *die)
+static const char *function_name(struct symbols *symbols, Dwarf_Die *die, struct facts *facts)
 {
-    const char *linkage = linkage_name(die);
+    const char *linkage = linkage_name(facts);
     if (linkage && strncmp(linkage, "_Z", 2) == 0)
         return symbols_own_name(symbols, linkage);
-    const char *name = linkage ? NULL : member_function_name(symbols, die);
+    const char *name = linkage || !(facts->has & 1u << SPECIFICATION) ? NULL : member_function_name(symbols, die);
     if (name)
         return name;
-    name = dwarf_diename(die);
+    name = text_of(facts, NAME);
     return symbols_own_name(symbols, name ? name : linkage);
 }
 
-const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)
+/* The owned path of a string that libdw keeps; the one asked for last is remembered. */
+static const char *own_kept_path(struct symbols *symbols, const char *path)
 {
-    Dwarf_Attribute attribute;
+    if (!path || path != symbols->path_raw)
+        symbols->path_owned = symbols_own_path(symbols, path);
+    symbols->path_raw = path;
+    return symbols->path_owned;
+}
+
+/* The file that the attribute DW_AT_decl_file names. */
+static const char *file_of(struct symbols *symbols, Dwarf_Attribute *attribute)
+{
     Dwarf_Die unit;
     Dwarf_Word index = 0;
     Dwarf_Files *files = NULL;
     size_t n_files = 0;
     Dwarf_Half version = 0;
-    if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) || dwarf_formudata(&attribute, &index) != 0 ||
-        dwarf_cu_info(attribute.cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
+    if (dwarf_formudata(attribute, &index) != 0 ||
+        dwarf_cu_info(attribute->cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
         (index == 0 && version < 5) || dwarf_getsrcfiles(&unit, &files, &n_files) != 0 || index >= n_files)
         return NULL;
-    return symbols_own_path(symbols, dwarf_filesrc(files, index, NULL, NULL));
+    return own_kept_path(symbols, dwarf_filesrc(files, index, NULL, NULL));
 }
 
-void symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame)
+const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)
 {
-    int line = 0;
-    *frame = (struct symbols_frame){.function = function_name(symbols, die), .die = dwarf_dieoffset(die)};
-    frame->decl_file = symbols_decl_file(symbols, die);
-    if (dwarf_decl_line(die, &line) == 0)
+    Dwarf_Attribute attribute;
+    return dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ? file_of(symbols, &attribute) : NULL;
+}
+
+const char *symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame)
+{
+    struct facts facts;
+    Dwarf_Word line = 0;
+    read_facts(die, &facts);
+    *frame = (struct symbols_frame){.function = function_name(symbols, die, &facts), .die = dwarf_dieoffset(die)};
+    if (facts.has & 1u << DECL_FILE)
+        frame->decl_file = file_of(symbols, &facts.items[DECL_FILE]);
+    if (facts.has & 1u << DECL_LINE && dwarf_formudata(&facts.items[DECL_LINE], &line) == 0 && line <= UINT32_MAX)
         frame->decl_line = (uint32_t)line;
+    return linkage_name(&facts);
 }
 
 static Dwarf_Word udata(Dwarf_Die *die, unsigned name)
@@ -205,7 +271,7 @@ static void set_call_position(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Di
     outer->column = (uint32_t)udata(die, DW_AT_call_column);
     Dwarf_Word file = udata(die, DW_AT_call_file);
     if (dwarf_getsrcfiles(unit, &files, &n_files) == 0 && file < n_files)
-        outer->file = symbols_own_path(symbols, dwarf_filesrc(files, file, NULL, NULL));
+        outer->file = own_kept_path(symbols, dwarf_filesrc(files, file, NULL, NULL));
 }
 
 /* Child of parent that contains address and is an inlined function or a block that may hold one. */
@@ -238,7 +304,7 @@ static size_t add_inlined(struct symbols *symbols, struct dwarf_unit *unit, Dwar
         if (dwarf_tag(&inner) != DW_TAG_inlined_subroutine)
             continue;
         set_call_position(symbols, &unit->scopes, &inner, &frames[n - 1]);
-        symbols_dwarf_describe(symbols, &inner, &frames[n++]);
+        (void)symbols_dwarf_describe(symbols, &inner, &frames[n++]);
     }
     return n;
 }
@@ -269,7 +335,7 @@ static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t addr
         if (dwarf_lineno(row, &line) != 0 || line == 0)
             continue;
         (void)dwarf_linecol(row, &column);
-        frame->file = symbols_own_path(symbols, dwarf_linesrc(row, NULL, NULL));
+        frame->file = own_kept_path(symbols, dwarf_linesrc(row, NULL, NULL));
         frame->line = (uint32_t)line;
         frame->column = (uint32_t)column;
         return;
@@ -280,13 +346,6 @@ Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr)
 {
     struct dwarf_unit *unit = find_unit(symbols, vaddr - symbols->dwarf_bias);
     return unit ? &unit->scopes : NULL;
-}
-
-const char *symbols_dwarf_linkage(struct symbols *symbols, Dwarf_Die *die)
-{
-    const char *linkage = linkage_name(die);
-    int64_t id = linkage ? strtab_intern(&symbols->strings, linkage) : -1;
-    return id < 0 ? NULL : symbols->strings.strings[id];
 }
 
 bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
@@ -323,7 +382,7 @@ size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symb
     if (range) {
         Dwarf_Die die = range->die;
         Dwarf_Addr entry = range->low;
-        symbols_dwarf_describe(symbols, &die, &frames[0]);
+        (void)symbols_dwarf_describe(symbols, &die, &frames[0]);
         (void)dwarf_entrypc(&die, &entry);
         frames[0].low_vaddr = entry + symbols->dwarf_bias;
         n = add_inlined(symbols, unit, die, address, frames);

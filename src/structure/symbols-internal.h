@@ -71,6 +71,7 @@ struct symbols {
     struct locals *locals; /* of the function asked for last, NULL until then */
     struct types *types; /* NULL until one is asked for */
     struct strtab strings; /* owns every string handed out */
+    const char *path_raw, *path_owned; /* a path that libdw keeps and what it became, NULL: none yet */
 };
 
 /* symbols.c: an owned copy of text, demangled or with the path simplified; NULL for NULL or out of memory. */
@@ -94,9 +95,8 @@ Dwarf_Die *symbols_dwarf_unit(struct symbols *symbols, uint64_t vaddr);
 /* The unit that holds vaddr, with its functions indexed, and in it the function, if any; false without unit. */
 bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
                       bool *has_function);
-/* Fills name, declaration and DIE of a function; its linkage name, owned, NULL when it has none. */
-void symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame);
-const char *symbols_dwarf_linkage(struct symbols *symbols, Dwarf_Die *die);
+/* Fills name, declaration and DIE of a function. Returns its linkage name as libdw keeps it, NULL when it has none. */
+const char *symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame);
 /* The block or inlined function directly in parent that contains vaddr; false when there is none. */
 bool symbols_dwarf_inner(const struct symbols *symbols, Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *inner);
 size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);

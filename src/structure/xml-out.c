@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define NUMBER_BYTES 48 /* the longest text that is put in one go: a range */
+#define ROOM_BYTES 128 /* for the longest text that is put in one go: the beginning of an element */
+#define DIGITS_MAX 20
 
 void xml_flush(struct xml_out *xml)
 {
@@ -31,21 +32,30 @@ void xml_put_bytes(struct xml_out *xml, const char *bytes, size_t n)
     }
 }
 
-/* Where the next text of at most NUMBER_BYTES goes. */
+/* Where the next text of at most ROOM_BYTES goes. */
 static char *room(struct xml_out *xml)
 {
-    if (XML_OUT_BYTES - xml->n_bytes < NUMBER_BYTES)
+    if (XML_OUT_BYTES - xml->n_bytes < ROOM_BYTES)
         xml_flush(xml);
     return xml->bytes + xml->n_bytes;
 }
 
+/* at has room for DIGITS_MAX. */
 static char *add_number(char *at, uint64_t value)
 {
-    unsigned n = 1;
-    for (uint64_t rest = value; rest >= 10; rest /= 10)
-        n++;
-    for (unsigned i = n; i-- > 0; value /= 10)
-        at[i] = (char)('0' + value % 10);
+    char digits[2 * DIGITS_MAX] = "";
+    unsigned first = DIGITS_MAX;
+    do
+        digits[--first] = (char)('0' + value % 10);
+    while (value /= 10);
+    memcpy(at, digits + first, DIGITS_MAX);
+    return at + DIGITS_MAX - first;
+}
+
+static char *add_text(char *at, const char *text)
+{
+    size_t n = strlen(text);
+    memcpy(at, text, n);
     return at + n;
 }
 
@@ -121,6 +131,16 @@ void xml_open(struct xml_out *xml, const char *tag)
     xml_put(xml, "<");
     xml_put(xml, tag);
     xml_number_attribute(xml, "i", ++xml->id);
+}
+
+void xml_open_code(struct xml_out *xml, const char *tag, uint32_t line)
+{
+    char *from = room(xml), *at = add_text(from, "<");
+    at = add_text(at, tag);
+    at = add_number(add_text(at, " i=\""), ++xml->id);
+    at = add_number(add_text(at, "\" l=\""), line);
+    at = add_text(at, "\" v=\"{");
+    xml->n_bytes += (size_t)(at - from);
 }
 
 static void open_attribute(struct xml_out *xml, const char *name)

@@ -31,7 +31,13 @@ void xml_put_bytes(struct xml_out *xml, const char *bytes, size_t n);
 /* Text as it is; inline, because the length of most is known to the compiler. */
 static inline void xml_put(struct xml_out *xml, const char *text)
 {
-    xml_put_bytes(xml, text, strlen(text));
+    size_t n = strlen(text);
+    if (n > XML_OUT_BYTES - xml->n_bytes) {
+        xml_put_bytes(xml, text, n);
+        return;
+    }
+    memcpy(xml->bytes + xml->n_bytes, text, n);
+    xml->n_bytes += n;
 }
 /* Text with what XML does not allow in it replaced. */
 void xml_put_escaped(struct xml_out *xml, const char *text);
@@ -41,6 +47,8 @@ void xml_put_range(struct xml_out *xml, uint64_t start, uint64_t end);
 
 /* Begins an element: its tag and number. */
 void xml_open(struct xml_out *xml, const char *tag);
+/* Begins an element that covers code of a line, up to the addresses: <tag i="number" l="line" v="{ */
+void xml_open_code(struct xml_out *xml, const char *tag, uint32_t line);
 /* An attribute: text (NULL: empty), number, signed number, path with its beginning replaced. */
 void xml_text_attribute(struct xml_out *xml, const char *name, const char *text);
 void xml_number_attribute(struct xml_out *xml, const char *name, uint64_t value);
