@@ -15,9 +15,11 @@
 #include "export/metric-files.h"
 #include "export/v4-export.h"
 #include "fmt/file.h"
+#include "structure/source-find.h"
 
 #define METRICS_YAML "default.yaml"
 
+/* The files of a database; src is one only beside them. */
 static bool is_ours(const char *name)
 {
     size_t len = strlen(name);
@@ -44,6 +46,12 @@ static bool is_metrics(int parent, const char *name)
     return all;
 }
 
+/* A complete database in either form; nothing else may hold a directory src that we remove. */
+static bool is_database(int directory)
+{
+    return faccessat(directory, DATABASE_JSON, F_OK, 0) == 0 || faccessat(directory, "experiment.xml", F_OK, 0) == 0;
+}
+
 /* Counts the entries of a directory and those that are not files of a database; -1 when it cannot be read. */
 static int count_entries(const char *path, int *n_foreign)
 {
@@ -52,11 +60,13 @@ static int count_entries(const char *path, int *n_foreign)
     *n_foreign = 0;
     if (!directory)
         return -1;
+    bool has_sources = is_database(dirfd(directory));
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         n++;
-        *n_foreign += !is_ours(entry->d_name) && !is_metrics(dirfd(directory), entry->d_name);
+        *n_foreign += !is_ours(entry->d_name) && !is_metrics(dirfd(directory), entry->d_name) &&
+                      !(has_sources && strcmp(entry->d_name, SOURCES_DIRECTORY) == 0);
     }
     (void)closedir(directory);
     return n;
@@ -67,6 +77,7 @@ static void remove_database(const char *path)
     DIR *directory = opendir(path);
     if (!directory)
         return;
+    sources_remove(dirfd(directory));
     for (struct dirent *entry; (entry = readdir(directory));)
         if (is_ours(entry->d_name))
             (void)unlinkat(dirfd(directory), entry->d_name, 0);
@@ -124,15 +135,30 @@ static int write_text(const char *directory, const char *name, const struct buf 
     return code;
 }
 
-static int write_xml(struct model *model, const char *directory, const struct database_job *how, struct error *err)
+/* older: the database that the new one takes the place of. */
+static int copy_sources(const struct model *model, const char *older, const char *directory,
+                        const struct database_job *how, struct error *err)
+{
+    struct source_find *find = how->copies && !how->without_sources ? source_find_new(how->search, how->replace) : NULL;
+    int code = 0;
+    if (find)
+        code = sources_copy(model, find, how->extends ? older : NULL, directory, how->job, how->copies, err);
+    source_find_free(find);
+    return code;
+}
+
+static int write_xml(struct model *model, const char *older, const char *directory, const struct database_job *how,
+                     struct error *err)
 {
     struct columns columns;
     struct buf text = {0};
     int code = columns_make(model, &columns, err);
     if (code == 0)
+        code = copy_sources(model, older, directory, how, err);
+    if (code == 0)
         code = metric_files_write(model, &columns, how->source, how->job, directory, err);
     if (code == 0)
-        code = experiment_write(model, &columns, how->title, &text, err);
+        code = experiment_write(model, &columns, how->title, how->copies, &text, err);
     if (code == 0)
         code = write_text(directory, "experiment.xml", &text, err);
     buf_fini(&text);
@@ -140,10 +166,14 @@ static int write_xml(struct model *model, const char *directory, const struct da
     return code;
 }
 
-static int write_files(struct model *model, const char *directory, const struct database_job *how, struct error *err)
+static int write_files(struct model *model, const char *older, const char *directory, const struct database_job *how,
+                       struct error *err)
 {
     struct buf text = {0};
-    int code = v4_export(model, how->source, how->job, directory, how->title, err);
+    int code = copy_sources(model, older, directory, how, err);
+    if (code != 0)
+        return v4_give_up(how->job, code, err);
+    code = v4_export(model, how->source, how->job, directory, how->title, how->copies, err);
     if (code == 0)
         job_begin(how->job, "writing " DATABASE_JSON);
     if (code == 0)
@@ -155,7 +185,8 @@ static int write_files(struct model *model, const char *directory, const struct 
 }
 
 /* Has write fill a directory beside path, which then takes its place. */
-static int write_directory(int (*write)(struct model *, const char *, const struct database_job *, struct error *),
+static int write_directory(int (*write)(struct model *, const char *older, const char *directory,
+                                        const struct database_job *, struct error *),
                            struct model *model, const char *path, const struct database_job *how, struct error *err)
 {
     char *temporary = NULL;
@@ -168,7 +199,7 @@ static int write_directory(int (*write)(struct model *, const char *, const stru
         free(temporary);
         return v4_give_up(how->job, code, err);
     }
-    code = write(model, temporary, how, err);
+    code = write(model, path, temporary, how, err);
     if (code == 0) {
         remove_database(path);
         if (rename(temporary, path) != 0)

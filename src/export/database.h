@@ -6,7 +6,7 @@
 #define LOCUS_EXPORT_DATABASE_H
 
 #include "analysis/values.h"
-#include "base/workers.h"
+#include "export/sources.h"
 
 #define DATABASE_JSON "locus.json"
 
@@ -20,6 +20,10 @@ struct database_job {
     const struct job *job;
     const struct value_source *source;
     const char *title;
+    const char *const *search, *const *replace; /* where source files are, as in struct load_options */
+    bool without_sources;     /* none are copied into it */
+    bool extends;                 /* copies of the older database at that place stay, where sources are not found */
+    struct source_copies *copies; /* receives which were copied; the caller frees it (sources_fini) */
 };
 
 /* Writes the database; an older database of ours at path is replaced, anything else there is refused. The values come

@@ -102,16 +102,21 @@ struct tables {
     uint32_t *procedures;  /* [n_strings] first scope of that name, 0 = none */
 };
 
+/* copies: of these names; NULL = none. */
 static void put_table(const struct model *model, const bool *used, const char *table, const char *row,
-                      const char *nameless, struct buf *out)
+                      const char *nameless, const struct source_copies *copies, struct buf *out)
 {
     buf_printf(out, "  <%s>\n", table);
     for (uint32_t i = 0; i < model->strings.n_strings; i++) {
         if (!used[i])
             continue;
+        struct buf name = {0};
+        sources_name(copies, model, i, "./", &name);
         buf_printf(out, "    <%s i=\"%u\"", row, i);
-        put_attribute(out, "n", i ? model_text(model, i) : nameless);
+        put_attribute(out, "n", i && name.data ? name.data : nameless);
         buf_printf(out, "/>\n");
+        out->failed = out->failed || name.failed;
+        buf_fini(&name);
     }
     buf_printf(out, "  </%s>\n", table);
 }
@@ -138,7 +143,8 @@ static bool is_procedure(const struct scope *scope)
     return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_PLACE;
 }
 
-static int put_names(const struct model *model, struct buf *out, struct error *err)
+static int put_names(const struct model *model, const struct source_copies *copies, struct buf *out,
+                     struct error *err)
 {
     size_t n = model->strings.n_strings;
     struct tables tables = {calloc(n, sizeof(bool)), calloc(n, sizeof(bool)), calloc(n, sizeof(uint32_t))};
@@ -154,8 +160,8 @@ static int put_names(const struct model *model, struct buf *out, struct error *e
             tables.procedures[scope->name] = i;
     }
     if (ok) {
-        put_table(model, tables.modules, "LoadModuleTable", "LoadModule", "<unknown load module>", out);
-        put_table(model, tables.files, "FileTable", "File", "<unknown file>", out);
+        put_table(model, tables.modules, "LoadModuleTable", "LoadModule", "<unknown load module>", NULL, out);
+        put_table(model, tables.files, "FileTable", "File", "<unknown file>", copies, out);
         put_procedures(model, tables.procedures, out);
     }
     free(tables.modules);
@@ -222,8 +228,8 @@ static void put_tree(const struct model *model, const struct columns *columns, c
     buf_printf(out, "</SecCallPathProfileData>\n");
 }
 
-int experiment_write(const struct model *model, const struct columns *columns, const char *title, struct buf *out,
-                     struct error *err)
+int experiment_write(const struct model *model, const struct columns *columns, const char *title,
+                     const struct source_copies *copies, struct buf *out, struct error *err)
 {
     double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
     if (!exclusive)
@@ -235,7 +241,7 @@ int experiment_write(const struct model *model, const struct columns *columns, c
     put_attribute(out, "n", title);
     buf_printf(out, ">\n<SecHeader>\n");
     put_metrics(model, columns, out);
-    int code = put_names(model, out, err);
+    int code = put_names(model, copies, out, err);
     buf_printf(out, "  <Info/>\n</SecHeader>\n");
     put_tree(model, columns, exclusive, out);
     buf_printf(out, "</SecCallPathProfile>\n</HPCToolkitExperiment>\n");

@@ -12,6 +12,7 @@ enum { N_KINDS = sizeof kind_names / sizeof *kind_names, N_SCOPES = 2 };
 
 struct maker {
     const struct model *model;
+    const struct source_copies *copies;
     struct strtab *texts;
     struct v4_meta *meta;
     uint32_t *modules, *files; /* [n_strings] index + 1, 0 = not used; string 0 of files: not known */
@@ -121,15 +122,20 @@ static void make_metrics(struct maker *maker, const struct columns *columns)
     }
 }
 
-/* Turns the strings that are marked into a table, in their order. */
-static void make_paths(struct maker *maker, uint32_t *used, const char *nameless, struct v4_path **paths,
-                       size_t *n_paths)
+/* Turns the strings that are marked into a table, in their order. copies: of these paths, NULL = none. */
+static void make_paths(struct maker *maker, uint32_t *used, const char *nameless, const struct source_copies *copies,
+                       struct v4_path **paths, size_t *n_paths)
 {
     *paths = make(maker, maker->model->strings.n_strings, sizeof **paths);
     for (uint32_t i = 0; !maker->failed && i < maker->model->strings.n_strings; i++)
         if (used[i]) {
-            (*paths)[*n_paths].path = clean(maker, i ? model_text(maker->model, i) : nameless, false);
+            struct buf name = {0};
+            sources_name(copies, maker->model, i, "", &name);
+            (*paths)[*n_paths].flags = copies && copies->is_copied && copies->is_copied[i] ? V4_FILE_COPIED : 0;
+            (*paths)[*n_paths].path = clean(maker, i ? (name.data ? name.data : "") : nameless, false);
+            maker->failed = maker->failed || name.failed;
             used[i] = (uint32_t)++ * n_paths;
+            buf_fini(&name);
         }
 }
 
@@ -144,8 +150,8 @@ static void make_tables(struct maker *maker)
         } else
             maker->files[file_of(model, i)] = 1;
     }
-    make_paths(maker, maker->modules, "", &maker->meta->modules, &maker->meta->n_modules);
-    make_paths(maker, maker->files, "<unknown file>", &maker->meta->files, &maker->meta->n_files);
+    make_paths(maker, maker->modules, "", NULL, &maker->meta->modules, &maker->meta->n_modules);
+    make_paths(maker, maker->files, "<unknown file>", maker->copies, &maker->meta->files, &maker->meta->n_files);
 }
 
 static int compare_words(uint64_t a, uint64_t b)
@@ -253,10 +259,10 @@ static void make_tree(struct maker *maker)
     }
 }
 
-int v4_export_meta(const struct model *model, const struct columns *columns, const char *title, struct strtab *texts,
-                   struct v4_file *file, struct error *err)
+int v4_export_meta(const struct model *model, const struct columns *columns, const char *title,
+                   const struct source_copies *copies, struct strtab *texts, struct v4_file *file, struct error *err)
 {
-    struct maker maker = {.model = model, .texts = texts, .meta = &file->meta};
+    struct maker maker = {.model = model, .copies = copies, .texts = texts, .meta = &file->meta};
     maker.modules = make(&maker, model->strings.n_strings, sizeof *maker.modules);
     maker.files = make(&maker, model->strings.n_strings, sizeof *maker.files);
     maker.functions = make(&maker, model->n_scopes, sizeof *maker.functions);

@@ -62,11 +62,11 @@ static int put_yaml(const char *directory, const struct v4_meta *meta, struct er
 }
 
 static int put_meta(const struct model *model, const struct columns *columns, const char *directory, const char *title,
-                    struct error *err)
+                    const struct source_copies *copies, struct error *err)
 {
     struct strtab texts = {0};
     struct v4_file file = {.kind = V4_META};
-    int code = v4_export_meta(model, columns, title, &texts, &file, err);
+    int code = v4_export_meta(model, columns, title, copies, &texts, &file, err);
     if (code == 0)
         code = put_v4(directory, &file, err);
     if (code == 0)
@@ -247,7 +247,7 @@ int v4_join(struct model *model, const struct value_source *source, const struct
 }
 
 int v4_export(struct model *model, const struct value_source *source, const struct job *job, const char *directory,
-              const char *title, struct error *err)
+              const char *title, const struct source_copies *copies, struct error *err)
 {
     struct columns columns;
     int code = columns_make(model, &columns, err);
@@ -257,7 +257,7 @@ int v4_export(struct model *model, const struct value_source *source, const stru
                          columns.n_pairs, model->n_scopes);
     if (code == 0) {
         job_begin(job, "writing the call tree");
-        code = put_meta(model, &columns, directory, title, err);
+        code = put_meta(model, &columns, directory, title, copies, err);
     }
     code = announce(job, directory, columns.n_pairs, code, err);
     if (code == 0)

@@ -49,10 +49,13 @@ struct v4_metric {
     uint16_t n_instances, n_summaries;
 };
 
-/* A load module or source file. flags bit 0 of a file: a copy of it is in the database. */
+/* A copy of the file is in the database; its path is relative to that. */
+#define V4_FILE_COPIED 1u
+
+/* A load module or source file. */
 struct v4_path {
     const char *path;
-    uint32_t flags;
+    uint32_t flags; /* of a file: V4_FILE_COPIED */
 };
 
 struct v4_function {

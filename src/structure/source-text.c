@@ -3,9 +3,11 @@
 #include "structure/source-text.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "structure/source-find.h"
 
 #define STATEMENT_LINES_MAX 8
 #define FILE_BYTES_MAX (64u << 20)
@@ -17,7 +19,7 @@ struct source_file {
 };
 
 struct source_text {
-    const char *const *search, *const *replace;
+    struct source_find *find;
     struct strtab paths;
     struct source_file *files; /* [paths.n_strings] */
     size_t cap_files;
@@ -26,11 +28,13 @@ struct source_text {
 struct source_text *source_text_new(const char *const *search, const char *const *replace)
 {
     struct source_text *source = calloc(1, sizeof *source);
-    if (source) {
-        source->search = search;
-        source->replace = replace;
-    }
-    return source;
+    if (!source)
+        return NULL;
+    source->find = source_find_new(search, replace);
+    if (source->find)
+        return source;
+    free(source);
+    return NULL;
 }
 
 void source_text_free(struct source_text *source)
@@ -42,50 +46,9 @@ void source_text_free(struct source_text *source)
         free(source->files[i].lines);
     }
     free(source->files);
+    source_find_free(source->find);
     strtab_fini(&source->paths);
     free(source);
-}
-
-static FILE *open_replaced(const struct source_text *source, const char *path)
-{
-    for (size_t i = 0; source->replace && source->replace[i]; i++) {
-        const char *rule = source->replace[i], *equals = strchr(rule, '=');
-        size_t len = equals ? (size_t)(equals - rule) : 0;
-        if (!equals || strncmp(path, rule, len) != 0)
-            continue;
-        struct buf name = {0};
-        buf_printf(&name, "%s%s", equals + 1, path + len);
-        FILE *file = name.data ? fopen(name.data, "r") : NULL;
-        buf_fini(&name);
-        if (file)
-            return file;
-    }
-    return NULL;
-}
-
-/* Tries DIR/a/b/c.c, DIR/b/c.c, DIR/c.c for a path .../a/b/c.c. */
-static FILE *open_below(const char *directory, const char *path)
-{
-    for (const char *tail = path; tail; tail = strchr(tail, '/')) {
-        tail += *tail == '/';
-        struct buf name = {0};
-        buf_printf(&name, "%s/%s", directory, tail);
-        FILE *file = name.data ? fopen(name.data, "r") : NULL;
-        buf_fini(&name);
-        if (file)
-            return file;
-    }
-    return NULL;
-}
-
-static FILE *open_source(const struct source_text *source, const char *path)
-{
-    FILE *file = open_replaced(source, path);
-    if (!file)
-        file = fopen(path, "r");
-    for (size_t i = 0; !file && source->search && source->search[i]; i++)
-        file = open_below(source->search[i], path);
-    return file;
 }
 
 static void split_lines(struct source_file *file)
@@ -106,12 +69,12 @@ static void read_source(const struct source_text *source, const char *path, stru
 {
     struct buf text = {0};
     char chunk[16384];
-    FILE *file = open_source(source, path);
-    if (!file)
+    int fd = source_find_open(source->find, path);
+    if (fd < 0)
         return;
-    for (size_t n; (n = fread(chunk, 1, sizeof chunk, file)) > 0 && text.len_bytes < FILE_BYTES_MAX;)
-        buf_append(&text, chunk, n);
-    (void)fclose(file);
+    for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) > 0 && text.len_bytes < FILE_BYTES_MAX;)
+        buf_append(&text, chunk, (size_t)n);
+    (void)close(fd);
     out->text = text.data;
     split_lines(out);
 }

@@ -12,8 +12,7 @@
 
 struct source_text;
 
-/* Where to look: a file is sought under its own name, with a prefix replaced (replace: "OLD=NEW" strings), then by its
- * last components below each search directory. Both lists are borrowed and NULL-terminated, or NULL.
+/* Where to look: as source_find_new (structure/source-find.h). Both lists are borrowed and NULL-terminated, or NULL.
  * Returns NULL when out of memory. */
 struct source_text *source_text_new(const char *const *search, const char *const *replace);
 void source_text_free(struct source_text *source);

@@ -17,6 +17,7 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
 import measurement as m  # noqa: E402
 import toolchain  # noqa: E402
+import v4  # noqa: E402
 
 PROGRAM = SOURCE / "tests" / "golden" / "symbolize.c"
 LINES = PROGRAM.read_text(encoding="utf-8").split("\n")
@@ -173,6 +174,49 @@ def check_moved_source(scratch):
     for options in (("-I", scratch / "new"), ("-R", f"{work}={scratch / 'new'}"), ()):
         rows, _, _ = query(scratch, scratch / "measurements", *options)
         expect(({"field", "local"} if options else from_code) <= rows.keys(), f"{options}: {rows.keys()}")
+    check_copies(scratch, work / "moved.c", scratch / "new" / "moved.c")
+
+
+def copies_of(database):
+    """The files that meta.db says are copied, as it names them, and the files in src."""
+    named = {path for flags, path in v4.read(database / "meta.db")["files"] if flags & 1}
+    return named, {str(p.relative_to(database)) for p in (database / "src").rglob("*") if p.is_file()}
+
+
+def check_copies(scratch, old, new):
+    """The program's source, which has moved from old to new, is copied when it is found, and nothing else is."""
+    text, place = new.read_bytes(), f"src{old.resolve()}"
+    deep = scratch / "tree" / "old"
+    (scratch / "tree" / "other").mkdir(parents=True)
+    (scratch / "tree" / "other" / "moved.c").write_text("decoy", encoding="utf-8")
+    deep.mkdir()
+    shutil.copy(new, deep)
+    (scratch / "links").mkdir()
+    (scratch / "links" / "moved.c").symlink_to(new)
+    database = scratch / "database"
+    xml = scratch / "xml"
+    for options, found in ((("-I", scratch / "new"), True), (("-R", f"{old.parent}={scratch / 'new'}"), True),
+                           (("-I", f"{scratch}/tree/+"), True), (("-I", scratch / "tree"), True),
+                           (("-I", scratch / "links"), False), (("-I", f"{scratch}/links/+"), False), ((), False),
+                           (("--no-sources", "-I", scratch / "new"), None)):
+        _, _, said = query(scratch, scratch / "measurements", *options, "--xml", xml)
+        named, files = copies_of(database)
+        expect(named == files and (place in named) == bool(found), f"{options}: {named} {files}")
+        expect(not found or (database / place).read_bytes() == text, f"{options}: another file was copied")
+        expect((found is not None) == ("source files copied" in said), f"{options}: {said}")
+        expect(found is not False or str(old) in said, f"{options}: {said}")
+        expect((f'n="./{place}"' in (xml / "experiment.xml").read_text(encoding="utf-8")) == bool(found) and
+               (xml / place).exists() == bool(found), f"{options}: copies in the XML form")
+    query(scratch, scratch / "measurements", "-I", scratch / "new")
+    query(scratch, scratch / "measurements", "--extend")
+    expect(place in copies_of(database)[0] and place in copies_of(database)[1], "an extended database lost a copy")
+    shutil.copy(new, old)
+    query(scratch, scratch / "measurements")
+    expect(place in copies_of(database)[0], "a source in its own place was not copied")
+    (scratch / "mine" / "src").mkdir(parents=True)
+    refused = subprocess.run([str(BUILD / "hpcprof"), "-o", str(scratch / "mine"), str(scratch / "measurements")],
+                             capture_output=True, text=True, check=False)
+    expect(refused.returncode == 1 and "holds other files" in refused.stderr, f"src of others: {refused.stderr}")
 
 
 def main():

@@ -23,6 +23,7 @@ enum {
     OPT_XML,
     OPT_INCLUDE,
     OPT_REPLACE,
+    OPT_NO_SOURCES,
     OPT_METRIC,
     OPT_NAME,
     OPT_THREADS,
@@ -41,10 +42,15 @@ static const struct option_row rows[] = {
     {OPT_XML, "--xml", "DIR",
      "Write experiment.xml and .metric-db files into the directory DIR too, for tools that know this older form only. "
      "It holds fewer than 500 threads in each process. hpcprof-mpi does not write it."},
-    {OPT_INCLUDE, "-I --include", "DIR", "Look for source files below DIR too; may be given several times."},
+    {OPT_INCLUDE, "-I --include", "DIR",
+     "Look for source files in DIR too, by the last parts of their names; DIR/+ means all directories below DIR, too. "
+     "May be given several times."},
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Read source files whose path begins with OLD under NEW instead; may "
      "be given several times."},
+    {OPT_NO_SOURCES, "--no-sources", NULL,
+     "Do not copy source files into the database. Otherwise those that it names and that are found are copied into its "
+     "directory src."},
     {OPT_METRIC, "-M --metric", "KIND",
      "Which summary metrics experiment.xml carries. Only 'sum', the default, is "
      "known; values by thread are always written."},
@@ -109,7 +115,7 @@ struct settings {
         size_t n, capacity;
     } search, replace;
     size_t n_threads;
-    bool extends, quiet, verbose;
+    bool extends, no_sources, quiet, verbose;
 };
 
 static bool list_add(struct list *list, const char *item)
@@ -150,6 +156,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         if (!strchr(value, '='))
             return 1 + usage(settings, "-R takes OLD=NEW");
         return list_add(&settings->replace, value) ? 0 : 2;
+    case OPT_NO_SOURCES:
+        settings->no_sources = true;
+        break;
     case OPT_METRIC:
         if (strcmp(value, "sum") != 0)
             return 1 + usage(settings, "-M knows 'sum' only");
@@ -196,6 +205,19 @@ static char *default_output(const char *path, const char *program)
     return code < 0 ? NULL : name;
 }
 
+/* Without -I and -R nobody expects the sources of system libraries. */
+static void tell_sources(const struct settings *settings, const struct source_copies *copies)
+{
+    bool is_asked = settings->verbose || settings->search.n + settings->replace.n > 0;
+    if (settings->quiet || !is_asked || settings->no_sources)
+        return;
+    (void)printf("%zu source files copied", copies->n_copied);
+    if (copies->n_missing)
+        (void)printf(", %zu not found or not readable: %s%s", copies->n_missing,
+                     copies->missing.data ? copies->missing.data : "", copies->n_missing > 3 ? ", ..." : "");
+    (void)printf("\n");
+}
+
 static int write_database(const struct settings *settings, const struct job *job, const struct value_source *source,
                           struct model *model, const char *input, struct error *err)
 {
@@ -204,12 +226,22 @@ static int write_database(const struct settings *settings, const struct job *job
     if (!path)
         return error_set(err, ERR_MEMORY, "out of memory");
     const char *output = settings->output ? settings->output : path;
-    const struct database_job how = {
-        .job = job, .source = source, .title = settings->title ? settings->title : program};
+    struct source_copies copies = {0};
+    const struct database_job how = {.job = job,
+                                     .source = source,
+                                     .title = settings->title ? settings->title : program,
+                                     .search = settings->search.items,
+                                     .replace = settings->replace.items,
+                                     .without_sources = settings->no_sources,
+                                     .extends = settings->extends,
+                                     .copies = &copies};
     int code = database_write(model, output, &how, err);
     if (code == 0 && settings->xml)
         code = database_write_xml(model, settings->xml, &how, err);
     progress_end();
+    if (code == 0)
+        tell_sources(settings, &copies);
+    sources_fini(&copies);
     if (code == 0 && settings->verbose)
         (void)printf("%zu threads of %zu processes, %zu nodes, %zu variables, %zu metrics\n", model->n_threads,
                      model->n_processes, model->n_scopes - 1, model->n_variables, model->n_metrics);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying source files: see sources.h. */
+#include "export/sources.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "structure/source-find.h"
+
+#define FILE_BYTES_MAX (16 << 20)
+#define ALL_BYTES_MAX (UINT64_C(1) << 30)
+
+enum { MISSING_NAMED_MAX = 3, DEPTH_MAX = 256 };
+
+struct copying {
+    const char *directory; /* of the database */
+    struct source_find *find;
+    const char *older;
+    struct source_copies *copies;
+};
+
+/* Where a file's copy is, relative to the database. */
+static void put_place(const char *name, struct buf *out)
+{
+    struct buf plain = {0};
+    source_path_normalize(name, &plain);
+    if (!plain.failed && plain.data)
+        buf_printf(out, SOURCES_DIRECTORY "/%s", plain.data + (*plain.data == '/'));
+    out->failed = out->failed || plain.failed;
+    buf_fini(&plain);
+}
+
+/* Makes the directories that path needs below the first skip bytes; false when a name on the way is taken. */
+static bool make_parents(char *path, size_t skip)
+{
+    for (char *slash = strchr(path + skip, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        bool is_there = mkdir(path, 0755) == 0 || errno == EEXIST;
+        *slash = '/';
+        if (!is_there)
+            return false;
+    }
+    return true;
+}
+
+/* Copies from one descriptor to another; the number of bytes, -1 when that fails. */
+static int64_t copy_bytes(int from, int to)
+{
+    char chunk[65536];
+    int64_t n_bytes = 0;
+    for (;;) {
+        ssize_t n = read(from, chunk, sizeof chunk);
+        if (n <= 0)
+            return n < 0 ? -1 : n_bytes;
+        for (ssize_t done = 0, step; done < n; done += step) {
+            step = write(to, chunk + done, (size_t)(n - done));
+            if (step < 0)
+                return -1;
+        }
+        n_bytes += n;
+        if (n_bytes > FILE_BYTES_MAX) {
+            errno = EFBIG;
+            return -1;
+        }
+    }
+}
+
+/* Copies what is open at from to path. 0 when that is not possible for this file; 1 when it is there. */
+static int copy_to(struct copying *copying, int from, char *path, struct error *err)
+{
+    struct stat info;
+    bool is_fit = fstat(from, &info) == 0 && info.st_size <= FILE_BYTES_MAX &&
+                  copying->copies->n_bytes + (uint64_t)info.st_size <= ALL_BYTES_MAX;
+    if (!is_fit || !make_parents(path, strlen(copying->directory) + 1))
+        return 0;
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (to < 0)
+        return errno == EEXIST; /* the same file under another name */
+    int64_t n_bytes = copy_bytes(from, to);
+    int reason = n_bytes < 0 ? errno : 0;
+    if (close(to) != 0 && reason == 0)
+        reason = errno;
+    if (reason == 0) {
+        copying->copies->n_bytes += (uint64_t)n_bytes;
+        return 1;
+    }
+    (void)unlink(path);
+    bool is_full = reason == ENOSPC || reason == EDQUOT;
+    return is_full ? error_set(err, ERR_IO, "%s cannot be written: %s", path, strerror(reason)) : 0;
+}
+
+/* The copy that an older database has. */
+static int open_older(const char *older, const char *place)
+{
+    struct buf path = {0};
+    struct stat info;
+    buf_printf(&path, "%s/%s", older, place);
+    int fd = path.failed ? -1 : open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    buf_fini(&path);
+    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int copy_one(struct copying *copying, const char *name, struct error *err)
+{
+    struct buf place = {0}, path = {0};
+    put_place(name, &place);
+    int code = 0, from = place.failed ? -1 : source_find_open(copying->find, name);
+    if (from < 0 && copying->older && !place.failed)
+        from = open_older(copying->older, place.data);
+    buf_printf(&path, "%s/%s", copying->directory, place.data ? place.data : "");
+    if (place.failed || path.failed)
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    else if (from >= 0)
+        code = copy_to(copying, from, path.data, err);
+    if (from >= 0)
+        (void)close(from);
+    buf_fini(&place);
+    buf_fini(&path);
+    return code;
+}
+
+/* "" and texts such as <unknown file> stand for no file. */
+static bool is_name(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 0 && name[0] != '<' && name[0] != '[' && name[len - 1] != '/';
+}
+
+/* For a terminal: without control characters. */
+static void put_missing(const char *name, struct buf *out)
+{
+    if (out->len_bytes)
+        buf_append(out, ", ", 2);
+    for (; *name; name++)
+        buf_append(out, (unsigned char)*name < ' ' || *name == 0x7f ? "?" : name, 1);
+}
+
+static int copy_named(struct copying *copying, const struct model *model, uint32_t file, struct error *err)
+{
+    struct source_copies *copies = copying->copies;
+    const char *name = model_text(model, file);
+    int code = copy_one(copying, name, err);
+    if (code > 0) {
+        copies->is_copied[file] = true;
+        copies->n_copied++;
+    } else if (code == 0) {
+        if (copies->n_missing++ < MISSING_NAMED_MAX)
+            put_missing(name, &copies->missing);
+    }
+    return code < 0 ? code : 0;
+}
+
+int sources_copy(const struct model *model, struct source_find *find, const char *older, const char *directory,
+                 const struct job *job, struct source_copies *copies, struct error *err)
+{
+    bool *is_named = calloc(model->strings.n_strings, sizeof *is_named);
+    struct copying copying = {directory, find, older, copies};
+    int code = 0;
+    sources_fini(copies);
+    copies->is_copied = calloc(model->strings.n_strings, sizeof *copies->is_copied);
+    if (!is_named || !copies->is_copied)
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 1; code == 0 && i < model->n_scopes; i++)
+        is_named[model->scopes[i].file] = true;
+    job_begin(job, "copying sources");
+    for (uint32_t i = 0; code == 0 && i < model->strings.n_strings; i++) {
+        if (!is_named[i] || !is_name(model_text(model, i)))
+            continue;
+        code = job_goes_on(job, err) ? copy_named(&copying, model, i, err) : ERR_USAGE;
+    }
+    free(is_named);
+    return code;
+}
+
+void sources_fini(struct source_copies *copies)
+{
+    free(copies->is_copied);
+    buf_fini(&copies->missing);
+    *copies = (struct source_copies){0};
+}
+
+void sources_name(const struct source_copies *copies, const struct model *model, uint32_t file, const char *prefix,
+                  struct buf *out)
+{
+    const char *name = model_text(model, file);
+    if (!copies || !copies->is_copied || !copies->is_copied[file]) {
+        buf_printf(out, "%s", name);
+        return;
+    }
+    buf_printf(out, "%s", prefix);
+    put_place(name, out);
+}
+
+static void remove_inside(int parent, const char *name, unsigned depth)
+{
+    int fd = depth < DEPTH_MAX ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        struct stat info;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode))
+            remove_inside(fd, entry->d_name, depth + 1);
+        else
+            (void)unlinkat(fd, entry->d_name, 0);
+    }
+    if (directory)
+        (void)closedir(directory);
+    else if (fd >= 0)
+        (void)close(fd);
+    (void)unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void sources_remove(int fd)
+{
+    remove_inside(fd, SOURCES_DIRECTORY, 0);
+}

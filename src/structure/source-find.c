@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Looking for source files: see source-find.h. */
+#include "structure/source-find.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { INDEX_FILES_MAX = 500000, INDEX_DEPTH_MAX = 64 };
+
+/* The files below a search directory. */
+struct index {
+    bool is_made;
+    char **paths; /* [n_paths] relative to the directory, by last component, then by the whole */
+    size_t n_paths, cap_paths;
+};
+
+struct source_find {
+    const char *const *search, *const *replace;
+    struct index *indices; /* [number of search directories] */
+};
+
+struct source_find *source_find_new(const char *const *search, const char *const *replace)
+{
+    struct source_find *find = calloc(1, sizeof *find);
+    size_t n = 0;
+    while (search && search[n])
+        n++;
+    if (!find)
+        return NULL;
+    find->search = search;
+    find->replace = replace;
+    find->indices = calloc(n + 1, sizeof *find->indices);
+    if (find->indices)
+        return find;
+    free(find);
+    return NULL;
+}
+
+void source_find_free(struct source_find *find)
+{
+    if (!find)
+        return;
+    for (size_t k = 0; find->search && find->search[k]; k++) {
+        for (size_t i = 0; i < find->indices[k].n_paths; i++)
+            free(find->indices[k].paths[i]);
+        free(find->indices[k].paths);
+    }
+    free(find->indices);
+    free(find);
+}
+
+void source_path_normalize(const char *path, struct buf *out)
+{
+    size_t start = out->len_bytes;
+    if (*path == '/')
+        buf_append(out, "/", 1);
+    size_t root = out->len_bytes;
+    while (*path && !out->failed) {
+        path += strspn(path, "/");
+        size_t len = strcspn(path, "/");
+        bool is_up = len == 2 && path[0] == '.' && path[1] == '.';
+        if (is_up) {
+            while (out->len_bytes > root && out->data[out->len_bytes - 1] != '/')
+                out->len_bytes--;
+            if (out->len_bytes > root)
+                out->len_bytes--;
+        } else if (len > 0 && !(len == 1 && *path == '.')) {
+            if (out->len_bytes > root)
+                buf_append(out, "/", 1);
+            buf_append(out, path, len);
+        }
+        path += len;
+    }
+    if (out->data)
+        out->data[out->len_bytes] = 0;
+    if (out->len_bytes == start)
+        buf_append(out, "", 0);
+}
+
+/* Neither devices nor pipes: they would block, or have effects. */
+static int open_regular(const char *path)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Opens directory/name unless that lies elsewhere. */
+static int open_inside(const char *directory, const char *name)
+{
+    struct buf joined = {0};
+    buf_printf(&joined, "%s/%s", directory, name);
+    char *real = joined.failed ? NULL : realpath(joined.data, NULL), *top = real ? realpath(directory, NULL) : NULL;
+    size_t len = top ? strlen(top) : 0;
+    bool is_inside = top && strncmp(real, top, len) == 0 && (real[len] == '/' || top[len - 1] == '/');
+    int fd = is_inside ? open_regular(real) : -1;
+    free(top);
+    free(real);
+    buf_fini(&joined);
+    return fd;
+}
+
+static const char *last_component(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    int order = strcmp(last_component(x), last_component(y));
+    return order ? order : strcmp(x, y);
+}
+
+/* Adds the files below directory/prefix; hidden directories and symbolic links are passed over. */
+static void index_directory(struct index *index, int parent, const char *name, const char *prefix, unsigned depth)
+{
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!directory && fd >= 0)
+        (void)close(fd);
+    for (struct dirent *entry; directory && (entry = readdir(directory)) && index->n_paths < INDEX_FILES_MAX;) {
+        struct stat info;
+        struct buf path = {0};
+        if (entry->d_name[0] == '.' || fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        buf_printf(&path, "%s%s%s", prefix, *prefix ? "/" : "", entry->d_name);
+        if (path.failed)
+            continue;
+        if (S_ISDIR(info.st_mode) && depth < INDEX_DEPTH_MAX)
+            index_directory(index, fd, entry->d_name, path.data, depth + 1);
+        if (S_ISREG(info.st_mode) &&
+            vec_reserve(&index->paths, &index->cap_paths, index->n_paths + 1, sizeof *index->paths)) {
+            index->paths[index->n_paths++] = path.data;
+            continue;
+        }
+        buf_fini(&path);
+    }
+    if (directory)
+        (void)closedir(directory);
+}
+
+/* How many last components two paths have in common. */
+static size_t count_common(const char *a, const char *b)
+{
+    size_t i = strlen(a), k = strlen(b), n = 0;
+    while (i > 0 && k > 0 && a[i - 1] == b[k - 1]) {
+        n += a[i - 1] == '/';
+        i--;
+        k--;
+    }
+    return n + ((i == 0 || a[i - 1] == '/') && (k == 0 || b[k - 1] == '/'));
+}
+
+static int open_indexed(struct index *index, const char *directory, const char *path)
+{
+    const char *best = NULL, *name = last_component(path);
+    size_t low = 0, high, n_best = 0;
+    if (!index->is_made) {
+        index->is_made = true;
+        index_directory(index, AT_FDCWD, directory, "", 0);
+        if (index->n_paths)
+            qsort(index->paths, index->n_paths, sizeof *index->paths, compare_paths);
+    }
+    for (high = index->n_paths; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(last_component(index->paths[middle]), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < index->n_paths && strcmp(last_component(index->paths[low]), name) == 0; low++) {
+        size_t n = count_common(index->paths[low], path);
+        if (n > n_best) {
+            n_best = n;
+            best = index->paths[low];
+        }
+    }
+    return best ? open_inside(directory, best) : -1;
+}
+
+/* In "DIR/+" the path itself goes first: it is the best one, and needs no list of all files. */
+static int open_below(struct source_find *find, size_t k, const char *path)
+{
+    size_t len = strlen(find->search[k]);
+    bool is_deep = len >= 2 && strcmp(find->search[k] + len - 2, "/+") == 0;
+    char *directory = strndup(find->search[k], is_deep ? (len > 2 ? len - 2 : 1) : len);
+    int fd = -1;
+    for (const char *tail = path; directory && fd < 0 && tail; tail = is_deep ? NULL : strchr(tail, '/')) {
+        tail += *tail == '/';
+        fd = open_inside(directory, tail);
+    }
+    if (directory && fd < 0 && is_deep)
+        fd = open_indexed(&find->indices[k], directory, path);
+    free(directory);
+    return fd;
+}
+
+static int open_replaced(const struct source_find *find, const char *path)
+{
+    int fd = -1;
+    for (size_t i = 0; fd < 0 && find->replace && find->replace[i]; i++) {
+        const char *rule = find->replace[i], *equals = strchr(rule, '=');
+        size_t len = equals ? (size_t)(equals - rule) : 0;
+        if (!equals || strncmp(path, rule, len) != 0)
+            continue;
+        struct buf name = {0};
+        buf_append(&name, equals + 1, strlen(equals + 1));
+        source_path_normalize(path + len, &name);
+        if (!name.failed && name.data)
+            fd = open_regular(name.data);
+        buf_fini(&name);
+    }
+    return fd;
+}
+
+int source_find_open(struct source_find *find, const char *path)
+{
+    struct buf plain = {0};
+    source_path_normalize(path, &plain);
+    if (plain.failed || !plain.data || plain.len_bytes == 0 || strcmp(plain.data, "/") == 0) {
+        buf_fini(&plain);
+        return -1;
+    }
+    int fd = open_replaced(find, path);
+    if (fd < 0)
+        fd = open_replaced(find, plain.data);
+    if (fd < 0 && *path == '/')
+        fd = open_regular(path);
+    for (size_t k = 0; fd < 0 && find->search && find->search[k]; k++)
+        fd = open_below(find, k, plain.data);
+    buf_fini(&plain);
+    return fd;
+}
