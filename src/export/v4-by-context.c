@@ -4,11 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/bytes.h"
 #include "export/v4-export.h"
-#include "export/v4-values.h"
+#include "export/v4-slice.h"
 
 enum {
     VALUE_BYTES = 10,
@@ -35,6 +34,7 @@ struct slice {
 struct batch {
     uint32_t first, end;  /* contexts */
     struct slice *slices; /* [n_threads] */
+    struct v4_slices reading;
     uint64_t *at;         /* [end - first][n_ids] number of values, then place of the next one in bytes */
     size_t cap_at;
     char *bytes; /* of cct.db */
@@ -46,8 +46,6 @@ struct batch {
 
 struct turning {
     struct v4_values *values;
-    const unsigned char *map; /* profile.db */
-    size_t len_map;
     uint32_t *firsts; /* [n_batches + 1] */
     size_t n_batches, cap_firsts;
     struct batch *batches; /* [job->n_threads] */
@@ -59,64 +57,77 @@ struct turning {
     struct v4_lengths before, whole; /* of the contexts before those of this process, and of all */
 };
 
-static uint32_t context_at(const struct turning *turning, const struct v4_place *place, uint32_t i)
+static int batch_memory(const struct batch *batch, struct error *err)
 {
-    uint32_t id;
-    memcpy(&id, turning->map + place->indices + (uint64_t)INDEX_BYTES * i, 4);
-    return id;
+    return error_set(err, ERR_MEMORY, "out of memory for the values of %u contexts", batch->end - batch->first);
 }
 
-static uint64_t start_at(const struct turning *turning, const struct v4_place *place, uint32_t i)
+/* Finds the batch's part of profile t. A worker's batches come in ascending order. */
+static int find_slice(const struct turning *turning, struct batch *batch, size_t t, struct error *err)
 {
-    uint64_t start = place->n_values;
-    if (i < place->n_indices)
-        memcpy(&start, turning->map + place->indices + (uint64_t)INDEX_BYTES * i + 4, 8);
-    return start;
+    const struct v4_place *place = &turning->values->places[t + 1];
+    struct slice *slice = &batch->slices[t];
+    int code = v4_slice_find(&batch->reading, place, slice->end, batch->first, &slice->first, err);
+    return code ? code : v4_slice_find(&batch->reading, place, slice->first, batch->end, &slice->end, err);
 }
 
-/* First entry of the profile's index, from low on, of a context not before id. */
-static uint32_t find_context(const struct turning *turning, const struct v4_place *place, uint32_t low, uint32_t id)
+/* Calls take with what each context of the batch has in profile t. */
+static int walk_slice(const struct turning *turning, struct batch *batch, size_t t,
+                      void (*take)(const struct turning *turning, struct batch *batch, uint32_t profile,
+                                   const struct v4_run *run),
+                      struct error *err)
 {
-    uint32_t high = place->n_indices;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (context_at(turning, place, middle) < id)
-            low = middle + 1;
-        else
-            high = middle;
+    const struct v4_place *place = &turning->values->places[t + 1];
+    uint32_t at = batch->slices[t].first;
+    int code = 0;
+    while (code == 0 && at < batch->slices[t].end) {
+        struct v4_piece piece = {0};
+        code = v4_slice_next(&batch->reading, place, &at, batch->slices[t].end, &piece, err);
+        for (uint32_t i = 0; code == 0 && i < piece.n; i++) {
+            struct v4_run run = v4_piece_run(&piece, i);
+            take(turning, batch, (uint32_t)t + 1, &run);
+        }
     }
-    return low;
+    return code;
 }
 
-static const unsigned char *value_at(const struct turning *turning, const struct v4_place *place, uint64_t i)
+static void count_run(const struct turning *turning, struct batch *batch, uint32_t profile, const struct v4_run *run)
 {
-    return turning->map + place->values + VALUE_BYTES * i;
+    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * turning->values->n_ids];
+    (void)profile;
+    for (uint64_t k = 0; k < run->n; k++) {
+        uint16_t id;
+        memcpy(&id, run->values + VALUE_BYTES * k, 2);
+        at[id]++;
+    }
 }
 
 /* Finds the batch's part of each profile and counts its values by context and metric. */
-static void count_values(const struct turning *turning, struct batch *batch)
+static int count_values(const struct turning *turning, struct batch *batch, struct error *err)
 {
-    const struct v4_values *values = turning->values;
-    for (size_t t = 0; t < values->model->n_threads; t++) {
-        const struct v4_place *place = &values->places[t + 1];
-        struct slice *slice = &batch->slices[t];
-        slice->first = find_context(turning, place, 0, batch->first);
-        slice->end = find_context(turning, place, slice->first, batch->end);
-        for (uint32_t i = slice->first; i < slice->end; i++) {
-            uint64_t *at = &batch->at[(size_t)(context_at(turning, place, i) - batch->first) * values->n_ids];
-            uint64_t end = start_at(turning, place, i + 1);
-            for (uint64_t k = start_at(turning, place, i); k < end; k++) {
-                uint16_t id;
-                memcpy(&id, value_at(turning, place, k), 2);
-                at[id]++;
-            }
-        }
+    int code = 0;
+    for (size_t t = 0; code == 0 && t < turning->values->model->n_threads; t++) {
+        code = find_slice(turning, batch, t, err);
+        if (code == 0)
+            code = walk_slice(turning, batch, t, count_run, err);
     }
+    return code;
 }
 
 static void put(struct buf *out, uint64_t value, unsigned n_bytes)
 {
     buf_append(out, &value, n_bytes);
+}
+
+/* Room for the batch's part of cct.db, all of which is written: nothing has to be kept or zeroed. */
+static bool need_bytes(struct batch *batch, size_t n_bytes)
+{
+    if (n_bytes <= batch->cap_bytes)
+        return true;
+    free(batch->bytes);
+    batch->bytes = malloc(n_bytes);
+    batch->cap_bytes = batch->bytes ? n_bytes : 0;
+    return batch->bytes != NULL;
 }
 
 /* Gives each context its place in the batch: values by metric, then the index. Counts become places. */
@@ -146,30 +157,28 @@ static bool place_contexts(const struct turning *turning, struct batch *batch)
         end = indices + (METRIC_BYTES * n_metrics + 7) / 8 * 8;
     }
     batch->len_bytes = end;
-    if (batch->rows.failed || !vec_reserve(&batch->bytes, &batch->cap_bytes, end + 8, 1))
-        return false;
-    return true;
+    return !batch->rows.failed && need_bytes(batch, end + 8);
 }
 
-static void scatter_values(const struct turning *turning, struct batch *batch)
+static void scatter_run(const struct turning *turning, struct batch *batch, uint32_t profile, const struct v4_run *run)
 {
-    const struct v4_values *values = turning->values;
-    for (size_t t = 0; t < values->model->n_threads; t++) {
-        const struct v4_place *place = &values->places[t + 1];
-        uint32_t profile = (uint32_t)t + 1;
-        for (uint32_t i = batch->slices[t].first; i < batch->slices[t].end; i++) {
-            uint64_t *at = &batch->at[(size_t)(context_at(turning, place, i) - batch->first) * values->n_ids];
-            uint64_t end = start_at(turning, place, i + 1);
-            for (uint64_t k = start_at(turning, place, i); k < end; k++) {
-                const unsigned char *value = value_at(turning, place, k);
-                uint16_t id;
-                memcpy(&id, value, 2);
-                memcpy(batch->bytes + at[id], &profile, 4);
-                memcpy(batch->bytes + at[id] + 4, value + 2, 8);
-                at[id] += CELL_BYTES;
-            }
-        }
+    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * turning->values->n_ids];
+    for (uint64_t k = 0; k < run->n; k++) {
+        const char *value = run->values + VALUE_BYTES * k;
+        uint16_t id;
+        memcpy(&id, value, 2);
+        memcpy(batch->bytes + at[id], &profile, 4);
+        memcpy(batch->bytes + at[id] + 4, value + 2, 8);
+        at[id] += CELL_BYTES;
     }
+}
+
+static int scatter_values(const struct turning *turning, struct batch *batch, struct error *err)
+{
+    int code = 0;
+    for (size_t t = 0; code == 0 && t < turning->values->model->n_threads; t++)
+        code = walk_slice(turning, batch, t, scatter_run, err);
+    return code;
 }
 
 /* Statistics of the values in bytes [start, end), in the order of the profiles. */
@@ -260,6 +269,8 @@ static void finish_contexts(const struct turning *turning, struct batch *batch)
 static bool begin_batch(const struct turning *turning, struct batch *batch, size_t i)
 {
     const struct v4_values *values = turning->values;
+    batch->reading.fd = values->profile_fd;
+    batch->reading.path = values->profile_path;
     batch->first = turning->firsts[i];
     batch->end = turning->firsts[i + 1];
     size_t n = (size_t)(batch->end - batch->first) * values->n_ids;
@@ -304,33 +315,34 @@ static void settle(struct turning *turning, struct batch *batch, uint64_t *conte
     turning->n_summary += batch->n_summary;
 }
 
+/* All of the batch but its places in the files. */
+static int make_batch(const struct turning *turning, struct batch *batch, size_t i, struct error *err)
+{
+    int code = begin_batch(turning, batch, i) ? count_values(turning, batch, err) : batch_memory(batch, err);
+    if (code == 0 && !place_contexts(turning, batch))
+        code = batch_memory(batch, err);
+    if (code == 0)
+        code = scatter_values(turning, batch, err);
+    if (code != 0)
+        return code;
+    finish_contexts(turning, batch);
+    return batch->summary.failed || batch->index.failed ? batch_memory(batch, err) : 0;
+}
+
 static int write_batch(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
     struct turning *turning = context;
     struct v4_values *values = turning->values;
     struct batch *batch = &turning->batches[worker];
     uint64_t context_at, summary_at;
-    bool ok = begin_batch(turning, batch, i);
-    if (ok) {
-        count_values(turning, batch);
-        ok = place_contexts(turning, batch);
-    }
-    if (ok) {
-        scatter_values(turning, batch);
-        finish_contexts(turning, batch);
-        ok = !batch->summary.failed && !batch->index.failed;
-    }
-    /* the pages are not needed again, and count as ours while they are mapped */
-    if (turning->len_map)
-        (void)madvise((void *)(uintptr_t)turning->map, turning->len_map, MADV_DONTNEED);
-    if (!ok)
-        return error_set(err, ERR_MEMORY, "out of memory for the values of %u contexts", batch->end - batch->first);
+    int code = make_batch(turning, batch, i, err);
+    if (code != 0)
+        return code;
     if (!workers_turn(workers, i))
         return error_set(err, ERR_USAGE, "interrupted");
     settle(turning, batch, &context_at, &summary_at);
     workers_turned(workers, i);
-    int code =
-        spill_write_at(values->context_fd, values->context_path, context_at, batch->bytes, batch->len_bytes, err);
+    code = spill_write_at(values->context_fd, values->context_path, context_at, batch->bytes, batch->len_bytes, err);
     if (code == 0)
         code = spill_write_at(values->profile_fd, values->profile_path, summary_at, batch->summary.data,
                               batch->summary.len_bytes, err);
@@ -477,6 +489,7 @@ static void free_turning(struct turning *turning)
     for (size_t i = 0; turning->batches && i < turning->values->job->n_threads; i++) {
         struct batch *batch = &turning->batches[i];
         free(batch->slices);
+        v4_slices_fini(&batch->reading);
         free(batch->at);
         free(batch->bytes);
         free(batch->statistics);
@@ -489,8 +502,6 @@ static void free_turning(struct turning *turning)
     free(turning->rows);
     free((void *)(uintptr_t)turning->own_pairs);
     buf_fini(&turning->index);
-    if (turning->len_map)
-        (void)munmap((void *)(uintptr_t)turning->map, turning->len_map);
 }
 
 /* For each metric the pair that holds it in its own unit, where there is one. */
@@ -500,17 +511,6 @@ static size_t *choose_pairs(const struct v4_values *values)
     for (size_t k = 0; pairs && k < values->columns->n_pairs; k++)
         pairs[values->metrics[k]] = k;
     return pairs;
-}
-
-static int map_profiles(struct turning *turning, struct error *err)
-{
-    struct v4_values *values = turning->values;
-    void *map = mmap(NULL, values->profile_end, PROT_READ, MAP_SHARED, values->profile_fd, 0);
-    if (map == MAP_FAILED)
-        return error_set(err, ERR_IO, "%.600s: cannot be mapped", values->profile_path);
-    turning->map = map;
-    turning->len_map = values->profile_end;
-    return 0;
 }
 
 int v4_values_by_context(struct v4_values *values, struct error *err)
@@ -530,8 +530,6 @@ int v4_values_by_context(struct v4_values *values, struct error *err)
     if (code == 0 && team_leads(values->job->team))
         code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
                               values->head.len_bytes - 8, err);
-    if (code == 0)
-        code = map_profiles(&turning, err);
     if (code == 0)
         code = turn_all(&turning, err);
     free_turning(&turning);
