@@ -115,12 +115,20 @@ int processes_order(struct model *model, struct error *err)
 
 void processes_choose_program(struct model *model, const double *sums)
 {
-    size_t best = 0;
-    if (model->program) /* of the database that is extended */
-        return;
-    for (size_t i = 1; i < model->n_processes; i++)
-        if (sums[i] > sums[best])
-            best = i;
-    if (model->n_processes && model->processes[best].path)
-        model->program = strdup(model->processes[best].path);
+    struct strtab paths = {0};
+    double *by_path = calloc(model->n_processes + 1, sizeof *by_path);
+    int64_t best = -1;
+    if (!model->program) /* else of the database that is extended */
+        for (size_t i = 0; by_path && i < model->n_processes; i++) {
+            int64_t path = model->processes[i].path ? strtab_intern(&paths, model->processes[i].path) : -1;
+            if (path >= 0)
+                by_path[path] += sums[i];
+        }
+    for (size_t i = 0; i < paths.n_strings; i++)
+        if (best < 0 || by_path[i] > by_path[best])
+            best = (int64_t)i;
+    if (best >= 0)
+        model->program = strdup(paths.strings[best]);
+    strtab_fini(&paths);
+    free(by_path);
 }

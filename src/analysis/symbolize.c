@@ -372,14 +372,32 @@ const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)
     return model_text(symbolizer->model, id);
 }
 
-static void append_name(struct buf *list, const struct module *module)
+#define NAMES_NOTED 12
+
+struct name_list {
+    struct buf text;
+    size_t n;
+};
+
+static void append_name(struct name_list *list, const struct module *module)
 {
-    buf_printf(list, "%s%s", list->len_bytes ? ", " : "", base_name(module->path));
+    if (list->n++ < NAMES_NOTED)
+        buf_printf(&list->text, "%s%s", list->n > 1 ? ", " : "", base_name(module->path));
+}
+
+static void note_names(struct model *model, const char *what, struct name_list *list)
+{
+    char rest[40] = "";
+    if (list->n > NAMES_NOTED)
+        (void)snprintf(rest, sizeof rest, " and %zu more", list->n - NAMES_NOTED);
+    if (list->n)
+        model_note(model, "%s: %s%s.", what, list->text.data, rest);
+    buf_fini(&list->text);
 }
 
 void symbolizer_note_missing(struct symbolizer *symbolizer)
 {
-    struct buf absent = {0}, bare = {0};
+    struct name_list absent = {0}, bare = {0};
     bool is_kernel_nameless = false;
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
         const struct module *module = &symbolizer->modules[i];
@@ -391,14 +409,9 @@ void symbolizer_note_missing(struct symbolizer *symbolizer)
         else if (!symbols_has_debug(module->symbols))
             append_name(&bare, module);
     }
-    if (absent.len_bytes)
-        model_note(symbolizer->model, "Not readable here, so functions are shown by address: %s.", absent.data);
-    if (bare.len_bytes)
-        model_note(symbolizer->model, "Without debug information (compile with -g for lines and inlining): %s.",
-                   bare.data);
+    note_names(symbolizer->model, "Not readable here, so functions are shown by address", &absent);
+    note_names(symbolizer->model, "Without debug information (compile with -g for lines and inlining)", &bare);
     if (is_kernel_nameless)
         model_note(symbolizer->model, "The kernel hid the addresses of its functions from the measurement (sysctl "
                                       "kernel.kptr_restrict), so they are shown by address.");
-    buf_fini(&absent);
-    buf_fini(&bare);
 }

@@ -13,14 +13,19 @@
 #define REGIONS_SHOWN 8
 #define REGION_WIDTH 40
 
+#define PROGRAMS_SHOWN 8
+
 /* The programs of the processes, when they are several. */
 static void put_programs(const struct model *model, struct buf *text)
 {
     struct strtab names = {0};
     for (size_t i = 0; i < model->n_processes; i++)
         (void)strtab_intern(&names, model->processes[i].exe);
-    for (size_t i = 0; names.n_strings > 1 && i < names.n_strings; i++)
-        buf_printf(text, "%s%s%s", i ? ", " : " (", names.strings[i], i + 1 < names.n_strings ? "" : ")");
+    for (size_t i = 0; names.n_strings > 1 && i < names.n_strings && i < PROGRAMS_SHOWN; i++)
+        buf_printf(text, "%s%s", i ? ", " : " (", names.strings[i]);
+    if (names.n_strings > PROGRAMS_SHOWN)
+        buf_printf(text, " and %zu other programs", names.n_strings - PROGRAMS_SHOWN);
+    buf_printf(text, "%s", names.n_strings > 1 ? ")" : "");
     strtab_fini(&names);
 }
 
