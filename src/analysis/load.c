@@ -259,6 +259,8 @@ static int load_init(struct load *load, struct error *err)
     (void)pthread_mutex_init(&load->ingest.metrics_mutex, NULL);
     load->list = (struct profile_list){.model = load->model, .wait_ms = load->options->wait_ms};
     load->symbolizer = symbolizer_new(load->model);
+    if (load->symbolizer)
+        symbolizer_use_files(load->symbolizer, load->options->structures);
     load->sides.model = load->model;
     load->sides.symbolizer = load->symbolizer;
     load->ingest.store = raw_store_new();

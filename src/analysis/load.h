@@ -7,9 +7,12 @@
 #include "analysis/values.h"
 #include "base/workers.h"
 
+struct structure_file;
+
 struct load_options {
     const char *const *search;  /* directories of sources, NULL-terminated, or NULL */
     const char *const *replace; /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
+    const struct structure_file *const *structures; /* NULL-terminated, or NULL; in place of modules */
     int wait_ms;                /* for a measurement that is still being written */
     const struct job *job;
     struct value_source *older; /* of the database that the model was read from and that is extended; NULL = none */

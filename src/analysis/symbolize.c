@@ -23,6 +23,8 @@ struct module {
     size_t n_functions, cap_functions;
     struct symbols *symbols;
     struct structure *structure;           /* NULL until loops are asked for */
+    const struct structure_file *file;     /* that describes the module, NULL = none */
+    size_t in_file;                        /* its number in there */
     struct placeholder_name *placeholders; /* [n_placeholders] */
     size_t n_placeholders, cap_placeholders;
 };
@@ -35,6 +37,7 @@ struct position {
 
 struct symbolizer {
     struct model *model;
+    const struct structure_file *const *files; /* NULL-terminated, or NULL */
     struct strtab paths;    /* module id = index + 1 */
     struct module *modules; /* [paths.n_strings] */
     size_t cap_modules;
@@ -80,6 +83,20 @@ void symbolizer_free(struct symbolizer *symbolizer)
     free(symbolizer);
 }
 
+void symbolizer_use_files(struct symbolizer *symbolizer, const struct structure_file *const *files)
+{
+    symbolizer->files = files;
+}
+
+static void find_file(const struct symbolizer *symbolizer, struct module *module)
+{
+    for (size_t i = 0; !module->file && symbolizer->files && symbolizer->files[i]; i++) {
+        module->in_file = structure_file_module(symbolizer->files[i], module->path);
+        if (module->in_file != SIZE_MAX)
+            module->file = symbolizer->files[i];
+    }
+}
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -96,6 +113,7 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
         return 0;
     struct module *module = &symbolizer->modules[id];
     module->path = symbolizer->paths.strings[id];
+    find_file(symbolizer, module);
     module->is_runtime = strncmp(base_name(path), "libhpcrun.so", 12) == 0;
     module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
     module->is_jit = strncmp(path, "[jit:", 5) == 0;
@@ -143,6 +161,16 @@ struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)
             module->symbols = NULL;
     }
     return module->symbols;
+}
+
+bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_tls, uint64_t vaddr,
+                        struct symbols_data *data)
+{
+    struct symbols *symbols = symbolizer_symbols(symbolizer, module);
+    if (symbols)
+        return is_tls ? symbols_tls_at(symbols, vaddr, data) : symbols_data_at(symbols, vaddr, data);
+    const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    return known && known->file && !is_tls && structure_file_data_at(known->file, known->in_file, vaddr, data);
 }
 
 void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip, const char *name)
@@ -304,16 +332,21 @@ static size_t give_loops(struct symbolizer *symbolizer, const struct structure_f
     return depth + (scope->kind == STRUCTURE_INLINED);
 }
 
+static const struct structure_function *find_structure(struct module *module, uint64_t vaddr)
+{
+    if (module->file)
+        return structure_file_function_at(module->file, module->in_file, vaddr);
+    if (!module->symbols || !symbols_has_debug(module->symbols))
+        return NULL;
+    if (!module->structure)
+        module->structure = structure_new(module->symbols);
+    return module->structure ? structure_function_at(module->structure, vaddr) : NULL;
+}
+
 /* Finds the loops around vaddr for its frames [n]. */
 static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr, struct code_frame *frames, size_t n)
 {
-    struct module *module = id ? &symbolizer->modules[id - 1] : NULL;
-    if (!module || !module->symbols || !symbols_has_debug(module->symbols))
-        return;
-    if (!module->structure)
-        module->structure = structure_new(module->symbols);
-    const struct structure_function *function =
-        module->structure ? structure_function_at(module->structure, vaddr) : NULL;
+    const struct structure_function *function = id ? find_structure(&symbolizer->modules[id - 1], vaddr) : NULL;
     uint32_t span = function ? structure_span_at(function, vaddr) : STRUCTURE_NONE;
     if (span != STRUCTURE_NONE)
         (void)give_loops(symbolizer, function, function->spans[span].scope, frames, n);
@@ -323,9 +356,11 @@ static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vadd
 static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr)
 {
     struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
-    struct symbols *symbols = symbolizer_symbols(symbolizer, module);
-    size_t n = symbols ? symbols_lookup(symbols, vaddr, found) : 0;
     const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    size_t n = known && known->file ? structure_file_lookup(known->file, known->in_file, vaddr, found) : 0;
+    struct symbols *symbols = n == 0 ? symbolizer_symbols(symbolizer, module) : NULL;
+    if (symbols)
+        n = symbols_lookup(symbols, vaddr, found);
     if (known && (known->is_kernel || known->is_jit || known->is_region))
         n = find_function(symbolizer, module, vaddr, found);
     if (module)
@@ -402,7 +437,7 @@ void symbolizer_note_missing(struct symbolizer *symbolizer)
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
         const struct module *module = &symbolizer->modules[i];
         is_kernel_nameless |= module->is_kernel && module->looked_up && module->n_functions == 0;
-        if (!module->looked_up || module->path[0] != '/')
+        if (!module->looked_up || module->path[0] != '/' || module->file)
             continue;
         if (!module->symbols)
             append_name(&absent, module);

@@ -5,7 +5,7 @@
 #define LOCUS_ANALYSIS_SYMBOLIZE_H
 
 #include "analysis/model.h"
-#include "structure/structure.h"
+#include "structure/structure-file.h"
 
 struct symbolizer;
 
@@ -28,6 +28,10 @@ struct code_frame {
 /* The symbolizer interns into model's strings; the caller frees it before the model. NULL when out of memory. */
 struct symbolizer *symbolizer_new(struct model *model);
 void symbolizer_free(struct symbolizer *symbolizer);
+
+/* From now on, the code of modules that these files [NULL-terminated, borrowed] describe is known from them: from the
+ * first one that does. To be called before modules are added. */
+void symbolizer_use_files(struct symbolizer *symbolizer, const struct structure_file *const *files);
 
 /* Id of the module with this path, from 1; 0 when out of memory. */
 uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path);
@@ -66,6 +70,10 @@ const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id);
 
 /* The opened module for data lookups; NULL when it cannot be opened. */
 struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t module);
+
+/* The variable at vaddr, or, is_tls, at the offset in the module's TLS segment. False when none is known. */
+bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_tls, uint64_t vaddr,
+                        struct symbols_data *data);
 
 /* Adds one note that names the modules with samples whose files are missing or hold no debug information, and one when
  * a kernel's functions are not known. */

@@ -155,12 +155,9 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
 static void describe_static(struct build *build, uint32_t index, struct variable *proto)
 {
     const struct raw_node *node = &build->tree->nodes[index];
-    struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     const struct side_row *side = find_side(build, index);
     struct symbols_data data = {0};
-    bool found = symbols && (proto->class == CLASS_TLS ? symbols_tls_at(symbols, node->ip - 1, &data)
-                                                        : symbols_data_at(symbols, node->ip - 1, &data));
-    if (found) {
+    if (symbolizer_data_at(build->symbolizer, node->module, proto->class == CLASS_TLS, node->ip - 1, &data)) {
         proto->name = model_string(build->model, data.name);
         proto->file = model_string(build->model, data.decl_file);
         proto->line = data.decl_line;

@@ -147,21 +147,42 @@ static int copy_sources(const struct model *model, const char *older, const char
     return code;
 }
 
+/* The metrics of experiment.xml, and the metric files, which come from one reading of the values. */
+static int write_metrics(struct model *model, const struct columns *columns, const char *directory,
+                         const struct database_job *how, struct summary *summary, struct error *err)
+{
+    double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
+    bool needs_threads = how->xml_metrics != SUMMARY_SUM || !how->without_metric_files;
+    int code = exclusive ? summary_init(summary, how->xml_metrics, model, columns, err)
+                         : error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0 && needs_threads)
+        code = metric_files_write(model, columns, how->source, how->job, how->without_metric_files ? NULL : directory,
+                                  summary, err);
+    if (code == 0) {
+        columns_exclusive(model, model->own, exclusive);
+        summary_end(summary, model, columns, exclusive);
+    }
+    free(exclusive);
+    return code;
+}
+
 static int write_xml(struct model *model, const char *older, const char *directory, const struct database_job *how,
                      struct error *err)
 {
     struct columns columns;
+    struct summary summary = {0};
     struct buf text = {0};
     int code = columns_make(model, &columns, err);
     if (code == 0)
         code = copy_sources(model, older, directory, how, err);
     if (code == 0)
-        code = metric_files_write(model, &columns, how->source, how->job, directory, err);
+        code = write_metrics(model, &columns, directory, how, &summary, err);
     if (code == 0)
-        code = experiment_write(model, &columns, how->title, how->copies, &text, err);
+        code = experiment_write(model, &columns, &summary, how->title, how->copies, &text, err);
     if (code == 0)
         code = write_text(directory, "experiment.xml", &text, err);
     buf_fini(&text);
+    summary_fini(&summary);
     columns_fini(&columns);
     return code;
 }

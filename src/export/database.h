@@ -7,6 +7,7 @@
 
 #include "analysis/values.h"
 #include "export/sources.h"
+#include "export/summary.h"
 
 #define DATABASE_JSON "locus.json"
 
@@ -23,6 +24,8 @@ struct database_job {
     const char *const *search, *const *replace; /* where source files are, as in struct load_options */
     bool without_sources;     /* none are copied into it */
     bool extends;                 /* copies of the older database at that place stay, where sources are not found */
+    enum summary_kind xml_metrics;
+    bool without_metric_files;    /* of the XML form */
     struct source_copies *copies; /* receives which were copied; the caller frees it (sources_fini) */
 };
 

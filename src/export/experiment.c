@@ -6,6 +6,12 @@
 
 #include "analysis/roles.h"
 
+struct writing {
+    const struct model *model;
+    const struct columns *columns;
+    const struct summary *summary;
+};
+
 /* Bytes of the UTF-8 character at p that XML allows; 0 when there is none. */
 static size_t xml_char(const char *p)
 {
@@ -49,38 +55,48 @@ static void put_attribute(struct buf *out, const char *name, const char *text)
     buf_append(out, "\"", 1);
 }
 
-/* Summary metrics are numbered after the columns of the metric files. */
-static size_t summary_id(const struct columns *columns, size_t column)
+/* Metrics of the summary are numbered after the columns of the metric files. */
+static size_t summary_id(const struct summary *summary, size_t part, size_t column)
 {
-    return 2 * columns->n_pairs + column;
+    return (1 + part) * summary->n_columns + column;
 }
 
-static void put_metric(const struct model *model, const struct columns *columns, size_t column, struct buf *out)
+static void put_metric(const struct writing *writing, size_t part, size_t column, struct buf *out)
 {
-    const struct column_pair *pair = &columns->pairs[column / 2];
-    const struct metric *metric = &model->metrics[pair->metric];
-    size_t id = summary_id(columns, column);
+    const struct column_pair *pair = &writing->columns->pairs[column / 2];
+    const struct metric *metric = &writing->model->metrics[pair->metric];
+    const char *combine = summary_combine(writing->summary, part);
+    size_t id = summary_id(writing->summary, part, column);
     struct buf full = {0};
-    buf_printf(&full, "%s:Sum (%c)", pair->name, column % 2 ? 'E' : 'I');
+    buf_printf(&full, "%s", pair->name);
+    summary_put_suffix(writing->summary, writing->model, part, &full);
+    buf_printf(&full, " (%c)", column % 2 ? 'E' : 'I');
     buf_printf(out, "    <Metric i=\"%zu\"", id);
     put_attribute(out, "n", full.data ? full.data : "");
+    out->failed = out->failed || full.failed;
     buf_fini(&full);
-    buf_printf(out, " o=\"%d\" v=\"derived-incr\"", column % 2 ? -1 : (int)(column / 2));
+    buf_printf(out, " o=\"%d\" v=\"%s\"", column % 2 ? -1 : (int)(part * writing->columns->n_pairs + column / 2),
+               combine ? "derived-incr" : "final");
     put_attribute(out, "md", metric->description);
     buf_printf(out, " em=\"%d\" es=\"%llu\" ep=\"%.0f\"", metric->is_multiplexed, (unsigned long long)metric->n_samples,
                metric->per_sample);
-    buf_printf(out, " t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"1\">\n",
-               column % 2 ? "exclusive" : "inclusive", summary_id(columns, column ^ 1), !metric->hidden);
-    buf_printf(out, "      <MetricFormula t=\"combine\" frm=\"sum($%zu, $%zu)\"/>\n", id, id);
-    buf_printf(out, "      <MetricFormula t=\"finalize\" frm=\"$%zu\"/>\n", id);
+    buf_printf(out, " t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"%d\">\n",
+               column % 2 ? "exclusive" : "inclusive", summary_id(writing->summary, part, column ^ 1), !metric->hidden,
+               combine != NULL || writing->summary->kind == SUMMARY_THREADS);
+    if (combine) {
+        buf_printf(out, "      <MetricFormula t=\"combine\" frm=\"%s($%zu, $%zu)\"/>\n", combine, id, id);
+        buf_printf(out, "      <MetricFormula t=\"finalize\" frm=\"$%zu\"/>\n", id);
+    }
     buf_printf(out, "      <Info><NV n=\"units\" v=\"events\"/></Info>\n    </Metric>\n");
 }
 
-static void put_metrics(const struct model *model, const struct columns *columns, struct buf *out)
+static void put_metrics(const struct writing *writing, struct buf *out)
 {
+    const struct columns *columns = writing->columns;
     buf_printf(out, "  <MetricTable>\n");
-    for (size_t i = 0; i < 2 * columns->n_pairs; i++)
-        put_metric(model, columns, i, out);
+    for (size_t part = 0; part < writing->summary->n_parts; part++)
+        for (size_t i = 0; i < 2 * columns->n_pairs; i++)
+            put_metric(writing, part, i, out);
     buf_printf(out, "  </MetricTable>\n  <MetricDBTable>\n");
     for (size_t i = 0; i < 2 * columns->n_pairs; i++) {
         struct buf name = {0};
@@ -170,18 +186,17 @@ static int put_names(const struct model *model, const struct source_copies *copi
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-static void put_values(const struct model *model, const struct columns *columns, size_t scope, const double *exclusive,
-                       struct buf *out)
+static void put_values(const struct writing *writing, size_t scope, struct buf *out)
 {
-    size_t n = model->n_metrics;
+    const struct summary *summary = writing->summary;
     bool any = false;
-    for (size_t i = 0; i < 2 * columns->n_pairs; i++) {
-        const double *values = i % 2 ? exclusive : model->inclusive;
-        double value = values[scope * n + columns->pairs[i / 2].metric];
-        if (value != 0)
-            buf_printf(out, "<M n=\"%zu\" v=\"%.15g\"/>", summary_id(columns, i), value);
-        any = any || value != 0;
-    }
+    for (size_t part = 0; part < summary->n_parts; part++)
+        for (size_t i = 0; i < summary->n_columns; i++) {
+            double value = summary_value(summary, part, scope, i);
+            if (value != 0)
+                buf_printf(out, "<M n=\"%zu\" v=\"%.15g\"/>", summary_id(summary, part, i), value);
+            any = any || value != 0;
+        }
     if (any)
         buf_append(out, "\n", 1);
 }
@@ -211,16 +226,17 @@ static void open_scope(const struct model *model, uint32_t i, struct buf *out)
     buf_printf(out, ">\n");
 }
 
-static void put_tree(const struct model *model, const struct columns *columns, const double *exclusive, struct buf *out)
+static void put_tree(const struct writing *writing, struct buf *out)
 {
+    const struct model *model = writing->model;
     uint32_t open = 0;
     buf_printf(out, "<SecCallPathProfileData>\n");
-    put_values(model, columns, 0, exclusive, out);
+    put_values(writing, 0, out);
     for (uint32_t i = 1; i < model->n_scopes; i++) {
         for (; open != model->scopes[i].parent; open = model->scopes[open].parent)
             buf_printf(out, "</%s>\n", tag_of(&model->scopes[open]));
         open_scope(model, i, out);
-        put_values(model, columns, i, exclusive, out);
+        put_values(writing, i, out);
         open = i;
     }
     for (; open; open = model->scopes[open].parent)
@@ -228,24 +244,20 @@ static void put_tree(const struct model *model, const struct columns *columns, c
     buf_printf(out, "</SecCallPathProfileData>\n");
 }
 
-int experiment_write(const struct model *model, const struct columns *columns, const char *title,
-                     const struct source_copies *copies, struct buf *out, struct error *err)
+int experiment_write(const struct model *model, const struct columns *columns, const struct summary *summary,
+                     const char *title, const struct source_copies *copies, struct buf *out, struct error *err)
 {
-    double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
-    if (!exclusive)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    columns_exclusive(model, model->own, exclusive);
+    const struct writing writing = {model, columns, summary};
     buf_printf(out, "<?xml version=\"1.0\"?>\n<HPCToolkitExperiment version=\"2.2\">\n<Header");
     put_attribute(out, "n", title);
     buf_printf(out, ">\n  <Info/>\n</Header>\n<SecCallPathProfile i=\"0\"");
     put_attribute(out, "n", title);
     buf_printf(out, ">\n<SecHeader>\n");
-    put_metrics(model, columns, out);
+    put_metrics(&writing, out);
     int code = put_names(model, copies, out, err);
     buf_printf(out, "  <Info/>\n</SecHeader>\n");
-    put_tree(model, columns, exclusive, out);
+    put_tree(&writing, out);
     buf_printf(out, "</SecCallPathProfile>\n</HPCToolkitExperiment>\n");
-    free(exclusive);
     if (code == 0 && out->failed)
         code = error_set(err, ERR_MEMORY, "out of memory while writing experiment.xml");
     return code;

@@ -3,12 +3,12 @@
 #ifndef LOCUS_EXPORT_EXPERIMENT_H
 #define LOCUS_EXPORT_EXPERIMENT_H
 
-#include "export/columns.h"
 #include "export/sources.h"
+#include "export/summary.h"
 
 /* Appends the document to out; title: the database's name; copies: of source files, NULL = none.
  * Scope i has the id i + 1, which is also its row in the metric files.  err: ERR_MEMORY */
-int experiment_write(const struct model *model, const struct columns *columns, const char *title,
-                     const struct source_copies *copies, struct buf *out, struct error *err);
+int experiment_write(const struct model *model, const struct columns *columns, const struct summary *summary,
+                     const char *title, const struct source_copies *copies, struct buf *out, struct error *err);
 
 #endif

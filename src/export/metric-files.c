@@ -88,13 +88,13 @@ static int write_one(const struct model *model, const char *directory, uint32_t 
 }
 
 int metric_files_write(const struct model *model, const struct columns *columns, const struct value_source *source,
-                       const struct job *job, const char *directory, struct error *err)
+                       const struct job *job, const char *directory, struct summary *summary, struct error *err)
 {
     uint32_t n_threads = 0;
     for (size_t p = 0; p < model->n_processes; p++)
         if (model->processes[p].n_threads > n_threads)
             n_threads = model->processes[p].n_threads;
-    if (n_threads >= METRIC_FILES_THREADS_MAX)
+    if (directory && n_threads >= METRIC_FILES_THREADS_MAX)
         return error_set(err, ERR_RANGE,
                          "A process has %u threads; the XML form of a database holds fewer than %d in each",
                          n_threads, METRIC_FILES_THREADS_MAX);
@@ -108,7 +108,9 @@ int metric_files_write(const struct model *model, const struct columns *columns,
                 code = ERR_USAGE;
             if (code == 0)
                 code = fill(model, columns, source, exists ? next++ : SIZE_MAX, &matrices, err);
-            if (code == 0)
+            if (code == 0 && exists)
+                summary_add(summary, matrices.db.values);
+            if (code == 0 && directory)
                 code = write_one(model, directory, rank, id, &matrices.db, err);
         }
     free_matrices(&matrices);

@@ -182,19 +182,6 @@ bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, s
     return true;
 }
 
-uint32_t structure_span_at(const struct structure_function *function, uint64_t vaddr)
-{
-    size_t low = 0, high = function->n_spans;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (function->spans[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && vaddr < function->spans[low - 1].end ? (uint32_t)low - 1 : STRUCTURE_NONE;
-}
-
 /* Number of kept ranges that start at or before vaddr. */
 static size_t count_kept(const struct structure *structure, uint64_t vaddr)
 {

@@ -7,7 +7,7 @@
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin arena "$1" "$2"
 
-shared=("$srcdir"/src/fmt/*.c "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/base/{error,vec}.c -ljansson)
+shared=("$srcdir"/src/fmt/*.c "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/base/{error,spill,vec}.c -ljansson)
 ! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || shared+=(-lzstd)
 if clang -std=gnu17 -D_GNU_SOURCE -I"$srcdir/src" -I"$srcdir/tests/unit" -I"$builddir" "$srcdir/tests/fuzz/arena-seeds.c" \
     "$srcdir/tests/unit/arena-maker.c" "${shared[@]}" -lcmocka -o "$scratch/seeds" 2>"$scratch/seeds.err"; then

@@ -7,7 +7,7 @@
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin database "$1" "$2"
 read -ra libraries < <(pkg-config --cflags --libs jansson hwloc libzstd 2>/dev/null || echo -ljansson -lhwloc)
-fuzz_build "$srcdir"/src/{export,analysis,structure,fnbounds,fmt,sampling/abi}/*.c "$srcdir"/src/base/{error,spill,vec,workers}.c \
+fuzz_build "$srcdir"/src/{export,analysis,structure,fnbounds,fmt,sampling/abi}/*.c "$srcdir"/src/base/{error,scratch,spill,team,vec,workers}.c \
     "${libraries[@]}" -lpthread -ldw -lelf -lZydis -ldl -lm
 
 cat >"$scratch/app.c" <<'END'

@@ -27,8 +27,8 @@ libraries=(-ljansson)
 ! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || libraries+=(-lzstd)
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
     -I"$srcdir/src" "$srcdir/tests/fuzz/fmt-fuzz.c" \
-    "$srcdir"/src/fmt/{any,fate,file,hpcrun,json,log,metric,objects,perf,trace,v4,wire}*.c \
-    "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/base/{error,vec}.c "-I$builddir" "${libraries[@]}" -o "$directory/fmt-fuzz" || skip "clang cannot build fuzzers here"
+    "$srcdir"/src/fmt/{any,fate,file,hpcrun,json,log,metric,objects,perf,spread,trace,v4,wire}*.c \
+    "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/base/{error,spill,vec}.c "-I$builddir" "${libraries[@]}" -o "$directory/fmt-fuzz" || skip "clang cannot build fuzzers here"
 
 "$directory/fmt-fuzz" -max_len=12000 -max_total_time="$seconds" -rss_limit_mb=1500 -verbosity=0 -print_final_stats=1 \
     -artifact_prefix="$directory/fmt-" "$corpus" >"$scratch/log" 2>&1 ||

@@ -43,7 +43,7 @@ libraries=(-ljansson -ldw -lelf -lZydis)
 clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
     -I"$srcdir/src" "-I$builddir" "$srcdir/tests/fuzz/perf-fuzz.c" "$srcdir"/src/analysis/{perf-*,model}.c \
     "$srcdir"/src/fmt/*.c "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/structure/*.c "$srcdir"/src/fnbounds/*.c \
-    "$srcdir"/src/base/{error,spill,vec,workers}.c "${libraries[@]}" -o "$directory/perf-fuzz" || skip "clang cannot build fuzzers here"
+    "$srcdir"/src/base/{error,spill,team,vec,workers}.c "${libraries[@]}" -o "$directory/perf-fuzz" || skip "clang cannot build fuzzers here"
 
 "$directory/perf-fuzz" -max_len=16000 -max_total_time="$seconds" -rss_limit_mb=2500 -verbosity=0 -print_final_stats=1 \
     -artifact_prefix="$directory/perf-" "$corpus" >"$scratch/log" 2>&1 ||

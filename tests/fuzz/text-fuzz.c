@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target (libFuzzer) for the small readers of text: symbols of the kernel, names of files, markers of what is
- * being written, source files and the statements in them. The first byte chooses the reader. */
+ * being written, source files and the statements in them, structure files. The first byte chooses the reader. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 #include "fmt/pending.h"
 #include "structure/assign-name.h"
 #include "structure/source-text.h"
+#include "structure/structure-file.h"
 
 #include "scratch-dir.h"
 
@@ -87,6 +88,29 @@ static void try_source(const char *path)
     source_text_free(source);
 }
 
+static void try_structure(const char *text, size_t len_bytes)
+{
+    struct structure_file *file = NULL;
+    struct buf copy = {0};
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    struct symbols_data variable;
+    struct error err = {0};
+    buf_append(&copy, text, len_bytes);
+    int code = structure_file_read(&copy, "fuzz", &file, &err);
+    buf_fini(&copy);
+    if (code != 0) {
+        check(err.text[0] != '\0', "a refusal has no message");
+        return;
+    }
+    for (uint64_t vaddr = 0; vaddr < 64; vaddr++) {
+        size_t n = structure_file_lookup(file, 0, vaddr, frames);
+        check((n > 0) == (structure_file_function_at(file, 0, vaddr) != NULL), "an address has a function or not");
+        if (structure_file_data_at(file, 0, vaddr, &variable))
+            check(vaddr - variable.vaddr < variable.size_bytes, "a variable does not hold its address");
+    }
+    structure_file_free(file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
     char path[SCRATCH_PATH_MAX];
@@ -96,7 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     size_t n_text = len_bytes ? len_bytes - 1 : 0;
     memcpy(text, data + (len_bytes ? 1 : 0), n_text);
     text[n_text] = '\0';
-    switch (len_bytes ? data[0] % 4 : 0) {
+    switch (len_bytes ? data[0] % 5 : 0) {
     case 0:
         scratch_file("kallsyms", text, n_text, path);
         try_kernel_names(path, text);
@@ -107,9 +131,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     case 2:
         try_marker(directory, text, n_text);
         break;
-    default:
+    case 3:
         scratch_file("source.c", text, n_text, path);
         try_source(path);
+        break;
+    default:
+        try_structure(text, n_text);
     }
     free(text);
     return 0;

@@ -315,6 +315,22 @@ def check_paths(scratch):
     expect(sorted(r["samples"] for r in rows) == ["1", "12", "2"], f"--paths: {rows}")
 
 
+def check_metrics_of_xml(directory, scratch):
+    """What experiment.xml itself holds: sums, statistics, threads (their values are checked as rules)."""
+    one_rank = sorted(directory.glob("app-000001-*.hpcrun"))
+    for kind, n_metrics in (("stats", 6), ("thread", len(one_rank))):
+        run("hpcprof", "-q", "-M", kind, "-o", scratch / kind, "--xml", scratch / f"{kind}-xml", *one_rank)
+        text = (scratch / f"{kind}-xml" / "experiment.xml").read_text(encoding="utf-8")
+        expect(text.count("<Metric ") == n_metrics * text.count("<MetricDB "), f"-M {kind}: number of metrics")
+        check_rules(scratch / f"{kind}-xml", "--time")
+    result = run("hpcprof", "-N", "all", "--remove-redundancy", "--struct-id", "--force-metric", "--metric-db", "no",
+                 "-M", "stats", "-o", scratch / "stats", "--xml", scratch / "thread-xml", directory)
+    expect(result.stderr.count("has no effect: ") == 3 and result.stderr.count("\n") == 3, f"no effect: {result.stderr}")
+    expect([p.name for p in (scratch / "thread-xml").iterdir()] == ["experiment.xml"], "--metric-db no writes more")
+    expect("-M has no effect without --xml" in run("hpcprof", "-M", "thread", "-o", scratch / "stats", directory).stderr,
+           "-M alone says nothing")
+
+
 def check_bad_input(directory, scratch):
     bad = directory / "app-000000-007-007f0100-100-0.hpcrun"
     good = next(directory.glob("app-000000-000-*.hpcrun")).read_bytes()
@@ -340,7 +356,8 @@ def check_bad_input(directory, scratch):
     (scratch / "again" / "metrics" / ".mine").write_text("keep me", encoding="utf-8")
     result = run("hpcprof", "-o", scratch / "again", directory, status=1)
     expect("holds other files" in result.stderr and (scratch / "again" / "meta.db").exists(), f"metrics: {result.stderr}")
-    for arguments in ((), ("--nonsense", directory), ("-R", "x", directory), ("-M", "stats", directory)):
+    for arguments in ((), ("--nonsense", directory), ("-R", "x", directory), ("-M", "x", directory), ("-N", "x", directory),
+                      ("--metric-db", "x", directory)):
         run("hpcprof", *arguments, status=2)
     for arguments in ((), ("vars",), ("flowers", scratch / "again"), ("vars", "--top", "x", scratch / "again")):
         run("hpcquery", *arguments, status=2)
@@ -383,6 +400,9 @@ def check_too_many_threads(scratch):
     result = run("hpcprof", "-o", scratch / "many-db", "--xml", scratch / "many-xml", directory, status=1)
     expect("has 500 threads" in result.stderr and result.stderr.count("\n") == 1, f"500 threads: {result.stderr}")
     expect(not (scratch / "many-xml").exists(), "500 threads are written as XML")
+    result = run("hpcprof", "-M", "thread", "--metric-db", "no", "-o", scratch / "many-db", "--xml", scratch / "many-xml",
+                 directory, status=1)
+    expect("--force-metric" in result.stderr and not (scratch / "many-xml").exists(), f"500 threads: {result.stderr}")
     check_rules_v4(scratch / "many-db")
     profiles = v4.read(scratch / "many-db" / "profile.db")["profiles"]
     expect(len(profiles) == 501, f"{len(profiles)} profiles of 500 threads")
@@ -413,6 +433,7 @@ def main():
         check_many(scratch)
         check_extended(directory, scratch)
         check_paths(scratch)
+        check_metrics_of_xml(directory, scratch)
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)
         check_names(scratch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hpcproftt on files that HPCToolkit itself wrote. They are other projects' and not part of this tree: they are looked
+"""hpcproftt, and hpcprof with structure files, on files that HPCToolkit itself wrote. They are other projects' and not part of this tree: they are looked
 for in $LOCUS_SHARED_DATA, else in ../shared/data beside the source tree; without them this test is skipped."""
 import json
 import os
@@ -60,6 +60,22 @@ def check_sums(path):
            f"{path}: {sum(words)} values in {sum(w > 0 for w in words)} nodes, the file says {n_values} in {n_rows}")
 
 
+def check_structure(name, scratch):
+    """With the structure files of a measurement, functions and loops are those of the original's database."""
+    database = scratch / "database"
+    measured = DATA / "develop-meas" / f"{name}.m"
+    made = subprocess.run([str(TOOL.with_name("hpcprof")), "-q", "-S", str(measured / "structs"), "-o", str(database),
+                           str(measured)], capture_output=True, text=True, check=False)
+    expect(made.returncode == 0, f"{name}: {made.stderr}")
+    found = []
+    for path in (DATA / "develop-dbase" / f"{name}.d", database):
+        meta = json.loads(tool("--json", path / "meta.db").stdout)
+        kind, line = (meta["context_columns"].index(column) for column in ("lexical", "line"))
+        found.append(({(f[0], f[4]) for f in meta["functions"] if f[4]},
+                      {row[line] for row in meta["contexts"] if row[kind] == 1 and row[line]}))
+    expect(len(found[0][0]) > 2 and found[0] == found[1], f"{name}: functions and loops {found[1]}, not {found[0]}")
+
+
 def check_any(path):
     result = tool(path)
     if path.suffix in DUMPED:
@@ -83,6 +99,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         for path in rewritten:
             check_rewrite(path, pathlib.Path(name))
+        for measured in ("small", "loops-perf", "loops-cputime-t"):
+            check_structure(measured, pathlib.Path(name))
     for path in compared:
         check_text(path)
     for path in (p for p in paths if p.suffix == ".hpcrun" and "develop-meas" in p.parts):

@@ -177,6 +177,38 @@ def check_moved_source(scratch):
     check_copies(scratch, work / "moved.c", scratch / "new" / "moved.c")
 
 
+def check_structure(scratch):
+    """Functions, inlining, loops and lines from a structure file are those from the module; they do not need it."""
+    path = compile_program(scratch, "-g", "-O1")
+    program = Program(path, True)
+    addresses = addresses_of(program)
+    addresses["plain"] = program.lines[line_of("access in reader")][0]
+    addresses["inlined"] = program.lines[line_of("access inlined")][0]
+    measure(program, addresses, scratch / "measurements")
+    (scratch / "structs").mkdir()
+    output(BUILD / "hpcstruct", "-q", "--nocache", "-o", scratch / "structs" / "prog.hpcstruct", path)
+    trees = []
+    for options in ((), ("-S", scratch / "structs" / "prog.hpcstruct"), ("-S", scratch / "structs")):
+        rows, nodes, _ = query(scratch, scratch / "measurements", *options)
+        trees.append([n for n in nodes if "name" in n and n["name"] in ("main", "setup", "reader", "touch")])
+        expect({"field", "table_static"} <= rows.keys(), f"{options}: variables {rows.keys()}")
+        path.rename(scratch / "away")
+        if options:  # symbols of 1024 bytes are in such files
+            rows, nodes, said = query(scratch, scratch / "measurements", *options)
+            trees.append([n for n in nodes if "name" in n and n["name"] in ("main", "setup", "reader", "touch")])
+            expect("table_static" in rows and "Not readable" not in said, f"without module: {rows.keys()} {said}")
+        (scratch / "away").rename(path)
+    texts = [sorted((n["name"], n["file"], n["line"], n["call_line"], n["inlined"]) for n in tree) for tree in trees]
+    expect(len(texts[0]) > 5 and all(t == texts[0] for t in texts), f"trees by structure files differ: {texts}")
+    bad = scratch / "bad.hpcstruct"
+    for content in ("", "<LM", "<a/>", "<LM n='x'><F", "no structure", '<LM n="x" n=3/>', "<LM n='x'>"):
+        bad.write_text(content, encoding="utf-8")
+        result = subprocess.run([str(BUILD / "hpcprof"), "-S", str(bad), "-o", str(scratch / "no"),
+                                 str(scratch / "measurements")], capture_output=True, text=True, check=False)
+        expect(result.returncode == 1 and result.stderr.count("\n") == 1 and bad.name in result.stderr,
+               f"{content}: {result.stderr}")
+
+
 def copies_of(database):
     """The files that meta.db says are copied, as it names them, and the files in src."""
     named = {path for flags, path in v4.read(database / "meta.db")["files"] if flags & 1}
@@ -229,6 +261,7 @@ def main():
         for options in (("-O0",), ("-O1", "-no-pie")):
             check_debug(scratch, options)
         check_without_debug(scratch)
+        check_structure(scratch)
         check_moved_source(scratch)
     for sentence in failures:
         print("FAIL:", sentence)

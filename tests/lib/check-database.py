@@ -5,11 +5,13 @@ but the standard library. --time: there must be a CPUTIME pair with values. Prin
 import glob
 import os
 import re
+import statistics
 import struct
 import sys
 import xml.etree.ElementTree as ET
 
 NAME = re.compile(r"-(\d+)-(\d+)-(\w+)-(\d+)-\d\.metric-db$")
+SUMMARY = re.compile(r"^(.*?)(:Sum|:Mean|:StdDev|:CoefVar|:Min|:Max|\.\[\d+,\d+\])( \([IE]\))$")
 NEEDED = {"PF": "inlf", "Pr": "inlf", "L": "ilf", "S": "il", "C": "il"}
 HEADER = 32
 problems = []
@@ -172,17 +174,36 @@ def check_values(tree, path, n_metrics, values, totals):
             totals[column][row] += cost[row]
 
 
-def check_sums(tree, n_metrics, totals):
-    ids = sorted(tree.summaries, key=int)
-    if len(ids) != n_metrics:
-        wrong(f"{len(ids)} summary metrics for {n_metrics} columns")
-        return
-    for column, key in enumerate(ids):
-        scale = max(map(abs, totals[column]), default=0)
-        for row in range(len(totals[column])):
+def spread_of(values):
+    mean, deviation = statistics.fmean(values), statistics.pstdev(values)
+    return {":Sum": sum(values), ":Mean": mean, ":StdDev": deviation, ":CoefVar": deviation / mean if mean else 0,
+            ":Min": min(values), ":Max": max(values)}
+
+
+def check_summary(tree, n_metrics, matrices):
+    """The metrics of experiment.xml are sums, statistics or the values of the metric files, as their names say."""
+    columns = {name: i for i, (_, name) in enumerate(tree.metrics)}
+    threads = {}
+    for key in sorted(tree.summaries, key=int):
+        match = SUMMARY.match(tree.summaries[key])
+        column = columns.get(match and match.group(1) + match.group(3))
+        if column is None:
+            wrong(f"summary metric {tree.summaries[key]} is of no column")
+            continue
+        part = match.group(2)
+        if part[0] == ".":  # [rank,thread]: in the order of the files, of which each process has as many here
+            part = threads.setdefault(part, len(threads))
+        for row in range(len(tree.nodes) + 1):
+            values = [matrix[row * n_metrics + column] for matrix in matrices]
+            wanted = spread_of(values)[part] if isinstance(part, str) else values[part]
             value = tree.sums.get(row + 1, {}).get(key, 0.0)
-            if not close(value, totals[column][row], scale * 1e-4):
-                wrong(f"{tree.summaries[key]} of i={row + 1} is {value}, the files add up to {totals[column][row]}")
+            if not close(value, wanted, max(map(abs, values)) * 1e-4):
+                wrong(f"{tree.summaries[key]} of i={row + 1} is {value}, not {wanted}")
+    if len(tree.summaries) not in (n_metrics, 6 * n_metrics, len(matrices) * n_metrics):
+        wrong(f"{len(tree.summaries)} summary metrics for {n_metrics} columns")
+
+
+def check_roots(tree, totals):
     by_root = {}
     for column, (_, name) in enumerate(tree.metrics):
         own = [totals[column][i + 1] for i, node in enumerate(tree.nodes) if node.tag == "S"]
@@ -201,7 +222,7 @@ def main():
     if not paths:
         wrong("there is no metric-db file")
     check_rectangle(paths)
-    totals, width = None, 0
+    totals, width, matrices = None, 0, []
     for path in paths:
         n_nodes, n_metrics, values = read_metric_file(path)
         if totals is None:
@@ -212,8 +233,10 @@ def main():
             wrong(f"{path}: {n_nodes} nodes of {n_metrics} metrics, experiment.xml has {len(tree.nodes) + 1}")
             continue
         check_values(tree, path, n_metrics, values, totals)
-    if totals is not None:
-        check_sums(tree, width, totals)
+        matrices.append(values)
+    if matrices and totals is not None:
+        check_summary(tree, width, matrices)
+        check_roots(tree, totals)
     for problem in problems:
         print(f"{directory}: {problem}")
     sys.exit(1 if problems else 0)

@@ -51,8 +51,21 @@ def check_meta(meta, yaml, time):
         expect(len(re.findall(f'(?m)^  - name: "{name}"$', yaml)) == 1, f"default.yaml has no root {metric['name']}")
         for kind, scope in (("inclusive", "execution"), ("exclusive", "function")):
             expect(re.search(rf"(?m)^ +{kind}:\n +standard: \*m{i}-sum-{scope}$", yaml), f"{metric['name']}: no {kind}")
-            expect(re.search(rf'(?m)^  - &m{i}-sum-{scope}\n    metric: "{name}"\n    scope: {scope}\n', yaml),
-                   f"{metric['name']}: no input {scope}")
+            for (formula, combine), (statistic, _) in STATISTICS.items():
+                quoted = re.escape("'1'" if formula == "1" else formula)
+                expect(re.search(rf'(?m)^  - &m{i}-{statistic}-{scope}\n    metric: "{name}"\n    scope: {scope}\n'
+                                 rf"    formula: {quoted}\n    combine: {('sum', 'min', 'max')[combine]}$", yaml),
+                       f"{metric['name']}: no input {statistic} in {scope}")
+    used, named = (set(re.findall(rf"{sign}(m\d+-[\w-]+)", yaml)) for sign in ("\\*", "&"))
+    expect(used == named, f"default.yaml: inputs {used ^ named} are used or named only")
+
+
+def check_sources(meta, directory):
+    """What is copied is there, and nothing else."""
+    copies = {path for flags, path in meta["files"] if flags & 1}
+    found = {str(p.relative_to(directory)) for p in (directory / "src").rglob("*") if not p.is_dir() or p.is_symlink()}
+    expect(copies == found, f"files in src: {found}, in meta.db {copies}")
+    expect(not any(flags & ~1 for flags, _ in meta["files"]), "flags of files")
 
 
 def check_tree(meta, n_blocks):
@@ -141,6 +154,7 @@ def main():
     profiles = v4.read(directory / "profile.db")["profiles"]
     blocks = v4.read(directory / "cct.db")["contexts"]
     check_meta(meta, (directory / "metrics" / "default.yaml").read_text(encoding="ascii"), time)
+    check_sources(meta, directory)
     parents = check_tree(meta, len(blocks))
     whole = check_profiles(meta, profiles, blocks)
     check_sums(meta, parents, whole)

@@ -3,8 +3,8 @@
 #ifndef LOCUS_HPCPROF_HPCPROF_H
 #define LOCUS_HPCPROF_HPCPROF_H
 
-#include "base/team.h"
 #include "progress.h"
+#include "settings.h"
 
 /* The whole program; team: the processes that share the work, NULL for hpcprof. Returns the exit status. */
 int hpcprof_main(int argc, char **argv, const struct team *team);

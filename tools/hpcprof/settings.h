@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The command line of hpcprof and hpcprof-mpi. */
+#ifndef LOCUS_HPCPROF_SETTINGS_H
+#define LOCUS_HPCPROF_SETTINGS_H
+
+#include "base/options.h"
+#include "base/team.h"
+#include "export/summary.h"
+
+struct list {
+    const char **items; /* NULL-terminated, or NULL */
+    size_t n, capacity;
+};
+
+struct settings {
+    const struct option_spec *spec;
+    const struct team *team;
+    const char *output, *xml, *title;
+    struct list search, replace, structures;
+    struct list without_effect; /* sentences about options that were given and do nothing */
+    size_t n_threads;
+    enum summary_kind xml_metrics;
+    bool has_metric, forces_metrics, without_metric_files;
+    bool extends, no_sources, quiet, verbose;
+};
+
+/* Reads the command line into *settings, whose team is set. The first operand's index goes into *first. Returns -1 when
+ * the program goes on, else its exit status. */
+int settings_take(struct settings *settings, int argc, char **argv, int *first);
+void settings_fini(struct settings *settings);
+
+#endif
