@@ -30,7 +30,9 @@ static void add_symbols(const struct modtab_elf *m, uint32_t table, struct modta
             continue;
         int type = GELF_ST_TYPE(sym.st_info);
         bool is_global = GELF_ST_BIND(sym.st_info) != STB_LOCAL;
-        bool is_func = type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && is_global);
+        /* linker scripts name places in data, too, which older linkers put into one segment with the code */
+        bool is_label = type == STT_NOTYPE && is_global && modtab_elf_code(m, sym.st_value);
+        bool is_func = type == STT_FUNC || type == STT_GNU_IFUNC || is_label;
         if (is_func)
             add_range(m, ranges, (struct modtab_range){sym.st_value, sym.st_value + sym.st_size, name, is_global});
     }

@@ -6,7 +6,15 @@
 
 #include "structure/symbols-internal.h"
 
-static int symbol_kind(const GElf_Sym *symbol)
+static bool is_in_code(Elf *elf, GElf_Word section)
+{
+    GElf_Shdr header;
+    Elf_Scn *found = elf && section < SHN_LORESERVE ? elf_getscn(elf, section) : NULL;
+    return found && gelf_getshdr(found, &header) && header.sh_flags & SHF_EXECINSTR;
+}
+
+/* elf, section: where it is defined. Assembly often leaves the type of its functions out, but gives them a size. */
+static int symbol_kind(const GElf_Sym *symbol, Elf *elf, GElf_Word section)
 {
     switch (GELF_ST_TYPE(symbol->st_info)) {
     case STT_FUNC:
@@ -17,6 +25,8 @@ static int symbol_kind(const GElf_Sym *symbol)
         return ELF_SYMBOL_DATA;
     case STT_TLS:
         return ELF_SYMBOL_TLS;
+    case STT_NOTYPE:
+        return symbol->st_size > 0 && is_in_code(elf, section) ? ELF_SYMBOL_CODE : -1;
     default:
         return -1;
     }
@@ -55,8 +65,9 @@ void symbols_elf_load(struct symbols *symbols)
         GElf_Sym symbol;
         GElf_Addr vaddr = 0;
         GElf_Word section = 0;
-        const char *name = dwfl_module_getsym_info(symbols->module, i, &symbol, &vaddr, &section, NULL, NULL);
-        int kind = name && *name ? symbol_kind(&symbol) : -1;
+        Elf *elf = NULL;
+        const char *name = dwfl_module_getsym_info(symbols->module, i, &symbol, &vaddr, &section, &elf, NULL);
+        int kind = name && *name ? symbol_kind(&symbol, elf, section) : -1;
         if (kind < 0 || section == SHN_UNDEF)
             continue;
         struct elf_symbol item = {.vaddr = kind == ELF_SYMBOL_TLS ? symbol.st_value : vaddr,

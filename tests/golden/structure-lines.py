@@ -5,6 +5,7 @@ argument. Differences that a rule explains are counted under it:
   line 0        addr2line says "?" or line 0 where the compiler gave none; hpcstruct gives the line of the code before
   llvm agrees   llvm-symbolizer, asked where the two differ, says what hpcstruct does. (addr2line of binutils 2.40 names
                 the file of the unit, not that of the line table, for functions that are written in a header.)
+  no symbol     the same lines, but code without symbol: addr2line names the last symbol before it, llvm-symbolizer none
   other file    the same, but only the file differs, and llvm-symbolizer is not installed
 """
 import bisect
@@ -108,6 +109,9 @@ def judge(ours, theirs, seconds):
     if len(ours) == len(theirs) and theirs[0][2] == 0 and \
             all(o[2] == t[2] for o, t in zip(ours[1:], theirs[1:])):
         return "line 0"
+    if ours[-1][0].startswith("func_0x") and seconds and seconds[-1][0] == "??" and \
+            same([("", *o[1:]) for o in ours], [("", *t[1:]) for t in theirs]):
+        return "no symbol"
     if seconds is None and same(ours, theirs, False):
         return "other file"
     return "llvm agrees" if seconds and same(ours, seconds) else "unexplained"

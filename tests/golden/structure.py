@@ -189,6 +189,32 @@ def check_types(directory, compiler):
         expect(valid.returncode == 0, f"types: not valid by its own document type: {valid.stderr.decode()[:300]}")
 
 
+ASSEMBLY = """.text
+.globl _start, sized
+_start: ud2
+.size _start, . - _start
+.skip 64, 0x90
+sized: nop
+ret
+.size sized, . - sized
+.section .rodata, "a"
+.globl table
+table: .fill 64, 1, 0xc3
+"""
+
+
+def check_assembly(directory, compiler):
+    """Functions that assembly gives a size but no type have their names; labels of data are no functions, also where
+    they share a segment with the code."""
+    source, path = directory / "assembly.s", directory / "assembly"
+    source.write_text(ASSEMBLY, encoding="utf-8")
+    subprocess.run([*compiler, "-nostdlib", "-static", "-Wl,-z,noseparate-code", source, "-o", path], check=True)
+    found = set(functions(structure(path)))
+    expect({"_start", "sized"} <= found and "table" not in found, f"assembly: functions {sorted(found)}")
+    bounds = subprocess.run([TOOL.parent / "hpcfnbounds", path], capture_output=True, text=True, check=True).stdout
+    expect(" sized" in bounds and " table" not in bounds, f"assembly: hpcfnbounds says {bounds}")
+
+
 def check_damaged(directory, path):
     """Cut and changed files: a structure, or one message and exit status 1; never a crash, never much memory."""
     whole = path.read_bytes()
@@ -240,6 +266,7 @@ def main():
         else:
             print("clang is missing: its code is not looked at")
         check_types(directory, gcc)
+        check_assembly(directory, gcc)
         check_damaged(directory, directory / "gcc-O2")
         strip = directory / "stripped"
         shutil.copy(directory / "gcc-O2", strip)

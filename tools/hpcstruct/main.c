@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,9 +20,6 @@
 
 #define JOBS_MAX 256
 #define LARGE_BYTES (8 << 20) /* files from this size on get all threads, smaller ones one each */
-#define HEAP_STEP (4 << 20)   /* by which the heap grows */
-#define HEAP_STEP_MAX (1 << 29)
-#define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
 
 enum { OPT_OUTPUT = 1, OPT_JOBS, OPT_CACHE, OPT_NO_CACHE, OPT_REPLACE, OPT_TYPES, OPT_TIME, OPT_QUIET, OPT_VERBOSE };
 
@@ -190,27 +186,8 @@ static int make_one(const struct request *request, const char *path, const char 
     return 0;
 }
 
-/* Much is allocated and little of it given back before the end: the heap grows at once by what a module will take, in
- * huge pages where there are some. */
-static void prepare_heap(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0 || info.st_size < LARGE_BYTES)
-        return;
-    int step_bytes = info.st_size > HEAP_STEP_MAX / 2 ? HEAP_STEP_MAX : 2 * (int)info.st_size;
-    uintptr_t before = (uintptr_t)sbrk(0);
-    (void)mallopt(M_TOP_PAD, step_bytes);
-    void *volatile block = malloc(2 * HEAP_STEP); /* more than there is so far */
-    free(block);
-    (void)mallopt(M_TOP_PAD, HEAP_STEP);
-    uintptr_t after = (uintptr_t)sbrk(0), start = (before + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
-    if (before != UINTPTR_MAX && after != UINTPTR_MAX && after > start)
-        (void)madvise((void *)start, after - start, MADV_HUGEPAGE);
-}
-
 static int make_module(const struct request *request, const char *path)
 {
-    prepare_heap(path);
     char *name = NULL;
     if (!request->output && asprintf(&name, "%s.hpcstruct", base_name(path)) < 0)
         return 1;
@@ -360,9 +337,10 @@ int main(int argc, char **argv)
     struct request request = {0};
     struct error err = {0};
     int id, status = -1;
+    /* much is allocated and little of it given back before the end */
     (void)mallopt(M_MMAP_THRESHOLD, 64 << 20);
-    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    (void)mallopt(M_TOP_PAD, HEAP_STEP);
+    (void)mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    (void)mallopt(M_TOP_PAD, 4 << 20);
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text)
                                    : take_option(id, (char *)(uintptr_t)(const void *)scan.value, &request) - 1;
