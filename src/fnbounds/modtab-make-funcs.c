@@ -30,9 +30,11 @@ static void add_symbols(const struct modtab_elf *m, uint32_t table, struct modta
             continue;
         int type = GELF_ST_TYPE(sym.st_info);
         bool is_global = GELF_ST_BIND(sym.st_info) != STB_LOCAL;
-        /* linker scripts name places in data, too, which older linkers put into one segment with the code */
-        bool is_label = type == STT_NOTYPE && is_global && modtab_elf_code(m, sym.st_value);
-        bool is_func = type == STT_FUNC || type == STT_GNU_IFUNC || is_label;
+        /* assembly: local ones with a size are no labels inside a function; linker scripts name places in data, too,
+         * which may lie in one segment with the code */
+        bool is_assembly =
+            type == STT_NOTYPE && (is_global || sym.st_size > 0) && modtab_elf_code(m, sym.st_value) != NULL;
+        bool is_func = type == STT_FUNC || type == STT_GNU_IFUNC || is_assembly;
         if (is_func)
             add_range(m, ranges, (struct modtab_range){sym.st_value, sym.st_value + sym.st_size, name, is_global});
     }

@@ -24,6 +24,7 @@ struct cfg_insn {
     uint64_t vaddr, value;
     uint8_t len_bytes, kind; /* enum cfg_insn_kind */
     bool by_slot;            /* CFG_JUMP, CFG_CALL: value is the address of the word that holds the target */
+    bool is_call;            /* a call, also of what does not return */
 };
 
 struct cfg_decoder; /* opaque: the disassembler's state */

@@ -60,6 +60,7 @@ static bool decode_range(struct cfg *cfg, const struct cfg_module *module, const
         cfg_decode(module->decoder, bytes + at, n_there - at, range->start + at, insn);
         if (insn->len_bytes > n_bytes - at)
             cfg_decode(module->decoder, bytes + at, n_bytes - at, range->start + at, insn);
+        insn->is_call = insn->kind == CFG_CALL;
         if (insn->kind == CFG_CALL && insn->value &&
             module->never_returns(module->context, insn->value, insn->by_slot, true))
             insn->kind = CFG_END;

@@ -22,6 +22,8 @@ struct writer {
     struct sorted_span *order;          /* [spans of a function], and as many more to sort them with */
     uint32_t *first_child, *next_child; /* [scopes of a function] */
     size_t cap_order, cap_first, cap_next;
+    bool is_open; /* a statement, of which [start, end) is still to be written */
+    uint64_t start, end;
 };
 
 static void put_start(struct writer *writer, uint64_t vaddr)
@@ -91,26 +93,78 @@ static const struct structure_span *sorted_span(const struct writer *writer, con
     return &function->spans[(uint32_t)writer->order[i].place];
 }
 
-/* Writes order[i..) as long as it is one line of one scope, as one statement; returns the index behind it. */
+/* Adds code to the statement of a line that is being written, which begins with the first. */
+static void put_code(struct writer *writer, uint32_t line, uint64_t start, uint64_t end)
+{
+    if (start >= end)
+        return;
+    if (!writer->is_open) {
+        xml_open_code(&writer->xml, "S", line);
+        writer->is_open = true;
+        writer->start = start;
+    } else if (start != writer->end) {
+        xml_put_range(&writer->xml, writer->start, writer->end);
+        xml_put(&writer->xml, " ");
+        writer->start = start;
+    }
+    writer->end = end;
+}
+
+/* The first call of a span; those that follow, as long as they are before its end, are its own, too. */
+static const struct structure_call *first_call(const struct structure_function *function,
+                                               const struct structure_span *span)
+{
+    size_t low = 0, high = function->n_calls;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (function->calls[middle].start < span->start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return function->calls + low;
+}
+
+/* Writes order[i..) as long as it is one line of one scope, as one statement without its calls, if anything is left;
+ * returns the index behind it. */
 static size_t put_statement(struct writer *writer, const struct structure_function *function, size_t i)
 {
     const struct structure_span *first = sorted_span(writer, function, i);
-    xml_open_code(&writer->xml, "S", first->line);
-    uint64_t start = first->start, end = first->end;
-    for (i++; i < function->n_spans; i++) {
+    const struct structure_call *calls_end = function->calls + function->n_calls;
+    writer->is_open = false;
+    for (; i < function->n_spans; i++) {
         const struct structure_span *span = sorted_span(writer, function, i);
         if (span->scope != first->scope || span->file != first->file || span->line != first->line)
             break;
-        if (span->start != end) {
-            xml_put_range(&writer->xml, start, end);
-            xml_put(&writer->xml, " ");
-            start = span->start;
-        }
-        end = span->end;
+        uint64_t at = span->start;
+        for (const struct structure_call *call = first_call(function, span); call < calls_end && call->end <= span->end;
+             at = call++->end)
+            put_code(writer, span->line, at, call->start);
+        put_code(writer, span->line, at, span->end);
     }
-    xml_put_range(&writer->xml, start, end);
-    xml_put(&writer->xml, "}\"/>\n");
+    if (writer->is_open) {
+        xml_put_range(&writer->xml, writer->start, writer->end);
+        xml_put(&writer->xml, "}\"/>\n");
+    }
     return i;
+}
+
+/* The calls of order [i, end). */
+static void put_calls(struct writer *writer, const struct structure_function *function, size_t i, size_t end)
+{
+    const struct structure_call *calls_end = function->calls + function->n_calls;
+    for (; function->n_calls && i < end; i++) {
+        const struct structure_span *span = sorted_span(writer, function, i);
+        const struct structure_call *call = first_call(function, span);
+        for (; call < calls_end && call->end <= span->end; call++) {
+            xml_open_code(&writer->xml, "C", span->line);
+            xml_put_range(&writer->xml, call->start, call->end);
+            xml_put(&writer->xml, "}\"");
+            if (call->target)
+                xml_address_attribute(&writer->xml, "t", call->target);
+            xml_put(&writer->xml, " d=\"\"/>\n");
+        }
+    }
 }
 
 /* Opens an element that groups what lies at a position: empty name. */
@@ -122,23 +176,23 @@ static void open_place(struct writer *writer, uint32_t line, const char *file)
     xml_put(&writer->xml, " n=\"\" v=\"{}\">\n");
 }
 
-/* The statements of a scope; those of other files in a group each. i: index into order. */
+/* The statements and calls of a scope; those of other files in a group each. i: index into order. */
 static void put_statements(struct writer *writer, const struct structure_function *function, uint32_t scope, size_t i)
 {
-    const char *own = function->scopes[scope].file, *open = own;
+    const char *own = function->scopes[scope].file;
     while (i < function->n_spans && sorted_span(writer, function, i)->scope == scope) {
         const struct structure_span *span = sorted_span(writer, function, i);
-        if (span->file != open) {
-            if (open != own)
-                xml_put(&writer->xml, "</A>\n");
-            open = span->file;
-            if (open != own)
-                open_place(writer, span->line, span->file);
-        }
-        i = put_statement(writer, function, i);
+        const char *file = span->file;
+        size_t first = i;
+        if (file != own)
+            open_place(writer, span->line, file);
+        while (i < function->n_spans && sorted_span(writer, function, i)->scope == scope &&
+               sorted_span(writer, function, i)->file == file)
+            i = put_statement(writer, function, i);
+        put_calls(writer, function, first, i);
+        if (file != own)
+            xml_put(&writer->xml, "</A>\n");
     }
-    if (open != own)
-        xml_put(&writer->xml, "</A>\n");
 }
 
 static void put_names(struct writer *writer, const struct structure_scope *scope)

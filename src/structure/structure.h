@@ -36,11 +36,19 @@ struct structure_span {
     uint32_t scope;
 };
 
+/* A call instruction [start, end), which lies in one span. */
+struct structure_call {
+    uint64_t start, end;
+    uint64_t target; /* the address that it calls, 0 = not known before the program runs */
+};
+
 struct structure_function {
     struct structure_scope *scopes; /* [n_scopes], scope 0 is the function */
     size_t n_scopes;
     struct structure_span *spans; /* [n_spans] by address, disjoint */
     size_t n_spans;
+    struct structure_call *calls; /* [n_calls] by address; on machines whose loops are found */
+    size_t n_calls;
     bool has_lines;        /* it has debug information */
     unsigned n_unresolved; /* indirect jumps whose targets are not known: loops through them are missed */
 };

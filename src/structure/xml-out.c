@@ -164,6 +164,14 @@ void xml_number_attribute(struct xml_out *xml, const char *name, uint64_t value)
     xml_put(xml, "\"");
 }
 
+void xml_address_attribute(struct xml_out *xml, const char *name, uint64_t value)
+{
+    open_attribute(xml, name);
+    char *from = room(xml);
+    xml->n_bytes += (size_t)(add_address(from, value) - from);
+    xml_put(xml, "\"");
+}
+
 void xml_signed_attribute(struct xml_out *xml, const char *name, int64_t value)
 {
     open_attribute(xml, name);

@@ -49,9 +49,10 @@ void xml_put_range(struct xml_out *xml, uint64_t start, uint64_t end);
 void xml_open(struct xml_out *xml, const char *tag);
 /* Begins an element that covers code of a line, up to the addresses: <tag i="number" l="line" v="{ */
 void xml_open_code(struct xml_out *xml, const char *tag, uint32_t line);
-/* An attribute: text (NULL: empty), number, signed number, path with its beginning replaced. */
+/* An attribute: text (NULL: empty), number, address, signed number, path with its beginning replaced. */
 void xml_text_attribute(struct xml_out *xml, const char *name, const char *text);
 void xml_number_attribute(struct xml_out *xml, const char *name, uint64_t value);
+void xml_address_attribute(struct xml_out *xml, const char *name, uint64_t value);
 void xml_signed_attribute(struct xml_out *xml, const char *name, int64_t value);
 void xml_path_attribute(struct xml_out *xml, const char *name, const char *path);
 

@@ -41,7 +41,7 @@ def spans(path):
 
     def walk(element, file, chain):
         for child in element:
-            if child.tag == "S":
+            if child.tag in ("S", "C"):
                 here = [(chain[0][0], file, int(child.get("l")))] + chain[1:]
                 out.extend((int(a, 16), int(b, 16), here) for a, b in RANGE.findall(child.get("v")))
             elif child.tag == "L":

@@ -104,7 +104,7 @@ def check_form(name, path, root):
     """Elements by the document type; statements disjoint; variables with the addresses and sizes of the symbols."""
     ids = [e.get("i") for e in root.iter() if e.tag != "HPCToolkitStructure"]
     expect(len(ids) == len(set(ids)), f"{name}: ids are not unique")
-    ranges = sorted(r for s in root.iter("S") for r in addresses(s.get("v")))
+    ranges = sorted(r for s in root.iter() if s.tag in ("S", "C") for r in addresses(s.get("v")))
     expect(len(ranges) > 50 and all(a[1] <= b[0] for a, b in zip(ranges, ranges[1:])), f"{name}: statements overlap")
     expect(root.find("LM").get("n") == os.path.realpath(path), f"{name}: name of the module")
     symbols = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -116,6 +116,37 @@ def check_form(name, path, root):
         text = subprocess.run([TOOL, "--nocache", "-o", "-", path], capture_output=True, check=True).stdout
         valid = subprocess.run(["xmllint", "--valid", "--noout", "-"], input=text, capture_output=True, check=False)
         expect(valid.returncode == 0, f"{name}: not valid by its own document type: {valid.stderr.decode()[:300]}")
+
+
+def check_calls(name, path, root):
+    """The calls are those that objdump shows, with their targets and with the lines of the code around them."""
+    if not shutil.which("objdump"):
+        print("objdump is missing: calls are not looked at")
+        return
+    text = subprocess.run(["objdump", "-d", "-l", "--section=.text", "--no-show-raw-insn", path], capture_output=True,
+                          text=True, check=True).stdout
+    wanted, line, open_call = {}, 0, None
+    for row in text.splitlines():
+        if where := re.match(r".*\.c:(\d+)(?: \(discriminator \d+\))?$", row):
+            line = int(where.group(1))
+        elif code := re.match(r" +([0-9a-f]+):\t(?:(?:bnd|notrack) )?(\S+) *(\S*)", row):
+            at = int(code.group(1), 16)
+            if open_call is not None:
+                wanted[open_call][1] = at - open_call
+            open_call = at if code.group(2) == "call" else None
+            if open_call is not None:
+                target = re.match(r"[0-9a-f]+$", code.group(3))
+                wanted[at] = [int(code.group(3), 16) if target else None, 0, line]
+    expect(len(wanted) >= 5, f"{name}: objdump shows only {len(wanted)} calls")
+    got = {}
+    for call in root.iter("C"):
+        ((start, end),) = addresses(call.get("v"))
+        if min(wanted) <= start <= max(wanted):
+            got[start] = [int(call.get("t"), 16) if call.get("t") else None, end - start, int(call.get("l"))]
+    debugged = {start for start, call in got.items() if call[2]}
+    expect(len(debugged) >= 5, f"{name}: only {len(debugged)} calls have lines")
+    plain = lambda calls: {s: c if s in debugged else c[:2] for s, c in calls.items()}  # noqa: E731
+    expect(plain(got) == plain(wanted), f"{name}: calls are {plain(got)}, not {plain(wanted)}")
 
 
 def without_ids(root):
@@ -254,6 +285,7 @@ def main():
                 check_loops(f"gcc {level}", root)
             check_inlined(f"gcc {level}", root)
             check_form(f"gcc {level}", path, root)
+            check_calls(f"gcc {level}", path, root)
             plain = root if level == "-O2" else plain
             expect(without_ids(structure(path, "-j2")) == without_ids(structure(path, "-j1")),
                    f"gcc {level}: threads change the result")

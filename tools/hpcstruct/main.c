@@ -52,8 +52,9 @@ static const struct option_spec spec = {
     .description =
         "Reads the debug information of a program or library (DWARF 2 to 5, also split, compressed, shared by dwz, or "
         "in a file of its own that the build id or debug link names) and its machine code, and writes a structure "
-        "file: source files, functions, the functions inlined into them, loops, lines, each with its addresses, and "
-        "the variables of at least DATACENTRIC_MIN_BYTES. Code without debug information appears by its symbols or "
+        "file: source files, functions, the functions inlined into them, loops, lines and calls, each with its "
+        "addresses, and the variables of at least DATACENTRIC_MIN_BYTES. Code without debug information appears by its "
+        "symbols or "
         "unwind tables, under the name of the module.\n\n"
         "Loops are those of the machine code (x86-64), each under the lines of the source loop that it comes from. "
         "Machine loops that the compiler made of one source loop, such as a vectorised loop and the one for its rest, "
