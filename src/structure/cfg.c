@@ -8,9 +8,12 @@
 #include "base/vec.h"
 #include "structure/cfg-internal.h"
 
+#define NEAR_INSNS 16
+
 void cfg_fini(struct cfg *cfg)
 {
     free(cfg->insns);
+    free(cfg->transfers);
     free(cfg->block_of);
     free(cfg->blocks);
     free(cfg->edges);
@@ -19,9 +22,9 @@ void cfg_fini(struct cfg *cfg)
     *cfg = (struct cfg){0};
 }
 
-uint32_t cfg_find_insn(const struct cfg *cfg, uint64_t vaddr)
+/* As cfg_find_insn, among [low, high). */
+static uint32_t find_between(const struct cfg *cfg, size_t low, size_t high, uint64_t vaddr)
 {
-    size_t low = 0, high = cfg->n_insns;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (cfg->insns[middle].vaddr < vaddr)
@@ -30,6 +33,27 @@ uint32_t cfg_find_insn(const struct cfg *cfg, uint64_t vaddr)
             high = middle;
     }
     return low < cfg->n_insns && cfg->insns[low].vaddr == vaddr ? (uint32_t)low : CFG_NONE;
+}
+
+uint32_t cfg_find_insn(const struct cfg *cfg, uint64_t vaddr)
+{
+    return find_between(cfg, 0, cfg->n_insns, vaddr);
+}
+
+/* As cfg_find_insn, for where instruction from leads: most often it is near. */
+static uint32_t find_target(const struct cfg *cfg, size_t from, uint64_t vaddr)
+{
+    const struct cfg_insn *insns = cfg->insns;
+    size_t low = from, high = from;
+    for (size_t step = NEAR_INSNS; low > 0 && insns[low].vaddr > vaddr; step *= 4) {
+        high = low;
+        low -= step < low ? step : low;
+    }
+    for (size_t step = NEAR_INSNS; high < cfg->n_insns && insns[high].vaddr < vaddr; step *= 4) {
+        low = high;
+        high += step < cfg->n_insns - high ? step : cfg->n_insns - high;
+    }
+    return find_between(cfg, low, high, vaddr);
 }
 
 uint32_t cfg_find_block(const struct cfg *cfg, uint64_t vaddr)
@@ -61,6 +85,12 @@ static bool decode_range(struct cfg *cfg, const struct cfg_module *module, const
         if (insn->len_bytes > n_bytes - at)
             cfg_decode(module->decoder, bytes + at, n_bytes - at, range->start + at, insn);
         insn->is_call = insn->kind == CFG_CALL;
+        if (insn->kind >= CFG_CALL) {
+            if (cfg->n_transfers == cfg->cap_transfers &&
+                !vec_reserve(&cfg->transfers, &cfg->cap_transfers, cfg->n_transfers + 1, sizeof *cfg->transfers))
+                return false;
+            cfg->transfers[cfg->n_transfers++] = (uint32_t)cfg->n_insns - 1;
+        }
         if (insn->kind == CFG_CALL && insn->value &&
             module->never_returns(module->context, insn->value, insn->by_slot, true))
             insn->kind = CFG_END;
@@ -105,18 +135,18 @@ static bool add_jumps(struct cfg *cfg, const struct cfg_module *module)
 {
     struct cfg_targets targets = {0};
     bool ok = true;
-    for (size_t i = 0; ok && i < cfg->n_insns; i++) {
+    for (size_t t = 0; ok && t < cfg->n_transfers; t++) {
+        uint32_t i = cfg->transfers[t], to = CFG_NONE;
         const struct cfg_insn *insn = &cfg->insns[i];
-        uint32_t to = CFG_NONE;
         if (insn->kind == CFG_BRANCH || (insn->kind == CFG_JUMP && !insn->by_slot))
-            to = cfg_find_insn(cfg, insn->value);
+            to = find_target(cfg, i, insn->value);
         if (to != CFG_NONE)
             ok = add_jump(cfg, i, to);
         if (insn->kind != CFG_INDIRECT)
             continue;
-        ok = cfg_table_find(cfg, module->image, (uint32_t)i, &targets);
-        for (size_t t = 0; ok && t < targets.n; t++)
-            ok = add_jump(cfg, i, targets.items[t]);
+        ok = cfg_table_find(cfg, module->image, i, &targets);
+        for (size_t k = 0; ok && k < targets.n; k++)
+            ok = add_jump(cfg, i, targets.items[k]);
         cfg->n_tables += targets.n > 0;
         cfg->n_unresolved += targets.n == 0;
     }
@@ -128,7 +158,8 @@ static bool add_jumps(struct cfg *cfg, const struct cfg_module *module)
  * all: calls before such targets are looked at more closely. */
 static void end_calls(struct cfg *cfg, const struct cfg_module *module)
 {
-    for (size_t i = 0; i < cfg->n_insns; i++) {
+    for (size_t t = 0; t < cfg->n_transfers; t++) {
+        uint32_t i = cfg->transfers[t];
         struct cfg_insn *insn = &cfg->insns[i];
         if (insn->kind == CFG_CALL && insn->value && (i + 1 == cfg->n_insns || cfg->block_of[i + 1]) &&
             module->never_returns(module->context, insn->value, insn->by_slot, false))
@@ -222,7 +253,7 @@ static bool has_jump_back(const struct cfg *cfg)
 bool cfg_build(struct cfg *cfg, const struct cfg_module *module, const struct cfg_range *ranges, size_t n_ranges,
                uint64_t entry)
 {
-    cfg->n_insns = cfg->n_blocks = cfg->n_edges = cfg->n_jumps = 0;
+    cfg->n_insns = cfg->n_transfers = cfg->n_blocks = cfg->n_edges = cfg->n_jumps = 0;
     cfg->n_unresolved = cfg->n_tables = 0;
     cfg->n_tries = 0;
     for (size_t i = 0; i < n_ranges; i++)

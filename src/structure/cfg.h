@@ -26,6 +26,8 @@ struct cfg_block {
 struct cfg {
     struct cfg_insn *insns; /* [n_insns] by address */
     size_t n_insns, cap_insns;
+    uint32_t *transfers; /* [n_transfers] indexes of the instructions that are calls or jumps or end something */
+    size_t n_transfers, cap_transfers;
     uint32_t *block_of; /* [n_insns] */
     size_t cap_block_of;
     struct cfg_block *blocks; /* [n_blocks] by address */

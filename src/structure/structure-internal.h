@@ -142,7 +142,8 @@ bool structure_project(const struct structure *structure, const struct atom *ato
 /* structure-scopes.c: joins all into scopes and spans. False when out of memory. */
 bool structure_join(struct structure *structure, struct structure_function *function);
 
-/* structure-calls.c: fills the calls of a function that has its spans. False when out of memory. */
-bool structure_collect_calls(const struct structure *structure, struct structure_function *function);
+/* structure-calls.c: how many calls there are at most, and those of a function that has its spans and room for them. */
+size_t structure_calls_max(const struct structure *structure);
+void structure_take_calls(const struct structure *structure, struct structure_function *function);
 
 #endif

@@ -119,19 +119,24 @@ static bool add_span(struct structure *structure, const struct atom *atom, uint3
     return true;
 }
 
-/* Copies what has been joined into memory of its own. */
+/* Copies what has been joined into one block of memory, with the calls behind it. */
 static bool hand_over(const struct structure *structure, struct structure_function *function)
 {
+    size_t scopes_bytes = structure->n_scopes * sizeof *function->scopes;
+    size_t spans_bytes = structure->n_spans * sizeof *function->spans;
     if (structure->n_spans == 0)
         return true;
-    function->scopes = malloc(structure->n_scopes * sizeof *function->scopes);
-    function->spans = malloc(structure->n_spans * sizeof *function->spans);
-    if (!function->scopes || !function->spans)
+    char *block = malloc(scopes_bytes + spans_bytes + structure_calls_max(structure) * sizeof *function->calls);
+    if (!block)
         return false;
-    memcpy(function->scopes, structure->scopes, structure->n_scopes * sizeof *function->scopes);
-    memcpy(function->spans, structure->spans, structure->n_spans * sizeof *function->spans);
+    function->scopes = (struct structure_scope *)block;
+    function->spans = (struct structure_span *)(block + scopes_bytes);
+    function->calls = (struct structure_call *)(block + scopes_bytes + spans_bytes);
+    memcpy(function->scopes, structure->scopes, scopes_bytes);
+    memcpy(function->spans, structure->spans, spans_bytes);
     function->n_scopes = structure->n_scopes;
     function->n_spans = structure->n_spans;
+    structure_take_calls(structure, function);
     return true;
 }
 

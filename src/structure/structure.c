@@ -39,8 +39,6 @@ struct structure *structure_new(struct symbols *symbols)
 void structure_function_fini(struct structure_function *function)
 {
     free(function->scopes);
-    free(function->spans);
-    free(function->calls);
     *function = (struct structure_function){0};
 }
 
@@ -101,7 +99,7 @@ static bool make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die
     *function = (struct structure_function){.has_lines = unit != NULL};
     bool ok = structure_read_inlined(structure, unit, die) && structure_read_lines(structure, unit) &&
               find_loops(structure, entry) && structure_cut_atoms(structure) && structure_name_loops(structure) &&
-              structure_join(structure, function) && structure_collect_calls(structure, function);
+              structure_join(structure, function);
     if (!ok) {
         structure_function_fini(function);
         return false;

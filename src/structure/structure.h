@@ -43,7 +43,7 @@ struct structure_call {
 };
 
 struct structure_function {
-    struct structure_scope *scopes; /* [n_scopes], scope 0 is the function */
+    struct structure_scope *scopes; /* [n_scopes], scope 0 is the function; the other arrays lie behind them */
     size_t n_scopes;
     struct structure_span *spans; /* [n_spans] by address, disjoint */
     size_t n_spans;

@@ -6,6 +6,7 @@ argument. Differences that a rule explains are counted under it:
   llvm agrees   llvm-symbolizer, asked where the two differ, says what hpcstruct does. (addr2line of binutils 2.40 names
                 the file of the unit, not that of the line table, for functions that are written in a header.)
   no symbol     the same lines, but code without symbol: addr2line names the last symbol before it, llvm-symbolizer none
+  label         the same line of assembly: addr2line names the last label, hpcstruct the function around it
   other file    the same, but only the file differs, and llvm-symbolizer is not installed
 """
 import bisect
@@ -102,7 +103,12 @@ def same(ours, theirs, with_file=True):
         for o, t in zip(ours, theirs))
 
 
-def judge(ours, theirs, seconds):
+def sized_symbols(path):
+    rows = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=False).stdout.splitlines()
+    return {row.split()[3] for row in rows if len(row.split()) == 4}
+
+
+def judge(ours, theirs, seconds, sized):
     """None when both say the same, else the rule that explains the difference, else "unexplained"."""
     if same(ours, theirs):
         return None
@@ -112,6 +118,9 @@ def judge(ours, theirs, seconds):
     if ours[-1][0].startswith("func_0x") and seconds and seconds[-1][0] == "??" and \
             same([("", *o[1:]) for o in ours], [("", *t[1:]) for t in theirs]):
         return "no symbol"
+    if len(ours) == 1 and theirs[0][0] not in sized and ours[0][0] in sized and \
+            same([("", *ours[0][1:])], [("", *t[1:]) for t in theirs]):
+        return "label"
     if seconds is None and same(ours, theirs, False):
         return "other file"
     return "llvm agrees" if seconds and same(ours, seconds) else "unexplained"
@@ -142,8 +151,9 @@ def main():
                for a, theirs in zip(addresses, oracle(path, addresses))]
     differing = [a for a, ours, theirs in answers if not same(ours, theirs)]
     seconds = dict(zip(differing, second_oracle(path, differing)))
+    sized = sized_symbols(path)
     for address, ours, theirs in answers:
-        verdict = judge(ours, theirs, seconds.get(address))
+        verdict = judge(ours, theirs, seconds.get(address), sized)
         results[verdict or "same"] += 1
         deep += len(theirs) > 1
         if verdict == "unexplained" and len(examples) < 5:

@@ -13,6 +13,8 @@
 #include "config.h"
 #include "structure/elf-shape.h"
 
+#define FORM "-2" /* counts what such files of one version have looked like */
+
 static uint64_t hash_text(const char *text)
 {
     uint64_t hash = 14695981039346656037u;
@@ -32,7 +34,7 @@ static char *cache_path(const char *path, const struct make_settings *settings)
     for (size_t i = 0; i < shape.n_build_id; i++)
         (void)snprintf(id + 2 * i, 3, "%02x", shape.build_id[i]);
     if (shape.n_build_id && real &&
-        asprintf(&name, "%s/%s-%016" PRIx64 "-%" PRIu64 "-" PACKAGE_VERSION ".hpcstruct", settings->cache_dir, id,
+        asprintf(&name, "%s/%s-%016" PRIx64 "-%" PRIu64 "-" PACKAGE_VERSION FORM ".hpcstruct", settings->cache_dir, id,
                  hash_text(real), settings->options.bytes_min) < 0)
         name = NULL;
     free(real);
