@@ -147,7 +147,7 @@ suite_main() {
 # other_user ARGUMENT...: the same as an unprivileged user.
 other_user() {
     local home=$suites_dir/$suite-user
-    local as=(setpriv --reuid=65534 --regid=65534 --clear-groups env HOME="$home" USER=nobody LOGNAME=nobody)
+    local as=(setpriv --reuid=65534 --regid=65534 --clear-groups env -u TMPDIR HOME="$home" USER=nobody LOGNAME=nobody)
     mkdir -p "$home"
     chown 65534:65534 "$home"
     "${as[@]}" test -r "$suites_dir/locus/.libs/libhpcrun.so" -a -r "$script" -a -w "$home" || {
