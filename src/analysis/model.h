@@ -79,6 +79,8 @@ struct process {
     uint32_t directory; /* of its measurement, counted from 0: runs are never mixed up */
 };
 
+#define NUMA_NODES_MAX 1024 /* as many as Linux knows */
+
 struct thread {
     uint32_t process;
     uint32_t id;         /* dense within the process, from 0 */

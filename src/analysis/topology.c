@@ -2,10 +2,14 @@
 /* Reading a captured topology with hwloc. */
 #include "analysis/topology.h"
 
+#include <errno.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "analysis/model.h"
 
 static void describe(hwloc_topology_t machine, struct topology *topology)
 {
@@ -32,7 +36,7 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
         topology->node_of[i] = UINT32_MAX;
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu))) {
         int node = cpu->nodeset ? hwloc_bitmap_first(cpu->nodeset) : -1;
-        if (node < 0 || node >= 1 << 16 || cpu->os_index >= topology->n_cpus)
+        if (node < 0 || node >= NUMA_NODES_MAX || cpu->os_index >= topology->n_cpus)
             continue;
         topology->node_of[cpu->os_index] = (uint32_t)node;
         if ((uint32_t)node >= topology->n_nodes)
@@ -45,6 +49,9 @@ int topology_read(const char *path, struct topology *topology, struct error *err
 {
     hwloc_topology_t machine;
     memset(topology, 0, sizeof *topology);
+    /* hwloc loads all its plugins before it looks. */
+    if (access(path, R_OK) != 0)
+        return error_set(err, ERR_IO, "%s cannot be read (%s)", path, strerror(errno));
     if (hwloc_topology_init(&machine) != 0)
         return error_set(err, ERR_MEMORY, "out of memory while reading %s", path);
     int code = 0;

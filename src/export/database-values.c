@@ -29,6 +29,12 @@ struct trace_place {
     uint64_t begin, end;
 };
 
+/* What trace.db says of a trace. */
+struct trace_row {
+    uint32_t profile, pad;
+    uint64_t begin, end;
+};
+
 struct database_values {
     struct file profiles, traces;
     struct place *places;            /* [n_profiles] */
@@ -101,15 +107,17 @@ static int read_trace_places(struct database_values *values, struct error *err)
         uint32_t n, stride;
     } table = {0};
     int code = values->traces.fd < 0 ? 0 : take_bytes(&values->traces, TRACE_AT, 1, sizeof table, &table, err);
+    if (code == 0 && table.n && (table.stride & 0xff) < sizeof(struct trace_row))
+        code = damaged(&values->traces, TRACE_AT, err);
     for (uint32_t i = 0; code == 0 && i < table.n; i++) {
-        uint64_t row[3], at = table.rows + (uint64_t)i * (table.stride & 0xff);
-        code = take_bytes(&values->traces, at, 1, sizeof row, row, err);
-        uint32_t profile = (uint32_t)row[0];
-        if (code == 0 && (profile == 0 || profile > values->n_profiles || row[1] > row[2] ||
-                          row[2] > values->traces.len_bytes))
+        struct trace_row row = {0};
+        uint64_t at = table.rows + (uint64_t)i * (table.stride & 0xff);
+        code = take_bytes(&values->traces, at, 1, sizeof row, &row, err);
+        if (code == 0 && (row.profile == 0 || row.profile > values->n_profiles || row.begin > row.end ||
+                          row.end > values->traces.len_bytes))
             code = damaged(&values->traces, at, err);
         if (code == 0)
-            values->trace_places[profile - 1] = (struct trace_place){row[1], row[2]};
+            values->trace_places[row.profile - 1] = (struct trace_place){row.begin, row.end};
     }
     return code;
 }

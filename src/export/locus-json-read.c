@@ -30,7 +30,7 @@ static void take_head(struct json_take *take, const json_t *root, struct model *
     model->plan = json_take_text_at(take, root, "plan");
     model->skid = json_take_text_at(take, root, "skid");
     model->topology = json_take_text_at(take, root, "topology");
-    model->n_numa_nodes = (uint32_t)json_take_word_at(take, root, "n_numa_nodes", 1 << 16);
+    model->n_numa_nodes = (uint32_t)json_take_word_at(take, root, "n_numa_nodes", NUMA_NODES_MAX);
     model->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);
     model->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
     model->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
@@ -42,9 +42,6 @@ static void take_head(struct json_take *take, const json_t *root, struct model *
     model->n_threads = json_take_word_at(take, root, "n_threads", 1 << 24);
     model->n_frames = json_take_word_at(take, root, "n_frames", UINT64_MAX);
     json_take_words_at(take, root, "unwind_stops", model->unwind_stops, 16);
-    model->threads = zeroed(take, model->n_threads, sizeof *model->threads);
-    if (!model->threads)
-        model->n_threads = 0;
 }
 
 static void take_texts(struct json_take *take, const json_t *root, struct model *model)
@@ -109,6 +106,7 @@ static void take_processes(struct json_take *take, const json_t *root, struct mo
     }
 }
 
+/* Older databases have their number only. */
 static void take_threads(struct json_take *take, const json_t *root, struct model *model)
 {
     size_t n = 0;
@@ -118,6 +116,7 @@ static void take_threads(struct json_take *take, const json_t *root, struct mode
     const json_t *list = json_take_array_at(take, root, "threads", &n);
     if (!take->code && (n != model->n_threads || (n && !model->n_processes)))
         (void)json_take_fail(take, ERR_FORMAT, "list", "it has another length than there are threads");
+    model->threads = zeroed(take, n, sizeof *model->threads);
     for (take->index = 0; !take->code && take->index < n; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         struct thread *thread = &model->threads[take->index];
@@ -275,14 +274,25 @@ static void take_latencies(struct json_take *take, const json_t *row, const stru
     }
 }
 
+/* A list of n words, NULL when there is none; it is there before there is memory for it. */
+static uint64_t *take_table(struct json_take *take, const json_t *row, const char *key, size_t n)
+{
+    const json_t *list = json_object_get(row, key);
+    if (!list || n == 0)
+        return NULL;
+    if (json_array_size(list) != n)
+        (void)json_take_fail(take, ERR_FORMAT, key, "a list of other length is expected");
+    uint64_t *words = zeroed(take, n, sizeof *words);
+    if (words)
+        json_take_words_at(take, row, key, words, n);
+    return words;
+}
+
 static void take_samples(struct json_take *take, const json_t *row, const struct model *model,
                          struct variable *variable)
 {
-    if (!json_object_get(row, "samples") || model->n_metrics == 0)
-        return;
-    variable->samples = zeroed(take, model->n_metrics, sizeof *variable->samples);
-    if (variable->samples)
-        json_take_words_at(take, row, "samples", variable->samples, model->n_metrics);
+    variable->samples = take_table(take, row, "samples", model->n_metrics);
+    variable->places = take_table(take, row, "places", model->n_metrics * model->n_numa_nodes);
 }
 
 static void take_variable(struct json_take *take, const json_t *row, struct model *model, struct variable *variable)
@@ -312,12 +322,6 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     take_fields(take, row, model, variable);
     take_samples(take, row, model, variable);
     take_latencies(take, row, model, variable);
-    n = model->n_metrics * model->n_numa_nodes;
-    if (!json_object_get(row, "places") || n == 0)
-        return;
-    variable->places = zeroed(take, n, sizeof *variable->places);
-    if (variable->places)
-        json_take_words_at(take, row, "places", variable->places, n);
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct model *model)
@@ -366,7 +370,7 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
     scopes_link(model);
     take->where = "values";
     list = json_take_array_at(take, root, "values", &n);
-    model->own = calloc(model->n_scopes * model->n_metrics + 1, sizeof *model->own);
+    model->own = zeroed(take, model->n_scopes * model->n_metrics + 1, sizeof *model->own);
     for (take->index = 0; model->own && list && take->index < n && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         uint64_t scope = json_take_word(take, json_array_get(row, 0), model->n_scopes - 1, "scope");

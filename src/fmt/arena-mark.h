@@ -25,6 +25,20 @@ static inline uint64_t arena_marked_blocks(const struct arena_hit *hit)
            __atomic_load_n(&hit->metrics, __ATOMIC_RELAXED);
 }
 
+/* Marks all hits in n_chunks chunks, whose table and data the caller knows to lie there.  ctx: any */
+static inline void arena_mark_chunks(const struct arena_chunk *chunks, char *data, uint32_t n_chunks)
+{
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        uint32_t used_bytes = arena_run_used(&chunks[i], n_chunks - i);
+        struct arena_hit *hits = (struct arena_hit *)(void *)(data + (uint64_t)i * ARENA_CHUNK_BYTES);
+        if (chunks[i].kind != ARENA_HITS)
+            continue;
+        for (uint32_t k = 0; k < used_bytes / sizeof *hits; k++)
+            if (hits[k].event == HIT_EVENT_ALLOC || hits[k].event == HIT_EVENT_FREE)
+                arena_mark_hit(&hits[k]);
+    }
+}
+
 /* Marks all hits of the arena that starts at header; t_ns: now, CLOCK_REALTIME. A later mark replaces an earlier one.
  * Threads that allocate meanwhile are counted at the moment their path is looked at.  ctx: any */
 static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
@@ -32,16 +46,7 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
     struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
     uint32_t n_chunks = atomic_load_explicit(&header->n_chunks, memory_order_acquire);
     n_chunks = n_chunks < header->chunk_limit ? n_chunks : header->chunk_limit;
-    for (uint32_t i = 0; i < n_chunks; i++) {
-        uint32_t used_bytes = arena_run_used(&chunks[i], n_chunks - i);
-        char *data = (char *)header + header->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
-        struct arena_hit *hits = (struct arena_hit *)(void *)data;
-        if (chunks[i].kind != ARENA_HITS)
-            continue;
-        for (uint32_t k = 0; k < used_bytes / sizeof *hits; k++)
-            if (hits[k].event == HIT_EVENT_ALLOC || hits[k].event == HIT_EVENT_FREE)
-                arena_mark_hit(&hits[k]);
-    }
+    arena_mark_chunks(chunks, (char *)header + header->chunk_data_offset, n_chunks);
     atomic_store_explicit(&header->mark_ns, t_ns, memory_order_release);
 }
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SAMPLES_MAX 1000000 /* of a loop: far more than a measurement takes */
 #define LOCK_TRIES 200 /* of 10 ms: ten times what a measurement takes */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -42,25 +43,33 @@ static bool read_counts(FILE *file, struct skid_result *result)
 {
     if (fscanf(file, "trigger %31s rule %u", result->trigger, &result->rule) != 2 || result->rule > SKID_FAILS)
         return false;
+    if (strcmp(result->trigger, SKID_TRIGGER_PERF) != 0 && strcmp(result->trigger, SKID_TRIGGER_TIMER) != 0)
+        return false;
     for (unsigned k = 0; k < SKID_KERNELS; k++) {
         struct skid_kernel *kernel = &result->kernels[k];
-        if (fscanf(file, "%u %u %u", &kernel->n_at, &kernel->n_next, &kernel->n_elsewhere) != 3)
+        if (fscanf(file, "%9u %9u %9u", &kernel->n_at, &kernel->n_next, &kernel->n_elsewhere) != 3)
+            return false;
+        if (kernel->n_at > SAMPLES_MAX || kernel->n_next > SAMPLES_MAX || kernel->n_elsewhere > SAMPLES_MAX)
             return false;
     }
     char end[8] = "";
     return fscanf(file, "%7s", end) == 1 && strcmp(end, "end") == 0;
 }
 
-static bool read_cache(const char *path, const struct skid_key *key, struct skid_result *result)
+bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result *result)
 {
     char head[1024], seen[sizeof head] = "";
     write_head(key, head, sizeof head);
+    *result = (struct skid_result){.key = *key, .is_from_cache = true};
+    return fread(seen, 1, strlen(head), file) == strlen(head) && strcmp(seen, head) == 0 && read_counts(file, result);
+}
+
+static bool read_cache(const char *path, const struct skid_key *key, struct skid_result *result)
+{
     FILE *file = fopen(path, "re");
     if (!file)
         return false;
-    *result = (struct skid_result){.key = *key, .is_from_cache = true};
-    bool ok =
-        fread(seen, 1, strlen(head), file) == strlen(head) && strcmp(seen, head) == 0 && read_counts(file, result);
+    bool ok = skid_cache_read(file, key, result);
     (void)fclose(file);
     return ok;
 }

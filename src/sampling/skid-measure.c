@@ -71,11 +71,11 @@ static bool start_trigger(struct report *report)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)sigaction(SIGURG, &action, NULL);
     if (start_perf()) {
-        strcpy(report->trigger, "task-clock");
+        strcpy(report->trigger, SKID_TRIGGER_PERF);
         return true;
     }
     if (start_timer()) {
-        strcpy(report->trigger, "cpu-timer");
+        strcpy(report->trigger, SKID_TRIGGER_TIMER);
         return true;
     }
     report->failed_errno = errno;

@@ -8,10 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/error.h"
 
 #define SKID_KERNELS 4
+#define SKID_TRIGGER_PERF "task-clock"
+#define SKID_TRIGGER_TIMER "cpu-timer" /* where perf is refused */
 #define SKID_KEY_BYTES 128
 
 /* What decides whether an earlier measurement still holds. */
@@ -37,7 +40,7 @@ enum skid_rule {
 
 struct skid_result {
     struct skid_key key;
-    char trigger[32]; /* "task-clock", or "cpu-timer" where perf is refused */
+    char trigger[32]; /* SKID_TRIGGER_... */
     struct skid_kernel kernels[SKID_KERNELS];
     uint32_t rule; /* enum skid_rule */
     bool is_from_cache;
@@ -57,6 +60,9 @@ int skid_measure(struct skid_result *result, struct error *err);
 /* Like skid_measure(), but takes the result from cache_dir (NULL: no cache) when it has one for this machine. One
  * process per node measures, the others wait for it; where the directory cannot be written nothing is kept. */
 int skid_get(const char *cache_dir, struct skid_result *result, struct error *err);
+
+/* Reads the text of a cache file; false when it is damaged, or that of another machine than key's. */
+bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result *result);
 
 /* The result as one JSON object in text [n_bytes], percentages with one digit, ended by NUL; returns its length, or -1
  * when it does not fit. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arenas as inputs of a fuzzer: an arena is mostly zeros, so an input is a list of steps that fill one.
+/* Arenas as inputs of a fuzzer: an arena is mostly zeros, so an input is a list of steps (steps.h) that fill one.
  *
- *   u8 kind of step, u8 a, u16 b, u16 n, n bytes
  *   ARENA_STEP_HEADER  the bytes go to offset b * 8 of the header, which begins as that of an empty arena
  *   ARENA_STEP_CHUNK   one more chunk of kind a, b bytes used (0: all), owned by the thread that the bytes name
  *   ARENA_STEP_BYTES   the bytes go to offset b * 8 of the last chunk
@@ -12,14 +11,11 @@
 
 #include "fmt/arena.h"
 
+#include "steps.h"
+
 #define ARENA_INPUT_CHUNKS 24 /* more are left out */
 
 enum arena_step { ARENA_STEP_HEADER, ARENA_STEP_CHUNK, ARENA_STEP_BYTES, ARENA_STEPS };
-
-struct arena_step_head {
-    uint8_t kind, a;
-    uint16_t b, n_bytes;
-};
 
 /* Where the table of chunks and the first chunk are. */
 static inline uint64_t arena_input_table(void)
@@ -30,5 +26,8 @@ static inline uint64_t arena_input_data(void)
 {
     return arena_input_table() + 4096;
 }
+
+/* The arena that an input describes, malloc'ed; NULL when out of memory. */
+char *arena_input_fill(const uint8_t *data, size_t len_bytes, size_t *size_bytes);
 
 #endif

@@ -10,8 +10,8 @@
 
 static void put_step(FILE *out, uint8_t kind, uint8_t a, size_t b, const void *bytes, size_t n_bytes)
 {
-    struct arena_step_head head = {kind, a, (uint16_t)b, (uint16_t)n_bytes};
-    (void)fwrite(&head, sizeof head, 1, out);
+    struct step step = {kind, a, (uint16_t)b, (uint16_t)n_bytes};
+    (void)fwrite(&step, sizeof step, 1, out);
     (void)fwrite(bytes, 1, n_bytes, out);
 }
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzzes the decoders of SPE packets and IBS registers: fuzz-hardware.sh SECONDS DIRECTORY. The corpus stays in DIRECTORY
-# and grows from run to run; it begins with hardware-corpus.hex. A crashing input is left there, its name is printed.
+# Fuzzes the decoders of hardware samples: fuzz-hardware.sh SECONDS DIRECTORY, see fuzz-common.sh.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-. "$LOCUS_SRCDIR/tests/fuzz/abi-common.sh"
-fuzz_abi hardware "$1" "$2"
+. "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
+fuzz_begin hardware "$1" "$2"
+fuzz_build
+fuzz_run -max_len=2048
 finish

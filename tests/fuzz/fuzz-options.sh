@@ -5,9 +5,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin options "$1" "$2"
-fuzz_build -DLOCUS_DATA='"/nonexistent"' "$srcdir"/tools/hpcrun/{control-options,fraction,hpcrun-options}.c \
-    "$srcdir"/src/sampling/*.c \
-    "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/sampling/*.S "$srcdir"/src/base/*.c -include "$builddir/config.h" -lpfm
+fuzz_build "$srcdir"/tools/hpcrun/{control-options,fraction,hpcrun-options}.c
 python3 "$srcdir/tests/fuzz/options-seeds.py" "$srcdir/tests/golden/machines" "$srcdir/src/sampling/pmu-events.txt" \
     "$corpus"
 cd "$scratch"

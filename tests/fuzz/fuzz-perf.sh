@@ -1,15 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzzes the reader and the import of files of perf: fuzz-perf.sh SECONDS DIRECTORY. The corpus stays in DIRECTORY and
-# grows from run to run. A crashing input is left there, its name is printed.
+# Fuzzes the reader and the import of files of perf: fuzz-perf.sh SECONDS DIRECTORY, see fuzz-common.sh.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-need clang
-
-seconds=$1
-directory=$2
-corpus=$directory/perf-corpus
-mkdir -p "$corpus"
+. "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
+fuzz_begin perf "$1" "$2"
+fuzz_build
 
 python3 - "$srcdir/tests/lib" "$corpus" <<'END'
 import pathlib
@@ -37,16 +33,5 @@ if command -v perf >/dev/null; then
     perf record -q -B -N --intr-regs=ax,ip -g -e cpu-clock -c 100000 -o "$corpus/seed-registers" true >/dev/null 2>&1 ||
         true
 fi
-
-libraries=(-ljansson -ldw -lelf -lZydis)
-! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || libraries+=(-lzstd)
-clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-    -I"$srcdir/src" "-I$builddir" "$srcdir/tests/fuzz/perf-fuzz.c" "$srcdir"/src/analysis/{perf-*,model}.c \
-    "$srcdir"/src/fmt/*.c "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/structure/*.c "$srcdir"/src/fnbounds/*.c \
-    "$srcdir"/src/base/{error,spill,team,vec,workers}.c "${libraries[@]}" -o "$directory/perf-fuzz" || skip "clang cannot build fuzzers here"
-
-"$directory/perf-fuzz" -max_len=16000 -max_total_time="$seconds" -rss_limit_mb=2500 -verbosity=0 -print_final_stats=1 \
-    -artifact_prefix="$directory/perf-" "$corpus" >"$scratch/log" 2>&1 ||
-    fail "an input crashes: $(grep -E 'Test unit written|SUMMARY' "$scratch/log")"
-grep -E 'stat::number_of_executed_units' "$scratch/log" || true
+fuzz_run -max_len=16000
 finish

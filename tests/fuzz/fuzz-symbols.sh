@@ -6,8 +6,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin symbols "$1" "$2"
-fuzz_build "$srcdir"/src/structure/*.c "$srcdir"/src/fnbounds/*.c "$srcdir"/src/base/{error,vec}.c \
-    -ldw -lelf -lZydis -ldl
+fuzz_build
 
 cat >"$scratch/seed.c" <<'END'
 struct grid { double *cells; int n; } grid;
@@ -29,9 +28,5 @@ for compiler in gcc clang; do
     done
     "$compiler" "${flags[@]}" -g0 -no-pie "$scratch/seed.c" -o "$corpus/seed-$compiler-bare"
 done
-
-# The libraries themselves leak on some damaged files; what they leak ends with the process that reads them.
-printf 'leak:libelf.so\nleak:libdw.so\n' >"$scratch/leaks"
-export LSAN_OPTIONS=suppressions=$scratch/leaks:print_suppressions=0
 fuzz_run -max_len=20000
 finish

@@ -6,7 +6,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin table "$1" "$2"
-fuzz_build "$srcdir"/src/fnbounds/modtab-check-sig.c
+fuzz_build
 cat >"$scratch/seed.c" <<'END'
 int numbers[40] = {1};
 static char buffer[300];

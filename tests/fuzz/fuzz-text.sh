@@ -6,10 +6,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin text "$1" "$2"
-libraries=(-ljansson)
-! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || libraries+=(-lzstd)
-fuzz_build "$srcdir"/src/fmt/*.c "$srcdir"/src/sampling/abi/*.c "$srcdir"/src/structure/{assign-name,source-find,source-text}.c \
-    "$srcdir"/src/structure/{structure-file,structure-span,xml-in}.c "$srcdir"/src/base/{error,spill,vec}.c "${libraries[@]}"
+fuzz_build
 
 # seed NUMBER NAME TEXT
 seed() {

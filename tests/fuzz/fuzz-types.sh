@@ -1,16 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Fuzzes the model of types and locals: fuzz-types.sh SECONDS DIRECTORY. The corpus stays in DIRECTORY and grows from run
-# to run; it begins with small programs of gcc and clang in DWARF 4 and 5. A crashing input is left there, its name is
-# printed.
+# Fuzzes the model of types and locals: fuzz-types.sh SECONDS DIRECTORY, see fuzz-common.sh. The corpus begins with small
+# programs of gcc and clang in DWARF 4 and 5.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-need clang
-
-seconds=$1
-directory=$2
-corpus=$directory/types-corpus
-mkdir -p "$corpus"
+. "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
+fuzz_begin types "$1" "$2"
+fuzz_build
 
 cat >"$scratch/seed.c" <<'END'
 struct vector { double x, y, z; };
@@ -32,18 +28,5 @@ for version in 4 5; do
     ! command -v gcc >/dev/null ||
         gcc "${flags[@]}" -O2 -gdwarf-$version "$scratch/seed.c" -o "$corpus/seed-gcc-$version"
 done
-
-clang -g -O1 -std=gnu17 -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-    -I"$srcdir/src" "$srcdir/tests/fuzz/types-fuzz.c" \
-    "$srcdir"/src/structure/{demangle,locals,alloc-name-dwarf}.c "$srcdir"/src/structure/{symbols,types}*.c \
-    "$srcdir"/src/fnbounds/modtab-{make,check,height,rule}*.c "$srcdir"/src/base/{error,vec}.c \
-    -ldw -lelf -lZydis -ldl -o "$directory/types-fuzz" || skip "clang cannot build fuzzers here"
-
-# The libraries themselves leak on some damaged files; what they leak ends with the worker process.
-printf 'leak:libelf.so\nleak:libdw.so\n' >"$scratch/leaks"
-export LSAN_OPTIONS=suppressions=$scratch/leaks:print_suppressions=0
-"$directory/types-fuzz" -max_len=24000 -max_total_time="$seconds" -rss_limit_mb=1500 -timeout=20 -verbosity=0 \
-    -print_final_stats=1 -artifact_prefix="$directory/types-" "$corpus" >"$scratch/log" 2>&1 ||
-    fail "an input crashes the model of types: $(grep -E 'Test unit written|SUMMARY' "$scratch/log")"
-grep -E 'stat::number_of_executed_units' "$scratch/log" || true
+fuzz_run -max_len=24000
 finish

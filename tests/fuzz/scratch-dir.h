@@ -3,6 +3,7 @@
 #ifndef LOCUS_FUZZ_SCRATCH_DIR_H
 #define LOCUS_FUZZ_SCRATCH_DIR_H
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,14 @@ static inline void scratch_file(const char *name, const void *bytes, size_t len_
     (void)fclose(file);
     if (path)
         (void)snprintf(path, SCRATCH_PATH_MAX, "%s", whole);
+}
+
+/* The lowest free descriptor: another one than before tells of a leak. */
+static inline int scratch_descriptor(void)
+{
+    int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    (void)close(fd);
+    return fd;
 }
 
 #endif

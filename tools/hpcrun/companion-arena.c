@@ -20,20 +20,20 @@
 #define PAGE_BYTES 4096u
 #define TRACE_CHUNKS_MORE (((uint32_t)4 << 20) / ARENA_CHUNK_BYTES)
 
-static struct arena_chunk *chunk_table(const struct arena_header *arena)
+struct arena_chunk *companion_arena_table(const struct companion_process *process)
 {
-    return (struct arena_chunk *)((char *)(uintptr_t)arena + arena->chunk_table_offset);
+    return (struct arena_chunk *)(void *)((char *)process->arena + process->table_offset);
 }
 
-static char *chunk_data(const struct arena_header *arena, uint32_t chunk)
+char *companion_arena_data(const struct companion_process *process, uint32_t chunk)
 {
-    return (char *)(uintptr_t)arena + arena->chunk_data_offset + (uint64_t)chunk * ARENA_CHUNK_BYTES;
+    return (char *)process->arena + process->data_offset + (uint64_t)chunk * ARENA_CHUNK_BYTES;
 }
 
-static uint32_t n_chunks_used(const struct arena_header *arena)
+uint32_t companion_arena_n_chunks(const struct companion_process *process)
 {
-    uint32_t n = atomic_load_explicit(&((struct arena_header *)(uintptr_t)arena)->n_chunks, memory_order_acquire);
-    return n < arena->chunk_limit ? n : arena->chunk_limit;
+    uint32_t n = atomic_load_explicit(&process->arena->n_chunks, memory_order_acquire);
+    return n < process->chunk_limit ? n : process->chunk_limit;
 }
 
 static uint64_t wanted_size(const struct companion *c, uint64_t wanted_bytes)
@@ -51,16 +51,20 @@ static uint64_t wanted_size(const struct companion *c, uint64_t wanted_bytes)
     return size / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
 }
 
-static void layout(struct arena_header *arena, uint64_t size_bytes)
+static void layout(struct companion_process *process, uint64_t size_bytes)
 {
+    struct arena_header *arena = process->arena;
     uint64_t table = (sizeof *arena + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
     uint64_t n = (size_bytes - table) / (ARENA_CHUNK_BYTES + sizeof(struct arena_chunk));
     uint64_t data = table + n * sizeof(struct arena_chunk);
     data = (data + ARENA_CHUNK_BYTES - 1) & ~(uint64_t)(ARENA_CHUNK_BYTES - 1);
+    process->chunk_limit = (uint32_t)((size_bytes - data) / ARENA_CHUNK_BYTES);
+    process->table_offset = table;
+    process->data_offset = data;
     arena->size_bytes = size_bytes;
     arena->chunk_table_offset = table;
     arena->chunk_data_offset = data;
-    arena->chunk_limit = (uint32_t)((size_bytes - data) / ARENA_CHUNK_BYTES);
+    arena->chunk_limit = process->chunk_limit;
 }
 
 /* A record takes 16 bytes here and 12 in a file. Every thread may leave a chunk half empty. */
@@ -144,9 +148,9 @@ int companion_arena_create(const struct companion *c, struct companion_process *
             return error_set(err, ERR_MEMORY, "An arena of %llu bytes cannot be created: %s.",
                              (unsigned long long)ARENA_BYTES_MIN, strerror(errno));
     }
-    layout(process->arena, size);
+    layout(process, size);
     fill_header(c, process->arena, process->pid);
-    if (posix_fallocate(process->arena_fd, 0, (off_t)process->arena->chunk_table_offset) != 0)
+    if (posix_fallocate(process->arena_fd, 0, (off_t)process->table_offset) != 0)
         return error_set(err, ERR_MEMORY, "There is no memory for an arena.");
     (void)companion_arena_back(c, process);
     return 0;
@@ -160,44 +164,44 @@ static bool back_range(const struct companion_process *process, uint64_t from, u
 /* Allocates the memory of the chunks up to number n, and that of their places in the table. */
 static bool back_chunks(const struct companion_process *process, uint32_t n)
 {
-    const struct arena_header *arena = process->arena;
-    uint64_t table = arena->chunk_table_offset, data = arena->chunk_data_offset, first = process->n_chunks_backed;
+    uint64_t table = process->table_offset, data = process->data_offset, first = process->n_chunks_backed;
     return back_range(process, table + first * sizeof(struct arena_chunk), table + n * sizeof(struct arena_chunk)) &&
            back_range(process, data + first * ARENA_CHUNK_BYTES, data + (uint64_t)n * ARENA_CHUNK_BYTES);
 }
 
 bool companion_arena_back(const struct companion *c, struct companion_process *process)
 {
-    struct arena_header *arena = process->arena;
     uint64_t ahead = (c->setup->ahead_bytes ? c->setup->ahead_bytes : AHEAD_BYTES_DEFAULT) / ARENA_CHUNK_BYTES;
-    uint32_t used = n_chunks_used(arena);
+    uint32_t used = companion_arena_n_chunks(process);
     if (ahead < used / 4)
         ahead = used / 4;
-    uint64_t wanted = used + ahead < arena->chunk_limit ? used + ahead : arena->chunk_limit;
+    uint64_t wanted = used + ahead < process->chunk_limit ? used + ahead : process->chunk_limit;
     bool is_enough = process->n_chunks_backed >= used + ahead - ahead / 4;
     if (is_enough || process->n_chunks_backed >= wanted)
         return false;
     if (!back_chunks(process, (uint32_t)wanted)) {
         /* A hole that cannot be filled would kill the program on its first touch: the arena ends before it. */
-        arena->chunk_limit = process->n_chunks_backed > used ? process->n_chunks_backed : used;
-        companion_log(c, "No memory for more than %u chunks of process %u: %s.", arena->chunk_limit, process->pid,
-                      strerror(errno));
+        int problem = errno;
+        process->chunk_limit = process->n_chunks_backed > used ? process->n_chunks_backed : used;
+        process->arena->chunk_limit = process->chunk_limit;
+        companion_log(c, "No memory for more than %u chunks of process %u: %s.", process->chunk_limit, process->pid,
+                      strerror(problem));
         return false;
     }
     process->n_chunks_backed = (uint32_t)wanted;
     return true;
 }
 
-uint64_t companion_arena_n_taken(const struct arena_header *arena)
+uint64_t companion_arena_n_taken(const struct companion_process *process)
 {
     uint64_t n_taken = 0;
-    uint32_t n_chunks = n_chunks_used(arena);
+    uint32_t n_chunks = companion_arena_n_chunks(process);
     for (uint32_t i = 0; i < n_chunks; i++) {
-        struct arena_chunk *chunk = &chunk_table(arena)[i];
+        struct arena_chunk *chunk = &companion_arena_table(process)[i];
         uint32_t used = arena_run_used(chunk, n_chunks - i);
         if (chunk->kind != ARENA_THREADS)
             continue;
-        struct arena_thread *threads = (struct arena_thread *)(void *)chunk_data(arena, i);
+        struct arena_thread *threads = (struct arena_thread *)(void *)companion_arena_data(process, i);
         for (uint32_t t = 0; t < used / sizeof *threads; t++)
             for (uint32_t e = 0; e < ARENA_EVENTS_MAX; e++)
                 n_taken += atomic_load_explicit(&threads[t].taken[e], memory_order_relaxed);

@@ -71,10 +71,8 @@ void companion_process_look(struct companion *c, struct companion_process *proce
     }
 }
 
-void companion_process_gone(struct companion *c, struct companion_process *process)
+static void end_gone(struct companion *c, struct companion_process *process)
 {
-    if (process->state != PROCESS_LIVE)
-        return;
     /* A program in a sandbox cannot say farewell, but its last word stands in the arena. */
     if (atomic_load(&process->arena->state) == ARENA_ENDED)
         companion_process_end(c, process, "complete");
@@ -82,4 +80,12 @@ void companion_process_gone(struct companion *c, struct companion_process *proce
         end_replaced(c, process);
     else
         companion_process_end(c, process, "killed");
+}
+
+void companion_process_gone(struct companion *c, struct companion_process *process)
+{
+    if (process->state == PROCESS_LIVE)
+        end_gone(c, process);
+    (void)close(process->pidfd);
+    process->pidfd = -1;
 }

@@ -38,27 +38,23 @@ static void copy_header(struct arena_header *to, const struct arena_header *from
 
 void companion_arena_copy(struct companion_process *process, const struct companion_process *parent)
 {
-    struct arena_header *to = process->arena, *from = parent->arena;
-    struct arena_chunk *to_table = (struct arena_chunk *)(void *)((char *)to + to->chunk_table_offset);
-    struct arena_chunk *from_table = (struct arena_chunk *)(void *)((char *)from + from->chunk_table_offset);
-    uint32_t n = atomic_load_explicit(&from->n_chunks, memory_order_acquire);
-    if (n > from->chunk_limit)
-        n = from->chunk_limit;
-    if (to->size_bytes != from->size_bytes)
+    struct arena_chunk *to_table = companion_arena_table(process), *from_table = companion_arena_table(parent);
+    uint32_t n = companion_arena_n_chunks(parent);
+    if (process->size_bytes != parent->size_bytes)
         return;
-    copy_header(to, from);
+    copy_header(process->arena, parent->arena);
     for (uint32_t i = 0; i < n; i++) {
-        enum arena_kind kind = (enum arena_kind)from_table[i].kind;
+        uint16_t kind = from_table[i].kind;
         uint32_t used = arena_run_used(&from_table[i], n - i);
-        char *data = (char *)to + to->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
-        used = inherited_bytes(kind, used);
-        memcpy(data, (char *)from + (data - (char *)to), used);
+        char *data = companion_arena_data(process, i);
+        used = inherited_bytes((enum arena_kind)kind, used);
+        memcpy(data, companion_arena_data(parent, i), used);
         if (kind == ARENA_NODES || kind == ARENA_ALLOC_NODES)
             clear_nodes(data, used);
-        to_table[i].kind = from_table[i].kind;
+        to_table[i].kind = kind;
         to_table[i].behind = from_table[i].behind;
         to_table[i].thread = from_table[i].thread;
         atomic_store_explicit(&to_table[i].used_bytes, used, memory_order_release);
     }
-    atomic_store(&to->n_chunks, n);
+    atomic_store(&process->arena->n_chunks, n);
 }

@@ -17,6 +17,7 @@
 #include "companion-work.h"
 
 #define PARALLEL_MAX 4 /* module jobs at a time; measurements are never queued */
+#define WAITING_MAX 1000 /* module jobs in the queue: who asks for more must ask again */
 #define CHECKPOINT_SHARE 50 /* checkpoints take at most 1/50 of the time */
 
 static int run_job(const struct companion *c, const struct companion_job *job)
@@ -98,9 +99,14 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
                                         const char *path)
 {
     struct companion_job **end = &c->jobs;
-    for (; *end; end = &(*end)->next)
+    unsigned n_modules = 0;
+    for (; *end; end = &(*end)->next) {
         if (kind == JOB_MODULE && (*end)->kind == kind && !(*end)->has_ended && !strcmp((*end)->path, path))
             return *end;
+        n_modules += (*end)->kind == JOB_MODULE;
+    }
+    if (kind == JOB_MODULE && n_modules >= WAITING_MAX)
+        return NULL;
     struct companion_job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;

@@ -45,7 +45,7 @@ static void watch_add(struct watches *w, int fd, enum watch_kind kind, void *of)
 static void watch_all(const struct companion *c, struct watches *w)
 {
     w->n = 0;
-    watch_add(w, c->listen_fd, WATCH_LISTEN, NULL);
+    watch_add(w, c->is_full ? -1 : c->listen_fd, WATCH_LISTEN, NULL);
     watch_add(w, c->signal_fd, WATCH_SIGNAL, NULL);
     watch_add(w, c->launched_pidfd, WATCH_LAUNCHED, NULL);
     for (struct companion_connection *n = c->connections; n; n = n->next)
@@ -73,13 +73,6 @@ static void see_launched_end(struct companion *c)
     c->must_checkpoint = true;
 }
 
-static void see_process_end(struct companion *c, struct companion_process *process)
-{
-    companion_process_gone(c, process);
-    (void)close(process->pidfd);
-    process->pidfd = -1;
-}
-
 static void dispatch(struct companion *c, const struct watch *watch)
 {
     switch (watch->kind) {
@@ -96,7 +89,7 @@ static void dispatch(struct companion *c, const struct watch *watch)
         companion_serve(c, watch->of);
         break;
     case WATCH_PIDFD:
-        see_process_end(c, watch->of);
+        companion_process_gone(c, watch->of);
         break;
     case WATCH_BELL: {
         struct companion_process *process = watch->of;
@@ -109,7 +102,7 @@ static void dispatch(struct companion *c, const struct watch *watch)
 
 static void checkpoint(struct companion *c, struct companion_process *process)
 {
-    uint64_t n_taken = companion_arena_n_taken(process->arena);
+    uint64_t n_taken = companion_arena_n_taken(process);
     if (process->is_checkpointing || process->is_arena_file || n_taken == process->n_taken_checkpointed)
         return;
     struct companion_job *job =
@@ -132,7 +125,8 @@ static void mark_processes(struct companion *c, int64_t now_ms)
         if (p->state != PROCESS_LIVE || !p->mark_due_ms || now_ms < p->mark_due_ms)
             continue;
         (void)clock_gettime(CLOCK_REALTIME, &now);
-        arena_mark_live(p->arena, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+        arena_mark_chunks(companion_arena_table(p), companion_arena_data(p, 0), companion_arena_n_chunks(p));
+        atomic_store(&p->arena->mark_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
         p->mark_due_ms = 0;
     }
 }
@@ -172,25 +166,12 @@ static void look_around(struct companion *c, int64_t now_ms)
         if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
             checkpoint(c, p);
     }
-    c->must_checkpoint = false;
+    c->must_checkpoint = c->is_full = false;
     write_notes(c);
     companion_job_reap(c);
     c->tick_ms = has_grown ? TICK_MIN_MS : c->tick_ms * 2;
     if (c->tick_ms > TICK_MAX_MS)
         c->tick_ms = TICK_MAX_MS;
-}
-
-static void sweep_connections(struct companion *c)
-{
-    for (struct companion_connection **link = &c->connections; *link;) {
-        struct companion_connection *connection = *link;
-        if (connection->fd < 0) {
-            *link = connection->next;
-            free(connection);
-        } else {
-            link = &connection->next;
-        }
-    }
 }
 
 static bool is_writing(const struct companion *c)
@@ -249,10 +230,23 @@ static int timeout_ms(const struct companion *c)
     return (int)timeout;
 }
 
+void companion_turn(struct companion *c, int64_t now_ms)
+{
+    mark_processes(c, now_ms);
+    bool is_last = c->launched_pidfd < 0 && companion_has_notes(c);
+    if (c->must_checkpoint || is_last || now_ms - c->looked_ms >= c->tick_ms) {
+        look_around(c, now_ms);
+        c->looked_ms = now_ms;
+    }
+    companion_process_sweep(c);
+    companion_connections_sweep(c);
+    publish_state(c);
+}
+
 void companion_loop(struct companion *c)
 {
     struct watches w = {0};
-    int64_t looked_ms = companion_now_ms();
+    c->looked_ms = companion_now_ms();
     c->tick_ms = TICK_MIN_MS;
     publish_state(c);
     while (!is_over(c, companion_now_ms())) {
@@ -264,15 +258,7 @@ void companion_loop(struct companion *c)
         int64_t now_ms = companion_now_ms();
         if (n_ready > 0)
             c->busy_ms = now_ms;
-        mark_processes(c, now_ms);
-        bool is_last = c->launched_pidfd < 0 && companion_has_notes(c);
-        if (c->must_checkpoint || is_last || now_ms - looked_ms >= c->tick_ms) {
-            look_around(c, now_ms);
-            looked_ms = now_ms;
-        }
-        companion_process_sweep(c);
-        sweep_connections(c);
-        publish_state(c);
+        companion_turn(c, now_ms);
     }
     free(w.fds);
     free(w.items);

@@ -11,4 +11,7 @@
 /* Serves until the launched program and all registered processes are gone and written. */
 void companion_loop(struct companion *c);
 
+/* What is to be done between two waits; now_ms as companion_now_ms tells. */
+void companion_turn(struct companion *c, int64_t now_ms);
+
 #endif

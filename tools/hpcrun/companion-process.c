@@ -126,7 +126,7 @@ static void note_end(struct arena_header *arena)
 
 static bool deserves_files(const struct companion *c, const struct companion_process *process)
 {
-    if (companion_arena_n_taken(process->arena))
+    if (companion_arena_n_taken(process))
         return true;
     return c->setup->writes_memleak && atomic_load(&process->arena->n_blocks_recorded);
 }
@@ -178,11 +178,21 @@ static bool is_waited_for(const struct companion *c, const struct companion_proc
     return false;
 }
 
+/* The process has gone on with another arena: this one only cost a descriptor for each call of exec. */
+static bool is_superseded(const struct companion *c, const struct companion_process *process)
+{
+    for (const struct companion_process *p = c->processes; p; p = p->next)
+        if (p->peer_pid == process->peer_pid && p->generation > process->generation)
+            return true;
+    return false;
+}
+
 void companion_process_sweep(struct companion *c)
 {
     for (struct companion_process **link = &c->processes; *link;) {
         struct companion_process *process = *link;
-        if (process->state == PROCESS_DONE && process->pidfd < 0 && !is_waited_for(c, process)) {
+        bool is_over = process->state == PROCESS_DONE && (process->pidfd < 0 || is_superseded(c, process));
+        if (is_over && !is_waited_for(c, process)) {
             *link = process->next;
             process_free(process);
         } else {

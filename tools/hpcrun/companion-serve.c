@@ -12,22 +12,24 @@
 static const void *checked_record(const struct companion_process *process, uint32_t ref, size_t n_bytes)
 {
     uint64_t offset = (uint64_t)ref * ARENA_UNIT;
-    if (offset < process->arena->chunk_data_offset || offset + n_bytes > process->size_bytes)
+    if (offset < process->data_offset || offset + n_bytes > process->size_bytes)
         return NULL;
     return (const char *)process->arena + offset;
 }
 
-/* The module behind ref with its path copied; NULL when the arena does not hold one. */
+/* The module behind ref with its path copied; NULL when the arena does not hold one. What was checked is not read
+ * again: the program may change it meanwhile. */
 static const struct arena_module *module_at(const struct companion_process *process, uint32_t ref,
                                             char path[ARENA_PATH_MAX])
 {
     const struct arena_module *module = checked_record(process, ref, sizeof *module);
-    const struct arena_string *string = module ? checked_record(process, module->path, sizeof *string) : NULL;
-    if (!string || string->len_bytes >= ARENA_PATH_MAX ||
-        !checked_record(process, module->path, sizeof *string + string->len_bytes))
+    uint32_t path_ref = module ? __atomic_load_n(&module->path, __ATOMIC_RELAXED) : 0;
+    const struct arena_string *string = module ? checked_record(process, path_ref, sizeof *string) : NULL;
+    uint32_t len_bytes = string ? __atomic_load_n(&string->len_bytes, __ATOMIC_RELAXED) : 0;
+    if (!string || len_bytes >= ARENA_PATH_MAX || !checked_record(process, path_ref, sizeof *string + len_bytes))
         return NULL;
-    memcpy(path, string->text, string->len_bytes);
-    path[string->len_bytes] = '\0';
+    memcpy(path, string->text, len_bytes);
+    path[len_bytes] = '\0';
     return path[0] == '/' || !strcmp(path, MODTAB_VDSO) ? module : NULL;
 }
 
@@ -37,8 +39,8 @@ bool companion_serve_request(struct companion *c, const struct companion_process
     char path[ARENA_PATH_MAX];
     const struct arena_module *module = module_at(process, request->module, path);
     if (module && request->kind == REQUEST_MODULE)
-        (void)companion_job_add(c, JOB_MODULE, NULL, path);
-    else if (module && request->kind == REQUEST_RECIPE && module->table_id)
+        return companion_job_add(c, JOB_MODULE, NULL, path) != NULL;
+    if (module && request->kind == REQUEST_RECIPE && module->table_id)
         return companion_recipes_ask(c, module->table_id, request->func, path);
     return true;
 }

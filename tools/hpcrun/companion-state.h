@@ -4,6 +4,7 @@
 #define LOCUS_HPCRUN_COMPANION_STATE_H
 
 #include <stddef.h>
+#include <sys/socket.h>
 
 #include "companion.h"
 #include "base/vec.h"
@@ -36,6 +37,8 @@ struct companion_process {
     int map_fd, dump_fd; /* what describes generated code, -1 = none: companion-jit.h */
     struct arena_header *arena; /* NULL when done */
     uint64_t size_bytes;
+    uint64_t table_offset, data_offset; /* of its chunks, as we laid them out: what the header says by now is the */
+    uint32_t chunk_limit;               /* program's word */
     uint32_t n_chunks_backed; /* chunks whose memory is allocated */
     uint32_t generation;      /* counts the arenas of one pid */
     enum process_state state;
@@ -103,6 +106,7 @@ struct companion_store {
 struct companion {
     const struct companion_setup *setup;
     int listen_fd, signal_fd;
+    bool is_full; /* no descriptor is left for another client: none is accepted until the next look */
     int launched_pidfd, done_fd; /* -1 once seen */
     struct companion_store store;
     struct companion_process *processes;
@@ -117,6 +121,7 @@ struct companion {
     uint64_t start_ns; /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
     int64_t busy_ms; /* when something last happened */
     int tick_ms;     /* distance of the next look at the arenas */
+    int64_t looked_ms; /* when the last one was */
     bool must_checkpoint; /* asked to by SIGTERM */
     struct companion_notes *notes;
     bool is_worker; /* this process is one: it writes its lines itself */
@@ -156,15 +161,23 @@ int companion_arena_create(const struct companion *c, struct companion_process *
 void companion_arena_copy(struct companion_process *process, const struct companion_process *parent);
 /* Allocates memory ahead of what is in use. Returns true when the arena had grown. */
 bool companion_arena_back(const struct companion *c, struct companion_process *process);
+/* The chunks of process's arena: their table, the data of one, and how many are in use. */
+struct arena_chunk *companion_arena_table(const struct companion_process *process);
+char *companion_arena_data(const struct companion_process *process, uint32_t chunk);
+uint32_t companion_arena_n_chunks(const struct companion_process *process);
 /* Samples taken by all threads of the arena so far. */
-uint64_t companion_arena_n_taken(const struct arena_header *arena);
+uint64_t companion_arena_n_taken(const struct companion_process *process);
 void companion_arena_close(struct companion_process *process);
 
 /* companion-talk.c */
 /* Accepts one client of our own user, or of root; adds it to the connections. */
 void companion_accept(struct companion *c);
+/* Takes over a client's descriptor; false when out of memory. */
+bool companion_connect(struct companion *c, int fd, const struct ucred *peer);
 /* Reads one message and acts on it. */
 void companion_serve(struct companion *c, struct companion_connection *connection);
+/* Removes the connections that are closed. */
+void companion_connections_sweep(struct companion *c);
 /* Answers those who waited for process or job (either may be NULL) and closes their connections. */
 void companion_answer_waiting(struct companion *c, const struct companion_process *process,
                               const struct companion_job *job, const char *text);
@@ -182,7 +195,7 @@ void companion_process_end(struct companion *c, struct companion_process *proces
 void companion_exec_note_start(struct companion_process *process);
 /* Looks whether the process has become another program by exec, which is not measured: its arena is final then. */
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
-/* The process is gone. */
+/* The process is gone, as its pidfd says, which is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
 
 /* Takes up the requests that process has posted. */
@@ -193,7 +206,8 @@ int64_t companion_checkpoint_ms(const struct companion *c);
 void companion_process_sweep(struct companion *c);
 
 /* companion-job.c */
-/* Starts a job, or queues it; path may be NULL. A module that is already under way is not started twice. */
+/* Starts a job, or queues it; path may be NULL. A module that is already under way is not started twice. NULL when out
+ * of memory, or when too many modules wait already. */
 struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
                                         const char *path);
 /* Collects workers that have ended, acts on the results, starts waiting ones. */

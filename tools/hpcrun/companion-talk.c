@@ -12,25 +12,31 @@
 
 #include "fraction.h"
 
+bool companion_connect(struct companion *c, int fd, const struct ucred *peer)
+{
+    struct companion_connection *connection = calloc(1, sizeof *connection);
+    if (!connection)
+        return false;
+    connection->fd = fd;
+    connection->peer_pid = peer->pid;
+    connection->is_guest = peer->uid != geteuid();
+    connection->next = c->connections;
+    c->connections = connection;
+    return true;
+}
+
 void companion_accept(struct companion *c)
 {
     struct ucred peer;
     socklen_t len = sizeof peer;
     int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    /* Who cannot be let in goes on waiting, which the next poll would tell at once. */
+    c->is_full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS);
     if (fd < 0)
         return;
-    struct companion_connection *connection = calloc(1, sizeof *connection);
-    if (!connection || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
-        (peer.uid != geteuid() && peer.uid != 0) || peer.pid <= 0) {
-        free(connection);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || (peer.uid != geteuid() && peer.uid != 0) ||
+        peer.pid <= 0 || !companion_connect(c, fd, &peer))
         (void)close(fd);
-        return;
-    }
-    connection->fd = fd;
-    connection->peer_pid = peer.pid;
-    connection->is_guest = peer.uid != geteuid();
-    connection->next = c->connections;
-    c->connections = connection;
 }
 
 static void send_message(int fd, const struct companion_message *message, const int *fds, size_t n_fds)
@@ -182,6 +188,19 @@ void companion_serve(struct companion *c, struct companion_connection *connectio
         serve_module(c, connection, message.text);
     else
         drop(connection);
+}
+
+void companion_connections_sweep(struct companion *c)
+{
+    for (struct companion_connection **link = &c->connections; *link;) {
+        struct companion_connection *connection = *link;
+        if (connection->fd < 0) {
+            *link = connection->next;
+            free(connection);
+        } else {
+            link = &connection->next;
+        }
+    }
 }
 
 void companion_answer_waiting(struct companion *c, const struct companion_process *process,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -44,6 +45,22 @@ static bool is_foreign(int fd)
     return geteuid() != 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid != geteuid();
 }
 
+/* The one descriptor of a message, -1 when there is none; none is expected beside it. */
+static int take_descriptor(struct msghdr *header)
+{
+    int first = -1, fd;
+    const struct cmsghdr *item = CMSG_FIRSTHDR(header);
+    size_t n = item && item->cmsg_type == SCM_RIGHTS ? (item->cmsg_len - CMSG_LEN(0)) / sizeof fd : 0;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
+        if (i == 0)
+            first = fd;
+        else
+            (void)close(fd);
+    }
+    return first;
+}
+
 static enum answer receive(int fd, struct companion_message *message, int *arena_fd)
 {
     union {
@@ -58,9 +75,8 @@ static enum answer receive(int fd, struct companion_message *message, int *arena
     if (poll(&wait, 1, ANSWER_MS) <= 0)
         return ANSWER_SILENT;
     ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
-    struct cmsghdr *item = n > 0 ? CMSG_FIRSTHDR(&header) : NULL;
-    if (item && item->cmsg_type == SCM_RIGHTS && item->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(arena_fd, CMSG_DATA(item), sizeof(int));
+    if (n > 0)
+        *arena_fd = take_descriptor(&header);
     if (n != (ssize_t)sizeof *message || message->magic != COMPANION_MAGIC || message->kind != COMPANION_STATUS)
         return ANSWER_GONE;
     message->text[sizeof message->text - 1] = '\0';
@@ -80,12 +96,19 @@ static enum answer ask(int fd, pid_t after, struct companion_message *message, i
     return receive(fd, message, arena_fd);
 }
 
+/* What lies behind the end of a file must not be touched, so nobody's word is taken for its size. */
+static bool has_bytes(int fd, uint64_t n_bytes)
+{
+    struct stat info;
+    return fd >= 0 && n_bytes && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size >= n_bytes;
+}
+
 /* A process that ends meanwhile leaves nothing to map. */
 static int add_process(struct status_list *list, const struct companion_message *message, int arena_fd,
                        struct error *err)
 {
     void *arena = MAP_FAILED;
-    if (arena_fd >= 0 && message->size_bytes)
+    if (has_bytes(arena_fd, message->size_bytes))
         arena = mmap(NULL, message->size_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, arena_fd, 0);
     if (arena == MAP_FAILED)
         return 0;
@@ -101,7 +124,7 @@ static int add_process(struct status_list *list, const struct companion_message 
     return 0;
 }
 
-static int ask_all(struct status_list *list, int fd, struct error *err)
+int status_ask(struct status_list *list, int fd, struct error *err)
 {
     struct companion_message message;
     int code = 0, arena_fd;
@@ -155,7 +178,7 @@ int status_find(struct status_list *list, struct error *err)
         if (fd < 0)
             continue;
         if (!is_foreign(fd))
-            code = ask_all(list, fd, err);
+            code = status_ask(list, fd, err);
         (void)close(fd);
     }
     strtab_fini(&names);

@@ -114,7 +114,9 @@ void status_print_one(const struct status_process *process, FILE *out)
                   (unsigned long long)(live->n_threads - live->n_threads_live), live->is_sampling ? "on" : "off");
     for (uint32_t i = 0; i < live->n_events; i++) {
         const struct live_event *event = &live->events[i];
-        (void)fprintf(out, "%-9s %llu samples, %.0f/s since the start, %.0f/s in the last second\n", event->name,
+        put_plain(out, event->name);
+        (void)fprintf(out, "%*s %llu samples, %.0f/s since the start, %.0f/s in the last second\n",
+                      strlen(event->name) < 9 ? (int)(9 - strlen(event->name)) : 0, "",
                       (unsigned long long)event->n_taken, (double)event->n_taken / seconds, rate_now(process, i));
         if (event->n_taken)
             put_fates(out, event);

@@ -30,6 +30,8 @@ struct status_list {
 /* status-find.c: all measured processes of this user (of all users, for root) in this network namespace.
  * err: ERR_IO, ERR_MEMORY */
 int status_find(struct status_list *list, struct error *err);
+/* Adds what the companion at the other end of fd tells of its processes.  err: ERR_MEMORY */
+int status_ask(struct status_list *list, int fd, struct error *err);
 void status_fini(struct status_list *list);
 
 /* A variable with a name for people. */
