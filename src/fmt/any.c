@@ -220,9 +220,7 @@ static int any_v4_read(const char *bytes, size_t len_bytes, const char *name, st
 
 static int any_v4_take_json(struct json_take *take, const json_t *root, struct any_file *file)
 {
-    (void)root;
-    (void)file;
-    return json_take_fail(take, ERR_UNSUPPORTED, "format", "no files of version 4 databases are made of their JSON");
+    return v4_take_json(take, root, &file->as.v4);
 }
 
 static void any_v4_put_text(const struct any_file *file, struct buf *out)

@@ -92,5 +92,6 @@ void v4_fini(struct v4_file *file)
     free(file->blocks);
     free(file->traces);
     free(file->bytes);
+    strtab_fini(&file->texts);
     *file = (struct v4_file){0};
 }

@@ -146,6 +146,7 @@ struct v4_file {
     size_t n_profiles, n_blocks, n_traces;
     uint64_t min_time_ns, max_time_ns; /* of the traces */
     char *bytes;                       /* what the texts are borrowed from; NULL when they are somebody else's */
+    struct strtab texts;               /* the same, of a file made of JSON */
 };
 
 /* Name of the file in a database directory: "meta.db", ... */
@@ -159,6 +160,13 @@ int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct
 /* Appends the file to out, which must be empty (pointers count from its begin).
  * err: ERR_RANGE (values out of order, more than the format can hold), ERR_MEMORY */
 int v4_write(const struct v4_file *file, struct buf *out, struct error *err);
+
+struct json_take;
+struct json_t;
+
+/* Fills *file, which must be empty and is left empty on failure, from the JSON that v4_put_json writes (of jansson).
+ * err: ERR_FORMAT, ERR_RANGE (more than the format can hold), ERR_MEMORY; in *take */
+int v4_take_json(struct json_take *take, const struct json_t *root, struct v4_file *file);
 
 /* Frees everything and makes the file empty. */
 void v4_fini(struct v4_file *file);

@@ -377,6 +377,15 @@ def check_damaged_database(database, scratch):
         expect(result.stderr.count("\n") == 1 and "locus.json" in result.stderr, f"damaged: {result.stderr}")
 
 
+def check_made_of_json(database, scratch):
+    """What hpcproftt makes of the JSON of our databases has the same bytes."""
+    for path in sorted(database.glob("*.db")):
+        (scratch / "db.json").write_text(run("hpcproftt", "--json", path).stdout, encoding="utf-8")
+        (scratch / path.name).unlink(missing_ok=True)
+        run("hpcproftt", "--from-json", "-o", scratch / path.name, scratch / "db.json")
+        expect((scratch / path.name).read_bytes() == path.read_bytes(), f"{path.name} made of its JSON differs")
+
+
 def check_names(scratch):
     """Names that are no XML or no UTF-8, and the default name of the database."""
     directory = scratch / "hpctoolkit-odd-measurements-77"
@@ -425,6 +434,8 @@ def main():
         check_spread(database)
         check_traces(scratch)
         check_faults(database)
+        for made in (database, scratch / "traced-1"):
+            check_made_of_json(made, scratch)
         check_reports(database)
         check_same_bytes(directory, scratch)
         run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", directory)

@@ -52,6 +52,42 @@ def check_file(path):
     return theirs
 
 
+def check_made_of_json(path, scratch):
+    """The file that is made of its JSON holds the same, and making it once more changes nothing."""
+    texts = [tool("--json", path).stdout]
+    (scratch / "again").mkdir(exist_ok=True)
+    for n in (1, 2):
+        source, target = scratch / "again" / "file.json", scratch / "again" / f"file-{n}"
+        source.write_bytes(texts[-1])
+        target.unlink(missing_ok=True)
+        result = tool("--from-json", "-o", target, source)
+        expect(result.returncode == 0, f"{path}: --from-json: {result.stderr}")
+        texts.append(tool("--json", target).stdout)
+    expect(len(texts[0]) > 100 and texts[0] == texts[1] == texts[2], f"{path}: what is made of the JSON differs")
+    expect((scratch / "again" / "file-1").read_bytes() == target.read_bytes(), f"{path}: made twice, it differs")
+
+
+def check_bad_json(directory, scratch):
+    """Each reference led astray, and other columns: refused by one line that names the place."""
+    texts = {name: json.loads(tool("--json", directory / name).stdout) for name in NAMES}
+    first = {name: text["contexts"][0] for name, text in texts.items() if name == "meta.db"}["meta.db"]
+    for name, key, value, words in (
+            ("meta.db", "contexts", [[*first[:1], 4000000, *first[2:]]], "level by level"),
+            ("meta.db", "contexts", [[*first[:6], 99, *first[7:]]], "contexts[0]: function"),
+            ("meta.db", "contexts", [first[:5]], "as many values as there are columns"),
+            ("meta.db", "functions", [["f", 99, 0, 0, 0, 0]], "functions[0]: module"),
+            ("meta.db", "function_columns", ["name"], "other columns"), ("meta.db", "more", 1, ""),
+            ("meta.db", "file", "other.db", "is expected"), ("profile.db", "profiles", [{"flags": 0}], "profiles[0]"),
+            ("profile.db", "profiles", [{"flags": 0, "ids": [], "values": [[2, 0, 1], [1, 0, 1]]}], ""),
+            ("cct.db", "contexts", [7], "contexts[0]"), ("cct.db", "contexts", [[[1, 70000, 1]]], "metric"),
+            ("trace.db", "traces", [{"profile": 1, "records": [[1]]}], "traces[0]")):
+        (scratch / "bad.json").write_text(json.dumps({**texts[name], key: value}), encoding="utf-8")
+        result = tool("--from-json", "-o", scratch / "bad.db", scratch / "bad.json")
+        text = result.stderr.decode()
+        expect(result.returncode == 1 and text.count("\n") == 1 and words in text and not (scratch / "bad.db").exists(),
+               f"{name} with {key} {value}: {result.returncode} {text}")
+
+
 def normal(value):
     """Integers beyond 2^53 are texts in our JSON."""
     if isinstance(value, list):
@@ -61,8 +97,10 @@ def normal(value):
     return int(value) if isinstance(value, str) and value.isdigit() else value
 
 
-def check_database(directory):
+def check_database(directory, scratch):
     files = {name: check_file(directory / name) for name in NAMES if (directory / name).exists()}
+    for name in files:
+        check_made_of_json(directory / name, scratch)
     flat = {(p, c, m): v for p, profile in enumerate(files["profile.db"]["profiles"]) if not profile["flags"] & 1
             for c, m, v in profile["values"]}
     turned = {(p, c, m): v for c, cells in enumerate(files["cct.db"]["contexts"]) for p, m, v in cells}
@@ -142,16 +180,17 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         v4.write_small(scratch / "small")
-        n_values = check_database(scratch / "small")
+        n_values = check_database(scratch / "small", scratch)
+        check_bad_json(scratch / "small", scratch)
         check_damage(scratch / "small", scratch)
         check_random_damage(scratch / "small", scratch)
         (scratch / "small" / "trace.db").unlink()
-        check_database(scratch / "small")
+        check_database(scratch / "small", scratch)
         (scratch / "small" / "cct.db").unlink()
         result = tool(scratch / "small")
         expect(result.returncode == 1 and b"cct.db" in result.stderr, "a database without cct.db is taken")
-    databases = sorted(p.parent for p in DATA.rglob("meta.db")) if DATA.is_dir() else []
-    n_values += sum(check_database(directory) for directory in databases)
+        databases = sorted(p.parent for p in DATA.rglob("meta.db")) if DATA.is_dir() else []
+        n_values += sum(check_database(directory, scratch) for directory in databases)
     if not databases:
         print(f"SKIP of one part: no databases of HPCToolkit in {DATA} (set LOCUS_SHARED_DATA)")
     for failure in failures[:20]:

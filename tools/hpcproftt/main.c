@@ -19,8 +19,9 @@ static const struct option_row rows[] = {
      "Write JSON instead of text. It holds everything that the file does: integers beyond 2^53 as strings of digits, "
      "metric values of profiles as raw 64-bit words, strings that are not UTF-8 as {\"bytes\": \"<hex>\"}."},
     {OPTION_FROM_JSON, "--from-json", NULL,
-     "Take JSON as --json writes it, of one profile, trace, metric file or side file, and make that file again. Needs "
-     "-o. Unchanged JSON gives the same bytes; a changed value arrives in the file or is refused."},
+     "Take JSON as --json writes it, of one profile, trace, file of a database or side file, and make that file "
+     "again. Needs -o. Unchanged JSON gives the same bytes (of version 4 files of other programs, the same content); "
+     "a changed value arrives in the file or is refused."},
     {OPTION_LOG, "--log", NULL,
      "Add up the logs of measurement directories (or single logs): counters, what became of "
      "the samples of each event, messages."},
