@@ -15,7 +15,7 @@ struct load {
     struct model *model;
     struct symbolizer *symbolizer;
     struct profile_list list;
-    size_t first, n_mine; /* profiles that this process reads */
+    size_t n_mine; /* profiles that this process reads */
     struct ingest ingest;
     struct ingest_scratch *scratch; /* [job->n_threads] */
     struct load_sides sides;

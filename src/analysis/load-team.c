@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loading by a team: each member reads a stretch of the list of profiles into a tree of its own; the leader takes in
+/* Loading by a team: each member reads some profiles of the list into a tree of its own; the leader takes in
  * what they tell of them in the order of the list, so that its model is the one that it would make alone. */
 #include <stdlib.h>
 #include <string.h>
@@ -44,9 +44,7 @@ int load_team_begin(struct load *load, int code, struct error *err)
     team->broadcast(team, &list);
     bool ok = !list.failed && (team_leads(team) || take_list(&load->list, list.data));
     buf_fini(&list);
-    size_t n = load->list.n_profiles;
-    load->first = n * team->rank / team->n_ranks;
-    load->n_mine = n * (team->rank + 1) / team->n_ranks - load->first;
+    load->n_mine = team_count(team, load->list.n_profiles);
     return team_agree(team, ok ? 0 : error_set(err, ERR_MEMORY, "out of memory for the list of profiles"), err);
 }
 
@@ -126,6 +124,12 @@ static int replay_profile(void *context, struct workers *workers, size_t worker,
     return code;
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    const struct profile_digest *x = a, *y = b;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
 static int replay_all(struct load *load, struct error *err)
 {
     struct replay replay = {.load = load};
@@ -139,6 +143,8 @@ static int replay_all(struct load *load, struct error *err)
         if (ok)
             replay.digests[replay.n++] = digest;
     }
+    if (replay.n > 1)
+        qsort(replay.digests, replay.n, sizeof *replay.digests, compare_numbers);
     workers.n_tasks = replay.n;
     int code = ok ? workers_run(&workers, err) : error_set(err, ERR_MEMORY, "out of memory");
     free(replay.digests);

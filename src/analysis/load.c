@@ -112,7 +112,8 @@ static int put_digest(struct reading *reading, const struct error *problem, stru
 static int read_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
     struct load *load = context;
-    size_t number = load->first + i;
+    const struct team *team = load->options->job->team;
+    size_t number = team_is_several(team) ? team_item(team, i) : i;
     const struct profile_path *path = &load->list.profiles[number];
     struct reading reading = {.load = load, .workers = workers, .number = number, .task = i, .path = path->path};
     const struct ingest_reader reader = {.context = &reading, .epoch = take_epoch};
@@ -125,7 +126,7 @@ static int read_profile(void *context, struct workers *workers, size_t worker, s
         (void)error_set(err, code, "%s", problem.text);
     else if (!workers_turn(workers, i))
         code = error_set(err, ERR_USAGE, "interrupted");
-    else if (team_is_several(load->options->job->team))
+    else if (team_is_several(team))
         code = put_digest(&reading, code ? &problem : NULL, err);
     else if (code)
         code = profile_list_skip(&load->list, &problem, err);

@@ -82,12 +82,6 @@ static int visit_spilled_trace(void *self, size_t number,
     return code;
 }
 
-static bool is_here(const void *self, size_t profile)
-{
-    const struct spilled_values *values = self;
-    return values->profiles[profile].n_pieces > 0;
-}
-
 static void free_spilled(void *self)
 {
     struct spilled_values *values = self;
@@ -107,7 +101,6 @@ struct value_source values_spilled(struct spilled_values *values)
                                  .visit = visit_spilled,
                                  .trace = trace_spilled,
                                  .visit_trace = visit_spilled_trace,
-                                 .is_here = is_here,
                                  .free = free_spilled};
 }
 

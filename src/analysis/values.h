@@ -19,6 +19,7 @@ struct trace_info {
     bool is_disordered; /* times do not ascend */
 };
 
+/* In a team each member has the values and traces of its own items of the list of profiles: base/team.h. */
 struct value_source {
     void *self;
     /* Calls take with pieces of the values of a profile (struct thread): values of statements, in no particular order,
@@ -32,8 +33,6 @@ struct value_source {
     int (*visit_trace)(void *self, size_t profile,
                        int (*take)(void *context, const struct trace_event *events, size_t n_events, struct error *err),
                        void *context, struct error *err);
-    /* Whether this member of a team has the values of a profile; one without values is nobody's. NULL: it has all. */
-    bool (*is_here)(const void *self, size_t profile);
     void (*free)(void *self);
 };
 

@@ -115,6 +115,8 @@ int workers_run(struct workers *workers, struct error *err)
     (void)pthread_cond_init(&workers->advanced, NULL);
     workers->next_task = workers->turn = workers->n_done = 0;
     workers->failed = false;
+    if (workers->job->progress)
+        workers->job->progress(workers->job->context, workers->phase, 0, workers->n_tasks);
     for (size_t i = 0; i <= n; i++)
         all[i] = (struct worker){.workers = workers, .number = i};
     /* with fewer threads than wanted it only takes longer */

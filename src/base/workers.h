@@ -15,7 +15,7 @@ struct job {
     size_t n_threads;        /* at least 1 */
     const struct team *team; /* the processes that share the work, NULL for this one alone */
     const char *scratch;     /* directory for temporary files */
-    /* Told how many tasks of a phase are done, by one thread at a time; may be NULL. */
+    /* Told how many tasks of a phase are done, first 0 of them, by one thread at a time; may be NULL. */
     void (*progress)(void *context, const char *phase, size_t n_done, size_t n_tasks);
     /* Asked between tasks by any thread; true ends the job with ERR_USAGE and the text "interrupted". May be NULL. */
     bool (*stop)(void *context);

@@ -21,6 +21,7 @@ enum {
 };
 
 #define BATCH_VALUES_ALL (UINT64_C(1) << 23) /* of all workers together */
+#define BATCHES_IN_TEAM 4 /* for one otherwise: a file is written by one process at a time, while others work */
 #define BATCH_VALUES_LEAST (UINT64_C(1) << 18)
 #define BATCH_COUNTERS_ALL (UINT64_C(1) << 23)
 
@@ -354,6 +355,8 @@ static bool plan(struct turning *turning)
 {
     const struct v4_values *values = turning->values;
     uint64_t most = BATCH_VALUES_ALL / values->job->n_threads, n = 0;
+    if (team_is_several(values->job->team))
+        most /= BATCHES_IN_TEAM;
     most = most < BATCH_VALUES_LEAST ? BATCH_VALUES_LEAST : most;
     uint64_t most_contexts = BATCH_COUNTERS_ALL / values->job->n_threads / (values->n_ids + 1) + 1;
     uint32_t start = values->layout.first;

@@ -24,9 +24,7 @@ struct maker {
 struct makers {
     struct v4_values *values;
     struct maker *all; /* [job->n_threads] */
-    struct spill own;  /* in a team: the profiles of this member */
-    size_t *mine;      /* [n_mine] threads whose values are here; NULL = all */
-    size_t n_mine;
+    struct v4_baton baton;
 };
 
 static size_t count_words(const struct maker *maker)
@@ -116,6 +114,31 @@ static char *put_value(char *p, uint16_t id, double value)
     return p + VALUE_BYTES;
 }
 
+static void note_word(const struct v4_layout *layout, uint32_t context, size_t word, uint64_t bits)
+{
+    uint64_t *present = &layout->present[context * layout->n_words + word];
+    if ((__atomic_load_n(present, __ATOMIC_RELAXED) & bits) != bits)
+        (void)__atomic_fetch_or(present, bits, __ATOMIC_RELAXED);
+}
+
+/* For the team: which ids, in ascending order, the context has. */
+static void note_ids(const struct v4_values *values, uint32_t context, const char *at, const char *end)
+{
+    size_t word = 0;
+    uint64_t bits = 0;
+    for (; at < end; at += VALUE_BYTES) {
+        uint16_t id;
+        memcpy(&id, at, 2);
+        if (id / 64 != word) {
+            note_word(&values->layout, context, word, bits);
+            word = id / 64;
+            bits = 0;
+        }
+        bits |= UINT64_C(1) << id % 64;
+    }
+    note_word(&values->layout, context, word, bits);
+}
+
 /* The values of row i as context id. */
 static void put_row(struct maker *maker, size_t i, uint32_t id)
 {
@@ -138,13 +161,8 @@ static void put_row(struct maker *maker, size_t i, uint32_t id)
     memcpy(index, &id, 4);
     memcpy(index + 4, &start, 8);
     (void)__atomic_fetch_add(&values->n_values[id], maker->n_values - n_before, __ATOMIC_RELAXED);
-    const struct v4_layout *layout = &values->layout;
-    for (const char *at = maker->bytes + VALUE_BYTES * n_before; layout->present && at < p; at += VALUE_BYTES) {
-        uint16_t metric;
-        memcpy(&metric, at, 2);
-        (void)__atomic_fetch_or(&layout->present[id * layout->n_words + metric / 64], UINT64_C(1) << metric % 64,
-                                __ATOMIC_RELAXED);
-    }
+    if (values->layout.present)
+        note_ids(values, id, maker->bytes + VALUE_BYTES * n_before, p);
 }
 
 /* Fills the maker's bytes with the profile of thread t. */
@@ -164,8 +182,9 @@ static int make_profile(struct maker *maker, size_t t, struct error *err)
     sum_up(maker);
     maker->n_values = maker->n_indices = 0;
     size_t n_most = (maker->n_scopes + 1) * values->n_ids;
-    if (!vec_reserve(&maker->bytes, &maker->cap_bytes, n_most * VALUE_BYTES + 8, 1) ||
-        !vec_reserve(&maker->index, &maker->cap_index, (maker->n_scopes + 1) * INDEX_BYTES + 8, 1))
+    size_t len_index = (maker->n_scopes + 1) * INDEX_BYTES + 8;
+    if (!vec_reserve(&maker->bytes, &maker->cap_bytes, n_most * VALUE_BYTES + 8 + len_index, 1) ||
+        !vec_reserve(&maker->index, &maker->cap_index, len_index, 1))
         return error_set(err, ERR_MEMORY, "out of memory for %zu values", n_most);
     for (size_t i = 0; i < maker->n_scopes; i++)
         put_row(maker, i, maker->scopes[i]);
@@ -180,28 +199,40 @@ static size_t padded(char *bytes, size_t len_bytes)
     return len_bytes + -len_bytes % 8;
 }
 
+/* In its turn: where the profile goes, and that the next one is behind it. */
+static int take_place(struct makers *makers, size_t len_bytes, uint64_t *place, struct error *err)
+{
+    struct v4_values *values = makers->values;
+    if (makers->baton.mine)
+        return v4_baton_take(&makers->baton, len_bytes, place, err);
+    *place = values->profile_end;
+    values->profile_end += len_bytes;
+    return 0;
+}
+
 static int write_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
     struct makers *makers = context;
     struct maker *maker = &makers->all[worker];
     struct v4_values *values = maker->values;
-    size_t t = makers->mine ? makers->mine[i] : i;
+    size_t t = makers->baton.mine ? makers->baton.mine[i] : i;
     int code = make_profile(maker, t, err);
     if (code != 0)
         return code;
     size_t len_values = padded(maker->bytes, maker->n_values * VALUE_BYTES);
     size_t len_index = padded(maker->index, maker->n_indices * INDEX_BYTES);
+    uint64_t at = 0;
+    /* one write: others wait for the file meanwhile */
+    memcpy(maker->bytes + len_values, maker->index, len_index);
     if (!workers_turn(workers, i))
         return error_set(err, ERR_USAGE, "interrupted");
-    uint64_t *end = makers->mine ? &makers->own.len_bytes : &values->profile_end, at = *end;
-    *end += len_values + len_index;
+    code = take_place(makers, len_values + len_index, &at, err);
+    if (code != 0)
+        return code;
     values->places[t + 1] = (struct v4_place){
         .n_values = maker->n_values, .values = at, .indices = at + len_values, .n_indices = (uint32_t)maker->n_indices};
     workers_turned(workers, i);
-    int fd = makers->mine ? makers->own.fd : values->profile_fd;
-    const char *name = makers->mine ? "the temporary file" : values->profile_path;
-    code = spill_write_at(fd, name, at, maker->bytes, len_values, err);
-    return code ? code : spill_write_at(fd, name, at + len_values, maker->index, len_index, err);
+    return spill_write_at(values->profile_fd, values->profile_path, at, maker->bytes, len_values + len_index, err);
 }
 
 static void set_ids(const struct model *model, const struct thread *thread, struct v4_profile *profile)
@@ -262,41 +293,45 @@ static void free_makers(struct makers *makers)
     free(makers->all);
 }
 
-/* In a team: the file for what is written here, and which threads that are. */
-static int make_own(struct makers *makers, struct error *err)
+/* In a team the turns wait for messages, which not every MPI lets any thread receive. */
+static int write_profiles(struct makers *makers, struct error *err)
 {
     const struct v4_values *values = makers->values;
-    makers->mine = calloc(values->model->n_threads + 1, sizeof *makers->mine);
-    for (size_t t = 0; makers->mine && t < values->model->n_threads; t++)
-        if (values->source->is_here(values->source->self, values->model->threads[t].profile))
-            makers->mine[makers->n_mine++] = t;
-    return makers->mine ? spill_open(&makers->own, values->job->scratch, err)
-                        : error_set(err, ERR_MEMORY, "out of memory");
+    struct job job = *values->job;
+    bool is_team = team_is_several(job.team);
+    struct workers workers = {.job = &job,
+                              .phase = "writing values by profile",
+                              .n_tasks = is_team ? makers->baton.n_mine : values->model->n_threads,
+                              .task = write_profile,
+                              .context = makers};
+    if (is_team && !job.team->any_thread)
+        job.n_threads = 1;
+    int code = workers_run(&workers, err);
+    if (is_team)
+        v4_baton_drop(&makers->baton);
+    return code;
 }
 
 int v4_values_by_profile(struct v4_values *values, struct error *err)
 {
-    struct makers makers = {.values = values, .own.fd = -1};
+    struct makers makers = {.values = values};
     bool is_team = team_is_several(values->job->team);
     int code = team_leads(values->job->team) ? make_head(values, err) : 0;
     if (code == 0) {
         values->profile_end = values->head.len_bytes ? values->head.len_bytes - 8 : 0; /* without the mark at the end */
         code = make_makers(&makers, err);
     }
+    if (is_team)
+        code = team_agree(values->job->team, code, err);
     if (code == 0 && is_team)
-        code = make_own(&makers, err);
-    struct workers workers = {.job = values->job,
-                              .phase = "writing values by profile",
-                              .n_tasks = is_team ? makers.n_mine : values->model->n_threads,
-                              .task = write_profile,
-                              .context = &makers};
+        code = v4_baton_init(&makers.baton, values, err);
     if (code == 0)
-        code = workers_run(&workers, err);
-    code = team_agree(values->job->team, code, err);
+        code = write_profiles(&makers, err);
+    if (is_team)
+        code = team_agree(values->job->team, code, err);
     if (is_team && code == 0)
-        code = v4_team_profiles(values, &makers.own, err);
+        code = v4_team_profiles(values, err);
     free_makers(&makers);
-    free(makers.mine);
-    spill_close(&makers.own);
+    v4_baton_fini(&makers.baton);
     return code;
 }

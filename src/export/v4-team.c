@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of a version 4 database written by a team: see v4-values.h. All lengths are worked out before anything is
- * written where others write, so the bytes are those that one process would write. */
+/* The values of a version 4 database written by a team: see v4-values.h. The length of everything is worked out before
+ * what comes behind it is written, so the bytes are those that one process would write. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12, CELL_BYTES = 12, METRIC_BYTES = 10 };
 
-#define COPY_BYTES (UINT64_C(1) << 20)
+#define NO_PLACE UINT64_MAX
 
 static uint64_t round_up(uint64_t n_bytes)
 {
@@ -37,54 +37,91 @@ static int share_sizes(struct v4_values *values, struct error *err)
     return code;
 }
 
-static int copy(struct v4_values *values, const struct spill *own, uint64_t from, uint64_t to, uint64_t len_bytes,
-                char *bytes, struct error *err)
+static size_t owner_of(const struct v4_values *values, size_t t)
 {
-    int code = 0;
-    while (code == 0 && len_bytes) {
-        uint64_t n = len_bytes < COPY_BYTES ? len_bytes : COPY_BYTES;
-        code = spill_read(own, from, bytes, n, err);
-        if (code == 0)
-            code = spill_write_at(values->profile_fd, values->profile_path, to, bytes, n, err);
-        from += n;
-        to += n;
-        len_bytes -= n;
-    }
-    return code;
+    return team_owner(values->job->team, values->model->threads[t].profile);
 }
 
-/* Gives every profile its place, and moves those that are here. */
-static int place_profiles(struct v4_values *values, const struct spill *own, struct error *err)
-{
-    char *bytes = malloc(COPY_BYTES);
-    int code = bytes ? 0 : error_set(err, ERR_MEMORY, "out of memory");
-    for (size_t i = 1; code == 0 && i <= values->model->n_threads; i++) {
-        struct v4_place *place = &values->places[i];
-        uint64_t len_values = round_up(VALUE_BYTES * place->n_values);
-        uint64_t len_bytes = len_values + round_up((uint64_t)INDEX_BYTES * place->n_indices);
-        if (values->source->is_here(values->source->self, values->model->threads[i - 1].profile))
-            code = copy(values, own, place->values, values->profile_end, len_bytes, bytes, err);
-        place->values = values->profile_end;
-        place->indices = values->profile_end + len_values;
-        values->profile_end += len_bytes;
-    }
-    free(bytes);
-    return code;
-}
-
-int v4_team_profiles(struct v4_values *values, const struct spill *own, struct error *err)
+int v4_baton_init(struct v4_baton *baton, struct v4_values *values, struct error *err)
 {
     const struct team *team = values->job->team;
+    size_t n = values->model->n_threads;
+    *baton = (struct v4_baton){.values = values, .mine = calloc(n + 1, sizeof *baton->mine)};
+    for (size_t t = 0; baton->mine && t < n; t++)
+        if (owner_of(values, t) == team->rank)
+            baton->mine[baton->n_mine++] = t;
     int64_t start = (int64_t)values->profile_end; /* only the leader knows it, the others have 0 */
     team->combine(team, &start, 1, TEAM_SUM);
-    values->profile_end = (uint64_t)start;
+    values->profile_end = baton->end = (uint64_t)start;
+    return team_agree(team, baton->mine ? 0 : error_set(err, ERR_MEMORY, "out of memory"), err);
+}
+
+void v4_baton_fini(struct v4_baton *baton)
+{
+    free(baton->mine);
+}
+
+/* Where thread t's profile begins; NO_PLACE when that will not be known. */
+static uint64_t receive_place(const struct v4_baton *baton, size_t t)
+{
+    const struct team *team = baton->values->job->team;
+    uint64_t place = baton->end;
+    if (t == 0 || owner_of(baton->values, t - 1) == team->rank)
+        return place;
+    struct buf message = {0};
+    team->receive(team, owner_of(baton->values, t - 1), &message);
+    memcpy(&place, message.data, sizeof place);
+    buf_fini(&message);
+    return place;
+}
+
+static void send_place(struct v4_baton *baton, size_t t, uint64_t place)
+{
+    const struct team *team = baton->values->job->team;
+    baton->end = place;
+    baton->n_done++;
+    if (t + 1 < baton->values->model->n_threads && owner_of(baton->values, t + 1) != team->rank)
+        team->send(team, owner_of(baton->values, t + 1), &place, sizeof place);
+}
+
+int v4_baton_take(struct v4_baton *baton, size_t len_bytes, uint64_t *place, struct error *err)
+{
+    size_t t = baton->mine[baton->n_done];
+    *place = receive_place(baton, t);
+    send_place(baton, t, *place == NO_PLACE ? NO_PLACE : *place + len_bytes);
+    return *place == NO_PLACE ? error_set(err, ERR_USAGE, TEAM_ENDED) : 0;
+}
+
+void v4_baton_drop(struct v4_baton *baton)
+{
+    while (baton->n_done < baton->n_mine) {
+        size_t t = baton->mine[baton->n_done];
+        (void)receive_place(baton, t);
+        send_place(baton, t, NO_PLACE);
+    }
+}
+
+static void place_profiles(struct v4_values *values)
+{
+    for (size_t i = 1; i <= values->model->n_threads; i++) {
+        struct v4_place *place = &values->places[i];
+        place->values = values->profile_end;
+        place->indices = place->values + round_up(VALUE_BYTES * place->n_values);
+        values->profile_end = place->indices + round_up((uint64_t)INDEX_BYTES * place->n_indices);
+    }
+}
+
+int v4_team_profiles(struct v4_values *values, struct error *err)
+{
+    const struct team *team = values->job->team;
     int code = share_sizes(values, err);
     if (code != 0)
         return code;
     struct v4_layout *layout = &values->layout;
     team->combine(team, (int64_t *)(void *)values->n_values, values->n_contexts, TEAM_SUM);
     team->combine(team, (int64_t *)(void *)layout->present, values->n_contexts * layout->n_words, TEAM_OR);
-    return team_agree(team, place_profiles(values, own, err), err);
+    place_profiles(values);
+    return 0;
 }
 
 struct v4_lengths v4_team_lengths(const struct v4_values *values, uint32_t first, uint32_t end)

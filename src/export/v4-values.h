@@ -40,9 +40,29 @@ struct v4_values {
     } layout;
 };
 
-/* Collective, in a team: what the members have counted is added up, and the profiles that each has written into its own
- * file go to their places in profile.db.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
-int v4_team_profiles(struct v4_values *values, const struct spill *own, struct error *err);
+/* In a team the profiles are written by those that have read them, and follow each other in the order of the threads:
+ * the place where the next one begins is handed from member to member. */
+struct v4_baton {
+    const struct v4_values *values;
+    size_t *mine;          /* [n_mine] threads whose values are here, in their order; NULL without a team */
+    size_t n_mine, n_done; /* those whose end has been told */
+    uint64_t end;          /* of the last one here */
+};
+
+/* Collective: lists the threads of this member; all know where the first profile begins.  err: ERR_MEMORY, ERR_USAGE */
+int v4_baton_init(struct v4_baton *baton, struct v4_values *values, struct error *err);
+void v4_baton_fini(struct v4_baton *baton);
+
+/* In the order of mine, by one thread at a time: waits for the place of the next one, and tells where it ends.
+ * err: ERR_USAGE (a member before has given up) */
+int v4_baton_take(struct v4_baton *baton, size_t len_bytes, uint64_t *place, struct error *err);
+
+/* Lets those that wait for threads which are not done know that they never will be. */
+void v4_baton_drop(struct v4_baton *baton);
+
+/* Collective, in a team, when all profiles are written: what the members have counted is added up, and all know the
+ * places of all.  err: ERR_MEMORY, ERR_USAGE */
+int v4_team_profiles(struct v4_values *values, struct error *err);
 
 struct v4_lengths {
     uint64_t n_bytes, n_summary, n_contexts;

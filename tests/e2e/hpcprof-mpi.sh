@@ -2,25 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # hpcprof-mpi with some numbers of ranks of MPICH and Open MPI writes the database that hpcprof writes, byte for byte: of
 # made-up profiles, of a program's variables, and with a profile that cannot be read. What fails is said once.
+# shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
+# shellcheck source=tests/lib/hpcprof-mpi.sh
+. "$srcdir/tests/lib/hpcprof-mpi.sh"
 cd "$scratch"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 XDG_CACHE_HOME=$scratch/cache
 hpcprof=$builddir/hpcprof
 [ -x "$builddir/hpcprof-mpi" ] || skip "hpcprof-mpi is not built: there was no mpicc"
-
-# build_tool MPI: hpcprof-mpi for that MPI as ./hpcprof-mpi.MPI; false when the compiler is missing.
-build_tool() {
-    local libraries
-    command -v "mpicc.$1" >/dev/null || return 1
-    libraries=$(make -s -C "$builddir" print-EXPORT_LIBS)
-    # shellcheck disable=SC2086 # words
-    (cd "$builddir" && "mpicc.$1" -D_GNU_SOURCE -DHAVE_CONFIG_H -I. -I"$srcdir/src" \
-        "$srcdir"/tools/hpcprof/{main-mpi,team-mpi,hpcprof,progress}.c \
-        $libraries -lm -lpthread -o "$scratch/hpcprof-mpi.$1") >build.log 2>&1 || {
-        fail "hpcprof-mpi cannot be built with mpicc.$1"
-        cat build.log
-    }
-}
 
 # launch MPI N ARGUMENT...: hpcprof-mpi on N ranks.
 launch() {
@@ -42,7 +31,26 @@ expect_same() {
     }
 }
 
+clean_up() {
+    ! mountpoint -q "$scratch/small" || umount "$scratch/small"
+}
 
+# expect_end_of_disk MPI: where there is room for the values but not for the database, all ranks end, and say why.
+expect_end_of_disk() {
+    [ -d small ] || {
+        mkdir small
+        mount -t tmpfs -o size=3m none small 2>mount.log || true
+    }
+    if ! mountpoint -q small; then
+        skip_part "no small file system: $(cat mount.log)"
+        return
+    fi
+    expect_status 1 launch "$1" 3 -q -j 2 -o small/database wide
+    expect_text err 'small/.*cannot write: No space left'
+    [ -z "$(ls small)" ] || fail "$1: something is left of half a database: $(ls small)"
+}
+
+python3 "$srcdir/tests/lib/make-profiles.py" --profiles 60 --nodes 3000 --metrics 12 wide >/dev/null
 python3 "$srcdir/tests/lib/make-profiles.py" --profiles 13 --nodes 800 --metrics 4 --module "$hpcprof" made >/dev/null
 "${CC:-gcc}" -O2 -g "$srcdir/tests/e2e/programs/hash.c" -o hash -lm || skip "no compiler"
 for _ in 1 2 3; do
@@ -57,7 +65,7 @@ head -c 900 "$(find made -name '*.hpcrun' | sort | sed -n 5p)" >"damaged/$(cd ma
 
 n_tested=0
 for mpi in mpich openmpi; do
-    build_tool "$mpi" || {
+    build_hpcprof_mpi "$mpi" || {
         skip_part "mpicc.$mpi is not installed"
         continue
     }
@@ -74,6 +82,7 @@ for mpi in mpich openmpi; do
     [ "$(grep -c "missing cannot be read" err.ours)" = 1 ] || fail "$mpi: the missing directory is not named once: $(cat err)"
     [ ! -e nothing ] || fail "$mpi: something was written"
     expect_status 2 launch "$mpi" 2 --xml xml made
+    expect_end_of_disk "$mpi"
 done
 [ "$n_tested" -gt 0 ] || skip "neither mpicc.mpich nor mpicc.openmpi is installed"
 if [ "$n_tested" = 2 ]; then

@@ -39,11 +39,12 @@ int main(int argc, char **argv)
         const struct team alone = {.n_ranks = 1};
         return hpcprof_main(argc, argv, &alone);
     }
-    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &granted) != MPI_SUCCESS) {
+    if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &granted) != MPI_SUCCESS) {
         (void)fprintf(stderr, "hpcprof-mpi: MPI cannot be started.\n");
         return 1;
     }
-    const struct team team = team_mpi();
+    struct team team = team_mpi();
+    team.any_thread = granted >= MPI_THREAD_SERIALIZED;
     int status = 1;
     if (team.n_ranks == 1 && launched() > 1)
         (void)fprintf(stderr,
