@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The batch scripts of doc/slurm under a real Slurm, but for those that wait for a time limit (slurm-limit.sh): MPICH and
 # Open MPI under srun, Open MPI under its own launcher, an array, two programs in one step, a heterogeneous step. Each
-# gives a database of the right ranks.
+# gives a database of the right ranks; hpcprof-mpi of Open MPI makes the same one under srun.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
@@ -10,6 +10,8 @@
 . "$srcdir/tests/lib/slurm.sh"
 # shellcheck source=tests/lib/ranks.sh
 . "$srcdir/tests/lib/ranks.sh"
+# shellcheck source=tests/lib/hpcprof-mpi.sh
+. "$srcdir/tests/lib/hpcprof-mpi.sh"
 need python3
 cd "$scratch"
 export PATH=$builddir:$PATH XDG_CACHE_HOME=$scratch/cache
@@ -55,6 +57,10 @@ if build_ranks openmpi; then
     LOCUS_MPIRUN=mpirun.openmpi try_ranks mpirun openmpi
     if srun --mpi=list 2>&1 | grep -q pmix; then
         LOCUS_MPI=pmix try_ranks job openmpi
+        build_hpcprof_mpi openmpi
+        expect_status 0 timeout 120 srun --mpi=pmix -n3 ./hpcprof-mpi.openmpi -q -j1 -o by-mpi.db "locus-$job.m"
+        hpcprof -q -o alone.db "locus-$job.m"
+        diff -r alone.db by-mpi.db || fail "hpcprof-mpi under srun --mpi=pmix writes another database"
     else
         skip_part "this Slurm has no PMIx"
     fi

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Steps of four MPICH ranks under a Slurm, which tracks processes by the process tree and by cgroups in turn: complete
 # after a normal end and after SIGKILL of one task, complete up to the last checkpoint when everything is killed at
-# once; each time one database of four ranks.
+# once; each time one database of four ranks. hpcprof-mpi in steps of two to four ranks on both nodes writes the one that
+# hpcprof writes, byte for byte.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
@@ -11,7 +12,10 @@
 # shellcheck source=tests/lib/ranks.sh
 . "$srcdir/tests/lib/ranks.sh"
 need python3
+# shellcheck source=tests/lib/hpcprof-mpi.sh
+. "$srcdir/tests/lib/hpcprof-mpi.sh"
 build_ranks mpich || skip "mpicc.mpich is not installed"
+build_hpcprof_mpi mpich
 cd "$scratch"
 export PATH=$builddir:$PATH XDG_CACHE_HOME=$scratch/cache
 
@@ -52,11 +56,24 @@ cancel() {
     expect_read "$1" "$3"
 }
 
+# expect_same_by_mpi DIR: hpcprof-mpi makes DIR.db of it, with ranks on both nodes.
+expect_same_by_mpi() {
+    local n
+    for n in 2 3 4; do
+        expect_status 0 timeout 120 srun --mpi=pmi2 -N2 "-n$n" ./hpcprof-mpi.mpich -q -j1 -o "$1.db-mpi-$n" "$1"
+        diff -r "$1.db" "$1.db-mpi-$n" >difference || {
+            fail "hpcprof-mpi with $n ranks under Slurm writes another database of $1"
+            cat difference
+        }
+    done
+}
+
 # try_steps PROCTRACK
 try_steps() {
     local dir=$1-killed
     expect_status 0 step hpcrun -e datacentric -o "$1-normal" ./ranks.mpich 0.6
     expect_read "$1-normal" '4 complete'
+    expect_same_by_mpi "$1-normal"
     [ "$1" = cgroup ] || expect_favourites "$1-normal" 2
 
     step hpcrun -e datacentric -o "$dir" ./ranks.mpich 0.2 kill2 >"$dir.out" 2>&1 && fail "$dir: status 0"
