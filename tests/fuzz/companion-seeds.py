@@ -47,7 +47,7 @@ SEEDS = {
     "no-forks": SAMPLES + step(FAIL, 1) + step(WAIT, 0, 99) + say(1, END) + step(FAIL, 0) + step(DIE),
     "full": SAMPLES + say(1, END) + step(FINISH, 1, 3 << 8) + step(FINISH, 1, 3 << 8) + step(DIE),
 }
-ARENA = 4096 * 10
+ARENA = 65536  # bytes of the arena that status-fuzz.c hands out
 ANSWERS = {
     "none": step(0, 0, 0, message(pid=0)),
     "one": step(1, 0, 0, message(size=ARENA, text=b"/measurements")) + step(0, 0, 0, message(pid=0)),

@@ -58,13 +58,16 @@ static void look(const uint8_t *data, size_t len_bytes)
     free(arena);
 }
 
-/* Memory with an empty arena, as a companion hands out. */
+/* Memory with an arena, as a companion hands out; its header tells of chunks that are not there. */
 static int make_memory(void)
 {
     size_t size_bytes;
     char *arena = arena_input_fill(NULL, 0, &size_bytes);
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    check(arena && fd >= 0 && write(fd, arena, size_bytes) == (ssize_t)size_bytes, "no memory");
+    check(arena != NULL, "out of memory");
+    ((struct arena_header *)(void *)arena)->chunk_limit = 1 << 20;
+    atomic_store(&((struct arena_header *)(void *)arena)->n_chunks, 1 << 20);
+    check(fd >= 0 && write(fd, arena, size_bytes) == (ssize_t)size_bytes, "no memory");
     free(arena);
     return fd;
 }
