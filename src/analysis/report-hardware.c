@@ -112,9 +112,9 @@ int report_add_hardware(struct report *report, struct error *err)
     report->has_hardware = metrics_has_hardware(model);
     if (is_access)
         sum_events(report);
-    report->is_hardware = is_access || (report->event && report->event->has_data_source);
     if (!report->has_hardware)
         return 0;
+    report->is_hardware = is_access || (report->event && report->event->has_data_source);
     struct filling filling = {.event = latency_event(report), .n_derived = count_rows()};
     metrics_columns(model, &filling.columns);
     fill_all(report, &filling);

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 END
     (
         cd "$scratch" || exit 1
-        "$CC" -O1 -g app.c -o app
+        "${CC:-cc}" -O1 -g app.c -o app
         for events in "" "-e FAULTS" "-e CPUTIME -t" "-e MEMLEAK"; do
             # shellcheck disable=SC2086 # words of one option
             "$builddir/hpcrun" $events -o "m${events// /}" ./app 2>/dev/null || continue
