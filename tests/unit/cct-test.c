@@ -15,7 +15,8 @@ static struct arena_header *arena_make(uint32_t n_chunks)
 {
     size_t table = (sizeof(struct arena_header) + 4095) & ~(size_t)4095;
     size_t data = (table + n_chunks * sizeof(struct arena_chunk) + 65535) & ~(size_t)65535;
-    struct arena_header *header = aligned_alloc(65536, data + (size_t)n_chunks * ARENA_CHUNK_BYTES);
+    size_t n_bytes = (data + (size_t)n_chunks * ARENA_CHUNK_BYTES + 65535) & ~(size_t)65535;
+    struct arena_header *header = aligned_alloc(65536, n_bytes);
     assert_non_null(header);
     memset(header, 0, data + (size_t)n_chunks * ARENA_CHUNK_BYTES);
     header->size_bytes = data + (size_t)n_chunks * ARENA_CHUNK_BYTES;

@@ -122,8 +122,8 @@ static void test_data(void **state)
 }
 
 /* Fills places with a distance below the CFA for the middle of each array. */
-static __attribute__((noinline)) void frame_with_arrays(volatile char *(*volatile keep)(volatile char *),
-                                                        int64_t distances[2])
+static __attribute__((noinline, no_sanitize("address"))) void
+frame_with_arrays(volatile char *(*volatile keep)(volatile char *), int64_t distances[2])
 {
     volatile char large_array[4000], small_array[200];
     char *cfa = __builtin_dwarf_cfa();

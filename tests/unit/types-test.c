@@ -240,7 +240,8 @@ static void test_statics(void **state)
 }
 
 /* Distances below the CFA at which a callee sees the arrays of its caller. */
-static __attribute__((noinline)) void frame(volatile char *(*volatile keep)(volatile char *), int64_t distances[3])
+static __attribute__((noinline, no_sanitize("address"))) void
+frame(volatile char *(*volatile keep)(volatile char *), int64_t distances[3])
 {
     volatile struct vector vectors[50];
     volatile char text[200];
