@@ -74,6 +74,8 @@ for mpi in mpich openmpi; do
         expect_same "$mpi" "$n" made
     done
     expect_same "$mpi" 2 real
+    expect_status 1 launch "$mpi" 2 -q -S /dev/null -o nothing made
+    [ ! -e nothing ] || fail "$mpi: something was written without the structure file"
     expect_status 1 launch "$mpi" 3 -q -o "damaged-$mpi" damaged
     grep "left out" err | sed 's/hpcprof-mpi:/hpcprof:/' | diff left-out - || fail "$mpi: another message about the damaged profile"
     diff -r damaged-database "damaged-$mpi" || fail "$mpi: another database without the damaged profile"
