@@ -94,12 +94,37 @@ static void test_found_elsewhere(void **state)
     source_text_free(by_rule);
 }
 
+/* Whatever a name says, it leads to no file outside of the directory that is searched. */
+static void test_inside(void **state)
+{
+    (void)state;
+    char below[64], rule[96];
+    (void)snprintf(below, sizeof below, "%s/below", directory);
+    (void)snprintf(rule, sizeof rule, "/old=%s", below);
+    assert_int_equal(mkdir(below, 0755), 0);
+    const char *const search[] = {below, NULL}, *const replace[] = {rule, NULL};
+    struct source_text *source = source_text_new(search, replace);
+    assert_null(source_text_line(source, "/gone/../x.c", 1));
+    assert_null(source_text_line(source, "../x.c", 1));
+    assert_null(source_text_line(source, "/gone/a/../../../x.c", 1));
+    assert_null(source_text_line(source, "/old/../x.c", 1));
+    assert_null(source_text_line(source, "/dev/zero", 1));
+    assert_int_equal(symlink("../x.c", strcat(below, "/x.c")), 0);
+    below[strlen(below) - 4] = '\0';
+    assert_null(source_text_line(source, "/gone/x.c", 1));
+    source_text_free(source);
+    assert_int_equal(unlink(strcat(below, "/x.c")), 0);
+    below[strlen(below) - 4] = '\0';
+    assert_int_equal(rmdir(below), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_statements),
         cmocka_unit_test(test_found_elsewhere),
+        cmocka_unit_test(test_inside),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
 }

@@ -59,10 +59,10 @@ static const struct option_row rows[] = {
      "deviation, coefficient of variation, least and greatest; 'thread': the values of each thread. The version 4 form "
      "has all of these always."},
     {OPT_FORCE_METRIC, "--force-metric", NULL, "With -M thread: also for more than 100 threads."},
-    {OPT_METRIC_DB, "--metric-db", "YES|NO",
+    {OPT_METRIC_DB, "--metric-db", "yes|no",
      "Whether the values of each thread go into .metric-db files beside experiment.xml (default: yes; Hatchet needs "
      "them)."},
-    {OPT_NORMALIZE, "-N --normalize", "ALL|NONE",
+    {OPT_NORMALIZE, "-N --normalize", "all|none",
      "Known for the sake of scripts, without effect: the tree has one form only."},
     {OPT_REMOVE_REDUNDANCY, "--remove-redundancy", NULL,
      "Known for the sake of scripts, without effect: every name is written once anyway."},
