@@ -36,6 +36,7 @@ struct batch {
     uint32_t first, end;  /* contexts */
     struct slice *slices; /* [n_threads] */
     struct v4_slices reading;
+    bool follows;         /* on the worker's last batch */
     uint64_t *at;         /* [end - first][n_ids] number of values, then place of the next one in bytes */
     size_t cap_at;
     char *bytes; /* of cct.db */
@@ -63,12 +64,16 @@ static int batch_memory(const struct batch *batch, struct error *err)
     return error_set(err, ERR_MEMORY, "out of memory for the values of %u contexts", batch->end - batch->first);
 }
 
-/* Finds the batch's part of profile t. A worker's batches come in ascending order. */
+/* Finds the batch's part of profile t. A worker's batches ascend, and may follow on each other. */
 static int find_slice(const struct turning *turning, struct batch *batch, size_t t, struct error *err)
 {
     const struct v4_place *place = &turning->values->places[t + 1];
     struct slice *slice = &batch->slices[t];
-    int code = v4_slice_find(&batch->reading, place, slice->end, batch->first, &slice->first, err);
+    int code = 0;
+    if (batch->follows)
+        slice->first = slice->end;
+    else
+        code = v4_slice_find(&batch->reading, place, slice->end, batch->first, &slice->first, err);
     return code ? code : v4_slice_find(&batch->reading, place, slice->first, batch->end, &slice->end, err);
 }
 
@@ -272,6 +277,7 @@ static bool begin_batch(const struct turning *turning, struct batch *batch, size
     const struct v4_values *values = turning->values;
     batch->reading.fd = values->profile_fd;
     batch->reading.path = values->profile_path;
+    batch->follows = batch->end == turning->firsts[i];
     batch->first = turning->firsts[i];
     batch->end = turning->firsts[i + 1];
     size_t n = (size_t)(batch->end - batch->first) * values->n_ids;
