@@ -87,6 +87,10 @@ void fields_note_site(struct build *build, uint32_t node, const struct path_fram
  * in; true when all, or nearly all, lie in one, which the variable is now. */
 bool frame_parts_collect(struct build *build, uint32_t node, struct symbols *symbols, struct variable *proto);
 
+/* frame-parts.c: adds the parts of the same frame elsewhere; shares become those of the samples of both. Where the
+ * lines of either are not known, the variable keeps its own. */
+void frame_parts_merge(struct variable *variable, const struct variable *other);
+
 /* A local variable and a place in it. */
 struct frame_spot {
     struct variable_part part; /* without size of elements and fraction */

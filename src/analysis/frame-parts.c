@@ -74,6 +74,21 @@ static double add_part(struct variable *proto, const struct variable_part *part,
     return found ? samples : 0;
 }
 
+/* Adds the line's samples to those that are known of it. */
+static void count_line(struct variable *variable, const struct part_line *line)
+{
+    for (size_t i = 0; i < variable->n_part_lines; i++) {
+        struct part_line *known = &variable->part_lines[i];
+        if (known->part == line->part && known->function == line->function && known->file == line->file &&
+            known->line == line->line) {
+            known->samples += line->samples;
+            return;
+        }
+    }
+    if (vec_reserve(&variable->part_lines, &variable->cap_part_lines, variable->n_part_lines + 1, sizeof *line))
+        variable->part_lines[variable->n_part_lines++] = *line;
+}
+
 /* Which line of which function the access is. */
 static void add_line(struct build *build, struct variable *proto, const struct variable_part *part,
                      const struct access *access, uint64_t samples)
@@ -91,16 +106,7 @@ static void add_line(struct build *build, struct variable *proto, const struct v
                                    .file = frames[n - 1].file,
                                    .line = frames[n - 1].line,
                                    .samples = samples};
-    for (size_t i = 0; i < proto->n_part_lines; i++) {
-        struct part_line *known = &proto->part_lines[i];
-        if (known->part == index && known->function == line.function && known->file == line.file &&
-            known->line == line.line) {
-            known->samples += samples;
-            return;
-        }
-    }
-    if (vec_reserve(&proto->part_lines, &proto->cap_part_lines, proto->n_part_lines + 1, sizeof line))
-        proto->part_lines[proto->n_part_lines++] = line;
+    count_line(proto, &line);
 }
 
 /* By the offsets of the first event with addresses. */
@@ -174,4 +180,64 @@ bool frame_parts_collect(struct build *build, uint32_t index, struct symbols *sy
     for (size_t i = 0; i < proto->n_parts && total > 0; i++)
         proto->parts[i].fraction /= total;
     return take_only_part(proto);
+}
+
+/* Samples that the shares of the parts are of; 0 when the lines do not tell. */
+static double count_samples(const struct variable *variable)
+{
+    double n = 0;
+    for (size_t i = 0; i < variable->n_part_lines; i++)
+        n += (double)variable->part_lines[i].samples;
+    return n;
+}
+
+/* The samples of a part, of n in all: whole where the share is sound. */
+static double part_samples(const struct variable_part *part, double n)
+{
+    double samples = part->fraction * n;
+    return samples >= 0 && samples < 9e15 ? (double)(uint64_t)(samples + 0.5) : 0;
+}
+
+/* The variable's index of another one's part, added with no samples when new; UINT32_MAX when out of memory. */
+static uint32_t adopt_part(struct variable *variable, const struct variable_part *part)
+{
+    size_t n_before = variable->n_parts;
+    const struct variable_part *found = find_part(variable, part);
+    if (!found)
+        return UINT32_MAX;
+    uint32_t index = (uint32_t)(found - variable->parts);
+    if (variable->n_parts > n_before)
+        variable->parts[index].fraction = 0;
+    return index;
+}
+
+static void merge_lines(struct variable *variable, const struct variable *other, const uint32_t *index_of)
+{
+    for (size_t i = 0; i < other->n_part_lines; i++) {
+        struct part_line line = other->part_lines[i];
+        line.part = line.part < other->n_parts ? index_of[line.part] : UINT32_MAX;
+        if (line.part != UINT32_MAX)
+            count_line(variable, &line);
+    }
+}
+
+void frame_parts_merge(struct variable *variable, const struct variable *other)
+{
+    double n_own = count_samples(variable), n_other = count_samples(other);
+    uint32_t *index_of = calloc(other->n_parts + 1, sizeof *index_of);
+    if (!index_of || n_own == 0 || n_other == 0) {
+        free(index_of);
+        return;
+    }
+    for (size_t i = 0; i < variable->n_parts; i++)
+        variable->parts[i].fraction = part_samples(&variable->parts[i], n_own);
+    for (size_t i = 0; i < other->n_parts; i++) {
+        index_of[i] = adopt_part(variable, &other->parts[i]);
+        if (index_of[i] != UINT32_MAX)
+            variable->parts[index_of[i]].fraction += part_samples(&other->parts[i], n_other);
+    }
+    merge_lines(variable, other, index_of);
+    for (size_t i = 0; i < variable->n_parts; i++)
+        variable->parts[i].fraction /= n_own + n_other;
+    free(index_of);
 }

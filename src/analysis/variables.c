@@ -32,7 +32,8 @@ static const struct side_row *find_side(const struct build *build, uint32_t node
     return variables_side(build, node, &n);
 }
 
-/* The row with this key, added as a copy of proto when new (which owns the parts); RAW_NONE when out of memory. */
+/* The row with this key, added as a copy of proto when new; the parts of proto are taken over. RAW_NONE when out of
+ * memory. */
 static uint32_t find_or_add(struct build *build, const char *key, const struct variable *proto)
 {
     struct model *model = build->model;
@@ -44,6 +45,7 @@ static uint32_t find_or_add(struct build *build, const char *key, const struct v
     if ((size_t)index == model->n_variables) {
         model->variables[model->n_variables++] = *proto;
     } else {
+        frame_parts_merge(&model->variables[index], proto);
         free(proto->parts);
         free(proto->part_lines);
     }

@@ -393,6 +393,7 @@ static void set_capacities(struct model *model)
         struct variable *variable = &model->variables[i];
         variable->cap_scopes = variable->n_scopes;
         variable->cap_parts = variable->n_parts;
+        variable->cap_part_lines = variable->n_part_lines;
         variable->cap_latencies = variable->n_latencies;
     }
 }
