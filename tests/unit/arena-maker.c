@@ -117,18 +117,20 @@ void make_event(struct maker *maker, const char *metric, const char *name, uint3
 
 void make_arena(struct maker *maker)
 {
-    size_t header_bytes = (sizeof *maker->header + 4095) & ~(size_t)4095;
-    *maker = (struct maker){.size_bytes = header_bytes + 4096 + (size_t)CHUNKS * ARENA_CHUNK_BYTES};
+    /* The table is behind the chunks; these lie where the fuzzers' arenas have them, so that references stay true. */
+    size_t data = ((sizeof *maker->header + 4095) & ~(size_t)4095) + 4096;
+    size_t table = data + (size_t)CHUNKS * ARENA_CHUNK_BYTES;
+    *maker = (struct maker){.size_bytes = table + (size_t)CHUNKS * sizeof(struct arena_chunk)};
     maker->base = mmap(NULL, maker->size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(maker->base != MAP_FAILED);
     maker->header = (void *)maker->base;
-    maker->table = (void *)(maker->base + header_bytes);
+    maker->table = (void *)(maker->base + table);
     memcpy(maker->header->magic, ARENA_MAGIC, 8);
     maker->header->version = ARENA_VERSION;
     maker->header->header_bytes = sizeof *maker->header;
     maker->header->size_bytes = maker->size_bytes;
-    maker->header->chunk_table_offset = header_bytes;
-    maker->header->chunk_data_offset = header_bytes + 4096;
+    maker->header->chunk_table_offset = table;
+    maker->header->chunk_data_offset = data;
     maker->header->chunk_limit = CHUNKS;
     maker->header->pid = 4711;
     (void)snprintf(maker->header->exe, sizeof maker->header->exe, "/bin/app");

@@ -383,13 +383,12 @@ static void test_damage(void **state)
         3;
     char *whole = malloc(maker.size_bytes);
     assert_non_null(whole);
-    size_t used = (size_t)maker.header->chunk_data_offset + atomic_load(&maker.header->n_chunks) * ARENA_CHUNK_BYTES;
-    memcpy(whole, maker.base, used);
+    memcpy(whole, maker.base, maker.size_bytes);
     const char *rounds = getenv("LOCUS_DAMAGE_ROUNDS");
     for (int i = 0; i < (rounds ? atoi(rounds) : 300); i++) {
         struct error error = {0};
         struct collect_context context = context_of(&maker);
-        memcpy(maker.base, whole, used);
+        memcpy(maker.base, whole, maker.size_bytes);
         damage(&maker, &random);
         int code = collect_write(maker.base, maker.size_bytes, &context, &maker.result, &error);
         assert_true(code == 0 || error.text[0]);
