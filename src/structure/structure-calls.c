@@ -24,7 +24,7 @@ void structure_take_calls(const struct structure *structure, struct structure_fu
             return;
         /* one that a border runs through is no instruction of the compiler's */
         if (insn->vaddr >= function->spans[s].start && insn->vaddr + insn->len_bytes <= function->spans[s].end)
-            function->calls[function->n_calls++] = (struct structure_call){insn->vaddr, insn->vaddr + insn->len_bytes,
-                                                                           insn->by_slot ? 0 : insn->value};
+            function->calls[function->n_calls++] =
+                (struct structure_call){insn->vaddr, insn->vaddr + insn->len_bytes, insn->by_slot ? 0 : insn->value};
     }
 }

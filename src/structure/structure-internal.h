@@ -97,6 +97,7 @@ struct structure {
     size_t n_scopes, cap_scopes;
     struct structure_span *spans; /* [n_spans] */
     size_t n_spans, cap_spans;
+    Dwarf_Die *unit; /* of the function at work, with the line table; NULL: it has no debug information */
     const char *last_raw, *last_path; /* what structure_path was asked last */
     struct memo_table places;         /* of the function at work: index by inlined function and loop */
     struct memo_table paths, origins;

@@ -10,7 +10,7 @@ const char *structure_path(struct structure *structure, const char *path)
         return structure->last_path;
     const void **known = path ? memo_of(&structure->paths, path) : NULL;
     if (known && !*known)
-        *known = symbols_own_path(structure->symbols, path);
+        *known = symbols_own_file(structure->symbols, structure->unit, path);
     structure->last_raw = path;
     structure->last_path = known ? *known : NULL;
     return structure->last_path;

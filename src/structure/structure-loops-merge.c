@@ -68,6 +68,7 @@ static void join(struct structure *structure, uint32_t into, uint32_t from)
     if (b->vaddr < a->vaddr)
         a->vaddr = b->vaddr;
     a->n_machine += b->n_machine;
+    a->is_irreducible |= b->is_irreducible;
 }
 
 static size_t list_candidates(const struct structure *structure, struct candidate *list)

@@ -62,14 +62,25 @@ static void find_nodes(struct structure *structure)
             source[source[i].parent].node = common_node(structure, source[source[i].parent].node, source[i].node);
 }
 
+/* A block of nothing but a jump without row: its line is that of the conditional jump before it, often the end of an
+ * inner loop. */
+static bool is_bare_jump(const struct structure *structure, const struct cfg_block *block, const struct atom *atom)
+{
+    return block->start == block->last && atom->lines != STRUCTURE_NONE &&
+           structure->lines[atom->lines].start < block->start &&
+           structure->cfg.insns[cfg_find_insn(&structure->cfg, block->last)].kind == CFG_JUMP;
+}
+
 /* The position of the jump back to the header; of several the first in the source. */
 static void set_key(struct structure *structure, uint32_t i, uint32_t from)
 {
-    uint64_t last = structure->cfg.blocks[from].last;
+    const struct cfg_block *block = &structure->cfg.blocks[from];
+    uint64_t last = block->last;
     struct source_loop *loop = &structure->source[i];
     struct line_piece position;
     const struct atom *atom = atom_at(structure, last);
-    if (!atom || atom->is_carried || !structure_project(structure, atom, loop->node, &position))
+    if (!atom || atom->is_carried || is_bare_jump(structure, block, atom) ||
+        !structure_project(structure, atom, loop->node, &position))
         return;
     if (loop->key_line && position.line >= loop->key_line)
         return;

@@ -97,6 +97,7 @@ static bool make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die
                  struct structure_function *function)
 {
     *function = (struct structure_function){.has_lines = unit != NULL};
+    structure->unit = unit ? &unit->die : NULL;
     bool ok = structure_read_inlined(structure, unit, die) && structure_read_lines(structure, unit) &&
               find_loops(structure, entry) && structure_cut_atoms(structure) && structure_name_loops(structure) &&
               structure_join(structure, function);

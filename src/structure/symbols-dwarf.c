@@ -210,11 +210,27 @@ static const char *function_name(struct symbols *symbols, Dwarf_Die *die, struct
     return symbols_own_name(symbols, name ? name : linkage);
 }
 
-/* The owned path of a string that libdw keeps; the one asked for last is remembered. */
-static const char *own_kept_path(struct symbols *symbols, const char *path)
+const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path)
+{
+    Dwarf_Attribute attribute;
+    struct buf joined = {0};
+    if (!path || *path == '/')
+        return symbols_own_path(symbols, path);
+    const char *directory =
+        dwarf_attr_integrate(unit, DW_AT_comp_dir, &attribute) ? dwarf_formstring(&attribute) : NULL;
+    if (!directory || !*directory)
+        return symbols_own_path(symbols, path);
+    buf_printf(&joined, "%s/%s", directory, path);
+    const char *owned = joined.failed ? NULL : symbols_own_path(symbols, joined.data);
+    buf_fini(&joined);
+    return owned;
+}
+
+/* Same for a string that libdw keeps; the one asked for last is remembered. */
+static const char *own_kept_file(struct symbols *symbols, Dwarf_Die *unit, const char *path)
 {
     if (!path || path != symbols->path_raw)
-        symbols->path_owned = symbols_own_path(symbols, path);
+        symbols->path_owned = symbols_own_file(symbols, unit, path);
     symbols->path_raw = path;
     return symbols->path_owned;
 }
@@ -231,7 +247,7 @@ static const char *file_of(struct symbols *symbols, Dwarf_Attribute *attribute)
         dwarf_cu_info(attribute->cu, &version, NULL, &unit, NULL, NULL, NULL, NULL) != 0 ||
         (index == 0 && version < 5) || dwarf_getsrcfiles(&unit, &files, &n_files) != 0 || index >= n_files)
         return NULL;
-    return own_kept_path(symbols, dwarf_filesrc(files, index, NULL, NULL));
+    return own_kept_file(symbols, &unit, dwarf_filesrc(files, index, NULL, NULL));
 }
 
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die)
@@ -271,7 +287,7 @@ static void set_call_position(struct symbols *symbols, Dwarf_Die *unit, Dwarf_Di
     outer->column = (uint32_t)udata(die, DW_AT_call_column);
     Dwarf_Word file = udata(die, DW_AT_call_file);
     if (dwarf_getsrcfiles(unit, &files, &n_files) == 0 && file < n_files)
-        outer->file = own_kept_path(symbols, dwarf_filesrc(files, file, NULL, NULL));
+        outer->file = own_kept_file(symbols, unit, dwarf_filesrc(files, file, NULL, NULL));
 }
 
 /* Child of parent that contains address and is an inlined function or a block that may hold one. */
@@ -335,7 +351,7 @@ static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t addr
         if (dwarf_lineno(row, &line) != 0 || line == 0)
             continue;
         (void)dwarf_linecol(row, &column);
-        frame->file = own_kept_path(symbols, dwarf_linesrc(row, NULL, NULL));
+        frame->file = own_kept_file(symbols, unit, dwarf_linesrc(row, NULL, NULL));
         frame->line = (uint32_t)line;
         frame->column = (uint32_t)column;
         return;

@@ -86,6 +86,8 @@ const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum el
 /* symbols-dwarf.c */
 void symbols_dwarf_load(struct symbols *symbols);
 void symbols_dwarf_free(struct symbols *symbols);
+/* Owned path of a file as the line table of a unit names it: relative to the directory of the compilation. */
+const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path);
 /* Owned path of the file that declares die; unlike dwarf_decl_file it knows that file 0 of version 5 is a file. */
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
 /* The function that contains vaddr; false when none is known. */

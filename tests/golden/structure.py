@@ -163,6 +163,11 @@ def forms(directory, compiler):
     """(name, path) of the kernels with the same code and debug information in other forms."""
     run = lambda *command: subprocess.run(list(map(str, command)), check=True, cwd=directory)  # noqa: E731
     yield "DWARF 4", compile_kernels(directory, "dwarf-4", compiler, "-O2", "-gdwarf-4")
+    for version in ("4", "5"):
+        path = directory / f"relative-{version}"
+        subprocess.run([*compiler, "-g", f"-gdwarf-{version}", "-O2", f"{KERNELS.parent.name}/{KERNELS.name}", "-o", path],
+                       check=True, cwd=KERNELS.parent.parent)
+        yield f"relative path, DWARF {version}", path
     yield "compressed", compile_kernels(directory, "compressed", compiler, "-O2", "-gz")
     run(*compiler, "-g", "-O2", "-gsplit-dwarf", "-c", KERNELS, "-o", "split.o")
     run(*compiler, "split.o", "-o", "split")
