@@ -80,7 +80,8 @@ static void count_line(struct variable *variable, const struct part_line *line)
     for (size_t i = 0; i < variable->n_part_lines; i++) {
         struct part_line *known = &variable->part_lines[i];
         if (known->part == line->part && known->function == line->function && known->file == line->file &&
-            known->line == line->line) {
+            known->line == line->line && known->loop.first == line->loop.first &&
+            known->loop.file == line->loop.file) {
             known->samples += line->samples;
             return;
         }
@@ -101,10 +102,15 @@ static void add_line(struct build *build, struct variable *proto, const struct v
         if (known->name == part->name && known->file == part->file && known->line == part->line)
             break;
     }
+    const struct code_loop *loop = NULL;
+    for (size_t i = n; i-- > 0 && !loop;)
+        loop = frames[i].loop;
     const struct part_line line = {.part = index,
                                    .function = frames[n - 1].function,
                                    .file = frames[n - 1].file,
                                    .line = frames[n - 1].line,
+                                   .loop = loop ? (struct loop_lines){loop->file, loop->line, loop->end_line}
+                                                : (struct loop_lines){0},
                                    .samples = samples};
     count_line(proto, &line);
 }

@@ -19,7 +19,7 @@ enum scope_kind {
     SCOPE_PLACE,   /* position in the parent where something was inlined, or that lies in another file */
     SCOPE_CALL,    /* call site */
     SCOPE_LINE,    /* statement: the only kind with values of its own */
-    SCOPE_LOOP     /* a loop; line is its first */
+    SCOPE_LOOP     /* a loop; line is its first, end_line its last */
 };
 
 /* What a scope stands for, when it is not simply code. */
@@ -43,12 +43,19 @@ enum scope_role {
     ROLE_COUNT
 };
 
+/* Where a loop stands in the source. */
+struct loop_lines {
+    uint32_t file; /* string id */
+    uint32_t first, last; /* 0: there is none; last may be 0 alone: not known */
+};
+
 /* Node of the source-level tree. Scopes are in canonical pre-order: a parent precedes its children, statements precede
  * other children. Indices; 0 = none, since scope 0 is nobody's child. */
 struct scope {
     uint32_t parent, first_child, next_sibling;
     uint32_t name, file, module; /* ids in model.strings, 0 = "" */
     uint32_t line;               /* 0 = not known */
+    uint32_t end_line;           /* LOOP: its last, 0 = not known */
     uint16_t node_type;          /* enum hpcrun_node_type bits, for PROC */
     uint8_t kind, role;
     uint64_t vaddr; /* CALL: return address - 1, PROC: entry, LOOP: header; of the first one merged */
@@ -148,6 +155,7 @@ struct variable_field {
 struct part_line {
     uint32_t part;                 /* index into the variable's parts */
     uint32_t function, file, line; /* string ids */
+    struct loop_lines loop;        /* around it */
     uint64_t samples;
 };
 #define FIELD_NO_PART UINT32_MAX

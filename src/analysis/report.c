@@ -41,17 +41,28 @@ static uint32_t function_of(const struct model *model, uint32_t scope)
     return model->scopes[scope].name;
 }
 
+/* The innermost loop around a scope, in the function that was called. */
+static struct loop_lines loop_of(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_LOOP)
+        scope = model->scopes[scope].parent;
+    const struct scope *found = &model->scopes[scope];
+    bool is_loop = scope && found->kind == SCOPE_LOOP;
+    return is_loop ? (struct loop_lines){found->file, found->line, found->end_line} : (struct loop_lines){0};
+}
+
 /* The row's line equal to these, found through keys, added when new; NULL when out of memory. */
 static struct report_line *find_line(struct report_row *row, struct strtab *keys, uint32_t function,
-                                     const struct scope *scope)
+                                     const struct scope *scope, struct loop_lines loop)
 {
     char key[64];
-    (void)snprintf(key, sizeof key, "%x %x %x", function, scope->file, scope->line);
+    (void)snprintf(key, sizeof key, "%x %x %x %x %x", function, scope->file, scope->line, loop.file, loop.first);
     int64_t index = strtab_intern(keys, key);
     if (index < 0 || !vec_reserve(&row->lines, &row->cap_lines, (size_t)index + 1, sizeof *row->lines))
         return NULL;
     if ((size_t)index == row->n_lines) {
-        row->lines[index] = (struct report_line){.function = function, .file = scope->file, .line = scope->line};
+        row->lines[index] =
+            (struct report_line){.function = function, .file = scope->file, .line = scope->line, .loop = loop};
         row->n_lines++;
     }
     return &row->lines[index];
@@ -75,7 +86,8 @@ static int collect_lines(const struct model *model, size_t metric, struct report
             double value = model->own[i * model->n_metrics + metric];
             if (value == 0)
                 continue;
-            struct report_line *line = find_line(row, &keys, function_of(model, i), &model->scopes[i]);
+            struct report_line *line =
+                find_line(row, &keys, function_of(model, i), &model->scopes[i], loop_of(model, i));
             ok = line != NULL;
             if (line)
                 line->value += value;
@@ -144,6 +156,7 @@ static int collect_part_lines(struct report_row *row, struct error *err)
         row->lines[row->n_lines++] = (struct report_line){.function = line->function,
                                                           .file = line->file,
                                                           .line = line->line,
+                                                          .loop = line->loop,
                                                           .value = row->value * (double)line->samples / total};
     }
     if (row->n_lines)

@@ -9,6 +9,7 @@
 /* A source line that accesses a variable. */
 struct report_line {
     uint32_t function, file, line; /* string ids */
+    struct loop_lines loop;        /* the innermost one around it */
     double value;
 };
 

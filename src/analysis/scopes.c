@@ -71,6 +71,8 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
             known->vaddr = proto->vaddr;
             known->line = proto->line;
         }
+        if (proto->end_line > known->end_line)
+            known->end_line = proto->end_line;
         known->node_type |= proto->node_type;
         return builder->slots[slot] - 1;
     }
@@ -99,8 +101,12 @@ static uint32_t add_loops(struct scope_builder *builder, uint32_t at, const stru
     if (!loop)
         return at;
     at = add_loops(builder, at, loop->outer, module_name, file);
-    const struct scope scope = {
-        .kind = SCOPE_LOOP, .file = loop->file, .line = loop->line, .module = module_name, .vaddr = loop->vaddr};
+    const struct scope scope = {.kind = SCOPE_LOOP,
+                                .file = loop->file,
+                                .line = loop->line,
+                                .end_line = loop->end_line,
+                                .module = module_name,
+                                .vaddr = loop->vaddr};
     at = add_place(builder, at, loop->file, module_name, file);
     return scopes_child(builder, at, &scope);
 }

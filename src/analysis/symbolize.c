@@ -314,7 +314,11 @@ static const struct code_loop *add_loop(struct symbolizer *symbolizer, const str
         free(loop);
         return outer;
     }
-    *loop = (struct code_loop){outer, model_string(symbolizer->model, scope->file), scope->line, scope->vaddr};
+    *loop = (struct code_loop){.outer = outer,
+                               .file = model_string(symbolizer->model, scope->file),
+                               .line = scope->line,
+                               .end_line = scope->end_line,
+                               .vaddr = scope->vaddr};
     return symbolizer->loops[symbolizer->n_loops++] = loop;
 }
 

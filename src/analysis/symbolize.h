@@ -12,7 +12,7 @@ struct symbolizer;
 /* A loop that an address lies in. */
 struct code_loop {
     const struct code_loop *outer; /* the next one around it in the same function; NULL: none */
-    uint32_t file, line;           /* its first line */
+    uint32_t file, line, end_line; /* its first and last line */
     uint64_t vaddr;                /* first instruction of its header */
 };
 

@@ -36,8 +36,8 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
     put_field(out, model_text(model, scope->file));
     buf_printf(out, "%u,", scope->line);
     put_field(out, model_text(model, scope->module));
-    buf_printf(out, "%u,%.15g,%.15g,%.6f\n", node->call_line, node->inclusive, node->own,
-               total > 0 ? 100 * node->inclusive / total : 0);
+    buf_printf(out, "%u,%.15g,%.15g,%.6f,%u\n", node->call_line, node->inclusive, node->own,
+               total > 0 ? 100 * node->inclusive / total : 0, scope->end_line);
 }
 
 static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
@@ -47,7 +47,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     int code = tree_walk(job, 0, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
-    buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent\n");
+    buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line\n");
     for (size_t i = 0; i < n_nodes && (job->top == 0 || i < job->top); i++)
         put_node(job, &nodes[i], tree_total(job), out);
     free(nodes);

@@ -20,6 +20,7 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
     json_put_text_at(out, "name", model_text(model, scope->name));
     json_put_text_at(out, "file", model_text(model, scope->file));
     json_put_word_at(out, "line", scope->line);
+    json_put_word_at(out, "end_line", scope->end_line);
     json_put_text_at(out, "module", model_text(model, scope->module));
     json_put_word_at(out, "call_line", node->call_line);
     json_put_double_at(out, "inclusive", node->inclusive);

@@ -9,6 +9,12 @@
 
 #define INDENT_MAX 60
 
+static void put_loop(struct buf *text, const char *file, const struct scope *scope)
+{
+    buf_printf(text, "loop at %s:", file);
+    text_lines(text, scope->line, scope->end_line);
+}
+
 static void put_node(const struct export_job *job, const struct tree_node *node, double total, struct buf *out)
 {
     const struct model *model = job->model;
@@ -23,7 +29,7 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
     if (scope->kind == SCOPE_LINE && scope->line)
         buf_printf(&text, "%s:%u", file, scope->line);
     else if (scope->kind == SCOPE_LOOP)
-        buf_printf(&text, "loop at %s:%u", file, scope->line);
+        put_loop(&text, file, scope);
     else
         buf_printf(&text, "%s%s", model_text(model, scope->name), scope->kind == SCOPE_INLINED ? " [inlined]" : "");
     if (scope->kind != SCOPE_LINE && node->call_line)

@@ -5,6 +5,7 @@
 #include "analysis/report.h"
 #include "export/csv-text.h"
 #include "export/exporter-list.h"
+#include "export/text-cells.h"
 
 static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)
 {
@@ -13,6 +14,34 @@ static void put_lines(const struct report *report, const struct report_row *row,
         const struct report_line *line = &row->lines[i];
         buf_printf(&text, "%s%s:%u %.2f%%", i ? "; " : "", model_text(report->model, line->file), line->line,
                    100 * line->value / row->value);
+    }
+    csv_put_text(out, text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+static bool same_loop(const struct loop_lines *a, const struct loop_lines *b)
+{
+    return a->first == b->first && a->file == b->file;
+}
+
+/* The loops around the lines, in the order of their greatest lines, with what falls on all lines in them. */
+static void put_loops(const struct report *report, const struct report_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < row->n_lines && n < 3; i++) {
+        const struct loop_lines *loop = &row->lines[i].loop;
+        double value = 0;
+        size_t before = 0;
+        while (before < i && !same_loop(&row->lines[before].loop, loop))
+            before++;
+        if (!loop->first || before < i)
+            continue;
+        for (size_t k = i; k < row->n_lines; k++)
+            value += same_loop(&row->lines[k].loop, loop) ? row->lines[k].value : 0;
+        buf_printf(&text, "%s%s:", n++ ? "; " : "", model_text(report->model, loop->file));
+        text_lines(&text, loop->first, loop->last);
+        buf_printf(&text, " %.2f%%", 100 * value / row->value);
     }
     csv_put_text(out, text.data ? text.data : "");
     buf_fini(&text);
@@ -92,6 +121,8 @@ static int put_row(const struct export_job *job, const struct report *report, co
     buf_printf(out, ",%llu,%llu,%zu,", (unsigned long long)(variable ? variable->max_block_bytes : 0),
                (unsigned long long)(variable ? variable->n_inexact : 0), row->n_paths);
     put_lines(report, row, out);
+    buf_append(out, ",", 1);
+    put_loops(report, row, out);
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
         buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
     if (job->values)
@@ -143,7 +174,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
         return 0;
     }
     buf_printf(out, "variable,class,alloc_site,size_bytes,n_blocks,samples,share,value,file,line,function,module,"
-                    "max_block_bytes,inexact_samples,n_paths,top_lines");
+                    "max_block_bytes,inexact_samples,n_paths,top_lines,top_loops");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
     if (job->values)

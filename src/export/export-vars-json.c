@@ -6,6 +6,19 @@
 #include "export/exporter-list.h"
 #include "fmt/json-put.h"
 
+static void put_loop(const struct model *model, const struct loop_lines *loop, struct buf *out)
+{
+    if (!loop->first) {
+        buf_printf(out, "null");
+        return;
+    }
+    buf_printf(out, "{\"file\": ");
+    json_put_text(out, model_text(model, loop->file));
+    json_put_word_at(out, "line", loop->first);
+    json_put_word_at(out, "end_line", loop->last);
+    buf_printf(out, "}");
+}
+
 static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)
 {
     json_put_key(out, "lines", 0);
@@ -17,6 +30,8 @@ static void put_lines(const struct report *report, const struct report_row *row,
         json_put_text_at(out, "file", model_text(report->model, line->file));
         json_put_word_at(out, "line", line->line);
         json_put_double_at(out, "value", line->value);
+        json_put_key(out, "loop", 0);
+        put_loop(report->model, &line->loop, out);
         buf_printf(out, "}");
     }
     buf_printf(out, "]");

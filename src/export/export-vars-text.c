@@ -164,6 +164,19 @@ static void put_places(const struct report *report, const struct report_row *row
     buf_printf(text, "   ");
 }
 
+/* " in loop 77-79", with the file where that is another one than the line's; not again for the next line in it. */
+static void put_loop(const struct report *report, const struct report_row *row, size_t i, struct buf *text)
+{
+    const struct report_line *line = &row->lines[i];
+    bool is_told = i > 0 && line[-1].loop.first == line->loop.first && line[-1].loop.file == line->loop.file;
+    if (!line->loop.first || is_told)
+        return;
+    buf_printf(text, " in loop ");
+    if (line->loop.file != line->file)
+        buf_printf(text, "%s:", text_base(model_text(report->model, line->loop.file)));
+    text_lines(text, line->loop.first, line->loop.last);
+}
+
 static void put_access(const struct report *report, const struct export_job *job, const struct report_row *row,
                        struct buf *out)
 {
@@ -177,6 +190,7 @@ static void put_access(const struct report *report, const struct export_job *job
         text_function(&text, function);
         if (line->line)
             buf_printf(&text, " %s:%u", file, line->line);
+        put_loop(report, row, i, &text);
     }
     if (text.len_bytes) {
         buf_printf(out, "%*s", TEXT_LABEL_WIDTH + 8, "");

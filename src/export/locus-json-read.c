@@ -179,7 +179,7 @@ static void take_parts(struct json_take *take, const json_t *row, size_t n_strin
     }
 }
 
-/* [part, function, file, line, samples] */
+/* [part, function, file, line, samples, file of the loop, its first line, its last], the last three may be missing */
 static void take_part_lines(struct json_take *take, const json_t *row, size_t n_strings, struct variable *variable)
 {
     size_t n = 0;
@@ -196,6 +196,11 @@ static void take_part_lines(struct json_take *take, const json_t *row, size_t n_
         line->file = (uint32_t)json_take_word(take, json_array_get(words, 2), n_strings - 1, "file");
         line->line = (uint32_t)json_take_word(take, json_array_get(words, 3), UINT32_MAX, "line");
         line->samples = json_take_word(take, json_array_get(words, 4), UINT64_MAX, "samples");
+        if (json_array_size(words) < 8)
+            continue;
+        line->loop.file = (uint32_t)json_take_word(take, json_array_get(words, 5), n_strings - 1, "file");
+        line->loop.first = (uint32_t)json_take_word(take, json_array_get(words, 6), UINT32_MAX, "line");
+        line->loop.last = (uint32_t)json_take_word(take, json_array_get(words, 7), UINT32_MAX, "line");
     }
 }
 
@@ -339,10 +344,10 @@ static void take_scope(struct json_take *take, const json_t *row, size_t index, 
                        struct scope *scope)
 {
     size_t n_strings = model->strings.n_strings;
-    uint64_t limits[9] = {index ? index - 1 : 0, SCOPE_LOOP,    ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
-                          n_strings - 1,         n_strings - 1, UINT32_MAX,     UINT64_MAX};
-    uint64_t words[9];
-    for (size_t i = 0; i < 9; i++)
+    uint64_t limits[10] = {index ? index - 1 : 0, SCOPE_LOOP,    ROLE_COUNT - 1, UINT16_MAX, n_strings - 1,
+                           n_strings - 1,         n_strings - 1, UINT32_MAX,     UINT64_MAX, UINT32_MAX};
+    uint64_t words[10] = {0};
+    for (size_t i = 0; i < (json_array_size(row) > 9 ? 10 : 9); i++)
         words[i] = json_take_word(take, json_array_get(row, i), limits[i], "field");
     *scope = (struct scope){.parent = (uint32_t)words[0],
                             .kind = (uint8_t)words[1],
@@ -352,7 +357,8 @@ static void take_scope(struct json_take *take, const json_t *row, size_t index, 
                             .file = (uint32_t)words[5],
                             .module = (uint32_t)words[6],
                             .line = (uint32_t)words[7],
-                            .vaddr = words[8]};
+                            .vaddr = words[8],
+                            .end_line = (uint32_t)words[9]};
 }
 
 static void take_tree(struct json_take *take, const json_t *root, struct model *model)

@@ -216,7 +216,8 @@ static void put_variable(const struct model *model, const struct variable *varia
     }
     for (size_t i = 0; i < variable->n_part_lines; i++) {
         const struct part_line *line = &variable->part_lines[i];
-        const uint64_t words[] = {line->part, line->function, line->file, line->line, line->samples};
+        const uint64_t words[] = {line->part,    line->function,  line->file,       line->line,
+                                  line->samples, line->loop.file, line->loop.first, line->loop.last};
         buf_printf(out, i ? ", " : ", \"part_lines\": [");
         json_put_words(out, words, sizeof words / sizeof words[0]);
         buf_printf(out, i + 1 < variable->n_part_lines ? "" : "]");
@@ -237,8 +238,11 @@ static void put_tree(const struct model *model, struct buf *out)
     for (size_t i = 1; i < model->n_scopes; i++) {
         const struct scope *s = &model->scopes[i];
         next_row(out, i - 1);
-        buf_printf(out, "[%u,%u,%u,%u,%u,%u,%u,%u,\"0x%llx\"]", s->parent, s->kind, s->role, s->node_type, s->name,
+        buf_printf(out, "[%u,%u,%u,%u,%u,%u,%u,%u,\"0x%llx\"", s->parent, s->kind, s->role, s->node_type, s->name,
                    s->file, s->module, s->line, (unsigned long long)s->vaddr);
+        if (s->end_line)
+            buf_printf(out, ",%u", s->end_line);
+        buf_printf(out, "]");
     }
     buf_printf(out, "],\n\"values\": [");
     for (size_t i = 0; i < model->n_scopes; i++)

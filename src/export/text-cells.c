@@ -115,6 +115,13 @@ void text_labelled(struct buf *out, const struct export_job *job, const char *la
     }
 }
 
+void text_lines(struct buf *out, uint32_t first, uint32_t last)
+{
+    buf_printf(out, "%u", first);
+    if (last > first)
+        buf_printf(out, "-%u", last);
+}
+
 const char *text_base(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -29,6 +29,9 @@ void text_labelled(struct buf *out, const struct export_job *job, const char *la
 /* The last part of a path; borrowed. */
 const char *text_base(const char *path);
 
+/* Appends lines of a file, "77" or "77-79"; last 0: not known. */
+void text_lines(struct buf *out, uint32_t first, uint32_t last);
+
 /* Appends the name of a function without return type, parameters and template arguments; an address as it is. */
 void text_function(struct buf *out, const char *function);
 

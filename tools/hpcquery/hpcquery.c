@@ -22,10 +22,12 @@ enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_BY, O
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
     {OPT_JSON, "--json", NULL, "Print JSON."},
-    {OPT_TOP, "--top", "N", "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
-                            "CSV and JSON."},
-    {OPT_METRIC, "-M --metric", "NAME", "Report about this metric. Default: the latency of accesses where the hardware "
-                                        "told it, else the first with data addresses."},
+    {OPT_TOP, "--top", "N",
+     "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
+     "CSV and JSON."},
+    {OPT_METRIC, "-M --metric", "NAME",
+     "Report about this metric. Default: the latency of accesses where the hardware "
+     "told it, else the first with data addresses."},
     {OPT_ALL, "-a --all", NULL,
      "vars: list variables without samples too. leaks: list allocation paths too of which nothing is live."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, also where name and site are the same."},
@@ -45,9 +47,10 @@ static const struct option_spec spec = {
     .description =
         "vars prints the variables that the samples fell on: share of all samples, name, class, size, number of "
         "blocks, where it was allocated or declared, on which NUMA nodes the accessing threads ran, and the lines "
-        "that access it. Samples without address and addresses without variable are rows too, so that the shares "
-        "add up to 100 percent. Where hardware told about each access, the rows are sorted by latency and show its "
-        "mean and 95th percentile, the shares of the cache levels, and of memory of this and of other NUMA nodes. "
+        "that access it with the loops around them. Samples without address and addresses without variable are rows "
+        "too, so that the shares add up to 100 percent. Where hardware told about each access, the rows are sorted by "
+        "latency and show its mean and 95th percentile, the shares of the cache levels, and of memory of this and of "
+        "other NUMA nodes. "
         "With --fields every variable is followed by the fields that its samples lie in, as the debug "
         "information of the program tells: of structures, of what was allocated, of local variables; where it tells "
         "nothing, by offset.\n\n"

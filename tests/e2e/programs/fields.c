@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Phases of equal length, each of which reads one field of one variable at random places: structures in arrays, arrays
- * in a structure, unions, bit fields, arrays behind a structure, blocks of no declared type, locals of a caller.
- * usage: fields [SECONDS]      CPU seconds of each phase, default 0.15 */
+ * in a structure, unions, bit fields, arrays behind a structure, blocks of no declared type, locals of callers.
+ * usage: fields [SECONDS]      CPU seconds of each phase, default 0.12 */
 #include "kernel.h"
 
 #define N (UINT64_C(1) << 15)
@@ -46,6 +46,11 @@ struct header {
     uint64_t n_numbers;
 };
 
+struct matrix {
+    int rows;
+    double cells[3][5];
+};
+
 static struct particle *particles;
 static struct cell cells[N];
 static struct planes *planes;
@@ -53,8 +58,12 @@ static struct value *values;
 static struct packed *packed;
 static struct message *message;
 static struct header *header;
+static struct matrix *matrices;
+static struct packed low_bits[N], high_bits[N];
+static struct value counts[N];
+static struct planes fixed;
 static void *measured, *opaque;
-static double seconds = 0.15;
+static double seconds = 0.12;
 
 /* Reads expression, which is 0, at random places i until the phase is over. */
 #define WALK(expression)                                                                                               \
@@ -92,6 +101,31 @@ static KERNEL_NOINLINE void walk_packed(const struct packed *p)
     WALK(p[i].middle);
 }
 
+static KERNEL_NOINLINE void walk_low(const struct packed *p)
+{
+    WALK(p[i].low);
+}
+
+static KERNEL_NOINLINE void walk_high(const struct packed *p)
+{
+    WALK(p[i].high);
+}
+
+static KERNEL_NOINLINE void walk_counts(const struct value *v)
+{
+    WALK(v[i].u.whole);
+}
+
+static KERNEL_NOINLINE void walk_fixed(void)
+{
+    WALK(fixed.z[i]);
+}
+
+static KERNEL_NOINLINE void walk_matrices(const struct matrix *m)
+{
+    WALK(m[i].cells[1][2]);
+}
+
 static KERNEL_NOINLINE void walk_message(const struct message *m)
 {
     WALK(m->items[i].value);
@@ -107,11 +141,17 @@ static KERNEL_NOINLINE void walk_vectors(const struct vector *vectors)
     WALK(vectors[i].z);
 }
 
+static KERNEL_NOINLINE void hand_on(const struct vector *vectors)
+{
+    walk_vectors(vectors);
+    kernel_check(vectors);
+}
+
 static KERNEL_NOINLINE void with_locals(void)
 {
     struct vector local[N];
     memset(local, 0, sizeof local);
-    walk_vectors(local);
+    hand_on(local);
 }
 
 static void fill(void)
@@ -134,6 +174,12 @@ static void fill(void)
     memset(header, 0, sizeof *header + N * sizeof(double));
     memset(measured, 0, N * sizeof(struct vector));
     memset(opaque, 0, N * 24);
+    matrices = calloc(N, sizeof *matrices);
+    memset(matrices, 0, N * sizeof *matrices);
+    memset(low_bits, 0, sizeof low_bits);
+    memset(high_bits, 0, sizeof high_bits);
+    memset(counts, 0, sizeof counts);
+    memset(&fixed, 0, sizeof fixed);
 }
 
 int main(int argc, char **argv)
@@ -147,6 +193,11 @@ int main(int argc, char **argv)
     walk_planes(planes);
     walk_values(values);
     walk_packed(packed);
+    walk_low(low_bits);
+    walk_high(high_bits);
+    walk_counts(counts);
+    walk_fixed();
+    walk_matrices(matrices);
     walk_message(message);
     walk_numbers((const double *)(header + 1));
     walk_vectors(measured);
