@@ -10,9 +10,12 @@
 #include "structure/locals.h"
 #include "structure/types-path.h"
 
-#define TYPES_LOOKED_AT 400
-#define CODE_END 0x4000
-#define DATA_END 0x8000
+#define TYPES_LOOKED_AT 96
+/* where the linker puts code and data of the seeds, which fuzz-types.sh makes */
+#define CODE_START 0x4001c0
+#define CODE_END 0x400340
+#define DATA_START 0x401000
+#define DATA_END 0x401380
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
@@ -36,7 +39,7 @@ static void walk_types(struct symbols *symbols)
 static void walk_code(struct symbols *symbols)
 {
     static const char *const names[] = {"p->next", "table[i].x.y", "*p", "s->items[]", "this->data", "n"};
-    for (uint64_t vaddr = 0; vaddr < CODE_END; vaddr += 48) {
+    for (uint64_t vaddr = CODE_START; vaddr < CODE_END; vaddr += 16) {
         const struct local *locals;
         uint64_t offset;
         size_t n = locals_of_function(symbols, vaddr, &locals);
@@ -53,11 +56,11 @@ static void walk_code(struct symbols *symbols)
 
 static void walk_data(struct symbols *symbols)
 {
-    for (uint64_t vaddr = 0; vaddr < DATA_END; vaddr += 40) {
+    for (uint64_t offset = 0; offset < DATA_END - DATA_START; offset += 40) {
         uint64_t start;
         const char *name;
-        (void)types_of_static(symbols, vaddr, false, &start, &name);
-        (void)types_of_static(symbols, vaddr, true, &start, &name);
+        (void)types_of_static(symbols, DATA_START + offset, false, &start, &name);
+        (void)types_of_static(symbols, offset, true, &start, &name);
     }
 }
 
