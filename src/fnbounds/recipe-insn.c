@@ -269,7 +269,7 @@ static void add_lea(const struct source *s, struct insn *out)
     int64_t value = mem->disp.has_displacement ? mem->disp.value : 0;
     if (mem->base == ZYDIS_REGISTER_RIP)
         out->table = (uint32_t)(out->pc + out->len_bytes + (uint64_t)value);
-    if (mem->base == ZYDIS_REGISTER_RIP || value != (int32_t)value)
+    if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP || value != (int32_t)value)
         return;
     if ((mem->base == ZYDIS_REGISTER_NONE || mem->base == mem->index) && mem->index != ZYDIS_REGISTER_NONE) {
         if (s->operands[0].size == 64)
