@@ -131,7 +131,7 @@ const char *text_base(const char *path)
 void text_function(struct buf *out, const char *function)
 {
     char qualified[256];
-    const char *last = assign_name_function(function, qualified, sizeof qualified);
-    bool is_name = *last && strncmp(function, "0x", 2) != 0;
-    buf_printf(out, "%s", is_name ? qualified : function);
+    bool is_readable = *assign_name_parameters(function) == '(';
+    bool has_name = is_readable && *assign_name_function(function, qualified, sizeof qualified);
+    buf_printf(out, "%s", has_name ? qualified : function);
 }

@@ -32,7 +32,8 @@ const char *text_base(const char *path);
 /* Appends lines of a file, "77" or "77-79"; last 0: not known. */
 void text_lines(struct buf *out, uint32_t first, uint32_t last);
 
-/* Appends the name of a function without return type, parameters and template arguments; an address as it is. */
+/* Appends the name of a function: of a demangled one, which has parameters, without them, return type and template
+ * arguments; of any other, such as "func_0x1f780 [libgomp.so.1]", as it is. */
 void text_function(struct buf *out, const char *function);
 
 #endif

@@ -36,6 +36,20 @@ static void test_cells(void **state)
     expect(&out, "abc");
 }
 
+static void test_functions(void **state)
+{
+    (void)state;
+    struct buf out = {0};
+    text_function(&out, "int a::(anonymous namespace)::Grid<int>::fill(b::Row*) [clone .part.0]");
+    expect(&out, "a::(anonymous namespace)::Grid::fill");
+    text_function(&out, "func_0x1f780 [libgomp.so.1]");
+    expect(&out, "func_0x1f780 [libgomp.so.1]");
+    text_function(&out, "0xb46 [vdso]");
+    expect(&out, "0xb46 [vdso]");
+    text_function(&out, "main._omp_fn.0");
+    expect(&out, "main._omp_fn.0");
+}
+
 static void test_bars(void **state)
 {
     (void)state;
@@ -84,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_functions),
         cmocka_unit_test(test_bars),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_skid),
