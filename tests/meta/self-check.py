@@ -31,6 +31,14 @@ FILES = {
     "src/export/other.c": LICENCE + WHAT + "export_a\n",
     "src/base/obj-sig.c": "int printf(const char *, ...);\nint shared;\nint entry(void) { return printf(\"\"); }\n",
     "src/base/obj-hook.c": "void *malloc(unsigned long);\nvoid *obj_hook(void) { return malloc(1); }\n",
+    "dev": LICENCE + "required=(gcc)\nfor_tests=(python3 procps)\n",
+    "tests/meta/commands.tsv": "awk\tmawk\tbase\nperf\tlinux-perf\npgrep\tprocps\nodd\t-\nunused\tgcc\n",
+    "tests/e2e/calls.sh": "x=$(seldom <in | awk -c) || if ! \"$hpcrun\" -o m -- rare \"$x\"; then pgrep; fi\n"
+                          "f() {\n    shift\n    timeout 9 \"$@\"\n}\nf seven perf\ntrap 'odd; quaint' EXIT\n"
+                          "# comment\ncat <<'END'\ndocument\nEND\ncase $x in pattern) again ;; esac\n",
+    "tests/e2e/calls.py": "import subprocess\nsubprocess.run(['scarce', '-x'])\n",
+    "debian/rules": "",
+    "tests/Makefile.am": "a: b\n\t$(AM_V_GEN)unwonted $(X) >$@\n",
     "src/base/deep-sig.c": LICENCE + WHAT + "void g_sig(char *);\nvoid f_sig(void);\nvoid f_sig(void)\n"
                            "{\n    char big[5000];\n    g_sig(big);\n}\n"
                            "int r_sig(int n, int (*p)(int));\nint r_sig(int n, int (*p)(int))\n"
@@ -44,6 +52,9 @@ MUST_SAY = {
                  "switched off", "typedef of a struct", "code in a comment", "ends the process", "note.c:3"],
     "one-row.py": ["export_a occurs in"],
     "symbols.py": ["refers to printf", "refers to malloc", "global variable shared", "entry point entry of"],
+    "commands.py": ["calls.sh:1 calls seldom,", "calls.sh:1 calls rare,", "calls.sh:6 calls perf of linux-perf",
+                    "calls.sh:7 calls quaint,", "calls.sh:12 calls again,", "calls.py:2 calls scarce,",
+                    "calls unwonted,", "odd is not in Debian 12", "nothing calls unused"],
     "stack.py": ["f_sig needs 5", "recursion: r_sig > r_sig", "r_sig calls through a pointer"],
 }
 
