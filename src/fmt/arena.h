@@ -199,7 +199,14 @@ struct arena_module {
     uint64_t bias;  /* run-time address - ELF virtual address */
     uint64_t table_id; /* modtab_header.id of its table, 0 = none */
     _Atomic uint32_t sampled; /* 1 once a node refers to it */
-    uint32_t pad;
+    _Atomic uint32_t answer;  /* enum module_answer, by the companion */
+    uint64_t inode; /* of the file that is mapped, 0 = not known */
+};
+/* What has become of the request for a module's table. */
+enum module_answer {
+    MODULE_UNANSWERED = 0,
+    MODULE_MADE,   /* it is in the cache */
+    MODULE_REFUSED /* the file is gone, has been replaced, or is damaged */
 };
 
 struct arena_string {

@@ -186,6 +186,20 @@ static int create_dir(const char *cache_dir, struct error *err)
     return 0;
 }
 
+int modtab_identify(const char *path, uint64_t *id, struct error *err)
+{
+    struct modtab_elf *m = malloc(sizeof *m);
+    if (!m)
+        return error_set(err, ERR_MEMORY, "%s: out of memory.", path);
+    int status = modtab_elf_open(m, path, err);
+    if (status == 0) {
+        *id = m->header.id;
+        modtab_elf_close(m);
+    }
+    free(m);
+    return status;
+}
+
 int modtab_make(const char *path, const char *cache_dir, uint64_t *id, struct error *err)
 {
     struct modtab_elf *m = malloc(sizeof *m);

@@ -18,6 +18,10 @@
  * ctx: ordinary code   err: ERR_IO, ERR_FORMAT, ERR_MEMORY, ERR_RANGE */
 int modtab_make(const char *path, const char *cache_dir, uint64_t *id, struct error *err);
 
+/* *id gets the id that the table of the ELF file at path has or would have.
+ * ctx: ordinary code   err: ERR_IO, ERR_FORMAT, ERR_MEMORY, ERR_RANGE */
+int modtab_identify(const char *path, uint64_t *id, struct error *err);
+
 /* Maps the table of a module read-only and checks it. *table is valid until modtab_unmap.
  * ctx: ordinary code   err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT */
 int modtab_map(const char *cache_dir, uint64_t id, const struct modtab_header **table, struct error *err);

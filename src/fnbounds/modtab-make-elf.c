@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -51,8 +52,13 @@ static int open_vdso(struct modtab_elf *m, struct error *err)
 static int open_file(struct modtab_elf *m, const char *path, struct error *err)
 {
     char canonical[PATH_MAX];
-    if (!realpath(path, canonical))
-        return error_set(err, ERR_IO, "%s: cannot be found: %s.", path, strerror(errno));
+    struct stat status;
+    if (!realpath(path, canonical)) {
+        /* links in /proc lead to files that have no name any more */
+        if (stat(path, &status) != 0)
+            return error_set(err, ERR_IO, "%s: cannot be found: %s.", path, strerror(errno));
+        (void)snprintf(canonical, sizeof canonical, "%s", path);
+    }
     if (strlen(canonical) >= sizeof m->path)
         return error_set(err, ERR_RANGE, "%s: the path is longer than %zu bytes.", canonical, sizeof m->path - 1);
     strcpy(m->path, canonical);
@@ -172,10 +178,10 @@ static int read_headers(struct modtab_elf *m, struct error *err)
         return status;
     struct stat st;
     if (!m->header.id && m->fd >= 0 && fstat(m->fd, &st) == 0)
-        m->header.id = modtab_id_of_file(m->path, (uint64_t)st.st_size,
+        m->header.id = modtab_id_of_file(st.st_ino, (uint64_t)st.st_size,
                                          (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
     if (!m->header.id)
-        m->header.id = modtab_id_of_file(m->path, m->image_bytes, 0);
+        m->header.id = modtab_id_of_file(0, m->image_bytes, 0);
     m->header.machine = m->ehdr.e_machine;
     m->header.is_fixed = m->ehdr.e_type == ET_EXEC;
     memcpy(m->header.path, m->path, sizeof m->header.path);

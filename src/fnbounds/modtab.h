@@ -54,7 +54,7 @@ enum modtab_row_kind {
 #define MODTAB_RBP_SAVED 1u /* rbp at CFA + rbp_offset; otherwise unchanged */
 #define MODTAB_RBX_SAVED 2u
 #define MODTAB_LINK_SAVED 2u /* with a link register, instead of MODTAB_RBX_SAVED */
-#define MODTAB_RBP_LOST 4u  /* rbp cannot be restored */
+#define MODTAB_RBP_LOST 4u   /* rbp cannot be restored */
 #define MODTAB_RBX_LOST 8u
 #define MODTAB_RA_REG 16u   /* return address is in DWARF register extra (leaf frame only) */
 #define MODTAB_RBP_EXPR 32u /* saved at *(rbp + rbp_offset) (realigned stacks: DW_CFA_expression breg6) */
@@ -88,9 +88,9 @@ struct modtab_header {
     uint64_t syms_offset, n_syms;         /* sorted by vaddr, not overlapping (aliases: global, longest, name) */
     uint64_t tls_syms_offset, n_tls_syms; /* sorted by offset */
     uint64_t strings_offset, strings_bytes;
-    uint32_t machine;     /* e_machine */
-    uint32_t is_fixed;    /* 1: ET_EXEC, not relocatable */
-    uint32_t has_symtab;  /* 1: .symtab was there, 0: only .dynsym */
+    uint32_t machine;    /* e_machine */
+    uint32_t is_fixed;   /* 1: ET_EXEC, not relocatable */
+    uint32_t has_symtab; /* 1: .symtab was there, 0: only .dynsym */
     uint32_t build_id_bytes;
     uint8_t build_id[32];
     char path[1024]; /* of the file it was made from */
@@ -120,14 +120,11 @@ static inline uint64_t modtab_id_of_build_id(const uint8_t *build_id, uint64_t n
     return id ? id : 1;
 }
 
-/* Id of a module without build id: a hash of its canonical path (as /proc/PID/maps shows it), its size and its time
- * of modification (st_mtim in ns). Never 0.  ctx: any */
-static inline uint64_t modtab_id_of_file(const char *path, uint64_t size_bytes, uint64_t mtime_ns)
+/* Id of a module without build id: a hash of the file's inode, its size and its time of modification (st_mtim in ns);
+ * of its path no one is sure. Never 0.  ctx: any */
+static inline uint64_t modtab_id_of_file(uint64_t inode, uint64_t size_bytes, uint64_t mtime_ns)
 {
-    uint64_t n = 0, id;
-    while (path[n])
-        n++;
-    id = modtab_hash(MODTAB_HASH_START, path, n);
+    uint64_t id = modtab_hash(MODTAB_HASH_START, &inode, sizeof inode);
     id = modtab_hash(id, &size_bytes, sizeof size_bytes);
     id = modtab_hash(id, &mtime_ns, sizeof mtime_ns);
     return id ? id : 1;

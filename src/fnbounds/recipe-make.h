@@ -14,6 +14,10 @@
  * err: ERR_RANGE when the slots do not fit or a number is not usable. */
 int recipe_store_init(void *memory, size_t size_bytes, uint32_t n_slots);
 
+/* Publishes that function number func of a module has no recipes and will get none, unless it has some. Nothing happens
+ * when the store is full.  ctx: the store's one writer */
+void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t func);
+
 struct recipe_maker; /* one load module, opaque */
 
 /* Opens the code of the module that table describes, at elf_path or, for RECIPE_VDSO, the calling process's own vdso.

@@ -64,3 +64,11 @@ int recipe_store_publish(struct recipe_store *store, struct recipe_block *block)
     atomic_store_explicit(&slot->block, (uint32_t)(offset / 8), memory_order_release);
     return 0;
 }
+
+void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_t func)
+{
+    struct recipe_block *block =
+        recipe_find_block(store, module_id, func) ? NULL : recipe_store_reserve(store, module_id, func, 0, 0);
+    if (block)
+        (void)recipe_store_publish(store, block);
+}

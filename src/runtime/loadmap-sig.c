@@ -17,6 +17,7 @@
 #include "runtime/arch.h"
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap-internal.h"
+#include "runtime/module-path.h"
 #include "base/sigsafe.h"
 
 #define PAGE_CACHE_BITS 10
@@ -96,12 +97,13 @@ static bool elf_read_sig(uintptr_t start, uintptr_t bias, struct loadmap_module 
     return true;
 }
 
-static uint64_t file_id_sig(const char *path)
+/* Id of the file by name, if that is the one that is mapped and not another that has taken its name. */
+static uint64_t file_id_sig(const char *name, uint64_t inode)
 {
     struct stat status;
-    if (syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0) != 0)
+    if (!name || syscall(SYS_newfstatat, AT_FDCWD, name, &status, 0) != 0 || (inode && status.st_ino != inode))
         return 0;
-    return modtab_id_of_file(path, (uint64_t)status.st_size,
+    return modtab_id_of_file(status.st_ino, (uint64_t)status.st_size,
                              (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec);
 }
 
@@ -151,6 +153,13 @@ static const struct modtab_header *table_shared_sig(uint64_t id)
     return NULL;
 }
 
+/* The companion has made the table, or found that there will be none. */
+static bool is_answered_sig(const struct loadmap_module *module)
+{
+    const struct arena_module *record = module->code.ref ? arena_record_sig(module->code.ref) : NULL;
+    return record && atomic_load_explicit(&record->answer, memory_order_acquire) != MODULE_UNANSWERED;
+}
+
 const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found)
 {
     struct loadmap_module *module = &map.modules[found - map.modules];
@@ -160,6 +169,7 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     uint64_t now = now_ns_sig();
     if (now < atomic_load_explicit(&module->retry_ns, memory_order_relaxed) || atomic_exchange(&map.lock, 1))
         return NULL;
+    bool is_answered = is_answered_sig(module); /* before the look: a table may be made meanwhile */
     table = module->code.table;
     if (!table)
         table = table_shared_sig(module->table_id);
@@ -167,6 +177,9 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
         table = table_map_sig(module->table_id);
     if (table) {
         atomic_store_explicit(&module->code.table, table, memory_order_release);
+        atomic_fetch_add(&map.generation, 1);
+    } else if (is_answered) {
+        module->table_id = 0; /* there is none, or it is out of reach: samples wait for it no longer */
         atomic_fetch_add(&map.generation, 1);
     } else {
         bool is_first = !module->retry_ns;
@@ -205,7 +218,7 @@ static void module_record_sig(struct loadmap_module *module)
         return;
     bool is_new = !module->code.ref; /* another thread may have been faster */
     struct arena_module *record = is_new ? arena_shared_reserve_sig(ARENA_MODULES, sizeof *record) : NULL;
-    uint32_t path = record ? arena_shared_string_sig(module->name) : 0;
+    uint32_t path = record ? arena_shared_string_sig(module->path ? module->path : module->name) : 0;
     if (path) {
         record->id = atomic_fetch_add(&arena_header_sig()->n_modules, 1) + 1;
         record->path = path;
@@ -213,6 +226,7 @@ static void module_record_sig(struct loadmap_module *module)
         record->end = module->code.end;
         record->bias = module->code.bias;
         record->table_id = module->table_id;
+        record->inode = module->inode;
         module->id = record->id;
         atomic_store_explicit(&module->code.ref, arena_ref_sig(record), memory_order_release);
         if (module->has_runtime)
@@ -252,6 +266,24 @@ static char *name_copy_sig(const char *name)
     return copy;
 }
 
+/* Which file the module is, and with that its table. */
+static void module_identify_sig(struct loadmap_module *module)
+{
+    struct module_file file = {0};
+    bool has_header = elf_read_sig(module->code.start, module->code.bias, module);
+    if (module->is_vdso)
+        return;
+    module_path_find_sig(module->code.start, module->name, &file);
+    module->path = file.path && strcmp(file.path, module->name) != 0 ? name_copy_sig(file.path) : module->name;
+    module->inode = file.inode;
+    if (!has_header)
+        module->table_id = table_id_of_file_sig(module->code.bias, module->name);
+    else if (!module->table_id)
+        module->table_id = file_id_sig(module->path, file.inode);
+    if (has_header && !module->table_id && module->path != module->name)
+        module->table_id = file_id_sig(module->name, file.inode);
+}
+
 const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uintptr_t bias, const char *name,
                                              int64_t tls_offset)
 {
@@ -272,11 +304,7 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
         module->is_vdso = map.vdso >= start && map.vdso < end;
         module->tls_offset = tls_offset;
         module->may_go = map.is_started;
-        bool has_header = elf_read_sig(start, bias, module);
-        if (!has_header)
-            module->table_id = table_id_of_file_sig(bias, copy);
-        else if (!module->table_id && !module->is_vdso)
-            module->table_id = file_id_sig(copy);
+        module_identify_sig(module);
         module_record_sig(module);
         atomic_store_explicit(&map.n_modules, index + 1, memory_order_release);
     }
@@ -318,8 +346,8 @@ static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
         return listed;
     if (!_dl_find_object || _dl_find_object((void *)address, &found) != 0)
         return find_listed_sig(address, !_dl_find_object);
-    return loadmap_add_sig((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                           found.dlfo_link_map->l_addr, name_of_sig(&found), 0);
+    return loadmap_add_sig((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end, found.dlfo_link_map->l_addr,
+                           name_of_sig(&found), 0);
 }
 
 /* Whether the module that was found at the address is there still. The generation changes before the loader begins
@@ -396,7 +424,7 @@ void loadmap_fork_child_sig(void)
     atomic_store(&map.lock, 0);
     uint32_t n_modules = atomic_load(&map.n_modules);
     for (uint32_t i = 0; i < n_modules; i++)
-        map.modules[i].retry_ns = 0;
+        atomic_store_explicit(&map.modules[i].retry_ns, 0, memory_order_relaxed);
 }
 
 void loadmap_set_started_sig(void)

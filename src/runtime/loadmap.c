@@ -51,6 +51,13 @@ static void wait_for_tables(void)
         syscall(SYS_nanosleep, &pause, NULL);
 }
 
+void loadmap_complete(void)
+{
+    uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+    dl_iterate_phdr(add_object, &vdso);
+    wait_for_tables();
+}
+
 void loadmap_init(void)
 {
     uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);

@@ -23,6 +23,8 @@ struct loadmap_module {
     bool may_go;          /* it came after the start, and may be unloaded */
     _Atomic uint64_t retry_ns; /* when to look for its table again */
     char *name;           /* as the loader has it; private copy */
+    char *path;           /* real and absolute, of the file that is mapped; NULL = not known */
+    uint64_t inode;       /* of that file, 0 = not known */
 };
 
 /* Where the profiler's own code is: in the module that holds address; [code_start, code_end) of it, or all of it when
@@ -36,6 +38,10 @@ struct loadmap_own loadmap_own_code(void);
 
 /* Finds the tables directory, registers all modules that are loaded now.  ctx: ordinary */
 void loadmap_init(void);
+
+/* Registers what has been loaded since, and waits a little for its tables: soon neither they nor the modules' files may
+ * be in reach.  ctx: ordinary */
+void loadmap_complete(void);
 
 /* Whether the instruction at pc, in module (may be NULL), is the profiler's.  ctx: any */
 bool loadmap_is_own_sig(const struct loadmap_module *module, uintptr_t pc);

@@ -72,10 +72,9 @@ static void record_at_sig(struct thread_state *self, const struct taken *taken, 
                           enum fate fate)
 {
     uint64_t var = found->var;
-    struct cct_key key = {.var = var, .event = taken->event, .class = taken->class, .flags = taken->flags,
-                          .metrics = taken->metrics};
-    struct arena_hit *hit =
-        taken->leaf ? cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight) : NULL;
+    struct cct_key key = {
+        .var = var, .event = taken->event, .class = taken->class, .flags = taken->flags, .metrics = taken->metrics};
+    struct arena_hit *hit = taken->leaf ? cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight) : NULL;
     if (!hit) {
         count_fate_sig(self, taken->event, FATE_DROP_ARENA_FULL);
         return;
@@ -100,7 +99,7 @@ static void record_sig(struct thread_state *self, const struct taken *taken, uin
 static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class,
                                        enum fate fate)
 {
-    taken->class = (uint8_t)class;
+    taken->class = (uint8_t) class;
     taken->flags = 0;
     record_sig(self, taken, var_key(VAR_NONE, 0, 0), fate);
 }
@@ -188,9 +187,9 @@ static bool pending_extend_sig(struct thread_state *self, const struct taken *ta
     for (uint32_t i = self->n_pending; i-- > 0;) {
         struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
         if (pending->leaf != taken->leaf || pending->event != taken->event || pending->class != taken->class ||
-            pending->flags != taken->flags || !pending->has_address || pending->cpu != taken->cpu ||
-            pending->metrics || taken->metrics || taken->lat_cycles ||
-            address + PENDING_GAP_BYTES < pending->address || address > pending->last_address + PENDING_GAP_BYTES)
+            pending->flags != taken->flags || !pending->has_address || pending->cpu != taken->cpu || pending->metrics ||
+            taken->metrics || taken->lat_cycles || address + PENDING_GAP_BYTES < pending->address ||
+            address > pending->last_address + PENDING_GAP_BYTES)
             continue;
         pending->address = address < pending->address ? address : pending->address;
         pending->last_address = address > pending->last_address ? address : pending->last_address;
@@ -201,9 +200,31 @@ static bool pending_extend_sig(struct thread_state *self, const struct taken *ta
     return false;
 }
 
+static struct thread_pending *pending_at_sig(struct thread_state *self, uint32_t i)
+{
+    return &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
+}
+
+/* Gives up the oldest sample that waits for a recipe: one function whose recipe does not come must not keep out those
+ * whose recipes do. False when all wait for objects. */
+static bool pending_evict_sig(struct thread_state *self)
+{
+    uint32_t oldest = 0;
+    while (oldest < self->n_pending && pending_at_sig(self, oldest)->has_address)
+        oldest++;
+    if (oldest == self->n_pending)
+        return false;
+    count_fate_sig(self, pending_at_sig(self, oldest)->event, FATE_DROP_RAW_FULL);
+    for (uint32_t i = oldest; i > 0; i--)
+        *pending_at_sig(self, i) = *pending_at_sig(self, i - 1);
+    self->first_pending = (self->first_pending + 1) & (THREAD_PENDING_MAX - 1);
+    self->n_pending--;
+    return true;
+}
+
 static struct thread_pending *pending_push_sig(struct thread_state *self, const struct taken *taken)
 {
-    if (self->n_pending == THREAD_PENDING_MAX) {
+    if (self->n_pending == THREAD_PENDING_MAX && !pending_evict_sig(self)) {
         count_fate_sig(self, taken->event, FATE_DROP_RAW_FULL);
         return NULL;
     }
@@ -242,9 +263,14 @@ static bool pending_record_sig(struct thread_state *self, struct thread_pending 
 /* True when the pending sample is done (recorded or dropped). */
 static bool pending_try_sig(struct thread_state *self, struct thread_pending *pending, bool final)
 {
-    struct taken taken = {.leaf = pending->leaf, .cpu = pending->cpu, .event = pending->event,
-                          .class = pending->class, .flags = pending->flags, .weight = pending->weight,
-                          .metrics = pending->metrics, .lat_cycles = pending->lat_cycles};
+    struct taken taken = {.leaf = pending->leaf,
+                          .cpu = pending->cpu,
+                          .event = pending->event,
+                          .class = pending->class,
+                          .flags = pending->flags,
+                          .weight = pending->weight,
+                          .metrics = pending->metrics,
+                          .lat_cycles = pending->lat_cycles};
     taken.is_own_code = is_own_leaf_sig(taken.leaf);
     if (!pending->has_address) {
         const struct recipe *recipe = NULL;
@@ -309,8 +335,7 @@ bool sample_has_parked_sig(const struct thread_state *self)
 
 static void trace_sig(struct thread_state *self, const struct taken *taken)
 {
-    struct arena_trace *record =
-        arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
+    struct arena_trace *record = arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
     if (!record) {
         atomic_fetch_add_explicit(&self->record->n_untraced, 1, memory_order_relaxed);
         return;
@@ -350,8 +375,8 @@ static unsigned cpu_sig(const struct sample_event *event)
 
 static void taken_start_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
 {
-    *taken = (struct taken){.event = event->index, .weight = event->weight, .cpu = (uint16_t)cpu_sig(event),
-                            .class = HIT_KERNEL_ADDR};
+    *taken = (struct taken){
+        .event = event->index, .weight = event->weight, .cpu = (uint16_t)cpu_sig(event), .class = HIT_KERNEL_ADDR};
     if (event->has_access && arena_header_sig()->events[event->index].flags & EVENT_DATA_SRC) {
         taken->metrics = event->access.metrics;
         taken->lat_cycles = event->access.lat_cycles;

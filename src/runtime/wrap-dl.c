@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the dlopen stubs jump to: the real functions, found once; the load map's cached answers become stale. */
+/* Where the dlopen stubs jump to: the real functions, found once; the load map's cached answers become stale. And
+ * chroot, behind which files that are loaded have other names, or none. Ordinary code of the program's threads. */
 #include "runtime/wrap-dl.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stddef.h>
 
 #include "runtime/loadmap.h"
+#include "runtime/process.h"
 #include "runtime/wrap.h"
+
+typedef int chroot_function(const char *);
 
 void *wrap_dl_target(int index)
 {
@@ -19,4 +24,17 @@ void *wrap_dl_target(int index)
     }
     loadmap_changed_sig();
     return target;
+}
+
+WRAP_EXPORT int chroot(const char *path);
+WRAP_EXPORT int chroot(const char *path)
+{
+    chroot_function *real = (chroot_function *)wrap_real("chroot");
+    if (!real) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (process_is_ours_sig())
+        loadmap_complete();
+    return real(path);
 }

@@ -132,7 +132,7 @@ static void make_tables(void)
         uint64_t mtime_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
         struct modtab_header table = {.version = MODTAB_VERSION, .file_bytes = sizeof table};
         memcpy(table.magic, MODTAB_MAGIC, 8);
-        table.id = modtab_id_of_file(name, (uint64_t)status.st_size, mtime_ns);
+        table.id = modtab_id_of_file(status.st_ino, (uint64_t)status.st_size, mtime_ns);
         (void)snprintf(path, sizeof path, "%s/%016llx.lmt", model.directory, (unsigned long long)table.id);
         (void)snprintf(temporary, sizeof temporary, "%s/new", model.directory);
         file_write(temporary, &table, sizeof table);
@@ -267,8 +267,8 @@ static void run(void *(*write)(void *), void *(*read)(void *), void (*meanwhile)
     model.stop = false;
     model.n_wrong = model.n_found = model.n_tables = model.n_changes = 0;
     for (uintptr_t i = 0; i < WRITERS + READERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, i < WRITERS ? write : read,
-                                        (void *)(i < WRITERS ? i : i - WRITERS)), 0);
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i < WRITERS ? write : read, (void *)(i < WRITERS ? i : i - WRITERS)), 0);
     (void)usleep(300000);
     if (meanwhile)
         meanwhile();

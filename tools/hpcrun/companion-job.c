@@ -16,15 +16,15 @@
 #include "companion-detour.h"
 #include "companion-work.h"
 
-#define PARALLEL_MAX 4 /* module jobs at a time; measurements are never queued */
-#define WAITING_MAX 1000 /* module jobs in the queue: who asks for more must ask again */
+#define PARALLEL_MAX 4      /* module jobs at a time; measurements are never queued */
+#define WAITING_MAX 1000    /* module jobs in the queue: who asks for more must ask again */
 #define CHECKPOINT_SHARE 50 /* checkpoints take at most 1/50 of the time */
 
 static int run_job(const struct companion *c, const struct companion_job *job)
 {
     switch (job->kind) {
     case JOB_MODULE:
-        return companion_work_module(c, job->path);
+        return companion_work_module(c, job->module_ref ? &job->module : NULL, job->path);
     case JOB_PREPARE:
         return companion_work_prepare(c, job->path);
     case JOB_TOPOLOGY:
@@ -95,13 +95,15 @@ static void start_waiting(struct companion *c)
     }
 }
 
-struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
-                                        const char *path)
+/* Appends a job that is not started yet. */
+static struct companion_job *job_queue(struct companion *c, enum job_kind kind, struct companion_process *process,
+                                       const char *path)
 {
     struct companion_job **end = &c->jobs;
     unsigned n_modules = 0;
     for (; *end; end = &(*end)->next) {
-        if (kind == JOB_MODULE && (*end)->kind == kind && !(*end)->has_ended && !strcmp((*end)->path, path))
+        if (kind == JOB_MODULE && (*end)->kind == kind && !(*end)->has_ended && (*end)->process == process &&
+            !strcmp((*end)->path, path))
             return *end;
         n_modules += (*end)->kind == JOB_MODULE;
     }
@@ -115,6 +117,27 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
     if (path)
         memccpy(job->path, path, '\0', sizeof job->path - 1);
     *end = job;
+    return job;
+}
+
+struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
+                                        const char *path)
+{
+    struct companion_job *job = job_queue(c, kind, process, path);
+    if (job)
+        start_waiting(c);
+    return job;
+}
+
+struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
+                                               const struct companion_module *module, uint32_t module_ref,
+                                               const char *path)
+{
+    struct companion_job *job = job_queue(c, JOB_MODULE, process, path);
+    if (!job)
+        return NULL;
+    job->module = *module;
+    job->module_ref = module_ref;
     start_waiting(c);
     return job;
 }
@@ -190,6 +213,16 @@ static void finish_checkpoint(struct companion *c, struct companion_job *job, co
     c->has_said_checkpoint |= failure != NULL;
 }
 
+/* Its samples need not wait for a table that will not come. */
+static void finish_module(const struct companion_job *job, const char *failure)
+{
+    const struct companion_process *process = job->process;
+    if (!process || !process->arena || !job->module_ref)
+        return;
+    struct arena_module *record = arena_at(process->arena, job->module_ref);
+    atomic_store_explicit(&record->answer, failure ? MODULE_REFUSED : MODULE_MADE, memory_order_release);
+}
+
 static void finish(struct companion *c, struct companion_job *job, int status)
 {
     char text[128];
@@ -206,7 +239,10 @@ static void finish(struct companion *c, struct companion_job *job, int status)
         finish_checkpoint(c, job, failure);
     else if (job->kind == JOB_GATHER)
         finish_gather(c, job->process, failure);
-    else if (failure && WIFSIGNALED(status))
+    else if (job->kind == JOB_MODULE)
+        finish_module(job, failure);
+    if (job->kind != JOB_WRITE && job->kind != JOB_CHECKPOINT && job->kind != JOB_GATHER && failure &&
+        WIFSIGNALED(status))
         companion_log(c, "%s: %s.", job->path[0] ? job->path : "The topology", failure);
     companion_answer_waiting(c, NULL, job, "");
 }

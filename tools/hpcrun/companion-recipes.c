@@ -17,7 +17,7 @@
 
 /* What goes through the pipe, in one piece of at most PIPE_BUF bytes; path_len bytes of path follow. */
 struct wish {
-    uint64_t module_id;
+    struct companion_module module;
     uint32_t func;
     uint32_t path_len;
 };
@@ -30,16 +30,20 @@ struct module {
     struct recipe_maker *maker; /* NULL: cannot be opened */
 };
 
-static struct module *module_open(const struct companion *c, uint64_t id, const char *path, struct error *err)
+static struct module *module_open(const struct companion *c, const struct companion_module *wanted, const char *path,
+                                  struct error *err)
 {
+    char found[ARENA_PATH_MAX];
     struct module *module = calloc(1, sizeof *module);
-    if (!module || modtab_map(c->setup->tables, id, &module->table, err) != 0) {
+    if (!module || modtab_map(c->setup->tables, wanted->id, &module->table, err) != 0) {
         /* Not kept: the table may come yet. */
         free(module);
         return NULL;
     }
-    module->id = id;
-    if (recipe_maker_open(module->table, path, &module->maker, err) != 0) {
+    module->id = wanted->id;
+    if (!companion_module_find(wanted, path, found)) {
+        companion_log(c, "No addresses in %s: the file is gone or has been replaced.", path);
+    } else if (recipe_maker_open(module->table, found, &module->maker, err) != 0) {
         companion_log(c, "No addresses in %s: %s", path, err->text);
         module->maker = NULL;
     }
@@ -50,17 +54,17 @@ static void serve_wish(const struct companion *c, struct module **modules, const
 {
     struct error err;
     struct module *module = *modules;
-    while (module && module->id != wish->module_id)
+    while (module && module->id != wish->module.id)
         module = module->next;
     if (!module) {
-        module = module_open(c, wish->module_id, path, &err);
+        module = module_open(c, &wish->module, path, &err);
         if (!module)
             return;
         module->next = *modules;
         *modules = module;
     }
-    if (module->maker)
-        (void)recipe_maker_func(module->maker, c->store.base, wish->func, &err);
+    if (!module->maker || recipe_maker_func(module->maker, c->store.base, wish->func, &err) != 0)
+        recipe_store_refuse(c->store.base, wish->module.id, wish->func);
 }
 
 static bool read_whole(int fd, void *bytes, size_t n_bytes)
@@ -123,10 +127,10 @@ void companion_recipes_start(struct companion *c)
     }
 }
 
-bool companion_recipes_ask(struct companion *c, uint64_t module_id, uint32_t func, const char *path)
+bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t func, const char *path)
 {
     char message[4096];
-    struct wish wish = {.module_id = module_id, .func = func, .path_len = (uint32_t)strlen(path)};
+    struct wish wish = {.module = *module, .func = func, .path_len = (uint32_t)strlen(path)};
     if (c->recipes_fd < 0 || sizeof wish + wish.path_len > sizeof message)
         return true;
     memcpy(message, &wish, sizeof wish);

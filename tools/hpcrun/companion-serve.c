@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "companion-recipes.h"
-#include "fnbounds/modtab.h"
 
 /* The record behind ref when it lies whole inside the arena's data, else NULL. */
 static const void *checked_record(const struct companion_process *process, uint32_t ref, size_t n_bytes)
@@ -30,17 +29,21 @@ static const struct arena_module *module_at(const struct companion_process *proc
         return NULL;
     memcpy(path, string->text, len_bytes);
     path[len_bytes] = '\0';
-    return path[0] == '/' || !strcmp(path, MODTAB_VDSO) ? module : NULL;
+    return module;
 }
 
-bool companion_serve_request(struct companion *c, const struct companion_process *process,
+bool companion_serve_request(struct companion *c, struct companion_process *process,
                              const struct arena_request *request)
 {
     char path[ARENA_PATH_MAX];
-    const struct arena_module *module = module_at(process, request->module, path);
-    if (module && request->kind == REQUEST_MODULE)
-        return companion_job_add(c, JOB_MODULE, NULL, path) != NULL;
-    if (module && request->kind == REQUEST_RECIPE && module->table_id)
-        return companion_recipes_ask(c, module->table_id, request->func, path);
+    const struct arena_module *record = module_at(process, request->module, path);
+    if (!record)
+        return true;
+    const struct companion_module module = {
+        .id = record->table_id, .start = record->start, .inode = record->inode, .pid = process->peer_pid};
+    if (request->kind == REQUEST_MODULE)
+        return companion_job_add_module(c, process, &module, request->module, path) != NULL;
+    if (request->kind == REQUEST_RECIPE && module.id)
+        return companion_recipes_ask(c, &module, request->func, path);
     return true;
 }

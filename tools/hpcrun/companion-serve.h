@@ -7,7 +7,7 @@
 
 /* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. Returns false
  * when it must stay posted for a later look. */
-bool companion_serve_request(struct companion *c, const struct companion_process *process,
+bool companion_serve_request(struct companion *c, struct companion_process *process,
                              const struct arena_request *request);
 
 #endif

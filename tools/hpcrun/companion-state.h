@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "companion.h"
+#include "companion-module.h"
 #include "base/vec.h"
 #include "fmt/companion.h"
 #include "fmt/names.h"
@@ -83,7 +84,9 @@ struct companion_job {
     struct companion_job *next;
     enum job_kind kind;
     pid_t pid; /* 0: waits for its turn */
-    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT, JOB_GATHER */
+    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT, JOB_GATHER; JOB_MODULE: who told of it */
+    struct companion_module module;    /* JOB_MODULE */
+    uint32_t module_ref;               /* in its arena; 0 = in none */
     int64_t start_ms;
     bool has_ended;
     bool is_placeless; /* JOB_WRITE: the directory kept it from writing */
@@ -210,6 +213,11 @@ void companion_process_sweep(struct companion *c);
  * of memory, or when too many modules wait already. */
 struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
                                         const char *path);
+/* The same for a module that a process tells of; the answer goes into its record in the process's arena, whose
+ * reference is module_ref. */
+struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
+                                               const struct companion_module *module, uint32_t module_ref,
+                                               const char *path);
 /* Collects workers that have ended, acts on the results, starts waiting ones. */
 void companion_job_reap(struct companion *c);
 

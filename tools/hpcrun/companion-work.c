@@ -24,14 +24,19 @@ int companion_work_topology(const struct companion *c)
     return 1;
 }
 
-int companion_work_module(const struct companion *c, const char *path)
+int companion_work_module(const struct companion *c, const struct companion_module *module, const char *path)
 {
-    struct error err;
+    struct error err = {0};
+    char found[ARENA_PATH_MAX];
+    bool is_there = !module || companion_module_find(module, path, found);
     if (!c->setup->tables[0])
         return 1;
-    if (modtab_make(path, c->setup->tables, NULL, &err) == 0)
+    if (is_there && modtab_make(module ? found : path, c->setup->tables, NULL, &err) == 0)
         return 0;
-    companion_log(c, "%s", err.text);
+    if (is_there)
+        companion_log(c, "%s", err.text);
+    else
+        companion_log(c, "No addresses in %s: the file is gone or has been replaced.", path);
     return 1;
 }
 
@@ -74,7 +79,7 @@ static void read_list(const struct companion *c, const char *path, struct strtab
 static void make_share(const struct companion *c, const struct strtab *paths, unsigned share, unsigned n_shares)
 {
     for (size_t i = share; i < paths->n_strings; i += n_shares)
-        (void)companion_work_module(c, paths->strings[i]);
+        (void)companion_work_module(c, NULL, paths->strings[i]);
 }
 
 int companion_work_prepare(const struct companion *c, const char *path)

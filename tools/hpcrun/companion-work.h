@@ -6,8 +6,8 @@
 
 #include "companion-state.h"
 
-/* Puts the table of the module at path into the cache. */
-int companion_work_module(const struct companion *c, const char *path);
+/* Puts the table of the module at path into the cache. module: NULL for one that no process has told of. */
+int companion_work_module(const struct companion *c, const struct companion_module *module, const char *path);
 
 /* Same for the executable at path and all libraries it needs, directly or not. */
 int companion_work_prepare(const struct companion *c, const char *path);

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# However a library is spelled, and wherever its file and the program have gone since: its samples find their addresses,
+# and the load map names it by its real path.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+[ "$(uname -m)" = x86_64 ] || skip "software addresses need x86-64"
+need python3
+mkdir -p "$scratch/a place" && cd "$scratch/a place"
+programs=$srcdir/tests/e2e/programs
+build_library() { # FILE OPTION...
+    local file=$1
+    shift
+    $CC -O2 -g -fPIC -shared "$@" "$programs/module-paths-work.c" -o "$file"
+}
+build_library x.so
+build_library plain.so -Wl,--build-id=none
+build_library libsearched.so -Wl,-soname,libsearched.so
+build_library other.so -O1 -DOTHER
+mkdir sub && ln -s ../x.so sub/link.so
+$CC -O1 -g "$programs/module-paths.c" -o dynamic -ldl
+$CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed ./x.so -o linked -ldl
+$CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -o searched -ldl
+$CC -O1 -g "$programs/module-paths.c" -Wl,--no-as-needed -L. -lsearched -Wl,-rpath,. -o rpath -ldl
+
+# measured NAME FILE COMMAND...: at least 85 % of the samples are named, none is dropped, and the library has this path.
+measured() {
+    local name=$1 file=$2
+    shift 2
+    expect_status 0 "$builddir/hpcrun" -e EADDR -o "$scratch/$name" "$@"
+    python3 - "$name" "$scratch/$name" <<'PYTHON' || fail "$name: samples are lost"
+import collections, glob, json, sys
+fates, taken = collections.Counter(), 0
+for path in glob.glob(sys.argv[2] + "/*.objects"):
+    for event in json.load(open(path, encoding="utf-8"))["events"]:
+        fates.update(event["fates"])
+        taken += event["taken"]
+print(f"{sys.argv[1]}: {taken} samples: {dict(fates)}")
+assert taken >= 50 and fates["named"] >= 0.85 * taken
+assert not any(n for name, n in fates.items() if name.startswith("dropped")), fates
+PYTHON
+    "$builddir/hpcproftt" "$scratch/$name"/*.hpcrun >"$scratch/dump" || fail "$name: hpcproftt fails"
+    grep -Fq "$file" "$scratch/dump" || fail "$name: the load map does not name $file"
+}
+real=$(pwd -P)
+measured warm "$real/x.so" ./dynamic 100 open ./x.so
+measured opened "$real/x.so" ./dynamic 400 open ./x.so
+measured below "$real/x.so" ./dynamic 400 open sub/link.so
+measured no-build-id "$real/plain.so" ./dynamic 400 open ./plain.so
+measured linked "$real/x.so" ./linked 400
+measured searched "$real/libsearched.so" env LD_LIBRARY_PATH=. ./searched 400
+measured rpath "$real/libsearched.so" ./rpath 400
+cp x.so gone.so
+measured deleted "$real/gone.so" ./dynamic 400 delete ./gone.so
+build_library fresh.so -DFRESH -O3
+measured replaced "$real/fresh.so" ./dynamic 400 replace ./fresh.so other.so
+build_library memory.so -O3 -DMEMORY
+measured memory "/memfd:library" ./dynamic 400 memory ./memory.so
+if [ "$(id -u)" = 0 ]; then
+    measured root "$real/x.so" ./dynamic 400 root ./x.so
+else
+    skip_part "chroot needs root"
+fi
+finish
