@@ -234,6 +234,8 @@ static uint32_t add_event(struct model *model, const struct objects_event *from)
     event->n_truncated += from->n_truncated;
     event->n_collisions += from->n_collisions;
     event->has_data_source |= from->has_data_source != 0;
+    event->has_address |= from->has_address != 0;
+    event->is_user_only |= from->is_user_only != 0;
     return (uint32_t)(event - model->events);
 }
 
@@ -248,6 +250,10 @@ static void add_head(struct model *model, const struct objects_file *file)
     keep_text(&model->plan, file->plan);
     keep_text(&model->skid, file->skid);
     model->cpu_time_ns += file->cpu_time_ns;
+    model->user_ns += file->user_ns;
+    model->system_ns += file->system_ns;
+    if (file->note)
+        model_note(model, "%s", file->note);
     model->n_frames += file->n_frames;
     model->n_killed += file->state && strcmp(file->state, "complete") != 0;
     if (file->min_bytes > model->min_bytes)

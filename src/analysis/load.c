@@ -292,6 +292,29 @@ static void load_fini(struct load *load)
     profile_list_fini(&load->list);
 }
 
+/* The first event with addresses has a metric even where all its samples were dropped, or none was taken: a report is
+ * about it, and not about what happened to have values. */
+static int add_first_metric(struct model *model, struct error *err)
+{
+    for (size_t i = 0; i < model->n_events; i++) {
+        const struct event_sum *event = &model->events[i];
+        if (!event->has_address)
+            continue;
+        if (model_metric(model, event->metric) >= 0)
+            return 0;
+        if (!vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1, sizeof *model->metrics))
+            return error_set(err, ERR_MEMORY, "out of memory");
+        struct metric *metric = &model->metrics[model->n_metrics];
+        *metric = (struct metric){.name = strdup(event->metric),
+                                  .description = strdup("no samples were recorded"),
+                                  .per_sample = event->scale,
+                                  .period = event->scale};
+        model->n_metrics++;
+        return metric->name && metric->description ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
 /* From all profiles to the model. */
 static int make_model(struct load *load, struct error *err)
 {
@@ -301,6 +324,8 @@ static int make_model(struct load *load, struct error *err)
     load->model->has_thread_list = code == 0;
     load->model->has_samples = code == 0 && load->older.has_samples &&
                                load->sides.n_with_samples >= load->model->n_threads - load->older.n_threads;
+    if (code == 0)
+        code = add_first_metric(load->model, err);
     if (code == 0)
         code = make_tree(load, err);
     if (code == 0)

@@ -133,7 +133,7 @@ int64_t model_first_metric(const struct model *model)
 {
     for (size_t i = 0; i < model->n_events; i++) {
         int64_t metric = model_metric(model, model->events[i].metric);
-        if (metric >= 0 && is_main(&model->metrics[metric]))
+        if (metric >= 0 && (is_main(&model->metrics[metric]) || model->events[i].has_address))
             return metric;
     }
     for (size_t i = 0; i < model->n_metrics; i++)
@@ -230,6 +230,7 @@ bool model_add_field(struct variable *variable, const struct variable_field *fie
 const char *model_class_name(enum variable_class class)
 {
     static const char *const names[CLASS_COUNT] = {"heap",  "mmap", "static",  "thread-local",
-                                                   "stack", "file", "unknown", "unattributed"};
+                                                   "stack", "file", "unknown", "unattributed",
+                                                   "waiting", "dropped"};
     return class < CLASS_COUNT ? names[class] : "unknown";
 }

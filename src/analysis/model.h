@@ -104,6 +104,8 @@ enum variable_class {
     CLASS_FILE,
     CLASS_UNKNOWN,
     CLASS_UNATTRIBUTED,
+    CLASS_WAITING, /* for other threads or processes, in loops */
+    CLASS_DROPPED, /* samples that were taken and not recorded; of rows, never of variables */
     CLASS_COUNT
 };
 
@@ -196,6 +198,8 @@ struct event_sum {
     /* as in struct objects_event */
     uint64_t enabled_ns, running_ns, n_throttles, n_no_metric, n_truncated, n_collisions;
     bool has_data_source; /* the hardware told about each access */
+    bool has_address;     /* its samples have, or would have, data addresses */
+    bool is_user_only;    /* time in the kernel gave no samples */
 };
 
 struct model {
@@ -218,6 +222,7 @@ struct model {
     char *topology;        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
     uint64_t cpu_time_ns, start_ns, end_ns;
+    uint64_t user_ns, system_ns; /* what the CPU time went on; both 0: not known */
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;  /* the variables' samples are those of all threads */
     bool has_thread_list; /* threads is filled; older databases lack it */

@@ -126,7 +126,8 @@ static void append_key(const struct model *model, const struct variable *variabl
         buf_printf(key, "%d/%s", variable->class, name);
         if (variable->n_scopes)
             append_path(model, variable->scopes[0], key);
-    } else if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED) {
+    } else if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED ||
+               variable->class == CLASS_WAITING) {
         buf_printf(key, "%d/%.*s", variable->class, len > 2 ? (int)len - 2 : 0, name + (len > 0)); /* without <> */
     } else {
         buf_printf(key, "%d/%x/%x/%x/%x", variable->class, variable->name, variable->module, variable->file,

@@ -102,7 +102,7 @@ static bool add_rows(struct maker *maker)
         if (!row->variable)
             continue;
         for (size_t k = 0; k < row->variable->n_scopes; k++)
-            sum_subtree(maker, row->variable->scopes[k], row->part ? row->part->fraction : 1);
+            sum_subtree(maker, row->variable->scopes[k], row->fraction * (row->part ? row->part->fraction : 1));
         ok = give_row(maker, row);
     }
     return ok;

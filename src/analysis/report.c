@@ -6,7 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fmt/leak-columns.h"
 #include "structure/assign-name.h"
+
+#define TIME_UNIT "(usec)"
+#define NOT_WAITING (-1)
+#define NOTHING 1e-9 /* of a sum of values */
 
 static const char *base_name(const char *path)
 {
@@ -21,7 +26,8 @@ static char *make_site(const struct model *model, const struct variable *variabl
     const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
     int len = (int)(assign_name_parameters(function) - function);
     int code = 0;
-    if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE)
+    if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE ||
+        variable->class == CLASS_WAITING)
         return strdup("");
     if (variable->function && line)
         code = asprintf(&site, "%.*s (%s:%u)", len, function, base_name(file), line);
@@ -76,23 +82,52 @@ static int compare_lines(const void *a, const void *b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static int collect_lines(const struct model *model, size_t metric, struct report_row *row, struct error *err)
+/* Whether the metric is time: what waits is of no interest to others. */
+static bool is_time(const char *metric)
 {
-    struct strtab keys = {0};
+    size_t len = strlen(metric), n = sizeof TIME_UNIT - 1;
+    return len > n && !strcmp(metric + len - n, TIME_UNIT);
+}
+
+/* What samples of a statement below the variable waited for: see waits_label. */
+static int64_t wait_of(struct report *report, const struct variable *variable, uint32_t scope)
+{
+    return report->waits.model && waits_are_possible(&report->waits, variable)
+               ? waits_label(&report->waits, variable, scope)
+               : NOT_WAITING;
+}
+
+/* Adds the statements of a variable to the row's lines: those that waited for this, or those that did not wait. */
+static bool collect_variable(struct report *report, const struct variable *variable, int64_t wait, struct strtab *keys,
+                             struct report_row *row)
+{
+    const struct model *model = report->model;
     bool ok = true;
-    for (size_t k = 0; k < row->variable->n_scopes; k++) {
-        uint32_t first = row->variable->scopes[k], end = model_subtree_end(model, first);
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; ok && i < end; i++) {
-            double value = model->own[i * model->n_metrics + metric];
-            if (value == 0)
+            double value = model->own[i * model->n_metrics + report->metric];
+            if (value == 0 || wait_of(report, variable, i) != wait)
                 continue;
             struct report_line *line =
-                find_line(row, &keys, function_of(model, i), &model->scopes[i], loop_of(model, i));
+                find_line(row, keys, function_of(model, i), &model->scopes[i], loop_of(model, i));
             ok = line != NULL;
             if (line)
                 line->value += value;
         }
     }
+    return ok;
+}
+
+static int collect_lines(struct report *report, struct report_row *row, int64_t wait, struct error *err)
+{
+    struct strtab keys = {0};
+    bool ok = true;
+    if (row->variable)
+        ok = collect_variable(report, row->variable, wait, &keys, row);
+    for (size_t i = 0; ok && wait != NOT_WAITING && i < report->n_variables; i++)
+        if (waits_are_possible(&report->waits, &report->variables[i]))
+            ok = collect_variable(report, &report->variables[i], wait, &keys, row);
     strtab_fini(&keys);
     if (row->n_lines)
         qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
@@ -127,7 +162,7 @@ double report_value(const struct report *report, const struct report_row *row, s
         return row->value;
     for (size_t i = 0; row->variable && i < row->variable->n_scopes; i++)
         value += model_value(report->model, row->variable->scopes[i], metric);
-    return row->part ? value * row->part->fraction : value;
+    return row->fraction * (row->part ? value * row->part->fraction : value);
 }
 
 double report_samples(const struct report *report, const struct report_row *row, size_t metric)
@@ -135,7 +170,7 @@ double report_samples(const struct report *report, const struct report_row *row,
     if (!row->variable || !row->variable->samples || !report->model->has_samples ||
         report->model->metrics[metric].hidden)
         return model_samples(report->model, metric, report_value(report, row, metric));
-    double samples = (double)row->variable->samples[metric];
+    double samples = row->fraction * (double)row->variable->samples[metric];
     return row->part ? samples * row->part->fraction : samples;
 }
 
@@ -164,33 +199,136 @@ static int collect_part_lines(struct report_row *row, struct error *err)
     return 0;
 }
 
-static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
-                   double value, struct error *err)
+/* Appends a row like another; NULL when out of memory. */
+static struct report_row *new_row(struct report *report, const struct report_row *like)
 {
-    const struct model *model = report->model;
     if (!vec_reserve(&report->rows, &report->cap_rows, report->n_rows + 1, sizeof *report->rows))
-        return error_set(err, ERR_MEMORY, "out of memory");
+        return NULL;
     struct report_row *row = &report->rows[report->n_rows++];
-    *row = (struct report_row){.variable = variable, .part = part, .value = value};
+    *row = *like;
+    row->share = report->total_value > 0 ? 100 * row->value / report->total_value : 0;
+    return row;
+}
+
+static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
+                   double value, double fraction, struct error *err)
+{
+    struct report_row *row = new_row(
+        report, &(struct report_row){.variable = variable, .part = part, .value = value, .fraction = fraction});
+    if (!row)
+        return error_set(err, ERR_MEMORY, "out of memory");
     row->n_paths = variable ? variable->n_scopes : 0;
     row->samples = report_samples(report, row, report->metric);
     report->total_samples += row->samples;
-    row->share = report->total_value > 0 ? 100 * value / report->total_value : 0;
     if (!describe_row(report, row))
         return error_set(err, ERR_MEMORY, "out of memory");
     if (part)
         return collect_part_lines(row, err);
-    return variable ? collect_lines(model, report->metric, row, err) : 0;
+    return variable ? collect_lines(report, row, NOT_WAITING, err) : 0;
 }
 
 /* A row, or one for each part, which are known for the first event with addresses. */
-static int add_variable(struct report *report, const struct variable *variable, double value, struct error *err)
+static int add_variable(struct report *report, const struct variable *variable, double value, double fraction,
+                        struct error *err)
 {
     if (variable->n_parts == 0 || (int64_t)report->metric != model_first_metric(report->model))
-        return add_row(report, variable, NULL, value, err);
+        return add_row(report, variable, NULL, value, fraction, err);
     int code = 0;
     for (size_t i = 0; code == 0 && i < variable->n_parts; i++)
-        code = add_row(report, variable, &variable->parts[i], value * variable->parts[i].fraction, err);
+        code = add_row(report, variable, &variable->parts[i], value * variable->parts[i].fraction, fraction, err);
+    return code;
+}
+
+/* A row of samples that are no variable's. */
+static int add_other(struct report *report, const struct report_row *like, const char *site, int64_t wait,
+                     struct error *err)
+{
+    struct report_row *row = new_row(report, like);
+    if (!row || !(row->site = strdup(site)))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    report->total_samples += row->samples;
+    return wait == NOT_WAITING ? 0 : collect_lines(report, row, wait, err);
+}
+
+/* Sets aside what waited on a variable, and returns its value; -1 when out of memory. */
+static double take_waits(struct report *report, const struct variable *variable)
+{
+    const struct model *model = report->model;
+    double sum = 0;
+    if (!report->waits.model || !waits_are_possible(&report->waits, variable))
+        return 0;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            double value = model->own[i * model->n_metrics + report->metric];
+            int64_t wait = value == 0 ? NOT_WAITING : wait_of(report, variable, i);
+            size_t n = report->waits.labels.n_strings;
+            if (wait == NOT_WAITING)
+                continue;
+            if (!vec_reserve(&report->waiting, &report->cap_waiting, n, sizeof *report->waiting))
+                return -1;
+            for (; report->n_waiting < n; report->n_waiting++)
+                report->waiting[report->n_waiting] = 0;
+            report->waiting[wait] += value;
+            sum += value;
+        }
+    }
+    return sum;
+}
+
+static int add_waits(struct report *report, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < report->n_waiting; i++) {
+        struct report_row like = {.name = "<waiting>",
+                                  .class = model_class_name(CLASS_WAITING),
+                                  .is_waiting = true,
+                                  .value = report->waiting[i],
+                                  .samples = model_samples(report->model, report->metric, report->waiting[i]),
+                                  .fraction = 1};
+        code = add_other(report, &like, report->waits.labels.strings[i], (int64_t)i, err);
+    }
+    return code;
+}
+
+/* The samples of the metric's own event that were taken and dropped. */
+static uint64_t count_dropped(const struct event_sum *event)
+{
+    uint64_t n = 0;
+    for (int fate = FATE_DROP_REENTERED; event && fate < FATE_TAKEN_MAX; fate++)
+        n += event->fates[fate];
+    return n;
+}
+
+/* What one sample is worth in the metric, on average. */
+static double worth_of_sample(const struct report *report, double recorded_value)
+{
+    const struct event_sum *event = report->event;
+    uint64_t n_recorded = event->taken - count_dropped(event);
+    return n_recorded && recorded_value > 0 ? recorded_value / (double)n_recorded : event->scale;
+}
+
+static int add_drops(struct report *report, double worth, struct error *err)
+{
+    static const char *const names[FATE_TAKEN_MAX] = {
+        [FATE_DROP_REENTERED] = "<dropped: reentered>",   [FATE_DROP_NO_THREAD] = "<dropped: no thread>",
+        [FATE_DROP_ARENA_FULL] = "<dropped: arena full>", [FATE_DROP_NO_RECIPE] = "<dropped: no recipe>",
+        [FATE_DROP_RAW_FULL] = "<dropped: raw full>",     [FATE_DROP_STOPPED] = "<dropped: stopped>",
+        [FATE_DROP_FORKED] = "<dropped: forked>",         [FATE_DROP_BAD_RECORD] = "<dropped: bad record>",
+        [FATE_DROP_MAX_SIZE] = "<dropped: max size>",
+    };
+    int code = 0;
+    for (int fate = FATE_DROP_REENTERED; code == 0 && fate < FATE_TAKEN_MAX; fate++) {
+        uint64_t n = report->event ? report->event->fates[fate] : 0;
+        struct report_row like = {.name = names[fate] ? names[fate] : "<dropped>",
+                                  .class = model_class_name(CLASS_DROPPED),
+                                  .value = worth * (double)n,
+                                  .samples = (double)n,
+                                  .fate = fate,
+                                  .fraction = 1};
+        if (n)
+            code = add_other(report, &like, fate_row(fate)->sentence, NOT_WAITING, err);
+    }
     return code;
 }
 
@@ -329,7 +467,7 @@ static void set_quality(struct report *report)
     double lost = 0, unknown = 0;
     for (size_t i = 0; i < report->n_rows; i++) {
         const struct variable *variable = report->rows[i].variable;
-        if (!variable || variable->class == CLASS_UNATTRIBUTED)
+        if (!variable || variable->class == CLASS_WAITING || variable->class == CLASS_UNATTRIBUTED)
             lost += report->rows[i].share;
         else if (variable->class == CLASS_UNKNOWN)
             unknown += report->rows[i].share;
@@ -344,27 +482,69 @@ static void set_quality(struct report *report)
     }
 }
 
+/* A row for what did not wait on a variable. *covered: grows by its whole value. */
+static int add_worked(struct report *report, const struct variable *variable, bool with_unused, double *covered,
+                      struct error *err)
+{
+    double value = variable_value(report->model, variable, report->metric), waited = take_waits(report, variable);
+    if (waited < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    double worked = value - waited > value * NOTHING ? value - waited : 0;
+    bool is_wanted = worked != 0 || (waited == 0 && with_unused) || has_accesses(report, variable);
+    *covered += value;
+    return is_wanted ? add_variable(report, variable, worked, value > 0 ? worked / value : 1, err) : 0;
+}
+
+/* All rows: variables, waiting, what is in no variable, dropped samples. */
+static int add_rows(struct report *report, bool with_unused, struct error *err)
+{
+    const struct model *model = report->model;
+    uint32_t root = model_data_root(model);
+    double data = root ? model_value(model, root, report->metric) : 0, covered = 0, worth = 0;
+    double recorded = model_value(model, 0, report->metric);
+    int code = 0;
+    if (data > recorded)
+        recorded = data;
+    if (report->event)
+        worth = worth_of_sample(report, recorded);
+    report->total_value = recorded + worth * (double)count_dropped(report->event);
+    for (size_t i = 0; code == 0 && i < report->n_variables; i++)
+        code = add_worked(report, &report->variables[i], with_unused, &covered, err);
+    if (code == 0)
+        code = add_waits(report, err);
+    if (code == 0 && recorded - covered > recorded * NOTHING)
+        code = add_row(report, NULL, NULL, recorded - covered, 1, err);
+    return code == 0 ? add_drops(report, worth, err) : code;
+}
+
+/* What the samples stand for, and whether they are enough. */
+static void set_times(struct report *report)
+{
+    const struct model *model = report->model;
+    const char *name = model->metrics[report->metric].name;
+    bool is_sampled = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) != 0;
+    report->has_too_few = report->event && is_sampled && report->event->taken < REPORT_SAMPLES_MIN;
+    if (!is_time(name) || !report->event)
+        return;
+    report->sampled_s = report->total_value / 1e6;
+    report->user_s = (double)model->user_ns / 1e9;
+    report->system_s = (double)model->system_ns / 1e9;
+    report->is_user_only = report->event->is_user_only;
+}
+
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
                 struct error *err)
 {
     *report = (struct report){.model = model, .metric = metric};
-    uint32_t root = model_data_root(model);
-    double data = root ? model_value(model, root, metric) : 0, covered = 0;
-    report->total_value = model_value(model, 0, metric);
-    if (data > report->total_value)
-        report->total_value = data;
     for (size_t i = 0; i < model->n_events; i++)
         if (strcmp(model->events[i].metric, model->metrics[metric].name) == 0)
             report->event = &model->events[i];
     int code = merge_variables(report, with_paths, err);
-    for (size_t i = 0; code == 0 && i < report->n_variables; i++) {
-        double value = variable_value(model, &report->variables[i], metric);
-        covered += value;
-        if (value != 0 || with_unused || has_accesses(report, &report->variables[i]))
-            code = add_variable(report, &report->variables[i], value, err);
-    }
-    if (code == 0 && report->total_value - covered > report->total_value * 1e-9)
-        code = add_row(report, NULL, NULL, report->total_value - covered, err);
+    if (code == 0 && is_time(model->metrics[metric].name))
+        code = waits_init(&report->waits, model, err);
+    if (code == 0)
+        code = add_rows(report, with_unused, err);
+    set_times(report);
     if (code == 0)
         code = report_add_fields(report, err);
     if (code == 0)
@@ -400,5 +580,7 @@ void report_fini(struct report *report)
     }
     free(report->variables);
     free(report->derived);
+    free(report->waiting);
+    waits_fini(&report->waits);
     memset(report, 0, sizeof *report);
 }

@@ -5,6 +5,9 @@
 #define LOCUS_ANALYSIS_REPORT_H
 
 #include "analysis/metrics.h"
+#include "analysis/waits.h"
+
+#define REPORT_SAMPLES_MIN 50 /* of fewer no shares are given: they would be chance */
 
 /* A source line that accesses a variable. */
 struct report_line {
@@ -26,15 +29,18 @@ struct report_field {
 };
 
 struct report_row {
-    const struct variable *variable; /* NULL for the last row: samples outside the data-centric tree */
+    const struct variable *variable; /* NULL: of samples that waited, were dropped, or are in no variable */
     const struct variable_part *part; /* the row is about this part of a stack frame; NULL = all of the variable */
     const char *name;
     const char *class;
     uint64_t size_bytes, n_blocks;
     char *site;          /* "function (file:line)", "file:line", module, or "" */
     double value;        /* of the metric */
+    double fraction;     /* of the variable's samples: what waited on it has rows of its own */
+    bool is_waiting;     /* samples that waited; site tells for what */
+    int fate;            /* of samples that were dropped: why; else FATE_NAMED */
     double samples;      /* as counted, where that is known */
-    double share;        /* percent of all samples */
+    double share;        /* percent of all samples that were taken, dropped ones included */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
     size_t n_paths;      /* allocation paths that the row stands for */
@@ -51,7 +57,14 @@ struct report_row {
 struct report {
     const struct model *model;
     size_t metric;
-    double total_value, total_samples;
+    double total_value, total_samples; /* of the samples taken */
+    double sampled_s;        /* time that they stand for, 0 = not known: the metric is no time */
+    double user_s, system_s; /* CPU time, with sampled_s; both 0: not known */
+    bool is_user_only;       /* time in the kernel gave no samples */
+    bool has_too_few;        /* fewer than REPORT_SAMPLES_MIN */
+    struct waits waits;
+    double *waiting;         /* [n_waiting] values by label of waits */
+    size_t n_waiting, cap_waiting;
     struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site */
     size_t n_variables, cap_variables;
     struct report_row *rows; /* [n_rows] by value, highest first */

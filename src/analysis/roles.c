@@ -157,5 +157,7 @@ enum variable_class roles_reason(const char *placeholder, char *reason, size_t s
         reason[len++] = (char)tolower((unsigned char)*p);
     }
     reason[len] = 0;
+    if (strcmp(reason, "waiting") == 0)
+        return CLASS_WAITING;
     return kind == 0 ? CLASS_UNATTRIBUTED : CLASS_UNKNOWN;
 }

@@ -183,6 +183,18 @@ static void put_fates(const struct event_sum *event, struct buf *out)
     buf_printf(out, "}");
 }
 
+/* What the shares are shares of. */
+static void put_times(const struct report *report, struct buf *out)
+{
+    json_put_key(out, "cpu_time", 0);
+    buf_printf(out, "{\"user_s\": ");
+    json_put_double(out, report->user_s);
+    json_put_double_at(out, "system_s", report->system_s);
+    json_put_double_at(out, "sampled_s", report->sampled_s);
+    json_put_double_at(out, "kernel_percent", 100 * report->system_s / (report->user_s + report->system_s));
+    buf_printf(out, ", \"shares_are_of\": \"%s\"}", report->is_user_only ? "user time" : "CPU time");
+}
+
 static int write_json(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
@@ -201,6 +213,9 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
         json_put_double_at(out, "typed_percent", report.typed);
     if (report.event)
         put_fates(report.event, out);
+    buf_printf(out, ", \"has_too_few_samples\": %s", report.has_too_few ? "true" : "false");
+    if (report.sampled_s > 0 && report.user_s + report.system_s > 0)
+        put_times(&report, out);
     if (report.has_hardware)
         put_hardware(&report, out);
     buf_printf(out, ",\n\"variables\": [");

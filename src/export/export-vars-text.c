@@ -29,6 +29,24 @@ static void put_programs(const struct model *model, struct buf *text)
     strtab_fini(&names);
 }
 
+/* What 100 % is: which part of the CPU time the samples stand for. */
+static void put_times(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    double cpu_s = report->user_s + report->system_s;
+    struct buf text = {0};
+    if (report->sampled_s <= 0 || cpu_s <= 0)
+        return;
+    buf_printf(&text, "the samples stand for %.2f s, %.0f %% of the CPU time", report->sampled_s,
+               100 * report->sampled_s / cpu_s);
+    if (report->is_user_only)
+        buf_printf(&text,
+                   ": they are taken in user code only (%.2f s); time in the kernel (%.2f s, %.0f %%) is no part of "
+                   "the shares",
+                   report->user_s, report->system_s, 100 * report->system_s / cpu_s);
+    text_labelled(out, job, "time", text.data);
+    buf_fini(&text);
+}
+
 static void put_program(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
@@ -41,6 +59,9 @@ static void put_program(const struct report *report, const struct export_job *jo
     buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");
     if (model->cpu_time_ns)
         buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
+    if (model->user_ns || model->system_ns)
+        buf_printf(&text, " (%.2f s user, %.2f s system)", (double)model->user_ns / 1e9,
+                   (double)model->system_ns / 1e9);
     if (model->topology)
         buf_printf(&text, "; %s", model->topology);
     text_labelled(out, job, "run", text.data);
@@ -53,11 +74,16 @@ static void put_program(const struct report *report, const struct export_job *jo
         buf_fini(&text);
         return;
     }
-    buf_printf(&text, "%.0f %s %s: address found for %.1f %%, variable named for %.1f %%", report->total_samples,
+    buf_printf(&text, "%.0f %s %s: ", report->total_samples,
                metrics_is_access(model->metrics[report->metric].name) ? "with" : "of",
-               model->metrics[report->metric].name, report->recovered, report->named);
+               model->metrics[report->metric].name);
+    if (report->has_too_few)
+        buf_printf(&text, "too few for shares, which take at least %d", REPORT_SAMPLES_MIN);
+    else
+        buf_printf(&text, "address found for %.1f %%, variable named for %.1f %%", report->recovered, report->named);
     text_labelled(out, job, "samples", text.data);
     buf_fini(&text);
+    put_times(report, job, out);
 }
 
 /* Shares by class, so that many small variables are seen as a whole. */
@@ -65,9 +91,10 @@ static void put_classes(const struct report *report, const struct export_job *jo
 {
     double shares[CLASS_COUNT] = {0};
     struct buf text = {0};
-    for (size_t i = 0; i < report->n_rows; i++) {
-        const struct variable *variable = report->rows[i].variable;
-        shares[variable ? variable->class : CLASS_UNATTRIBUTED] += report->rows[i].share;
+    for (size_t i = 0; i < report->n_rows && !report->has_too_few; i++) {
+        const struct report_row *row = &report->rows[i];
+        enum variable_class other = row->is_waiting ? CLASS_WAITING : CLASS_UNATTRIBUTED;
+        shares[row->variable ? row->variable->class : row->fate ? CLASS_DROPPED : other] += row->share;
     }
     for (int i = 0; i < CLASS_COUNT; i++)
         if (shares[i] >= 0.05)
@@ -134,6 +161,30 @@ static void put_notes(const struct export_job *job, struct buf *out)
         text_labelled(out, job, "note", model->notes[i]);
 }
 
+static void put_share(const struct export_job *job, double share, struct buf *out)
+{
+    buf_printf(out, "%5.1f %% ", share);
+    text_bar(out, job, share, 8);
+    buf_printf(out, "  ");
+}
+
+/* Time in the kernel stands above the table, as a share of another whole, with a line that says where the table's
+ * shares begin. */
+static void put_kernel(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    double cpu_s = report->user_s + report->system_s;
+    if (!report->is_user_only || cpu_s <= 0 || report->system_s < 0.005 * cpu_s)
+        return;
+    put_share(job, 100 * report->system_s / cpu_s, out);
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, "<kernel>", 22, false);
+    text_style(out, job, TEXT_PLAIN);
+    buf_printf(out, " of the CPU time: %.2f s in system calls, page faults and the like\n", report->system_s);
+    put_share(job, 100 * report->user_s / cpu_s, out);
+    text_cell(out, job, "user code", 22, false);
+    buf_printf(out, " of the CPU time: %.2f s, of whose samples the following rows are shares\n\n", report->user_s);
+}
+
 static void put_head(const struct report *report, const struct export_job *job, struct buf *out)
 {
     if (report->is_hardware) {
@@ -142,9 +193,11 @@ static void put_head(const struct report *report, const struct export_job *job, 
     }
     buf_append(out, "\n", 1);
     text_style(out, job, TEXT_BOLD);
-    buf_printf(out, "  share           variable               class             size  blocks  comes from");
+    buf_printf(out, "%s           variable               class             size  blocks  comes from",
+               report->has_too_few ? "samples" : "  share");
     text_style(out, job, TEXT_PLAIN);
     buf_append(out, "\n", 1);
+    put_kernel(report, job, out);
 }
 
 /* Samples by NUMA node, those with at least half a percent. */
@@ -186,7 +239,9 @@ static void put_access(const struct report *report, const struct export_job *job
         const struct report_line *line = &row->lines[i];
         const char *function = model_text(report->model, line->function);
         const char *file = text_base(model_text(report->model, line->file));
-        buf_printf(&text, "%s%.0f %% ", i ? ", " : "", 100 * line->value / row->value);
+        buf_printf(&text, "%s", i ? ", " : "");
+        if (!report->has_too_few)
+            buf_printf(&text, "%.0f %% ", 100 * line->value / row->value);
         text_function(&text, function);
         if (line->line)
             buf_printf(&text, " %s:%u", file, line->line);
@@ -226,9 +281,10 @@ static void put_row(const struct report *report, const struct export_job *job, c
     char size[16], blocks[24];
     text_size(row->size_bytes, size);
     (void)snprintf(blocks, sizeof blocks, "%llu", (unsigned long long)row->n_blocks);
-    buf_printf(out, "%5.1f %% ", row->share);
-    text_bar(out, job, row->share, 8);
-    buf_printf(out, "  ");
+    if (report->has_too_few)
+        buf_printf(out, "%7.0f%*s", row->samples, 11, "");
+    else
+        put_share(job, row->share, out);
     text_style(out, job, TEXT_BOLD);
     text_cell(out, job, fields_short_name(row->name, 22), 22, false);
     text_style(out, job, TEXT_PLAIN);
@@ -267,7 +323,9 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
             put_row(&report, job, &report.rows[i], out);
         else
             rest += report.rows[i].share;
-    if (n < report.n_rows)
+    if (n < report.n_rows && report.has_too_few)
+        buf_printf(out, "                  %zu more (--top 0 shows all)\n", report.n_rows - n);
+    else if (n < report.n_rows)
         buf_printf(out, "%5.1f %%           %zu more (--top 0 shows all)\n", rest, report.n_rows - n);
     report_fini(&report);
     return 0;

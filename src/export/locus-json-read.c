@@ -32,6 +32,8 @@ static void take_head(struct json_take *take, const json_t *root, struct model *
     model->topology = json_take_text_at(take, root, "topology");
     model->n_numa_nodes = (uint32_t)json_take_word_at(take, root, "n_numa_nodes", NUMA_NODES_MAX);
     model->cpu_time_ns = json_take_word_at(take, root, "cpu_time_ns", UINT64_MAX);
+    model->user_ns = take_optional(take, root, "user_ns");
+    model->system_ns = take_optional(take, root, "system_ns");
     model->start_ns = json_take_word_at(take, root, "start_ns", UINT64_MAX);
     model->end_ns = json_take_word_at(take, root, "end_ns", UINT64_MAX);
     model->min_bytes = take_optional(take, root, "min_bytes");
@@ -149,6 +151,8 @@ static void take_events(struct json_take *take, const json_t *root, struct model
         event->n_truncated = take_optional(take, row, "n_truncated");
         event->n_collisions = take_optional(take, row, "n_collisions");
         event->has_data_source = take_optional(take, row, "has_data_source") != 0;
+        event->has_address = take_optional(take, row, "has_address") != 0;
+        event->is_user_only = take_optional(take, row, "is_user_only") != 0;
         const json_t *fates = json_object_get(row, "fates");
         for (int i = 0; i < FATE_MAX; i++)
             if (json_object_get(fates, fate_row(i)->name))

@@ -13,6 +13,10 @@ static void put_head(const struct model *model, struct buf *out)
     json_put_text_at(out, "topology", model->topology);
     json_put_word_at(out, "n_numa_nodes", model->n_numa_nodes);
     json_put_word_at(out, "cpu_time_ns", model->cpu_time_ns);
+    if (model->user_ns || model->system_ns) {
+        json_put_word_at(out, "user_ns", model->user_ns);
+        json_put_word_at(out, "system_ns", model->system_ns);
+    }
     json_put_word_at(out, "start_ns", model->start_ns);
     json_put_word_at(out, "end_ns", model->end_ns);
     if (model->min_bytes) {
@@ -129,6 +133,10 @@ static void put_events(const struct model *model, struct buf *out)
         json_put_word_at(out, "n_truncated", event->n_truncated);
         json_put_word_at(out, "n_collisions", event->n_collisions);
         json_put_word_at(out, "has_data_source", event->has_data_source);
+        if (event->has_address)
+            json_put_word_at(out, "has_address", event->has_address);
+        if (event->is_user_only)
+            json_put_word_at(out, "is_user_only", event->is_user_only);
         buf_printf(out, "}");
     }
     buf_printf(out, "]");

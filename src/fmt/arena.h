@@ -82,6 +82,7 @@ enum hit_class {
     HIT_SYSCALL = 4,     /* after a system call: no address */
     HIT_PLAIN = 5,       /* source without address */
     HIT_KERNEL_ADDR = 6, /* address delivered by the kernel or the PMU */
+    HIT_WAITING = 7,     /* in a loop that only waits for another thread: no address */
     HIT_CLASSES
 };
 
@@ -278,6 +279,7 @@ struct arena_thread {
     _Atomic uint32_t n_merged; /* threads that went on in it */
     uint64_t stack_low, stack_high;
     _Atomic uint64_t cpu_time_ns; /* thread CPU time used, as of the last update */
+    _Atomic uint64_t user_ns, system_ns; /* what it went on, as the kernel splits it; both 0: not known */
     _Atomic uint64_t taken[ARENA_EVENTS_MAX];           /* handler entries (or ring records) */
     _Atomic uint64_t overflows[ARENA_EVENTS_MAX];       /* by the kernel's count, 0 = not known (yet) */
     _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];      /* how long the event was wanted ... */
@@ -356,6 +358,7 @@ enum placeholder {
     PLACEHOLDER_NO_COMPUTE = PLACEHOLDER_REASON + PLACEHOLDER_REASONS, /* DATACENTRIC_No_Compute */
     PLACEHOLDER_NO_LOST,       /* DATACENTRIC_No_AddressLost */
     PLACEHOLDER_NO_SYSCALL,    /* DATACENTRIC_No_SystemCall */
+    PLACEHOLDER_NO_WAITING,    /* DATACENTRIC_No_Waiting */
     PLACEHOLDER_MAX
 };
 

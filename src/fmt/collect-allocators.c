@@ -61,6 +61,34 @@ static void write_owners(const struct process *process, struct buf *out)
     }
 }
 
+char *process_note(const struct process *process)
+{
+    const struct arena_header *header = process->view->header;
+    bool is_malloc = header->allocator_owner[0][0];
+    const char *owner = is_malloc ? header->allocator_owner[0] : header->allocator_owner[2], *name = NULL;
+    char *note = NULL, exe[ARENA_PATH_MAX];
+    (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
+    bool is_inside = owner[0] != '/'; /* in the executable, or nowhere */
+    if (process->context->allocator)
+        name = process->context->allocator(is_inside ? exe : owner);
+    if (!owner[0] && !name)
+        return NULL;
+    struct buf who = {0};
+    if (!owner[0])
+        buf_printf(&who, "calls %s inside it by its own names", name);
+    else
+        buf_printf(&who, "has %s from %.255s%s%s%s", is_malloc ? "malloc" : "operator new", owner, name ? " (" : "",
+                   name ? name : "", name ? ")" : "");
+    int len = asprintf(&note,
+                       "%.200s %s, where calls are not seen: its blocks are shown as the mappings that the allocator "
+                       "makes (class mmap). To see them one by one, %s.",
+                       header->argv0, who.data ? who.data : "has an allocator of its own",
+                       is_inside ? "build it with the C library's malloc, or link the allocator as a shared library"
+                                 : "do not preload that, or only behind hpcrun's own library");
+    buf_fini(&who);
+    return len < 0 ? NULL : note;
+}
+
 void process_write_allocators(const struct process *process, struct buf *out)
 {
     write_owners(process, out);

@@ -374,6 +374,10 @@ bool process_bound_side(struct process *process, struct objects_file *file, uint
 
 /* --- collect-allocators.c --- */
 
+/* A sentence for reports when the blocks of the process's allocator are not seen; NULL when they are, or when out of
+ * memory. The caller frees it. */
+char *process_note(const struct process *process);
+
 /* Appends messages that name the allocators of the process. */
 void process_write_allocators(const struct process *process, struct buf *out);
 

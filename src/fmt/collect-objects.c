@@ -60,7 +60,9 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
                                     .n_no_metric = load(&thread->record->n_no_metric[i]),
                                     .n_truncated = load(&thread->record->n_truncated[i]),
                                     .n_collisions = load(&thread->record->n_collisions[i]),
-                                    .has_data_source = (from->flags & EVENT_DATA_SRC) != 0};
+                                    .has_data_source = (from->flags & EVENT_DATA_SRC) != 0,
+                                    .has_address = (from->flags & EVENT_ADDRESS) != 0,
+                                    .is_user_only = from->attr.exclude_kernel && !(from->flags & EVENT_TIMER)};
     for (int fate = 0; fate < FATE_MAX; fate++)
         event->fates[fate] = load(&thread->record->fates[i][fate]);
     if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)
@@ -82,12 +84,16 @@ static void fill_thread(struct side *side, const struct thread *thread)
     side->file.start_ns = record->start_ns;
     side->file.end_ns = record->end_ns ? record->end_ns : load(&header->end_ns);
     side->file.cpu_time_ns = load(&record->cpu_time_ns);
+    side->file.user_ns = load(&record->user_ns);
+    side->file.system_ns = load(&record->system_ns);
     side->file.n_frames = load(&record->n_frames);
     for (size_t i = 0; i < sizeof side->file.unwind_stops / sizeof side->file.unwind_stops[0]; i++)
         side->file.unwind_stops[i] = load(&record->unwind_stops[i]);
     side->file.min_bytes = header->min_bytes;
     side->file.sample_bytes = header->sample_bytes;
     side->file.mark_ns = load(&header->mark_ns);
+    if (thread->ref == thread->process->threads[0])
+        side->file.note = process_note(thread->process);
     side->file.events = side->events;
     side->file.n_events = thread->process->view->n_events;
     for (uint32_t i = 0; i < thread->process->view->n_events; i++)
@@ -175,6 +181,7 @@ int thread_write_objects(const struct thread *thread, const char *path, uint64_t
         free(side->file.placeholders);
         free(side->file.kernel);
         free(side->file.jit);
+        free(side->file.note);
     }
     free(side);
     return code;

@@ -29,6 +29,7 @@ static const char *const placeholder_names[PLACEHOLDER_MAX] = {
     [PLACEHOLDER_NO_COMPUTE] = "DATACENTRIC_No_Compute",
     [PLACEHOLDER_NO_LOST] = "DATACENTRIC_No_AddressLost",
     [PLACEHOLDER_NO_SYSCALL] = "DATACENTRIC_No_SystemCall",
+    [PLACEHOLDER_NO_WAITING] = "DATACENTRIC_No_Waiting",
 };
 
 const char *placeholder_name(unsigned placeholder)

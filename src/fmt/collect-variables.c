@@ -169,6 +169,8 @@ static struct declaration declare_none(struct thread *thread, enum hit_class cla
 {
     if (class == HIT_COMPUTE)
         return declare_reason(thread, PLACEHOLDER_NO_COMPUTE, VAR_NONE);
+    if (class == HIT_WAITING)
+        return declare_reason(thread, PLACEHOLDER_NO_WAITING, VAR_NONE);
     if (class == HIT_SYSCALL)
         return declare_reason(thread, PLACEHOLDER_NO_SYSCALL, VAR_NONE);
     return declare_reason(thread, PLACEHOLDER_NO_LOST, VAR_NONE);

@@ -12,6 +12,7 @@ static const struct fate_row rows[FATE_MAX] = {
     [FATE_NO_ADDRESS_SYSCALL] = {"system-call", "returning from a system call"},
     [FATE_NO_ADDRESS_SOURCE] = {"no-address-source", "the event carries no data address"},
     [FATE_NO_ADDRESS_NO_ACCESS] = {"no-access", "the sampled instruction neither loads nor stores"},
+    [FATE_NO_ADDRESS_WAITING] = {"waiting", "in a loop that only waits for another thread"},
     [FATE_DROP_REENTERED] = {"dropped-reentered", "arrived inside the profiler"},
     [FATE_DROP_NO_THREAD] = {"dropped-no-thread", "arrived on a thread that is not registered"},
     [FATE_DROP_ARENA_FULL] = {"dropped-arena-full", "no room left in the arena"},
@@ -33,5 +34,5 @@ const struct fate_row *fate_row(int fate)
 
 int fate_is_recorded(int fate)
 {
-    return fate >= FATE_NAMED && fate <= FATE_NO_ADDRESS_NO_ACCESS;
+    return fate >= FATE_NAMED && fate <= FATE_NO_ADDRESS_WAITING;
 }

@@ -14,6 +14,7 @@ enum fate {
     FATE_NO_ADDRESS_SYSCALL,  /* program counter after a system call */
     FATE_NO_ADDRESS_SOURCE,   /* the source gives no address (CPUTIME, REALTIME, ...) */
     FATE_NO_ADDRESS_NO_ACCESS, /* the hardware sampled an instruction that neither loads nor stores */
+    FATE_NO_ADDRESS_WAITING,  /* in a loop that only waits for another thread */
     /* dropped */
     FATE_DROP_REENTERED,      /* the handler interrupted itself or the profiler's own code */
     FATE_DROP_NO_THREAD,      /* thread not registered (raw clone, before start or after end) */

@@ -51,6 +51,11 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
     file->min_bytes = json_take_word_at(take, root, "min_bytes", UINT64_MAX);
     file->sample_bytes = json_take_word_at(take, root, "sample_bytes", UINT64_MAX);
     file->mark_ns = json_take_word_at(take, root, "mark_ns", UINT64_MAX);
+    if (version < 5)
+        return;
+    file->user_ns = json_take_word_at(take, root, "user_ns", UINT64_MAX);
+    file->system_ns = json_take_word_at(take, root, "system_ns", UINT64_MAX);
+    file->note = json_take_text_at(take, root, "note");
 }
 
 static void take_placeholders(struct json_take *take, const json_t *root, struct objects_file *file)
@@ -139,6 +144,10 @@ static void take_events(struct json_take *take, const json_t *root, struct objec
             take_counters(take, item, event);
         else if (json_object_get(item, "enabled_ns"))
             json_take_fail(take, ERR_FORMAT, "enabled_ns", "version 1 of the side file has no such key");
+        if (file->version > 4) {
+            event->has_address = (uint32_t)json_take_word_at(take, item, "has_address", UINT32_MAX);
+            event->is_user_only = (uint32_t)json_take_word_at(take, item, "is_user_only", UINT32_MAX);
+        }
     }
     take->where = NULL;
 }

@@ -53,6 +53,11 @@ static void put_head(struct buf *out, const struct objects_file *file)
     json_put_word_at(out, "min_bytes", file->min_bytes);
     json_put_word_at(out, "sample_bytes", file->sample_bytes);
     json_put_word_at(out, "mark_ns", file->mark_ns);
+    if (version_of(file) < 5)
+        return;
+    json_put_word_at(out, "user_ns", file->user_ns);
+    json_put_word_at(out, "system_ns", file->system_ns);
+    json_put_text_at(out, "note", file->note);
 }
 
 static void put_placeholders(struct buf *out, const struct objects_file *file)
@@ -121,6 +126,10 @@ static void put_events(struct buf *out, const struct objects_file *file)
         put_fates(out, event->fates);
         if (version_of(file) > 1)
             put_counters(out, event);
+        if (version_of(file) > 4) {
+            json_put_word_at(out, "has_address", event->has_address);
+            json_put_word_at(out, "is_user_only", event->is_user_only);
+        }
         buf_append(out, "}", 1);
     }
     buf_append(out, "]", 1);

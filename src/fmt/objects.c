@@ -47,6 +47,7 @@ void objects_fini(struct objects_file *file)
         free(file->events[i].name);
     }
     free(file->events);
+    free(file->note);
     for (size_t i = 0; i < file->n_variables; i++)
         free_variable(&file->variables[i]);
     free(file->variables);

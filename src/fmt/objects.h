@@ -82,6 +82,9 @@ struct objects_event {
     uint64_t n_truncated;            /* pieces of the AUX area that it was too small for */
     uint64_t n_collisions;           /* pieces of the AUX area in which the hardware gave up samples */
     uint32_t has_data_source;        /* 1: the hardware told about each access */
+    /* from version 5 on */
+    uint32_t has_address;            /* 1: its samples have, or would have, data addresses */
+    uint32_t is_user_only;           /* 1: time in the kernel gives no samples */
 };
 
 /* A function with samples: [start, end) in the profile's module "[kernel:...]", or "[jit:...]"; or a region of the
@@ -106,6 +109,9 @@ struct objects_file {
     uint64_t min_bytes;    /* all of at least this size; UINT64_MAX: allocations were not recorded */
     uint64_t sample_bytes; /* smaller ones: one in so many bytes, counted for all of them; 0 = none */
     uint64_t mark_ns;      /* when the mark was made, CLOCK_REALTIME; 0 = never */
+    /* from version 5 on */
+    uint64_t user_ns, system_ns; /* what cpu_time_ns went on; both 0: not known */
+    char *note;                  /* a sentence for reports, NULL = none */
     struct objects_event *events; /* [n_events] */
     size_t n_events;
     struct objects_variable *variables; /* [n_variables] */

@@ -7,6 +7,8 @@
 
 #include "base/vec.h"
 
+#define WAITING_INSNS_MAX 32 /* of a loop that waits: whatever is longer also works */
+
 uint32_t flow_find(const struct flow *flow, uint32_t pc)
 {
     size_t low = 0, high = flow->n_insns;
@@ -227,6 +229,48 @@ unsigned flow_preds(const struct flow *flow, uint32_t i, uint32_t preds[FLOW_PRE
     if (!n && flow->last_indirect != INSN_NONE && i)
         preds[n++] = flow->last_indirect;
     return n;
+}
+
+/* Whether the loop from its head to the jump back pauses at p in every turn and calls nothing. */
+static bool is_waiting_loop(const struct flow *flow, uint32_t head, uint32_t p, uint32_t back)
+{
+    for (uint32_t i = head; i <= back; i++) {
+        const struct insn *insn = &flow->insns[i];
+        if (insn->kind != INSN_PLAIN && insn->kind != INSN_NOP && insn->kind != INSN_JCC && insn->kind != INSN_JMP)
+            return false;
+        uint32_t to = i < p && insn->target != INSN_NONE ? flow_find(flow, insn->target) : INSN_NONE;
+        if (to != INSN_NONE && to > p && to <= back)
+            return false;
+    }
+    return true;
+}
+
+/* The innermost loop around p: its head and its jump back; false when there is none that is short. */
+static bool loop_around(const struct flow *flow, uint32_t p, uint32_t *head, uint32_t *back)
+{
+    bool is_found = false;
+    *head = *back = p;
+    for (uint32_t j = p + 1; j < flow->n_insns && j < p + WAITING_INSNS_MAX; j++) {
+        const struct insn *insn = &flow->insns[j];
+        bool is_jump = insn->target != INSN_NONE && (insn->kind == INSN_JCC || insn->kind == INSN_JMP);
+        uint32_t to = is_jump && insn->target <= flow->insns[p].pc ? flow_find(flow, insn->target) : INSN_NONE;
+        if (to == INSN_NONE || j - to >= WAITING_INSNS_MAX || (is_found && j - to >= *back - *head))
+            continue;
+        *head = to;
+        *back = j;
+        is_found = true;
+    }
+    return is_found;
+}
+
+bool flow_is_waiting(const struct flow *flow, uint32_t i)
+{
+    uint32_t first = i > WAITING_INSNS_MAX ? i - WAITING_INSNS_MAX : 0, head = 0, back = 0;
+    for (uint32_t p = first; p < flow->n_insns && p < i + WAITING_INSNS_MAX; p++)
+        if (flow->insns[p].is_pause && loop_around(flow, p, &head, &back) && i >= head && i <= back &&
+            is_waiting_loop(flow, head, p, back))
+            return true;
+    return false;
 }
 
 uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edge)

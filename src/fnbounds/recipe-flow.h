@@ -49,6 +49,10 @@ bool flow_is_target(const struct flow *flow, uint32_t i);
  * the head of one, else the fallthrough and all jumps. Returns their number (<= FLOW_PREDS_MAX), 0 when unknown. */
 unsigned flow_preds(const struct flow *flow, uint32_t i, uint32_t preds[FLOW_PREDS_MAX]);
 
+/* True when instruction i lies in a loop that only waits: a short one without calls in which every turn pauses
+ * (PAUSE). */
+bool flow_is_waiting(const struct flow *flow, uint32_t i);
+
 /* When instruction i is the head of a loop that is entered in one way only: the instruction before the entry, and the
  * jump round its innermost loop; else INSN_NONE. */
 uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edge);

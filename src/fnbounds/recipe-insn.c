@@ -494,6 +494,7 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
     struct source s = {&head, operands, head.operand_count};
     out->len_bytes = head.length;
     out->kind = (uint8_t)kind_of(&s);
+    out->is_pause = head.mnemonic == ZYDIS_MNEMONIC_PAUSE;
     out->is_fusible = is_fusible(head.mnemonic);
     set_target(&s, out);
     if (out->kind == INSN_NOP || out->kind == INSN_STOP)

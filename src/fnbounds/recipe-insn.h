@@ -64,6 +64,7 @@ struct insn {
     uint8_t kind; /* enum insn_kind */
     uint8_t n_operands;
     uint8_t n_effects;
+    bool is_pause;   /* tells the processor that the loop around it waits */
     bool is_fusible; /* cmp, test and the like: retires together with a conditional jump right after it */
     uint64_t reads;  /* registers read as data (address registers of memory operands are not in here) */
     uint64_t writes;

@@ -169,6 +169,10 @@ void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out)
     const struct insn *insn = &flow->insns[i];
     uint32_t preds[FLOW_PREDS_MAX];
     *out = (struct recipe){.pc = insn->pc, .class = RECIPE_LOST};
+    if (flow_is_waiting(flow, i)) {
+        out->class = RECIPE_WAITING;
+        return;
+    }
     if (insn->kind == INSN_REP) {
         set_string_operands(insn, false, out);
         return;
@@ -185,7 +189,7 @@ bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out)
     struct recipe_guard guard;
     struct recipe repeated;
     uint32_t back_edge, entry = flow_loop_entry(flow, i, &back_edge);
-    if (entry == INSN_NONE || flow->insns[i].kind == INSN_REP)
+    if (entry == INSN_NONE || flow->insns[i].kind == INSN_REP || flow_is_waiting(flow, i))
         return false;
     *out = (struct recipe){.pc = flow->insns[i].pc, .class = RECIPE_COMPUTE};
     apply_pred(flow, entry, out->pc, out);

@@ -55,10 +55,12 @@ enum recipe_class {
     RECIPE_DEPENDENT = 1, /* operand of the load that the stalled instruction waited for */
     RECIPE_COMPUTE = 2,   /* no memory involved: no operand */
     RECIPE_LOST = 3,      /* memory instruction, address not recoverable: no operand */
-    RECIPE_SYSCALL = 4    /* after a system call: no operand */
+    RECIPE_SYSCALL = 4,   /* after a system call: no operand */
+    RECIPE_WAITING = 7    /* in a loop that only waits for another thread: no operand */
 };
 
-/* One program counter. class: enum hit_class of fmt/arena.h (memory, dependent, compute, lost, system call). */
+/* One program counter. class: enum hit_class of fmt/arena.h (memory, dependent, compute, lost, system call, waiting).
+ */
 struct recipe {
     uint32_t pc;        /* relative to the module's base_vaddr */
     uint8_t class;      /* enum recipe_class */

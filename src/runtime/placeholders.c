@@ -26,6 +26,7 @@ KEPT void DATACENTRIC_Unknown_HeapWithoutAllocationLog(void);
 KEPT void DATACENTRIC_No_Compute(void);
 KEPT void DATACENTRIC_No_AddressLost(void);
 KEPT void DATACENTRIC_No_SystemCall(void);
+KEPT void DATACENTRIC_No_Waiting(void);
 
 void DATACENTRIC(void)
 {
@@ -122,6 +123,11 @@ void DATACENTRIC_No_SystemCall(void)
     PLACEHOLDER_BODY;
 }
 
+void DATACENTRIC_No_Waiting(void)
+{
+    PLACEHOLDER_BODY;
+}
+
 void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX])
 {
     static void (*const functions[PLACEHOLDER_MAX])(void) = {
@@ -144,6 +150,7 @@ void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX])
         [PLACEHOLDER_NO_COMPUTE] = DATACENTRIC_No_Compute,
         [PLACEHOLDER_NO_LOST] = DATACENTRIC_No_AddressLost,
         [PLACEHOLDER_NO_SYSCALL] = DATACENTRIC_No_SystemCall,
+        [PLACEHOLDER_NO_WAITING] = DATACENTRIC_No_Waiting,
     };
     for (int i = 0; i < PLACEHOLDER_MAX; i++)
         addresses[i] = (uint64_t)(uintptr_t)functions[i];

@@ -13,7 +13,7 @@
 
 _Static_assert((int)RECIPE_MEMORY == (int)HIT_MEMORY && (int)RECIPE_DEPENDENT == (int)HIT_DEPENDENT &&
                    (int)RECIPE_COMPUTE == (int)HIT_COMPUTE && (int)RECIPE_LOST == (int)HIT_LOST &&
-                   (int)RECIPE_SYSCALL == (int)HIT_SYSCALL,
+                   (int)RECIPE_SYSCALL == (int)HIT_SYSCALL && (int)RECIPE_WAITING == (int)HIT_WAITING,
                "a recipe's class is recorded as the hit's class");
 
 #define PENDING_PATIENCE_NS 2000000000u
@@ -112,6 +112,7 @@ static void record_class_sig(struct thread_state *self, struct taken *taken, enu
         [HIT_LOST] = FATE_NO_ADDRESS_LOST,
         [HIT_SYSCALL] = FATE_NO_ADDRESS_SYSCALL,
         [HIT_PLAIN] = FATE_NO_ADDRESS_SOURCE,
+        [HIT_WAITING] = FATE_NO_ADDRESS_WAITING,
     };
     record_without_address_sig(self, taken, class, fates[class]);
 }

@@ -29,4 +29,8 @@ void thread_live_reset_sig(void);
 /* Before the first thread is registered: whether sampling begins at once.  ctx: ordinary */
 void thread_switch_init_sig(bool is_active);
 
+/* Writes down what the CPU time of the thread, the calling one or another, went on: in the program and in the kernel.
+ * ctx: ordinary, at the end of the thread or of the process */
+void thread_times_record(struct thread_state *state);
+
 #endif

@@ -122,6 +122,8 @@ static void record_resume(struct thread_state *state)
     struct arena_thread *record = state->record;
     struct thread_past *past = &state->past;
     past->cpu_time_ns = atomic_load(&record->cpu_time_ns);
+    past->user_ns = atomic_load(&record->user_ns);
+    past->system_ns = atomic_load(&record->system_ns);
     state->samples.below = state->samples.root;
     state->samples.below_partial = state->samples.partial;
     for (int i = 0; i < ARENA_EVENTS_MAX; i++) {
@@ -205,6 +207,8 @@ static void record_end(struct thread_state *state, clockid_t cpu_clock)
         }
     }
     atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + realtime_ns(cpu_clock));
+    if (!sandbox_is_entered_sig())
+        thread_times_record(state);
     state->record->end_ns = realtime_ns(CLOCK_REALTIME);
 }
 

@@ -101,7 +101,7 @@ struct thread_pending {
 
 /* Sums of the record as of when the thread began: those of threads that had it before. */
 struct thread_past {
-    uint64_t cpu_time_ns;
+    uint64_t cpu_time_ns, user_ns, system_ns;
     uint64_t taken[ARENA_EVENTS_MAX], overflows[ARENA_EVENTS_MAX], not_delivered[ARENA_EVENTS_MAX];
     uint64_t enabled_ns[ARENA_EVENTS_MAX], running_ns[ARENA_EVENTS_MAX];
 };

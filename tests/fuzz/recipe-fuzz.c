@@ -51,7 +51,7 @@ static void check_operand(const struct recipe_operand *operand)
 static void check_recipe(const struct recipe *recipe)
 {
     int has_address = recipe->class == RECIPE_MEMORY || recipe->class == RECIPE_DEPENDENT;
-    check(recipe->class <= RECIPE_SYSCALL, "a recipe has an unknown class");
+    check(recipe->class <= RECIPE_SYSCALL || recipe->class == RECIPE_WAITING, "a recipe has an unknown class");
     check(recipe->n_operands <= 2 && (recipe->n_operands > 0) == has_address, "class and operands do not agree");
     for (unsigned o = 0; o < recipe->n_operands; o++)
         check_operand(&recipe->operands[o]);

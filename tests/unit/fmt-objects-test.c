@@ -61,7 +61,9 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                     .n_no_metric = 7,
                                     .n_truncated = 8,
                                     .n_collisions = 9,
-                                    .has_data_source = 1};
+                                    .has_data_source = 1,
+                                    .has_address = 1,
+                                    .is_user_only = 1};
     return (struct objects_file){.host = "node1",
                                  .exe = "/bin/app",
                                  .pid = 12,
@@ -80,6 +82,9 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                  .min_bytes = 1024,
                                  .sample_bytes = 77,
                                  .mark_ns = UINT64_MAX - 5,
+                                 .user_ns = 11,
+                                 .system_ns = UINT64_MAX - 9,
+                                 .note = "An allocator of its own.",
                                  .events = event,
                                  .n_events = 1,
                                  .variables = variables,
@@ -99,7 +104,10 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_memory_equal(again->variables[1].stack_offsets, offsets, sizeof offsets);
     assert_memory_equal(again->variables[1].classes, file->variables[1].classes, sizeof file->variables[1].classes);
     assert_true(again->variables[1].max_block_bytes == UINT64_C(1) << 60);
-    assert_int_equal(again->version, 4);
+    assert_int_equal(again->version, 5);
+    assert_true(again->user_ns == 11 && again->system_ns == UINT64_MAX - 9);
+    assert_string_equal(again->note, "An allocator of its own.");
+    assert_true(again->events[0].has_address == 1 && again->events[0].is_user_only == 1);
     assert_int_equal(again->variables[1].n_samples, 2);
     assert_memory_equal(again->variables[1].samples, samples, sizeof samples);
     assert_int_equal(again->variables[1].n_latencies, 2);

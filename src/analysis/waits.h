@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Samples in which a thread waited for others in a loop: told by the runtime library that they lie in and by the call
+ * that led there, or by the loop's own code (PAUSE). Ordinary code. */
+#ifndef LOCUS_ANALYSIS_WAITS_H
+#define LOCUS_ANALYSIS_WAITS_H
+
+#include "analysis/model.h"
+
+/* What is known of the names in a model. All zero is empty. */
+struct waits {
+    const struct model *model;
+    uint8_t *modules, *functions; /* [n_strings] what the names mean, by string id */
+    struct strtab labels;         /* "libgomp: barrier" */
+};
+
+/* err: ERR_MEMORY */
+int waits_init(struct waits *waits, const struct model *model, struct error *err);
+void waits_fini(struct waits *waits);
+
+/* Whether samples on the variable can be waiting: they are no variable, or one that a runtime library made for itself.
+ * Data of the program never is. */
+bool waits_are_possible(const struct waits *waits, const struct variable *variable);
+
+/* Index into waits->labels when samples of the statement scope, below one of the variable's scopes, were waiting; -1
+ * when they were not, or when out of memory. */
+int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope);
+
+#endif

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The report accounts for the time: few samples are called few and stay those of the first event, time in the kernel and
+# in waiting loops is told from work, and an allocator that is not seen is named.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+[ "$(uname -m)" = x86_64 ] || skip "software addresses need x86-64"
+need python3
+cd "$scratch"
+program=$srcdir/tests/e2e/programs/accounts.c
+$CC -O2 -g -pthread "$program" -o accounts
+$CC -O2 -g -pthread -fopenmp "$program" -o gomp 2>/dev/null || skip_part "no libgomp"
+
+# measured NAME COMMAND...: makes NAME.txt, the report, NAME.json, and NAME.said, what the program said.
+measured() {
+    local name=$1
+    shift
+    "$builddir/hpcrun" -e datacentric -o "m-$name" "$@" >"$name.said" 2>"$name.err" || fail "$name: the program failed"
+    "$builddir/hpcprof" -o "d-$name" "m-$name" >/dev/null 2>&1 || fail "$name: hpcprof fails"
+    "$builddir/hpcquery" vars "d-$name" >"$name.txt" || fail "$name: hpcquery fails"
+    "$builddir/hpcquery" vars --json "d-$name" >"$name.json" || fail "$name: hpcquery --json fails"
+}
+
+# judge NAME EXPRESSION: true of the report r, what the program said s, and the shares by class c.
+judge() {
+    python3 - "$1" "$2" <<'PYTHON' || fail "$1: not so: $2"
+import collections, json, sys
+r = json.load(open(sys.argv[1] + ".json", encoding="utf-8"))
+try:
+    s = json.load(open(sys.argv[1] + ".said", encoding="utf-8"))
+except ValueError:
+    s = {}
+c, sites = collections.Counter(), collections.Counter()
+for row in r["variables"]:
+    c[row["class"]] += row["share"]
+    if row["class"] == "waiting":
+        sites[row["alloc_site"]] += row["share"]
+sound = abs(sum(c.values()) - 100) < 0.1 or not c
+if not (sound and eval(sys.argv[2])):
+    print(f"{sys.argv[1]}: {dict(c)}, {dict(sites)}, {r['metric']}, {r.get('cpu_time')}, {s}")
+    sys.exit(1)
+PYTHON
+}
+
+measured short ./accounts short
+judge short 'r["metric"].startswith("EADDR") and r["taken"] < 50 and r["has_too_few_samples"]'
+expect_text short.txt 'too few for shares'
+if grep -Eq '^ *[0-9.]+ % .*heap' short.txt; then fail "few samples are given shares"; fi
+measured kernel ./accounts kernel
+judge kernel 'abs(r["cpu_time"]["system_s"] - s["system_s"]) < 0.1 + 0.1 * s["system_s"]'
+judge kernel 'abs(r["cpu_time"]["user_s"] - s["user_s"]) < 0.1 + 0.1 * s["user_s"]'
+judge kernel 'r["cpu_time"]["sampled_s"] < 0.7 * (s["user_s"] + s["system_s"]) and c["heap"] > 70'
+expect_text kernel.txt '<kernel> +of the CPU time'
+expect_text kernel.txt 'the samples stand for .* of the CPU time'
+measured spinlock ./accounts spinlock
+judge spinlock 'c["waiting"] > 5 and c["heap"] > 25 and any("pthread_spin_lock" in site for site in sites)'
+measured backoff ./accounts backoff
+judge backoff 'c["waiting"] < 5 and c["heap"] > 60'
+measured yield ./accounts yield
+judge yield 'not sites or all("sched_yield" in site for site in sites)'
+if [ -e gomp ]; then
+    OMP_WAIT_POLICY=active measured gomp ./gomp openmp
+    judge gomp 'c["waiting"] > 5 and c["unattributed"] < 10 and max(sites, key=sites.get).startswith("libgomp: ")'
+fi
+if clang -O2 -g -pthread -fopenmp "$program" -o libomp 2>/dev/null; then
+    KMP_BLOCKTIME=infinite measured libomp ./libomp openmp
+    judge libomp 'c["waiting"] > 2 and c["unattributed"] < 10 and max(sites, key=sites.get).startswith("libomp: ")'
+else
+    skip_part "no clang with libomp"
+fi
+if $CC -O2 -g -pthread -DN='(1u << 22)' "$program" -Wl,-Bstatic -ljemalloc -Wl,-Bdynamic -ldl -lm -lstdc++ -o inside 2>/dev/null; then
+    measured inside ./inside backoff
+    expect_text inside.txt '^note .*inside .*jemalloc'
+    judge inside 'c["mmap"] > 60'
+else
+    skip_part "no static jemalloc"
+fi
+finish

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Programs that spend their time in known ways, and say how much of it. usage: accounts WAY
+ *   short      hardly runs at all
+ *   kernel     reads from the kernel for some time, then works a little
+ *   spinlock   one thread works on a table for 400 ms while another waits for a spin lock
+ *   backoff    works on a table in a loop that pauses once in a thousand turns: that is work
+ *   openmp     one thread works on a table for 400 ms while the others wait at a barrier (with -fopenmp)
+ *   yield      one thread works on a table for 400 ms while another yields until it has done */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef N
+#define N (1u << 18) /* words of the table */
+#endif
+#ifdef __x86_64__
+#define PAUSE() __builtin_ia32_pause()
+#else
+#define PAUSE() (void)0
+#endif
+
+static pthread_spinlock_t lock;
+static _Atomic int is_done;
+static volatile unsigned sink;
+
+static double cpu_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void work(double seconds, int pauses)
+{
+    unsigned *table = malloc(N * sizeof *table), sum = 0;
+    double end = cpu_s() + seconds;
+    for (unsigned i = 0; i < N; i++)
+        table[i] = i * 2654435761u;
+    do {
+        for (unsigned i = 0; i < N; i++) {
+            sum += table[i * 4099u & (N - 1)];
+            if (pauses && i % 1000 == 0)
+                PAUSE();
+        }
+    } while (cpu_s() < end);
+    sink = sum;
+    free(table);
+}
+
+static void *wait_for_lock(void *unused)
+{
+    pthread_spin_lock(&lock);
+    pthread_spin_unlock(&lock);
+    return unused;
+}
+
+static void *yield_until_done(void *unused)
+{
+    while (!is_done)
+        sched_yield();
+    return unused;
+}
+
+static void with(void *(*other)(void *))
+{
+    pthread_t thread;
+    pthread_spin_init(&lock, 0);
+    pthread_spin_lock(&lock);
+    pthread_create(&thread, NULL, other, NULL);
+    work(0.4, 0);
+    is_done = 1;
+    pthread_spin_unlock(&lock);
+    pthread_join(thread, NULL);
+}
+
+static void read_much(void)
+{
+    char *buffer = malloc(1 << 18);
+    int fd = open("/dev/zero", O_RDONLY);
+    struct rusage usage;
+    do {
+        for (int i = 0; i < 100; i++)
+            if (read(fd, buffer, 1 << 18) < 0)
+                exit(3);
+        getrusage(RUSAGE_SELF, &usage);
+    } while (usage.ru_stime.tv_sec < 1 && usage.ru_stime.tv_usec < 600000);
+    close(fd);
+    free(buffer);
+}
+
+static void wait_in_openmp(void)
+{
+#pragma omp parallel num_threads(2)
+    {
+#pragma omp master
+        work(0.4, 0);
+#pragma omp barrier
+        sink++;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "";
+    struct rusage usage;
+    if (!strcmp(way, "short"))
+        work(0.01, 0);
+    else if (!strcmp(way, "kernel"))
+        read_much();
+    else if (!strcmp(way, "spinlock"))
+        with(wait_for_lock);
+    else if (!strcmp(way, "yield"))
+        with(yield_until_done);
+    else if (!strcmp(way, "openmp"))
+        wait_in_openmp();
+    if (!strcmp(way, "kernel") || !strcmp(way, "backoff"))
+        work(0.2, !strcmp(way, "backoff"));
+    getrusage(RUSAGE_SELF, &usage);
+    printf("{\"user_s\": %ld.%06ld, \"system_s\": %ld.%06ld}\n", usage.ru_utime.tv_sec, usage.ru_utime.tv_usec,
+           usage.ru_stime.tv_sec, usage.ru_stime.tv_usec);
+    return 0;
+}
