@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "analysis/perf-process.h"
+#include "base/input.h"
 #include "fmt/collect.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"
@@ -509,7 +510,7 @@ static void note_all(const struct import *import, struct model *model)
 bool perf_import_is_file(const char *path)
 {
     char bytes[8];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
     bool is_file = fd >= 0 && read(fd, bytes, sizeof bytes) == sizeof bytes && perf_data_begins(bytes, sizeof bytes);
     if (fd >= 0)
         (void)close(fd);

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading a captured topology with hwloc. */
+/* Reading a captured topology with hwloc, in a child process that may fail. */
 #include "analysis/topology.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hwloc.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analysis/model.h"
+#include "fmt/file.h"
+
+enum { PARSE_S = 20, CPUS_MAX = 1 << 20, TEXT_BYTES_MAX = 256 << 20 };
 
 static void describe(hwloc_topology_t machine, struct topology *topology)
 {
@@ -27,7 +36,7 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
 {
     hwloc_obj_t cpu = NULL;
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)))
-        if (cpu->os_index >= topology->n_cpus && cpu->os_index < 1u << 20)
+        if (cpu->os_index >= topology->n_cpus && cpu->os_index < CPUS_MAX)
             topology->n_cpus = cpu->os_index + 1;
     topology->node_of = malloc((topology->n_cpus + 1) * sizeof *topology->node_of);
     if (!topology->node_of)
@@ -45,25 +54,149 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
     return 0;
 }
 
-int topology_read(const char *path, struct topology *topology, struct error *err)
+/* What the child found, as it comes through the pipe: this, then the nodes [n_cpus]. */
+struct answer {
+    int32_t code;
+    uint32_t n_cpus, n_nodes;
+    char summary[sizeof((struct topology *)NULL)->summary];
+};
+_Static_assert(sizeof(struct answer) == 268, "answers have no padding that could leak or differ");
+
+/* hwloc trusts what it reads: damaged text makes it overrun its own arrays, or loop. */
+static int parse(const char *text, size_t len_bytes, struct topology *topology)
 {
     hwloc_topology_t machine;
-    memset(topology, 0, sizeof *topology);
-    /* hwloc loads all its plugins before it looks. */
-    if (access(path, R_OK) != 0)
-        return error_set(err, ERR_IO, "%s cannot be read (%s)", path, strerror(errno));
     if (hwloc_topology_init(&machine) != 0)
-        return error_set(err, ERR_MEMORY, "out of memory while reading %s", path);
-    int code = 0;
-    if (hwloc_topology_set_xml(machine, path) != 0 ||
+        return ERR_MEMORY;
+    if (hwloc_topology_set_xmlbuffer(machine, text, (int)len_bytes) != 0 ||
         hwloc_topology_set_flags(machine, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         hwloc_topology_load(machine) != 0)
-        code = error_set(err, ERR_FORMAT, "%s is not a topology that hwloc can read", path);
-    else if (fill(machine, topology) != 0)
-        code = error_set(err, ERR_MEMORY, "out of memory while reading %s", path);
-    else
+        return ERR_FORMAT;
+    int code = fill(machine, topology) == 0 ? 0 : ERR_MEMORY;
+    if (code == 0)
         describe(machine, topology);
-    hwloc_topology_destroy(machine);
+    return code; /* the process ends: nothing is torn down */
+}
+
+static void put_all(int fd, const void *bytes, size_t len_bytes)
+{
+    const char *rest = bytes;
+    for (ssize_t n; len_bytes > 0; rest += n, len_bytes -= (size_t)n) {
+        n = write(fd, rest, len_bytes);
+        if (n < 0 && errno == EINTR)
+            n = 0;
+        if (n < 0)
+            return;
+    }
+}
+
+/* The child: no core, no words on the terminal, no more time than any topology takes. */
+static _Noreturn void parse_apart(const struct buf *text, int out_fd)
+{
+    static const struct rlimit no_core = {0, 0}, cpu = {PARSE_S, PARSE_S};
+    struct topology topology = {0};
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)setrlimit(RLIMIT_CPU, &cpu);
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_fd >= 0) {
+        (void)dup2(null_fd, STDOUT_FILENO);
+        (void)dup2(null_fd, STDERR_FILENO);
+    }
+    struct answer answer = {.code = parse(text->data, text->len_bytes + 1, &topology)};
+    answer.n_cpus = topology.n_cpus;
+    answer.n_nodes = topology.n_nodes;
+    memcpy(answer.summary, topology.summary, sizeof answer.summary);
+    put_all(out_fd, &answer, sizeof answer);
+    if (answer.code == 0)
+        put_all(out_fd, topology.node_of, topology.n_cpus * sizeof *topology.node_of);
+    for (;;)
+        (void)raise(SIGKILL); /* exit handlers are the parent's */
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* False when fewer bytes came than were wanted, or not in time. */
+static bool take_all(int fd, void *bytes, size_t len_bytes, int64_t end_ms)
+{
+    char *at = bytes;
+    while (len_bytes > 0) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = end_ms - now_ms();
+        int n_ready = left_ms > 0 ? poll(&ready, 1, (int)left_ms) : 0;
+        if (n_ready < 0 && errno == EINTR)
+            continue;
+        ssize_t n = n_ready > 0 ? read(fd, at, len_bytes) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        len_bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static int take_answer(int fd, const char *path, struct topology *topology, struct error *err)
+{
+    struct answer answer;
+    int64_t end_ms = now_ms() + PARSE_S * 1000;
+    if (!take_all(fd, &answer, sizeof answer, end_ms) || answer.code == ERR_FORMAT || answer.n_cpus > CPUS_MAX ||
+        answer.n_nodes > NUMA_NODES_MAX)
+        return error_set(err, ERR_FORMAT, "%s is not a topology that hwloc can read", path);
+    topology->node_of = answer.code == 0 ? malloc((answer.n_cpus + 1) * sizeof *topology->node_of) : NULL;
+    if (!topology->node_of)
+        return error_set(err, ERR_MEMORY, "out of memory while reading %s", path);
+    if (!take_all(fd, topology->node_of, answer.n_cpus * sizeof *topology->node_of, end_ms)) {
+        topology_fini(topology);
+        return error_set(err, ERR_FORMAT, "%s is not a topology that hwloc can read", path);
+    }
+    topology->n_cpus = answer.n_cpus;
+    topology->n_nodes = answer.n_nodes;
+    answer.summary[sizeof answer.summary - 1] = '\0';
+    memcpy(topology->summary, answer.summary, sizeof topology->summary);
+    return 0;
+}
+
+/* Has a child of this process parse text, so that what happens to it happens to nobody else. */
+static int parse_in_child(const struct buf *text, const char *path, struct topology *topology, struct error *err)
+{
+    int fds[2], ignored;
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+    pid_t child = fork();
+    if (child == 0)
+        parse_apart(text, fds[1]);
+    int code = child > 0 ? 0 : error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+    (void)close(fds[1]);
+    if (code == 0)
+        code = take_answer(fds[0], path, topology, err);
+    (void)close(fds[0]);
+    if (child > 0)
+        (void)kill(child, SIGKILL);
+    while (child > 0 && waitpid(child, &ignored, 0) < 0 && errno == EINTR)
+        ;
+    return code;
+}
+
+int topology_read(const char *path, struct topology *topology, struct error *err)
+{
+    struct buf text = {0};
+    memset(topology, 0, sizeof *topology);
+    int code = file_read(path, &text, err);
+    if (code == 0 && text.len_bytes > TEXT_BYTES_MAX)
+        code = error_set(err, ERR_FORMAT, "%s is not a topology that hwloc can read", path);
+    if (code == 0)
+        code = parse_in_child(&text, path, topology, err);
+    buf_fini(&text);
     return code;
 }
 

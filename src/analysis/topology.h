@@ -14,7 +14,9 @@ struct topology {
     char summary[256]; /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
 };
 
-/* Reads path; *topology must be empty (all zero) and is left empty on failure.  err: ERR_FORMAT, ERR_MEMORY */
+/* Reads path; *topology must be empty (all zero) and is left empty on failure. A child process parses it: text that
+ * crashes the parser, or keeps it from ending for 20 s, is one that cannot be read.
+ * err: ERR_FORMAT, ERR_IO, ERR_MEMORY */
 int topology_read(const char *path, struct topology *topology, struct error *err);
 void topology_fini(struct topology *topology);
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "export/v4-export.h"
 
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12, EVENT_BYTES = 12, PROFILE_AT = 48, TRACE_AT = 32, PIECE_EVENTS = 4096 };
@@ -37,7 +38,7 @@ struct trace_row {
 
 struct database_values {
     struct file profiles, traces;
-    struct place *places;            /* [n_profiles] */
+    struct place *places;             /* [n_profiles] */
     struct trace_place *trace_places; /* [n_profiles] */
     size_t n_profiles;
     struct columns columns;
@@ -70,11 +71,11 @@ static int open_file(const char *directory, enum v4_kind kind, bool may_miss, st
         file->path = NULL;
         return error_set(err, ERR_MEMORY, "out of memory");
     }
-    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    file->fd = input_open(AT_FDCWD, file->path, O_NOFOLLOW, &info);
     if (file->fd < 0 && may_miss && errno == ENOENT)
         return 0;
-    if (file->fd < 0 || fstat(file->fd, &info) != 0)
-        return error_set(err, ERR_IO, "%s: cannot open: %s", file->path, strerror(errno));
+    if (file->fd < 0)
+        return error_set(err, ERR_IO, "%s: cannot open: %s", file->path, input_reason(errno));
     file->len_bytes = (uint64_t)info.st_size;
     return 0;
 }
@@ -184,9 +185,8 @@ static int list_cells(const struct database_values *values, const struct place *
     return 0;
 }
 
-static int visit_values(void *self, size_t profile,
-                        int (*take)(void *, const struct cell *, size_t, struct error *), void *context,
-                        struct error *err)
+static int visit_values(void *self, size_t profile, int (*take)(void *, const struct cell *, size_t, struct error *),
+                        void *context, struct error *err)
 {
     const struct database_values *values = self;
     const struct place *place = &values->places[profile];

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
 #include "export/experiment.h"
 #include "export/metric-files.h"
 #include "export/v4-export.h"
 #include "fmt/file.h"
-#include "structure/source-find.h"
 
 #define METRICS_YAML "default.yaml"
 
@@ -33,7 +33,7 @@ static bool is_ours(const char *name)
 /* True for a directory "metrics" that holds nothing but ours. */
 static bool is_metrics(int parent, const char *name)
 {
-    int fd = strcmp(name, "metrics") == 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int fd = strcmp(name, "metrics") == 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     bool all = directory != NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));)
@@ -46,43 +46,70 @@ static bool is_metrics(int parent, const char *name)
     return all;
 }
 
+/* Links and the like are nobody's files: what they lead to is not ours to replace or remove. */
+static bool is_of_kind(int directory, const char *name, mode_t kind)
+{
+    struct stat info;
+    return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (info.st_mode & S_IFMT) == kind;
+}
+
 /* A complete database in either form; nothing else may hold a directory src that we remove. */
 static bool is_database(int directory)
 {
-    return faccessat(directory, DATABASE_JSON, F_OK, 0) == 0 || faccessat(directory, "experiment.xml", F_OK, 0) == 0;
+    return is_of_kind(directory, DATABASE_JSON, S_IFREG) || is_of_kind(directory, "experiment.xml", S_IFREG);
 }
 
-/* Counts the entries of a directory and those that are not files of a database; -1 when it cannot be read. */
-static int count_entries(const char *path, int *n_foreign)
+static bool belongs(int directory, const char *name, bool has_sources)
 {
-    DIR *directory = opendir(path);
+    if (is_ours(name))
+        return is_of_kind(directory, name, S_IFREG);
+    if (strcmp(name, SOURCES_DIRECTORY) == 0)
+        return has_sources && is_of_kind(directory, name, S_IFDIR);
+    return is_metrics(directory, name);
+}
+
+static DIR *open_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!directory && fd >= 0)
+        (void)close(fd);
+    return directory;
+}
+
+/* Counts the entries of a directory that are not files of a database, and copies the name of the first into foreign
+ * [size_bytes]; -1 when it cannot be read. */
+static int count_foreign(const char *path, char *foreign, size_t size_bytes)
+{
+    DIR *directory = open_directory(path);
     int n = 0;
-    *n_foreign = 0;
     if (!directory)
         return -1;
     bool has_sources = is_database(dirfd(directory));
     for (struct dirent *entry; (entry = readdir(directory));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            belongs(dirfd(directory), entry->d_name, has_sources))
             continue;
-        n++;
-        *n_foreign += !is_ours(entry->d_name) && !is_metrics(dirfd(directory), entry->d_name) &&
-                      !(has_sources && strcmp(entry->d_name, SOURCES_DIRECTORY) == 0);
+        if (n++ == 0)
+            (void)snprintf(foreign, size_bytes, "%s", entry->d_name);
     }
     (void)closedir(directory);
     return n;
 }
 
+/* Removes a database that is under its last name no more; what others have put into it stays, and so does it then. */
 static void remove_database(const char *path)
 {
-    DIR *directory = opendir(path);
+    DIR *directory = open_directory(path);
     if (!directory)
         return;
-    sources_remove(dirfd(directory));
+    if (is_of_kind(dirfd(directory), SOURCES_DIRECTORY, S_IFDIR))
+        scratch_remove_tree(dirfd(directory), SOURCES_DIRECTORY);
     for (struct dirent *entry; (entry = readdir(directory));)
         if (is_ours(entry->d_name))
             (void)unlinkat(dirfd(directory), entry->d_name, 0);
-    (void)unlinkat(dirfd(directory), "metrics/" METRICS_YAML, 0);
-    (void)unlinkat(dirfd(directory), "metrics", AT_REMOVEDIR);
+    if (is_metrics(dirfd(directory), "metrics"))
+        scratch_remove_tree(dirfd(directory), "metrics");
     (void)closedir(directory);
     (void)rmdir(path);
 }
@@ -91,16 +118,41 @@ static void remove_database(const char *path)
 static int check_target(const char *path, struct error *err)
 {
     struct stat info;
-    int n_foreign = 0;
-    if (stat(path, &info) != 0)
+    char foreign[256] = "";
+    if (lstat(path, &info) != 0)
         return errno == ENOENT ? 0 : error_set(err, ERR_IO, "%s cannot be used: %s", path, strerror(errno));
     if (!S_ISDIR(info.st_mode))
         return error_set(err, ERR_IO, "%s exists and is not a directory", path);
-    if (count_entries(path, &n_foreign) < 0)
+    int n_foreign = count_foreign(path, foreign, sizeof foreign);
+    if (n_foreign < 0)
         return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
     if (n_foreign > 0)
-        return error_set(err, ERR_IO, "%s exists and holds other files than a database: choose another name", path);
+        return error_set(err, ERR_IO, "%s exists and holds other files than a database (%s): choose another name", path,
+                         foreign);
     return 0;
+}
+
+/* Where the database goes: path itself, or where a link of this user's or the administrator's at its place leads;
+ * malloc'ed. */
+static int find_target(const char *path, char **target, struct error *err)
+{
+    struct stat info;
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    *target = strndup(path, len);
+    if (!*target)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (lstat(*target, &info) != 0 || !S_ISLNK(info.st_mode))
+        return 0;
+    char *real = info.st_uid == geteuid() || info.st_uid == 0 ? realpath(*target, NULL) : NULL;
+    int code = real
+                   ? 0
+                   : error_set(err, ERR_IO, "%s is a symbolic link %s", *target,
+                               info.st_uid == geteuid() || info.st_uid == 0 ? "that leads nowhere" : "of another user");
+    free(*target);
+    *target = real;
+    return code;
 }
 
 char *database_parent(const char *path)
@@ -113,7 +165,7 @@ char *database_parent(const char *path)
     return end == path ? strdup(".") : strndup(path, (size_t)(end - path));
 }
 
-int database_check(const char *path, struct error *err)
+static int check_place(const char *path, struct error *err)
 {
     int code = check_target(path, err);
     char *parent = code == 0 ? database_parent(path) : NULL;
@@ -122,6 +174,16 @@ int database_check(const char *path, struct error *err)
     if (code == 0 && access(parent, W_OK | X_OK) != 0)
         code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
     free(parent);
+    return code;
+}
+
+int database_check(const char *path, struct error *err)
+{
+    char *target = NULL;
+    int code = find_target(path, &target, err);
+    if (code == 0)
+        code = check_place(target, err);
+    free(target);
     return code;
 }
 
@@ -205,30 +267,116 @@ static int write_files(struct model *model, const char *older, const char *direc
     return code;
 }
 
+/* Another user can move what lies in such a directory. */
+static bool is_parent_foreign(const char *path)
+{
+    struct stat info;
+    char *parent = database_parent(path);
+    bool is_known = parent && stat(parent, &info) == 0;
+    free(parent);
+    bool is_ours_to_move = is_known && (info.st_uid == geteuid() || info.st_uid == 0);
+    return !is_ours_to_move || ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX));
+}
+
+/* A directory beside the target that is being filled. */
+struct building {
+    char *temporary; /* its path; noted as long as it is there */
+    int fd;
+    char own[64]; /* its name by way of fd, when the path may come to stand for something else */
+};
+
+static int begin_building(const char *target, const struct team *team, struct building *building, struct error *err)
+{
+    struct stat info;
+    *building = (struct building){.fd = -1};
+    if (asprintf(&building->temporary, "%s.new-%d", target, (int)getpid()) < 0) {
+        building->temporary = NULL;
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    int n_tries = 0;
+    for (size_t len = strlen(building->temporary); mkdir(building->temporary, 0755) != 0;) {
+        if (errno != EEXIST || ++n_tries == 10)
+            return error_set(err, ERR_IO, "The database directory %s cannot be made: %s", target, strerror(errno));
+        building->temporary[len - 1] = (char)('a' + n_tries); /* a process of this number was killed */
+    }
+    scratch_note(building->temporary);
+    building->fd = open(building->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (building->fd < 0 || fstat(building->fd, &info) != 0 || info.st_uid != geteuid())
+        return error_set(err, ERR_IO, "The database directory %s cannot be made: somebody else moves what lies there",
+                         target);
+    if (!team_is_several(team) && is_parent_foreign(target))
+        (void)snprintf(building->own, sizeof building->own, "/proc/self/fd/%d", building->fd);
+    return 0;
+}
+
+static void end_building(struct building *building)
+{
+    if (building->fd >= 0)
+        (void)close(building->fd);
+    if (building->temporary)
+        scratch_forget(building->temporary);
+    free(building->temporary);
+}
+
+/* For file systems that cannot exchange two names: there is a moment in which the older database has another name. */
+static int move_in_place(const char *temporary, const char *target, struct error *err)
+{
+    char *older = NULL;
+    if (asprintf(&older, "%s.old-%d", target, (int)getpid()) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    int code = rename(target, older) == 0 || errno == ENOENT ? 0 : ERR_IO;
+    if (code == 0 && rename(temporary, target) != 0) {
+        int number = errno;
+        (void)rename(older, target);
+        errno = number;
+        code = ERR_IO;
+    }
+    if (code != 0)
+        (void)error_set(err, code, "%s cannot be put in place: %s", target, strerror(errno));
+    else
+        remove_database(older);
+    free(older);
+    return code;
+}
+
+/* Gives the complete directory the name of the target, in one step; the older one is removed afterwards. */
+static int put_in_place(const char *temporary, const char *target, struct error *err)
+{
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, target, RENAME_EXCHANGE) == 0) {
+        remove_database(temporary);
+        return 0;
+    }
+    if (errno == EINVAL || errno == ENOSYS)
+        return move_in_place(temporary, target, err);
+    return error_set(err, ERR_IO, "%s cannot be put in place: %s", target, strerror(errno));
+}
+
 /* Has write fill a directory beside path, which then takes its place. */
 static int write_directory(int (*write)(struct model *, const char *older, const char *directory,
                                         const struct database_job *, struct error *),
                            struct model *model, const char *path, const struct database_job *how, struct error *err)
 {
-    char *temporary = NULL;
-    int code = check_target(path, err);
-    if (code == 0 && asprintf(&temporary, "%s.new-%d", path, (int)getpid()) < 0)
-        return v4_give_up(how->job, error_set(err, ERR_MEMORY, "out of memory"), err);
-    if (code == 0 && mkdir(temporary, 0755) != 0)
-        code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
-    if (code != 0) {
-        free(temporary);
-        return v4_give_up(how->job, code, err);
-    }
-    code = write(model, path, temporary, how, err);
-    if (code == 0) {
-        remove_database(path);
-        if (rename(temporary, path) != 0)
-            code = error_set(err, ERR_IO, "%s cannot be put in place: %s", path, strerror(errno));
-    }
+    char *target = NULL;
+    struct building building = {.fd = -1};
+    int code = find_target(path, &target, err);
+    if (code == 0)
+        code = check_target(target, err);
+    if (code == 0)
+        code = begin_building(target, how->job->team, &building, err);
     if (code != 0)
-        remove_database(temporary);
-    free(temporary);
+        code = v4_give_up(how->job, code, err);
+    else
+        code = write(model, target, *building.own ? building.own : building.temporary, how, err);
+    if (code == 0)
+        code = check_target(target, err);
+    if (code == 0)
+        code = put_in_place(building.temporary, target, err);
+    if (code != 0 && building.fd >= 0)
+        scratch_remove(building.temporary);
+    end_building(&building);
+    free(target);
     return code;
 }
 

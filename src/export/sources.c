@@ -2,7 +2,6 @@
 /* Copying source files: see sources.h. */
 #include "export/sources.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "structure/source-find.h"
+#include "base/input.h"
 
 #define FILE_BYTES_MAX (16 << 20)
 #define ALL_BYTES_MAX (UINT64_C(1) << 30)
 
-enum { MISSING_NAMED_MAX = 3, DEPTH_MAX = 256 };
+enum { MISSING_NAMED_MAX = 3 };
 
 struct copying {
     const char *directory; /* of the database */
@@ -98,14 +97,9 @@ static int copy_to(struct copying *copying, int from, char *path, struct error *
 static int open_older(const char *older, const char *place)
 {
     struct buf path = {0};
-    struct stat info;
     buf_printf(&path, "%s/%s", older, place);
-    int fd = path.failed ? -1 : open(path.data, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = path.failed ? -1 : input_open(AT_FDCWD, path.data, O_NOFOLLOW, NULL);
     buf_fini(&path);
-    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
-        (void)close(fd);
-        fd = -1;
-    }
     return fd;
 }
 
@@ -198,29 +192,4 @@ void sources_name(const struct source_copies *copies, const struct model *model,
     }
     buf_printf(out, "%s", prefix);
     put_place(name, out);
-}
-
-static void remove_inside(int parent, const char *name, unsigned depth)
-{
-    int fd = depth < DEPTH_MAX ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-    for (struct dirent *entry; directory && (entry = readdir(directory));) {
-        struct stat info;
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode))
-            remove_inside(fd, entry->d_name, depth + 1);
-        else
-            (void)unlinkat(fd, entry->d_name, 0);
-    }
-    if (directory)
-        (void)closedir(directory);
-    else if (fd >= 0)
-        (void)close(fd);
-    (void)unlinkat(parent, name, AT_REMOVEDIR);
-}
-
-void sources_remove(int fd)
-{
-    remove_inside(fd, SOURCES_DIRECTORY, 0);
 }

@@ -5,10 +5,9 @@
 
 #include "analysis/model.h"
 #include "base/workers.h"
+#include "structure/source-find.h"
 
 #define SOURCES_DIRECTORY "src"
-
-struct source_find;
 
 struct source_copies {
     bool *is_copied; /* [n_strings] by string id of the file's name; NULL: none */
@@ -28,8 +27,5 @@ void sources_fini(struct source_copies *copies);
  * or the file's own. copies: NULL = there are none. */
 void sources_name(const struct source_copies *copies, const struct model *model, uint32_t file, const char *prefix,
                   struct buf *out);
-
-/* Removes the copies in the database whose directory is open at fd. Links are not followed. */
-void sources_remove(int fd);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "base/spill.h"
 #include "export/v4-export.h"
 
@@ -65,7 +66,7 @@ int thread_values_open(const char *directory, const struct model *model, struct 
         free(values);
         return error_set(err, ERR_MEMORY, "out of memory");
     }
-    values->fd = open(values->path, O_RDONLY | O_CLOEXEC);
+    values->fd = input_open(AT_FDCWD, values->path, O_NOFOLLOW, NULL);
     if (values->fd < 0 || !model->has_thread_list) {
         thread_values_free(values);
         return 0;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fmt/names.h"
 
 #define DETOUR_PREFIX "locus-detour-"
@@ -42,8 +43,8 @@ void detour_point(struct detour *detour)
     char host[256] = "", text[DETOUR_PATH_MAX + 260];
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(text, sizeof text, "%s:%s", host, detour->path);
-    (void)snprintf(detour->pointer, sizeof detour->pointer, "%.4200s/" POINTER_PREFIX "%08x-%ld",
-                   detour->target, names_host_id(), (long)getpid());
+    (void)snprintf(detour->pointer, sizeof detour->pointer, "%.4200s/" POINTER_PREFIX "%08x-%ld", detour->target,
+                   names_host_id(), (long)getpid());
     (void)unlink(detour->pointer);
     if (symlink(text, detour->pointer) != 0)
         detour->pointer[0] = '\0';
@@ -128,7 +129,7 @@ static bool read_text(int fd, char *text, size_t n_text)
 bool detour_target(const char *path, char target[DETOUR_PATH_MAX])
 {
     char owner[DETOUR_PATH_MAX];
-    int fd = join(owner, path, OWNER) ? open(owner, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = join(owner, path, OWNER) ? input_open(AT_FDCWD, owner, O_NOFOLLOW, NULL) : -1;
     bool is_known = read_text(fd, target, DETOUR_PATH_MAX);
     if (fd >= 0)
         (void)close(fd);
@@ -146,7 +147,7 @@ static int visit_one(const char *path, const char *target, int (*visit)(void *ct
         return 0;
     if (!detour_target(path, belongs) || (target && strcmp(belongs, target) != 0) || !join(owner, path, OWNER))
         return 0;
-    int fd = open(owner, O_RDONLY | O_CLOEXEC);
+    int fd = input_open(AT_FDCWD, owner, O_NOFOLLOW, NULL);
     if (fd < 0)
         return 0;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)

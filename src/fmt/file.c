@@ -14,34 +14,26 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
+#define UNSIZED_BYTES_MAX ((size_t)64 << 20)
+#define READ_BYTES_MAX (UINT64_C(1) << 36)
+
 static int fail_at(const char *path, const char *verb, struct error *err)
 {
     return error_set(err, ERR_IO, "%.600s: cannot %s: %s", path, verb, strerror(errno));
 }
 
-/* Opens path for reading; a directory or a device would never end or make no sense. */
-static int open_input(const char *path, size_t *size_bytes, struct error *err)
+/* Reads what the file held when it was opened: one that grows meanwhile has no end. Files of /proc have no size. */
+static int read_all(int fd, const char *path, size_t size_bytes, struct buf *bytes, struct error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return fail_at(path, "open", err);
-    struct stat st;
-    if (fstat(fd, &st) != 0 || !(S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode))) {
-        close(fd);
-        return error_set(err, ERR_IO, "%.600s: not a regular file", path);
-    }
-    *size_bytes = S_ISREG(st.st_mode) ? (size_t)st.st_size : 0;
-    return fd;
-}
-
-/* Reads until the end of fd; the size at opening is only a hint. */
-static int read_all(int fd, const char *path, struct buf *bytes, struct error *err)
-{
-    for (;;) {
+    size_t limit_bytes = size_bytes ? size_bytes : UNSIZED_BYTES_MAX;
+    while (bytes->len_bytes < limit_bytes) {
         if (bytes->capacity - bytes->len_bytes < 2 &&
             !vec_reserve(&bytes->data, &bytes->capacity, bytes->len_bytes + 4096, 1))
             return error_set(err, ERR_MEMORY, "%.600s: out of memory after %zu bytes", path, bytes->len_bytes);
-        ssize_t n_read = read(fd, bytes->data + bytes->len_bytes, bytes->capacity - bytes->len_bytes - 1);
+        size_t room = bytes->capacity - bytes->len_bytes - 1, rest = limit_bytes - bytes->len_bytes;
+        ssize_t n_read = read(fd, bytes->data + bytes->len_bytes, room < rest ? room : rest);
         if (n_read == 0)
             return 0;
         if (n_read < 0 && errno != EINTR)
@@ -49,17 +41,23 @@ static int read_all(int fd, const char *path, struct buf *bytes, struct error *e
         if (n_read > 0)
             bytes->len_bytes += (size_t)n_read;
     }
+    return 0;
 }
 
 int file_read(const char *path, struct buf *bytes, struct error *err)
 {
-    size_t size_bytes = 0;
-    int fd = open_input(path, &size_bytes, err);
+    struct stat info;
+    int fd = input_open(AT_FDCWD, path, 0, &info);
     if (fd < 0)
-        return fd;
+        return error_set(err, ERR_IO, "%.600s: cannot open: %s", path, input_reason(errno));
+    size_t size_bytes = (size_t)info.st_size;
+    if (size_bytes > READ_BYTES_MAX) {
+        (void)close(fd);
+        return error_set(err, ERR_RANGE, "%.600s: larger than %" PRIu64 " bytes", path, READ_BYTES_MAX);
+    }
     bytes->capacity = size_bytes + 4096; /* exact, not doubled and zeroed: profiles can be large */
     bytes->data = malloc(bytes->capacity);
-    int code = bytes->data ? read_all(fd, path, bytes, err)
+    int code = bytes->data ? read_all(fd, path, size_bytes, bytes, err)
                            : error_set(err, ERR_MEMORY, "%.600s: out of memory for %zu bytes", path, size_bytes);
     close(fd);
     if (code)

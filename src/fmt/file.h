@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-/* Reads the whole file (or pipe) at path into *bytes, which must be empty and is left empty on failure; buf_fini frees
- * it. Directories and devices are refused.  err: ERR_IO, ERR_MEMORY */
+/* Reads the whole file at path, as long as it is when opened, into *bytes, which must be empty and is left empty on
+ * failure; buf_fini frees it. Whatever is no regular file is refused.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
 int file_read(const char *path, struct buf *bytes, struct error *err);
 
 /* Writes bytes[len_bytes] to path, which must not exist: under a temporary name in the same directory first, then given

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fmt/file.h"
 
 #define NOTE_PREFIX ".claimed-"
@@ -101,7 +102,7 @@ static bool read_note(const char *path, struct names_file *name)
 {
     char text[64] = "";
     unsigned host_id = 0;
-    int generation = 0, fd = open(path, O_RDONLY | O_CLOEXEC);
+    int generation = 0, fd = input_open(AT_FDCWD, path, O_NOFOLLOW, NULL);
     if (fd < 0)
         return false;
     (void)!read(fd, text, sizeof text - 1);
@@ -160,9 +161,9 @@ static int copy_bytes(int from_fd, int to_fd, const char *from, const char *to, 
 static int copy_file(const char *from, const char *to, uint64_t *n_bytes, struct error *err)
 {
     char *temporary = NULL;
-    int to_fd = -1, from_fd = open(from, O_RDONLY | O_CLOEXEC);
+    int to_fd = -1, from_fd = input_open(AT_FDCWD, from, O_NOFOLLOW, NULL);
     if (from_fd < 0)
-        return fail(from, "read", err);
+        return error_set(err, ERR_IO, "%.600s: cannot read: %s", from, input_reason(errno));
     int code = file_begin(to, &temporary, &to_fd, err);
     if (!code)
         code = copy_bytes(from_fd, to_fd, from, to, n_bytes, err);

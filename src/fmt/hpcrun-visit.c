@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/input.h"
 #include "fmt/hpcrun-parts.h"
 
 #define PIECE_BYTES (256u << 10)
@@ -71,8 +72,8 @@ static bool take_head(struct stream *s)
 static bool begin(struct stream *s, const char *path)
 {
     struct stat st;
-    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (s->fd < 0 || fstat(s->fd, &st) != 0 || !S_ISREG(st.st_mode))
+    s->fd = input_open(AT_FDCWD, path, 0, &st);
+    if (s->fd < 0)
         return false;
     s->file_bytes = (uint64_t)st.st_size;
     for (s->capacity = PIECE_BYTES; s->capacity <= HEAD_BYTES_MAX; s->capacity *= 2) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/vec.h"
 
 #define FUNCTION_BYTES_MAX (1024 * 1024) /* nothing is known of what lies behind the last one of a module */
@@ -33,8 +34,7 @@ static bool add_line(struct kernel_names *names, const char *line)
     if (names->texts.len_bytes > UINT32_MAX - sizeof name ||
         !vec_reserve(&names->symbols, &names->capacity, names->n + 1, sizeof *names->symbols))
         return false;
-    names->symbols[names->n++] =
-        (struct symbol){start, (uint32_t)names->texts.len_bytes, strchr("tTwW", type) != NULL};
+    names->symbols[names->n++] = (struct symbol){start, (uint32_t)names->texts.len_bytes, strchr("tTwW", type) != NULL};
     buf_append(&names->texts, name, strlen(name) + 1);
     return !names->texts.failed;
 }
@@ -54,7 +54,7 @@ struct kernel_names *kernel_names_read(const char *path)
 {
     char line[1024];
     struct kernel_names *names = calloc(1, sizeof *names);
-    FILE *file = names ? fopen(path, "re") : NULL;
+    FILE *file = names ? input_stream(path) : NULL;
     bool is_good = file != NULL;
     while (is_good && fgets(line, sizeof line, file))
         is_good = add_line(names, line);

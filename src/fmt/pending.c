@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fmt/names.h"
 
 #define MARK_PREFIX ".writing-"
@@ -63,7 +64,7 @@ static enum pending_state mark_state(int dir_fd, const char *name, uint32_t own_
     char text[64] = "", word[16] = "";
     long program = 0;
     unsigned host = 0;
-    int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+    int fd = input_open(dir_fd, name, O_NOFOLLOW, NULL);
     if (fd < 0)
         return PENDING_NONE;
     bool is_stale = flock(fd, LOCK_SH | LOCK_NB) == 0;
@@ -91,7 +92,7 @@ void pending_mark_sweep(const char *path)
     for (const struct dirent *entry; (entry = readdir(dir));) {
         if (strncmp(entry->d_name, prefix, (size_t)prefix_len) != 0)
             continue;
-        int fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_CLOEXEC);
+        int fd = input_open(dirfd(dir), entry->d_name, O_NOFOLLOW, NULL);
         if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
         if (fd >= 0)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fmt/file.h"
 #include "fmt/perf-data-internal.h"
 
@@ -161,8 +162,8 @@ static int read_all(struct perf_data *data, struct error *err)
 static int get_bytes(const char *path, struct perf_data *data, struct error *err)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+    int fd = input_open(AT_FDCWD, path, 0, &info);
+    if (fd >= 0 && info.st_size > 0) {
         void *mapping = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (mapping != MAP_FAILED) {
             data->bytes = data->mapping = mapping;

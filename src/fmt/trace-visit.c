@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/input.h"
 #include "base/spill.h"
 #include "fmt/trace.h"
 
@@ -25,9 +26,9 @@ static int begin(struct visit *visit, struct error *err)
     char head[HEAD_BYTES];
     struct stat info;
     struct trace_file trace = {0};
-    visit->fd = open(visit->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (visit->fd < 0 || fstat(visit->fd, &info) != 0)
-        return error_set(err, ERR_IO, "%.600s: cannot open: %s", visit->path, strerror(errno));
+    visit->fd = input_open(AT_FDCWD, visit->path, 0, &info);
+    if (visit->fd < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot open: %s", visit->path, input_reason(errno));
     visit->file_bytes = (uint64_t)info.st_size;
     size_t len = visit->file_bytes < sizeof head ? (size_t)visit->file_bytes : sizeof head;
     int code = spill_read_at(visit->fd, visit->path, 0, head, len, err);
@@ -45,9 +46,8 @@ static int begin(struct visit *visit, struct error *err)
     return code;
 }
 
-static int visit_records(struct visit *visit,
-                         int (*take)(void *, const struct trace_record *, size_t, struct error *), void *context,
-                         struct error *err)
+static int visit_records(struct visit *visit, int (*take)(void *, const struct trace_record *, size_t, struct error *),
+                         void *context, struct error *err)
 {
     char bytes[PIECE_RECORDS * RECORD_BYTES_MAX];
     struct trace_record records[PIECE_RECORDS];

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 void modtab_vec_push(struct modtab_vec *vec, const void *item, size_t item_bytes)
 {
     if (vec->failed || !vec_reserve(&vec->items, &vec->capacity, vec->n + 1, item_bytes)) {
@@ -62,9 +64,9 @@ static int open_file(struct modtab_elf *m, const char *path, struct error *err)
     if (strlen(canonical) >= sizeof m->path)
         return error_set(err, ERR_RANGE, "%s: the path is longer than %zu bytes.", canonical, sizeof m->path - 1);
     strcpy(m->path, canonical);
-    m->fd = open(canonical, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    m->fd = input_open(AT_FDCWD, canonical, 0, NULL);
     if (m->fd < 0)
-        return error_set(err, ERR_IO, "%s: cannot be opened: %s.", canonical, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be opened: %s.", canonical, input_reason(errno));
     m->elf = elf_begin(m->fd, ELF_C_READ, NULL);
     return 0;
 }

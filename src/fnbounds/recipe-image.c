@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 #define VDSO_BYTES_MAX 65536
 
 static int check_header(const struct recipe_image *image, const char *path, struct error *err)
@@ -30,11 +32,11 @@ static int check_header(const struct recipe_image *image, const char *path, stru
 static int map_file(struct recipe_image *image, const char *path, struct error *err)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = input_open(AT_FDCWD, path, 0, &status);
     if (fd < 0)
-        return error_set(err, ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s cannot be opened: %s", path, input_reason(errno));
     void *bytes = MAP_FAILED;
-    if (fstat(fd, &status) == 0 && status.st_size > 0)
+    if (status.st_size > 0)
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     int saved = errno;
     close(fd);

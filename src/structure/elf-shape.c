@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "base/vec.h"
 
 #define PAGE_MASK UINT64_C(4095) /* the smallest page: mappings begin at its multiples */
@@ -65,9 +66,9 @@ static bool read_headers(Elf *elf, struct elf_shape *shape)
 int elf_shape_read(const char *path, struct elf_shape *shape, struct error *err)
 {
     (void)elf_version(EV_CURRENT);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
     if (fd < 0)
-        return error_set(err, ERR_IO, "%.600s cannot be read: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%.600s cannot be read: %s", path, input_reason(errno));
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
     bool is_read = elf && read_headers(elf, shape);
     (void)elf_end(elf);

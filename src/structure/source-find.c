@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 enum { INDEX_FILES_MAX = 500000, INDEX_DEPTH_MAX = 64 };
 
 /* The files below a search directory. */
@@ -84,13 +86,7 @@ void source_path_normalize(const char *path, struct buf *out)
 /* Neither devices nor pipes: they would block, or have effects. */
 static int open_regular(const char *path)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
-        (void)close(fd);
-        fd = -1;
-    }
-    return fd;
+    return input_open(AT_FDCWD, path, 0, NULL);
 }
 
 /* Opens directory/name unless that lies elsewhere. */

@@ -3,10 +3,13 @@
 #include "structure/symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/input.h"
 #include "structure/demangle.h"
 #include "structure/types-internal.h"
 
@@ -74,16 +77,16 @@ int symbols_open(const char *path, struct symbols **out, struct error *err)
         free(symbols);
         return error_set(err, ERR_MEMORY, "out of memory while opening %s", path);
     }
-    FILE *probe = fopen(path, "rb");
-    if (!probe) {
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
+    if (fd < 0) {
         symbols_close(symbols);
-        return error_set(err, ERR_IO, "%s cannot be opened: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s cannot be opened: %s", path, input_reason(errno));
     }
-    (void)fclose(probe);
     symbols->dwfl = dwfl_begin(&callbacks);
     if (symbols->dwfl)
-        symbols->module = dwfl_report_elf(symbols->dwfl, path, path, -1, 0, true);
+        symbols->module = dwfl_report_elf(symbols->dwfl, path, path, fd, 0, true);
     if (!symbols->module) {
+        (void)close(fd); /* else it is the module's */
         const char *reason = dwfl_errmsg(-1);
         (void)error_set(err, ERR_FORMAT, "%s is not a usable ELF file: %s", path, reason ? reason : "unknown reason");
         symbols_close(symbols);
@@ -176,9 +179,8 @@ static bool describe_data(struct symbols *symbols, enum elf_symbol_kind kind, ui
     const struct elf_symbol *symbol = symbols_elf_find(symbols, kind, vaddr);
     if (!symbol)
         return false;
-    *data = (struct symbols_data){.name = symbols_own_name(symbols, symbol->name),
-                                  .vaddr = symbol->vaddr,
-                                  .size_bytes = symbol->size_bytes};
+    *data = (struct symbols_data){
+        .name = symbols_own_name(symbols, symbol->name), .vaddr = symbol->vaddr, .size_bytes = symbol->size_bytes};
     const struct dwarf_variable *variable =
         kind == ELF_SYMBOL_DATA ? symbols_dwarf_variable(symbols, symbol->vaddr) : NULL;
     if (!variable)

@@ -2,16 +2,25 @@
 /* Progress and stopping: see progress.h. */
 #include "progress.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/scratch.h"
+
 #define INTERVAL_NS 100000000
+
+/* How long a signal waits for the work to end by itself. */
+#define GRACE_NS 400000000
 
 static struct {
     volatile sig_atomic_t signal;
+    sem_t arrived;
     bool with_times, is_shown;
     const char *phase;
     long long phase_begin_ns, shown_ns;
@@ -26,16 +35,54 @@ static long long now_ns(void)
 
 static void take_signal(int number)
 {
+    int saved = errno;
     progress.signal = number;
+    (void)sem_post(&progress.arrived);
+    errno = saved;
+}
+
+static _Noreturn void die(int number)
+{
+    sigset_t one;
+    (void)signal(number, SIG_DFL);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, number);
+    (void)pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    (void)kill(getpid(), number);
+    _exit(128 + number);
+}
+
+/* The work looks for signals between its steps. When one of them takes long, for example because a file server does not
+ * answer, or when another signal comes, this thread ends the process, and leaves nothing half-made. */
+static void *end_at_once(void *unused)
+{
+    struct timespec end;
+    while (sem_wait(&progress.arrived) != 0)
+        ;
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += GRACE_NS;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    while (sem_timedwait(&progress.arrived, &end) != 0 && errno == EINTR)
+        ;
+    scratch_remove_noted();
+    die(progress.signal);
+    return unused;
 }
 
 void progress_begin(bool with_times)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action, old;
+    pthread_t watcher;
     memset(&action, 0, sizeof action);
     action.sa_handler = take_signal;
-    action.sa_flags = SA_RESTART | (int)SA_RESETHAND;
+    action.sa_flags = SA_RESTART;
+    bool is_watched = sem_init(&progress.arrived, 0, 0) == 0 && pthread_create(&watcher, NULL, end_at_once, NULL) == 0;
+    if (is_watched)
+        (void)pthread_detach(watcher);
+    else
+        action.sa_flags |= (int)SA_RESETHAND;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             (void)sigaction(numbers[i], &action, NULL);
@@ -85,8 +132,6 @@ void progress_end(void)
 
 void progress_die_if_stopped(void)
 {
-    if (!progress.signal)
-        return;
-    (void)signal(progress.signal, SIG_DFL);
-    (void)raise(progress.signal);
+    if (progress.signal)
+        die(progress.signal);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "companion-detour.h"
 #include "config.h"
 #include "fmt/file.h"
@@ -85,13 +86,12 @@ static void recover_arena(char *path, const struct companion_setup *setup, struc
     char name[DETOUR_PATH_MAX + 16];
     struct stat status;
     (void)snprintf(name, sizeof name, "%s/" DETOUR_ARENA, path);
-    int fd = open(name, O_RDWR | O_CLOEXEC);
+    int fd = input_open(AT_FDCWD, name, O_NOFOLLOW, &status);
     if (fd < 0)
         return;
     struct companion c = {.setup = setup, .host_id = names_host_id(), .is_worker = true};
-    struct companion_process process = {
-        .arena_fd = -1, .bell_fd = -1, .map_fd = -1, .dump_fd = -1, .work_dir = path};
-    if (fstat(fd, &status) == 0 && status.st_size > 0) {
+    struct companion_process process = {.arena_fd = -1, .bell_fd = -1, .map_fd = -1, .dump_fd = -1, .work_dir = path};
+    if (status.st_size > 0) {
         process.size_bytes = (uint64_t)status.st_size;
         process.arena = mmap(NULL, process.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     }

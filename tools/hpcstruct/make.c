@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "config.h"
 #include "structure/elf-shape.h"
 
@@ -115,7 +116,7 @@ static int copy_to(FILE *in, const char *path, struct error *err)
 /* 1 when the file was in the cache and has been copied, 0 when it has to be made. */
 static int take_cached(const char *cached, const char *path, struct error *err, int *code)
 {
-    FILE *in = cached ? fopen(cached, "rb") : NULL;
+    FILE *in = cached ? input_stream(cached) : NULL;
     if (!in)
         return 0;
     *code = copy_to(in, path, err);
