@@ -131,7 +131,8 @@ static void record_block(struct thread_state *self, enum var_kind kind, uintptr_
         uint64_t weight_bytes = n_blocks * n_bytes;
         uint64_t var = var_key(kind, 0, node);
         uintptr_t start = without_layer(at);
-        moves_announce_hook(self, start, start + n_bytes, var_before(self, at));
+        if (moves_are_wanted_hook())
+            moves_announce_hook(self, start, start + n_bytes, var_before(self, at));
         if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
             count_alloc(self, var, n_blocks, weight_bytes);
     }

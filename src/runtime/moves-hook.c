@@ -97,10 +97,15 @@ static void tell(struct thread_state *reader, struct thread_move *move)
     }
 }
 
+bool moves_are_wanted_hook(void)
+{
+    return atomic_load_explicit(&moving.readers, memory_order_relaxed);
+}
+
 void moves_announce_hook(const struct thread_state *self, uintptr_t start, uintptr_t end, uint64_t var)
 {
     struct thread_move move = {.start = start, .end = end, .var = var};
-    if (!atomic_load_explicit(&moving.readers, memory_order_relaxed))
+    if (!moves_are_wanted_hook())
         return;
     lock_moving();
     for (struct thread_state *reader = moving.readers; reader; reader = reader->moves.next) {

@@ -17,6 +17,10 @@ void moves_unregister_hook(struct thread_state *self);
 /* In a child of fork: nobody does.  ctx: ordinary, single-threaded */
 void moves_forget_hook(void);
 
+/* True when a thread has a ring that is drained later: only then does moves_announce_hook do anything, and its caller
+ * need to know what a block was.  ctx: hook */
+bool moves_are_wanted_hook(void);
+
 /* Tells all threads but self: until now [start, end) was var.  ctx: hook, before the change is made */
 void moves_announce_hook(const struct thread_state *self, uintptr_t start, uintptr_t end, uint64_t var);
 

@@ -1,29 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC1091,SC2154
-# Instructions that the wrappers add to a malloc and free pair below the threshold, counted by callgrind: a figure that
-# load and clock rates leave alone. The start of the program is subtracted.
+# Instructions that a malloc and free pair takes more than natively, counted by callgrind: a figure that load, clock
+# rates and processors leave alone. Below the threshold for the wrappers, and for a block that the whole runtime records
+# with its call path. The start of the program is subtracted.
 . "$LOCUS_SRCDIR/tests/e2e/alloc-common.sh"
 need valgrind
 limit=28
+limit_recorded=2400
 
-# instructions PRELOAD N: of a program with N pairs.
+# instructions N BYTES COMMAND...: of a program with N pairs, run by a command.
 instructions() {
-    env LD_PRELOAD="$1" valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$builddir/tests/bench/alloc-pairs" "$2" 64 2>&1 | sed -n 's/.*Collected : //p'
+    local n=$1 n_bytes=$2
+    shift 2
+    "$@" valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        "$builddir/tests/bench/alloc-pairs" "$n" "$n_bytes" 2>&1 | sed -n 's/.*Collected : //p'
 }
 
-# per_hundred PRELOAD: instructions of 100 pairs.
+# per_hundred BYTES COMMAND...: instructions of 100 pairs.
 per_hundred() {
     local none many
-    none=$(instructions "$1" 0)
-    many=$(instructions "$1" 20000)
+    none=$(instructions 0 "$@")
+    many=$(instructions 20000 "$@")
     [ -n "$none" ] && [ -n "$many" ] || skip "callgrind does not run here"
     echo $(((many - none) / 200))
 }
 
-native=$(per_hundred "")
-wrapped=$(per_hundred "$sink")
+native=$(per_hundred 64 env)
+wrapped=$(per_hundred 64 env LD_PRELOAD="$sink")
 echo "100 pairs: $native instructions natively, $wrapped wrapped"
 [ "$wrapped" -gt "$native" ] || fail "the wrappers were not called"
 [ $((wrapped - native)) -le $((limit * 100)) ] || fail "the wrappers add more than $limit instructions to a pair"
+
+native=$(per_hundred 2048 env)
+recorded=$(per_hundred 2048 "$builddir/hpcrun" -e MEMLEAK -o "$scratch/recorded")
+echo "100 pairs of 2 KiB: $native instructions natively, $recorded recorded"
+[ "$recorded" -gt $((native * 3)) ] || fail "the blocks were not recorded"
+[ $((recorded - native)) -le $((limit_recorded * 100)) ] ||
+    fail "recording a block adds more than $limit_recorded instructions to a pair"
 finish
