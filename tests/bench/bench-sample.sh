@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What sampling costs: one full sample against one with an empty handler, and the CPU time of whole programs sampled at
-# 1 kHz against the same programs with an idle runtime. Ratios of one run; the noise of the machine is the same ratio
-# of the baseline against itself.
+# 1 kHz against the same programs with an idle runtime; the last one, a compiler, runs through so much code that almost
+# every sample lies in a function which was never sampled before. Ratios of one run; the noise of the machine is the same
+# ratio of the baseline against itself.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need python3
@@ -33,11 +34,17 @@ done
 
 # Whole programs: pairs of an idle runtime and 1 kHz, in turn.
 CC=${CC:-gcc} "$srcdir/tests/e2e/build-kernels" "$scratch/kernels" matmul chase openmp
-for program in "$scratch/kernels/matmul" "$scratch/kernels/chase" "$scratch/kernels/openmp"; do
-    [ -x "$program" ] || continue
-    python3 - "$hpcrun" "$program" "$scratch" <<'END'
+printf '#include <iostream>\n#include <map>\n#include <regex>\n%s\n' \
+    'int main(int n, char **v) { std::map<std::string, bool> m; std::regex r(v[1]);
+    for (int i = 2; i < n; i++) m[v[i]] = std::regex_search(v[i], r); std::cout << m.size(); }' >"$scratch/cold.cc"
+compiler=$(${CXX:-g++} -print-prog-name=cc1plus)
+"${CXX:-g++}" -E "$scratch/cold.cc" -o "$scratch/cold.ii" || true
+
+# print_ratio PROGRAM...: of $event, pairs of an idle runtime and 1 kHz.
+print_ratio() {
+    python3 - "$hpcrun" "$scratch" "$event" "$@" <<'END'
 import os, resource, shutil, statistics, subprocess, sys
-hpcrun, program, scratch = sys.argv[1:]
+hpcrun, scratch, event, *program = sys.argv[1:]
 def cpu(words):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
@@ -46,13 +53,24 @@ def cpu(words):
 def once(*options):
     where = f"{scratch}/pair"
     shutil.rmtree(where, ignore_errors=True)
-    return cpu([hpcrun, "-o", where, *options, program])
+    return cpu([hpcrun, "-o", where, "-e", event, *options, *program])
 ratios, noise = [], []
 for _ in range(15):
     idle, sampled, again = once("-ds"), once(), once("-ds")
     ratios.append(sampled / idle)
     noise.append(again / idle)
-print(f"{os.path.basename(program):8} CPU time at 1 kHz / idle runtime: median of 15 pairs {statistics.median(ratios):.3f} (goal 1.02); idle / idle {statistics.median(noise):.3f}, {min(noise):.3f}-{max(noise):.3f}")
+print(f"{os.path.basename(program[0]):8} {event:11} CPU time at 1 kHz / idle runtime: median of 15 pairs {statistics.median(ratios):.3f} (goal 1.02); idle / idle {statistics.median(noise):.3f}, {min(noise):.3f}-{max(noise):.3f}")
 END
+}
+event=datacentric
+for program in "$scratch/kernels/matmul" "$scratch/kernels/chase" "$scratch/kernels/openmp"; do
+    if [ -x "$program" ]; then
+        print_ratio "$program"
+    fi
 done
+if [ -x "$compiler" ] && [ -s "$scratch/cold.ii" ]; then
+    for event in CPUTIME EADDR; do
+        print_ratio "$compiler" -quiet -O2 -fpreprocessed "$scratch/cold.ii" -o /dev/null
+    done
+fi
 finish

@@ -94,11 +94,14 @@ else
     skip_part "no file system may be mounted here"
 fi
 
-# The companion is killed: the program runs on.
+# The companion is killed: the program runs on. As long as it lives it is a batch job (policy 3): when it is woken it
+# must not take the processor from the program, whose handler rang.
 "$hpcrun" -e CPUTIME -o orphan ./burn 2 2>/dev/null &
 started=$! status=0
 await compgen -G 'orphan/.writing-*'
 companion=$(find orphan -name '.writing-*' | sed 's/.*-//')
+policy=$(sed 's/.*) //' "/proc/$companion/stat" | cut -d ' ' -f 39)
+[ "$policy" = 3 ] || fail "the companion has the scheduling policy $policy"
 sleep 0.3
 kill -KILL "$companion"
 wait "$started" || status=$?

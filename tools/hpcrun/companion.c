@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,14 @@ static void detach(const struct companion_setup *setup, int listen_fd)
     (void)umask(022);
 }
 
+/* A process that is woken takes the processor from the one that woke it, unless it is a batch job. The program rings
+ * from its signal handler, and would stand still there while the companion works, beside a free processor. */
+static void give_way(void)
+{
+    const struct sched_param none = {0};
+    (void)sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err)
 {
     int pipe_fds[2];
@@ -93,6 +102,7 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
         companion = fork();
         if (companion == 0) {
             detach(setup, listen_fd);
+            give_way();
             _exit(companion_run(setup, listen_fd));
         }
         (void)!write(pipe_fds[1], &companion, sizeof companion);
