@@ -406,6 +406,7 @@ struct arena_header {
     /* allocation accounting of the whole process */
     _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
+    _Atomic uint32_t n_on_timer[ARENA_EVENTS_MAX]; /* threads on which a timer stands in for it */
     _Atomic uint64_t n_retired_pending_max; /* page-map retirements that waited at once */
     _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
     _Atomic uint64_t mark_ns; /* CLOCK_REALTIME of the last mark, 0 = none */

@@ -68,6 +68,12 @@ static void write_unopened(const struct process *process, struct buf *out)
     const struct arena_header *header = process->view->header;
     char text[192];
     for (uint32_t i = 0; i < process->view->n_events; i++) {
+        uint32_t n_timers = __atomic_load_n((const uint32_t *)&header->n_on_timer[i], __ATOMIC_RELAXED);
+        if (n_timers) {
+            (void)snprintf(text, sizeof text, "event %.63s: a timer stands in on %u thread%s, with fewer samples",
+                           header->events[i].name, n_timers, n_timers > 1 ? "s" : "");
+            log_write_message(out, process->name.pid, -1, text);
+        }
         uint32_t n = __atomic_load_n((const uint32_t *)&header->n_unopened[i], __ATOMIC_RELAXED);
         if (!n)
             continue;
@@ -132,8 +138,10 @@ static void write_untraced(const struct process *process, struct buf *out)
             view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
         n_untraced += record ? load(&record->n_untraced) : 0;
     }
-    (void)snprintf(text, sizeof text, "the trace was full (--max-size, --memsize): %llu later samples are only in the "
-                                      "profiles", (unsigned long long)n_untraced);
+    (void)snprintf(text, sizeof text,
+                   "the trace was full (--max-size, --memsize): %llu later samples are only in the "
+                   "profiles",
+                   (unsigned long long)n_untraced);
     if (n_untraced)
         log_write_message(out, process->name.pid, -1, text);
 }

@@ -3,7 +3,7 @@
  * whose name the launcher puts into the environment. Plain structs, native byte order, same machine and build.
  *
  * A process connects, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order): its arena,
- * the recipe store (read-only use), and an eventfd to ring after posting a request in the arena. It then closes the
+ * the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then closes the
  * connection. At its end it connects again, sends END and waits up to COMPANION_END_WAIT_MS for WRITTEN. The companion
  * watches the process itself with a pidfd, so a killed process loses nothing, and a second HELLO from the same pid
  * (exec) or END finishes the earlier arena of that pid. */

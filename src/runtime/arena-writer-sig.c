@@ -4,10 +4,12 @@
 #include "runtime/arena-writer.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/zone.h"
 #include "base/sigsafe.h"
 
 static struct {
@@ -15,11 +17,24 @@ static struct {
     _Atomic int shared_lock;
     struct arena_cursor shared[ARENA_KINDS];
     int bell_fd;
+    dev_t bell_device; /* which pipe it is */
+    ino_t bell_inode;
 } writer = {.bell_fd = -1};
 
 void arena_attach_sig(void *base)
 {
     writer.base = base;
+}
+
+bool arena_map_sig(int fd, uint64_t n_bytes)
+{
+    const struct arena_header *header = zone_share_sig(ZONE_ARENA, fd, n_bytes, PROT_READ | PROT_WRITE, 0);
+    bool is_arena =
+        header && memcmp(header->magic, ARENA_MAGIC, 8) == 0 && zone_reach_sig(ZONE_ARENA, header->chunk_data_offset);
+    writer.base = is_arena ? (char *)(uintptr_t)header : NULL;
+    if (is_arena) /* what is mapped of it; the rest gets it by growing */
+        syscall(SYS_madvise, writer.base, n_bytes, MADV_DONTDUMP);
+    return is_arena;
 }
 
 struct arena_header *arena_header_sig(void)
@@ -62,18 +77,24 @@ static bool takes_trace_chunks_sig(struct arena_header *header, uint32_t n)
     return atomic_fetch_add_explicit(&header->n_trace_chunks, n, memory_order_relaxed) < header->trace_chunk_limit;
 }
 
+/* Whether the chunks before end are mapped. */
+static bool is_mapped_sig(const struct arena_header *header, uint32_t end)
+{
+    return zone_reach_sig(ZONE_ARENA, header->chunk_data_offset + (uint64_t)end * ARENA_CHUNK_BYTES);
+}
+
 static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
 {
     struct arena_header *header = arena_header_sig();
     uint32_t limit = header ? header->chunk_limit : 0;
     uint32_t index = header ? atomic_load_explicit(&header->n_chunks, memory_order_relaxed) : 0;
     uint32_t n = index < limit ? run_chunks_sig(cursor, limit - index, n_bytes) : 0;
-    if (!n || n > limit - index)
+    if (!n || n > limit - index || !is_mapped_sig(header, index + n))
         return false;
     if (kind == ARENA_TRACE && !takes_trace_chunks_sig(header, n))
         return false;
     index = atomic_fetch_add_explicit(&header->n_chunks, n, memory_order_relaxed);
-    if (index >= limit || n > limit - index)
+    if (index >= limit || n > limit - index || !is_mapped_sig(header, index + n))
         return false;
     cursor->chunk = (struct arena_chunk *)(void *)(writer.base + header->chunk_table_offset) + index;
     arena_run_begin(cursor->chunk, n, kind, thread);
@@ -152,15 +173,24 @@ void arena_log_sig(const char *text)
 
 void arena_set_bell_sig(int fd)
 {
+    struct stat status;
+    if (fd >= 0 && (syscall(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode)))
+        fd = -1;
+    if (fd >= 0) {
+        writer.bell_device = status.st_dev;
+        writer.bell_inode = status.st_ino;
+    }
     writer.bell_fd = fd;
 }
 
 int arena_bell_sig(void)
 {
     struct stat status;
-    if (writer.bell_fd >= 0 && (syscall(SYS_fstat, writer.bell_fd, &status) != 0 || status.st_mode & S_IFMT))
-        writer.bell_fd = -1; /* eventfds have no file type */
-    return writer.bell_fd;
+    int fd = writer.bell_fd;
+    if (fd >= 0 && (syscall(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode) ||
+                    status.st_dev != writer.bell_device || status.st_ino != writer.bell_inode))
+        writer.bell_fd = fd = -1; /* the companion finds requests also by itself */
+    return fd;
 }
 
 void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)

@@ -19,6 +19,10 @@ struct arena_cursor {
 /* Makes base the arena of this process (NULL: none). The mapping must stay.  ctx: ordinary, no other thread records */
 void arena_attach_sig(void *base);
 
+/* Maps the memory file fd of the companion as the arena of this process, in the place of the one that there was; false
+ * when it is none: then there is no arena.  ctx: ordinary, no other thread records */
+bool arena_map_sig(int fd, uint64_t n_bytes);
+
 /* Header of the arena, NULL when there is none.  ctx: any */
 struct arena_header *arena_header_sig(void);
 
@@ -51,12 +55,12 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high);
 /* Appends one line (without newline) to the arena's log; truncated when full.  ctx: any */
 void arena_log_sig(const char *text);
 
-/* Asks the companion for something (enum arena_request_kind) and rings its eventfd; lost when the ring is full: ask
+/* Asks the companion for something (enum arena_request_kind) and rings its bell; lost when the ring is full: ask
  * again later.  ctx: any */
 void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
 
-/* The eventfd to ring after a request; -1 none, also when the program has closed it and its number means something
- * else by now.  ctx: _set ordinary, _bell any */
+/* The pipe to ring after a request, which only this process and its companion have; -1 none, also when the program has
+ * closed it, whatever its number means by now.  ctx: _set ordinary, _bell any */
 void arena_set_bell_sig(int fd);
 int arena_bell_sig(void);
 

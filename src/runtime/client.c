@@ -16,7 +16,6 @@
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
 
-#define BELL_FD 950 /* away from descriptors that select() and shells use */
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
 
 /* A connection to the companion, -1 when there is none. */
@@ -71,7 +70,7 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
 }
 
-/* The conversation of the start, with room for its descriptors. */
+/* The conversation of the start. */
 static bool greet(bool is_fork, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
@@ -94,7 +93,7 @@ static bool greet(bool is_fork, struct client_welcome *welcome)
         return false;
     *welcome = (struct client_welcome){.arena_fd = fds[0],
                                        .recipe_fd = fds[1],
-                                       .bell_fd = descriptors_move_up(fds[2], BELL_FD),
+                                       .bell_fd = descriptors_move_up_sig(fds[2], DESCRIPTOR_WAY),
                                        .arena_bytes = message.size_bytes,
                                        .recipe_bytes = message.recipe_bytes};
     return true;
@@ -102,12 +101,7 @@ static bool greet(bool is_fork, struct client_welcome *welcome)
 
 bool client_hello(bool is_fork, struct client_welcome *welcome)
 {
-    if (is_fork)
-        descriptors_fork_child();
-    descriptors_widen();
-    bool is_welcome = greet(is_fork, welcome);
-    descriptors_narrow();
-    return is_welcome;
+    return greet(is_fork, welcome);
 }
 
 static bool part(int exit_code, int rank)
@@ -127,8 +121,5 @@ bool client_end(int exit_code, int rank)
 {
     if (sandbox_is_entered_sig())
         return false;
-    descriptors_widen();
-    bool is_written = part(exit_code, rank);
-    descriptors_narrow();
-    return is_written;
+    return part(exit_code, rank);
 }

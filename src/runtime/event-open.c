@@ -12,7 +12,6 @@
 
 #include "runtime/descriptors.h"
 
-#define HIGH_FD 900 /* away from descriptors that select() and shells use */
 #define RING_ONLY_BYTES (256 * 1024)
 #define BATCH_BYTES (512 * 1024)
 #define DRAIN_PERIOD_NS 10000000 /* CPU time between looks into the ring of an event that cannot say that it fills */
@@ -23,7 +22,7 @@ int event_open_attr(const struct perf_event_attr *attr, int group_fd)
     if (!(copy.sample_type & PERF_SAMPLE_READ))
         copy.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     int fd = (int)syscall(SYS_perf_event_open, &copy, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
-    return descriptors_move_up(fd, HIGH_FD);
+    return descriptors_move_up_sig(fd, DESCRIPTOR_EVENT);
 }
 
 static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offset)
@@ -79,9 +78,13 @@ static bool map_aux(struct thread_event *event, const struct arena_event *plan)
 
 static struct perf_event_attr clock_attr(uint64_t period_ns)
 {
-    return (struct perf_event_attr){.size = sizeof(struct perf_event_attr), .type = PERF_TYPE_SOFTWARE,
-                                    .config = PERF_COUNT_SW_TASK_CLOCK, .sample_period = period_ns, .disabled = 1,
-                                    .exclude_kernel = 1, .exclude_hv = 1};
+    return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
+                                    .type = PERF_TYPE_SOFTWARE,
+                                    .config = PERF_COUNT_SW_TASK_CLOCK,
+                                    .sample_period = period_ns,
+                                    .disabled = 1,
+                                    .exclude_kernel = 1,
+                                    .exclude_hv = 1};
 }
 
 /* Where signals are wanted at all, each overflow sends one, however full the ring is. So a ring that is drained has a
@@ -98,7 +101,7 @@ static bool open_drain(struct thread_event *event, const struct arena_event *pla
     else
         attr = clock_attr(DRAIN_PERIOD_NS);
     event->drain_fd = event_open_attr(&attr, -1);
-    event->drain_id = descriptors_event_id(event->drain_fd);
+    event->drain_id = descriptors_event_id_sig(event->drain_fd);
     return event->drain_fd >= 0 && set_signal(event->drain_fd);
 }
 
@@ -126,10 +129,10 @@ static bool start_ring(struct thread_event *event, const struct arena_event *pla
 
 void event_close_own(const struct thread_event *event)
 {
-    if (event->fd >= 0 && descriptors_event_id(event->fd) == event->id)
-        close(event->fd);
-    if (event->drain_fd >= 0 && descriptors_event_id(event->drain_fd) == event->drain_id)
-        close(event->drain_fd);
+    if (event_fd_sig(event) >= 0)
+        syscall(SYS_close, event->fd);
+    if (event_drain_fd_sig(event) >= 0)
+        syscall(SYS_close, event->drain_fd);
 }
 
 void event_close(struct thread_event *event)
@@ -150,7 +153,7 @@ bool event_open(struct thread_state *self, unsigned index)
     event->fd = event_open_attr(&plan->attr, has_leader ? self->events[plan->leader - 1].fd : -1);
     if (event->fd < 0)
         return false;
-    event->id = descriptors_event_id(event->fd);
+    event->id = descriptors_event_id_sig(event->fd);
     if (start_ring(event, plan))
         return true;
     event_close(event);
@@ -163,7 +166,7 @@ bool event_open_clock(struct thread_event *event)
     event->fd = event_open_attr(&attr, -1);
     if (event->fd < 0)
         return false;
-    event->id = descriptors_event_id(event->fd);
+    event->id = descriptors_event_id_sig(event->fd);
     if (set_signal(event->fd))
         return true;
     event_close(event);

@@ -8,7 +8,29 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/descriptors.h"
 #include "base/sigsafe.h"
+
+int event_fd_sig(const struct thread_event *event)
+{
+    return event->fd >= 0 && descriptors_event_id_sig(event->fd) == event->id ? event->fd : -1;
+}
+
+int event_drain_fd_sig(const struct thread_event *event)
+{
+    return event->drain_fd >= 0 && descriptors_event_id_sig(event->drain_fd) == event->drain_id ? event->drain_fd : -1;
+}
+
+uint64_t event_clock_period_sig(const struct arena_event *plan)
+{
+    const struct perf_event_attr *attr = &plan->attr;
+    bool is_clock = attr->type == PERF_TYPE_SOFTWARE &&
+                    (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
+    if (!is_clock || plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) ||
+        plan->leader || !attr->sample_period)
+        return 0;
+    return attr->freq ? 1000000000u / attr->sample_freq : attr->sample_period;
+}
 
 static void timer_arm_sig(const struct thread_event *event, uint64_t interval_ns)
 {
@@ -33,15 +55,18 @@ static void enable_one_sig(struct thread_state *self, unsigned index, bool enabl
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
     unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+    uint64_t interval_ns = plan->timer_interval_ns ? plan->timer_interval_ns : event_clock_period_sig(plan);
     if (event->has_timer && enable)
-        timer_start_sig(self, event, plan->timer_interval_ns);
+        timer_start_sig(self, event, interval_ns);
     else if (event->has_timer)
         timer_arm_sig(event, 0);
     if (event->fd < 0 || plan->flags & EVENT_REPLAY)
         return;
-    syscall(SYS_ioctl, event->fd, request, 0);
-    if (event->drain_fd >= 0)
-        syscall(SYS_ioctl, event->drain_fd, request, 0);
+    int fd = event_fd_sig(event), drain_fd = event_drain_fd_sig(event);
+    if (fd >= 0)
+        syscall(SYS_ioctl, fd, request, 0);
+    if (drain_fd >= 0)
+        syscall(SYS_ioctl, drain_fd, request, 0);
     if (!enable)
         events_read_times_sig(self, index);
 }
@@ -57,6 +82,7 @@ void events_enable_watch_sig(struct thread_state *self, bool enable)
 {
     if (self->watch.has_timer)
         timer_arm_sig(&self->watch, enable ? CONTROL_WATCH_NS : 0);
-    if (self->watch.fd >= 0)
-        syscall(SYS_ioctl, self->watch.fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+    int fd = event_fd_sig(&self->watch);
+    if (fd >= 0)
+        syscall(SYS_ioctl, fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }

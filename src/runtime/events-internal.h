@@ -37,6 +37,14 @@ bool event_open_clock(struct thread_event *event);
 /* Starts or stops the clock that waits for the end of a delay.  ctx: any */
 void events_enable_watch_sig(struct thread_state *self, bool enable);
 
+/* The descriptor of an event, or of what drains it, if it still is that: -1 when the program has closed it, whatever
+ * has its number by now.  ctx: any */
+int event_fd_sig(const struct thread_event *event);
+int event_drain_fd_sig(const struct thread_event *event);
+
+/* Whether an event of the plan is a clock that a CPU-time timer can stand in for; its period then, else 0.  ctx: any */
+uint64_t event_clock_period_sig(const struct arena_event *plan);
+
 /* Closes it.  ctx: ordinary */
 void event_close(struct thread_event *event);
 

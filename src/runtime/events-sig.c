@@ -109,11 +109,24 @@ void events_read_times_sig(struct thread_state *self, unsigned index)
     uint64_t words[3 + 2 * ARENA_EVENTS_MAX]; /* value, enabled, running; of a group the values come behind */
     if (self->events[index].fd < 0 || plan->flags & EVENT_REPLAY || plan->attr.sample_type & PERF_SAMPLE_READ)
         return;
-    if (syscall(SYS_read, self->events[index].fd, words, sizeof words) < (long)(3 * sizeof words[0]))
+    int fd = event_fd_sig(&self->events[index]);
+    if (fd < 0 || syscall(SYS_read, fd, words, sizeof words) < (long)(3 * sizeof words[0]))
         return;
     const struct thread_past *past = &self->past;
     atomic_store_explicit(&self->record->enabled_ns[index], past->enabled_ns[index] + words[1], memory_order_relaxed);
     atomic_store_explicit(&self->record->running_ns[index], past->running_ns[index] + words[2], memory_order_relaxed);
+}
+
+/* A timer in the place of an event whose samples all weigh the same ticks more slowly: the samples weigh more, as those
+ * of an event that was not always counting do. */
+static void weigh_by_times_sig(struct thread_state *self, unsigned index, uint64_t elapsed_ns)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    uint64_t period_ns = event_clock_period_sig(plan);
+    if (plan->flags & (EVENT_WEIGHTED | EVENT_TIMER) || !period_ns)
+        return;
+    atomic_fetch_add_explicit(&self->record->enabled_ns[index], elapsed_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->record->running_ns[index], period_ns, memory_order_relaxed);
 }
 
 static void take_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
@@ -134,6 +147,7 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
         uint64_t now = thread_cpu_ns_sig();
         sample.weight = now - event->last_cpu_ns;
         event->last_cpu_ns = now;
+        weigh_by_times_sig(self, index, sample.weight);
     }
     sample_take_sig(self, &sample, context);
 }
@@ -155,13 +169,14 @@ static void take_others_sig(struct thread_state *self, unsigned index, const uco
 static void flush_sig(const struct thread_event *event, const struct arena_event *plan)
 {
     uint64_t words[3];
-    if (plan->flags & EVENT_REPLAY)
+    int fd = plan->flags & EVENT_REPLAY ? -1 : event_fd_sig(event);
+    if (fd < 0)
         return;
     if (plan->flags & EVENT_AUX) {
-        syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_DISABLE, 0);
-        syscall(SYS_ioctl, event->fd, PERF_EVENT_IOC_ENABLE, 0);
+        syscall(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0);
+        syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0);
     } else if (plan->flags & EVENT_BATCH && plan->attr.precise_ip) {
-        syscall(SYS_read, event->fd, words, sizeof words);
+        syscall(SYS_read, fd, words, sizeof words);
     }
 }
 

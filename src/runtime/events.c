@@ -4,16 +4,19 @@
 #include "runtime/events-internal.h"
 
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/descriptors.h"
 #include "runtime/loadmap.h"
 #include "runtime/sample.h"
 #include "runtime/sandbox.h"
 #include "runtime/wrap-signal.h"
+
+static struct {
+    _Atomic uint32_t n; /* that exist */
+} timers;
 
 void events_install_handler(void)
 {
@@ -26,12 +29,27 @@ void events_install_handler(void)
         chain_add_sig(EVENTS_SIGNAL, &old);
 }
 
+/* Each timer takes one of the signals that may be pending: the program keeps the most of them. */
+static bool may_have_timer(void)
+{
+    struct rlimit limit;
+    uint32_t n = atomic_fetch_add(&timers.n, 1);
+    if (syscall(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit) == 0 && n < limit.rlim_cur / 4)
+        return true;
+    atomic_fetch_sub(&timers.n, 1);
+    return false;
+}
+
 static bool open_timer(struct thread_event *event, clockid_t clock)
 {
+    if (!may_have_timer())
+        return false;
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
     notify._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-    if (syscall(SYS_timer_create, clock, &notify, &event->timer_id) != 0)
+    if (syscall(SYS_timer_create, clock, &notify, &event->timer_id) != 0) {
+        atomic_fetch_sub(&timers.n, 1);
         return false;
+    }
     event->has_timer = true;
     return true;
 }
@@ -66,7 +84,13 @@ static bool open_one(struct thread_state *self, unsigned index)
         return self->record->id || replay_open(event, plan);
     if (plan->flags & EVENT_TIMER)
         return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
-    return event_open(self, index);
+    if (event_open(self, index))
+        return true;
+    /* No descriptor within the program's limit, perhaps. */
+    bool has_timer = event_clock_period_sig(plan) && open_timer(event, CLOCK_THREAD_CPUTIME_ID);
+    if (has_timer)
+        atomic_fetch_add(&arena_header_sig()->n_on_timer[index], 1);
+    return has_timer;
 }
 
 /* A delay ends while the program computes: its system calls are left alone. */
@@ -86,13 +110,11 @@ void events_open(struct thread_state *self)
     self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
     if (sandbox_is_entered_sig())
         return;
-    descriptors_widen();
     for (unsigned i = 0; i < header->n_events; i++) {
         if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     open_watch(self);
-    descriptors_narrow();
     moves_register_hook(self);
 }
 
@@ -116,8 +138,8 @@ static void count_overflows(struct thread_state *self, unsigned index)
 
 static void close_one(struct thread_event *event)
 {
-    if (event->has_timer)
-        syscall(SYS_timer_delete, event->timer_id);
+    if (event->has_timer && syscall(SYS_timer_delete, event->timer_id) == 0)
+        atomic_fetch_sub(&timers.n, 1);
     event_close(event);
 }
 
@@ -142,6 +164,7 @@ void events_close(struct thread_state *self)
 
 void events_forget(struct thread_state *self)
 {
+    atomic_store(&timers.n, 0); /* a child inherits none */
     moves_forget_hook();
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
         event_close_own(&self->events[i]);

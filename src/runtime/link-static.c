@@ -8,6 +8,8 @@
 
 #define FUNCTION_ROWS(ROW)                                                                                             \
     ROW(epoll_pwait)                                                                                                   \
+    ROW(mlockall)                                                                                                      \
+    ROW(munlockall)                                                                                                    \
     ROW(ppoll)                                                                                                         \
     ROW(prctl)                                                                                                         \
     ROW(pselect)                                                                                                       \
@@ -38,6 +40,11 @@ void *wrap_real(const char *name)
         if (!strcmp(rows[i].name, name))
             return (void *)rows[i].function;
     return NULL;
+}
+
+void wrap_own_image(uintptr_t *low, uintptr_t *high)
+{
+    *low = *high = 0;
 }
 
 struct loadmap_own loadmap_own_code(void)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "runtime/loadmap.h"
+#include "runtime/zone.h"
 
 /* The loader's lock-free look-up (glibc >= 2.35); NULL where it is missing. */
 extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak));

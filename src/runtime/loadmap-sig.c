@@ -127,11 +127,11 @@ static const struct modtab_header *table_map_sig(uint64_t id)
     if (fd < 0)
         return NULL;
     struct stat status;
-    void *mapped = MAP_FAILED;
+    void *mapped = NULL;
     if (syscall(SYS_fstat, fd, &status) == 0 && status.st_size >= (off_t)sizeof(struct modtab_header))
-        mapped = (void *)syscall(SYS_mmap, 0, status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        mapped = zone_map_file_sig(fd, (size_t)status.st_size);
     syscall(SYS_close, fd);
-    if (mapped == MAP_FAILED || (uintptr_t)mapped >= (uintptr_t)-4095)
+    if (!mapped)
         return NULL;
     const struct modtab_header *table = mapped;
     if (memcmp(table->magic, MODTAB_MAGIC, 8) == 0 && table->version == MODTAB_VERSION && table->id == id &&

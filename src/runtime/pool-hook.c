@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/objmap-internal.h"
+#include "runtime/zone.h"
 
 #define SLAB_BYTES ((size_t)256 << 10)
 #define MAGAZINE_BYTES 2048
@@ -57,11 +58,9 @@ void objmap_lock_wait_hook(struct objmap_lock *lock)
 void *objmap_pages_hook(size_t len_bytes)
 {
     int saved_errno = errno;
-    /* The raw call: the process's mmap is wrapped and would report this range as the program's. */
-    long address =
-        syscall(SYS_mmap, NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    void *pages = zone_pages_sig(len_bytes);
     errno = saved_errno;
-    return address == -1 ? NULL : (void *)address;
+    return pages;
 }
 
 /* The pool's lock is held. */

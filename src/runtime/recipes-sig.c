@@ -3,16 +3,20 @@
  * misses of the same function do not. */
 #include "runtime/recipes.h"
 
+#include <stddef.h>
+#include <sys/mman.h>
+
 #include "fnbounds/recipe-eval-sig.h"
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap.h"
+#include "runtime/zone.h"
 #include "base/sigsafe.h"
 
 #define CACHE_SLOTS 4096
 #define ASKED_SLOTS 1024
 
 struct cached {
-    _Atomic uint64_t pc; /* 0 while it is being changed */
+    _Atomic uint64_t pc;                    /* 0 while it is being changed */
     _Atomic uint64_t recipe_and_generation; /* pointer (48 bits) | low 16 bits of the generation << 48 */
 };
 
@@ -22,10 +26,12 @@ static struct {
     _Atomic uint64_t asked[ASKED_SLOTS];
 } recipes;
 
-void recipes_set_store_sig(const struct recipe_store *store)
+void recipes_map_store_sig(int fd, uint64_t n_bytes)
 {
+    const struct recipe_store *store = fd < 0 ? NULL : zone_share_sig(ZONE_RECIPES, fd, n_bytes, PROT_READ, 0);
     recipe_eval_init_sig();
-    recipes.store = store;
+    uint64_t n_slot_bytes = store ? store->slots_offset + store->n_slots * sizeof(struct recipe_slot) : 0;
+    recipes.store = zone_reach_sig(ZONE_RECIPES, n_slot_bytes) ? store : NULL;
 }
 
 static const struct recipe *cache_get_sig(uintptr_t pc, uint64_t generation)
@@ -46,6 +52,17 @@ static void cache_put_sig(uintptr_t pc, uint64_t generation, const struct recipe
     atomic_store_explicit(&slot->recipe_and_generation, (uint64_t)(uintptr_t)recipe | generation << 48,
                           memory_order_release);
     atomic_store_explicit(&slot->pc, pc, memory_order_release);
+}
+
+/* The block of a function, as far as the store is mapped by now. */
+static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t func)
+{
+    const struct recipe_block *block = recipe_find_block(recipes.store, table_id, func);
+    uint64_t n_bytes = (uint64_t)((const char *)block - (const char *)recipes.store) + sizeof *block;
+    if (!block || !zone_reach_sig(ZONE_RECIPES, n_bytes))
+        return NULL;
+    n_bytes += ((uint64_t)block->n_recipes + block->n_entries) * sizeof block->recipes[0];
+    return zone_reach_sig(ZONE_RECIPES, n_bytes) ? block : NULL;
 }
 
 static void ask_sig(const struct loadmap_module *module, uint32_t func)
@@ -72,7 +89,7 @@ enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **recipe)
     int64_t func = modtab_find_func(table, vaddr);
     if (func < 0)
         return RECIPES_NEVER;
-    const struct recipe_block *block = recipe_find_block(recipes.store, module->table_id, (uint32_t)func);
+    const struct recipe_block *block = block_find_sig(module->table_id, (uint32_t)func);
     if (!block) {
         ask_sig(module, (uint32_t)func);
         return RECIPES_LATER;

@@ -16,7 +16,8 @@ enum recipes_result {
 /* The recipe of a sampled pc.  ctx: signal handler */
 enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **recipe);
 
-/* The shared store, NULL: none, every answer is NEVER.  ctx: ordinary, at start */
-void recipes_set_store_sig(const struct recipe_store *store);
+/* Maps the companion's store from its memory file; fd -1: there is none, every answer is NEVER.
+ * ctx: ordinary, at start */
+void recipes_map_store_sig(int fd, uint64_t n_bytes);
 
 #endif

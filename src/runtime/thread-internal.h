@@ -5,6 +5,7 @@
 
 #include "runtime/regions.h"
 #include "runtime/thread.h"
+#include "runtime/zone.h"
 
 /* Makes state (NULL: none) that of the calling thread.  ctx: ordinary */
 void thread_set_self_sig(struct thread_state *state);

@@ -5,7 +5,6 @@
 
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -48,9 +47,7 @@ struct thread_state *thread_prepare(void)
     thread_unlock_sig();
     if (state)
         return state;
-    state = (struct thread_state *)syscall(SYS_mmap, 0, sizeof *state, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return (uintptr_t)state >= (uintptr_t)-4095 ? NULL : state;
+    return zone_pages_sig(sizeof *state);
 }
 
 void thread_discard(struct thread_state *state)

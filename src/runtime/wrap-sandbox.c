@@ -12,6 +12,7 @@
 #include "runtime/arena-writer.h"
 #include "runtime/process.h"
 #include "runtime/wrap.h"
+#include "runtime/zone.h"
 
 typedef int prctl_function(int, ...);
 typedef int load_function(const void *);
@@ -29,6 +30,7 @@ static void note_entry(void)
 {
     if (!process_is_ours_sig() || atomic_exchange(&sandbox.is_entered, true))
         return;
+    zone_reach_all_sig(); /* what comes later might be refused */
     arena_log_sig("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen "
                   "from outside");
 }

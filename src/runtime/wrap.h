@@ -3,9 +3,14 @@
 #ifndef LOCUS_RUNTIME_WRAP_H
 #define LOCUS_RUNTIME_WRAP_H
 
+#include <stdint.h>
+
 #define WRAP_EXPORT __attribute__((visibility("default")))
 
 /* The next definition of a function after this library, NULL when there is none.  ctx: ordinary */
 void *wrap_real(const char *name);
+
+/* Where the profiler's own code and data lie, when they are a library of their own; else both 0.  ctx: any */
+void wrap_own_image(uintptr_t *low, uintptr_t *high);
 
 #endif

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -135,13 +134,28 @@ static int arena_map(struct companion_process *process, uint64_t size_bytes)
     return 0;
 }
 
+/* A pipe that is read and written through one descriptor: nobody has another end to lose. As a file it is one of a
+ * kind, so that the program can tell it from whatever else gets its number. */
+static int bell_open(void)
+{
+    char path[64];
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return -1;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return fd;
+}
+
 int companion_arena_create(const struct companion *c, struct companion_process *process, uint64_t wanted_bytes,
                            struct error *err)
 {
     uint64_t size = wanted_size(c, wanted_bytes);
-    process->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    process->bell_fd = bell_open();
     if (process->bell_fd < 0)
-        return error_set(err, ERR_IO, "eventfd failed: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "A pipe cannot be had: %s.", strerror(errno));
     while (arena_map(process, size) != 0) {
         size = size / 4 / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
         if (size < ARENA_BYTES_MIN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The companion's main loop; see companion-loop.h. Everything is a descriptor: clients, pidfds, the eventfds of the
+/* The companion's main loop; see companion-loop.h. Everything is a descriptor: clients, pidfds, the bells of the
  * arenas, signals. What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less
  * happens. */
 #include "companion-loop.h"
@@ -177,8 +177,7 @@ static void look_around(struct companion *c, int64_t now_ms)
 static bool is_writing(const struct companion *c)
 {
     for (const struct companion_job *job = c->jobs; job; job = job->next)
-        if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT || job->kind == JOB_GATHER ||
-            job->kind == JOB_NOTES)
+        if (job->kind == JOB_WRITE || job->kind == JOB_CHECKPOINT || job->kind == JOB_GATHER || job->kind == JOB_NOTES)
             return true;
     return companion_has_notes(c);
 }

@@ -154,8 +154,9 @@ void companion_process_end(struct companion *c, struct companion_process *proces
 
 void companion_process_requests(struct companion *c, struct companion_process *process)
 {
-    uint64_t rings;
-    (void)!read(process->bell_fd, &rings, sizeof rings);
+    char rings[512];
+    if (process->bell_fd >= 0)
+        (void)!read(process->bell_fd, rings, sizeof rings);
     for (uint32_t i = 0; i < ARENA_REQUESTS; i++) {
         struct arena_request *request = &process->arena->requests[i];
         if (atomic_load_explicit(&request->state, memory_order_acquire) != 2)

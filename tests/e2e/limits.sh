@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs that set limits of their own (limits.c) meet them where they would without hpcrun: on locked memory, on the
+# address space, on descriptors; and no descriptor of theirs is taken for one of ours.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need python3
+hpcrun=$builddir/hpcrun
+LOCKED_MORE_KB=256 # a mapping or two beside the program's, such as what its C library grows by
+GROWN_MORE_KB=65536
+cd "$scratch"
+$CC -O2 -g -Wall -Werror -pthread "$srcdir/tests/e2e/limits.c" -o limits || {
+    fail "limits.c does not build"
+    finish
+}
+
+# measure WAY: natively and measured; the same output, and every sample with a fate.
+measure() {
+    local way=$1 native=0 measured=0
+    ./limits "$way" >"$way.native" 2>"$way.native.err" || native=$?
+    "$hpcrun" -e datacentric -o "$way.m" ./limits "$way" >"$way.out" 2>"$way.err" || measured=$?
+    [ "$native" = "$measured" ] || fail "$way: status $measured instead of $native"
+    expect_same "$way.native" "$way.out"
+    python3 "$srcdir/tests/lib/check-fates.py" "$way.m" --min-taken 1 >"$way.fates" || fail "$way: $(cat "$way.fates")"
+    echo "$way: $(tr '\n' ';' <"$way.out") $(cat "$way.fates")"
+}
+
+# not_above WAY NAME MORE: the number NAME is at most MORE above that of the native run.
+not_above() {
+    local native measured
+    native=$(awk -v name="$2" '$1 == name { print $2 }' "$1.native.err")
+    measured=$(awk -v name="$2" '$1 == name { print $2 }' "$1.err")
+    echo "$1: $2 $native kB natively, $measured kB measured"
+    [ "$measured" -le $((native + $3)) ] || fail "$1: $2 $measured kB instead of $native"
+}
+
+# Locked memory: the program's alone; without the right to lock beyond the limit, too.
+measure lock
+for name in locked later current; do
+    not_above lock "$name" $LOCKED_MORE_KB
+done
+not_above lock grown $GROWN_MORE_KB
+measure lock-limited
+for name in locked later current; do
+    not_above lock-limited "$name" $LOCKED_MORE_KB
+done
+# The bare system call meets what the profiler has mapped, which is no more than it uses.
+if [ "$(id -u)" = 0 ]; then
+    measure lock-raw
+    not_above lock-raw locked $GROWN_MORE_KB
+fi
+
+for way in space space-small space-outside data; do
+    measure $way
+done
+
+# Descriptors.
+ulimit -S -n 1024
+measure looks
+measure crowd
+cat crowd.m/*.log >crowd.log
+! perf_works || expect_text crowd.log 'event EADDR: a timer stands in on [0-9]+ threads'
+measure bells
+measure pipes
+finish
