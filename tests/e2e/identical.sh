@@ -5,10 +5,11 @@
 # usage: identical.sh [SCALE]: how large the inputs are, default 1.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
+# shellcheck source=tests/lib/same.sh
+. "$LOCUS_SRCDIR/tests/lib/same.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
 need python3
 scale=${1:-1}
-checker=$(command -v python3)
 export PATH=/usr/bin:/bin GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'
 export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@e GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@e
 chmod 755 "$scratch"
@@ -72,56 +73,6 @@ git status --porcelain
 git rev-parse no-such-thing
 END
 
-# sums DIR: what every file that the program wrote or changed holds; git's index knows times.
-sums() {
-    (cd "$1" && find . -type f ! -path '*/.git/index' -print0 | sort -z | xargs -0 sha256sum)
-}
-
-# once DIR PREFIX... -- COMMAND...: runs COMMAND in a copy of the inputs; leaves DIR.out, .err, .status and .sums.
-once() {
-    local dir=$1 prefix=() status=0
-    shift
-    while [ "$1" != -- ]; do
-        prefix+=("$1")
-        shift
-    done
-    shift
-    cp -a "$scratch/input" "$dir"
-    chmod -R a+rwX "$dir"
-    [ "${user:-}" = "" ] || chown -R "$user" "$dir"
-    (cd "$dir" && HOME=$base/home XDG_CACHE_HOME=$base/home/cache "${prefix[@]}" "$@" >"$dir.out" 2>"$dir.err") ||
-        status=$?
-    echo "$status" >"$dir.status"
-    sed -E -i '/^hpcrun: (datacentric|warning): /d' "$dir.err"
-    sums "$dir" >"$dir.sums"
-    rm -rf "$dir"
-}
-
-# compare WAY NAME COMMAND...: natively and measured; in WAY the array prefix comes before both.
-compare() {
-    local way=$1 name=$2 base=$scratch/$1
-    shift 2
-    command -v "$1" >/dev/null || {
-        skip_part "$1 is not installed"
-        return 0
-    }
-    once "$base/here" "${prefix[@]}" -- "$@"
-    local part
-    for part in out err status sums; do
-        mv "$base/here.$part" "$base/$name.native.$part"
-    done
-    once "$base/here" "${prefix[@]}" "$builddir/hpcrun" -o "$base/m-$name" -- "$@"
-    for part in out err status sums; do
-        cmp -s "$base/$name.native.$part" "$base/here.$part" || {
-            fail "$way, $name: $part differs"
-            diff "$base/$name.native.$part" "$base/here.$part" | head -n 10 || true
-        }
-    done
-    "$checker" "$srcdir/tests/lib/check-fates.py" "$base/m-$name" --min-taken 0 >"$scratch/fates" ||
-        fail "$way, $name: $(cat "$scratch/fates")"
-    echo "$way, $name: status $(cat "$base/here.status"), $(wc -c <"$base/here.out") bytes; $(cat "$scratch/fates")"
-}
-
 # sampled WAY NAME N: at least N samples were taken.
 sampled() {
     "$checker" "$srcdir/tests/lib/check-fates.py" "$scratch/$1/m-$2" --min-taken "$3" || fail "$1, $2: too few samples"
@@ -142,25 +93,5 @@ compare_all() {
     compare "$1" git sh commits.sh $((3 * scale))
 }
 
-prefix=(env)
-compare_all "this user"
-
-if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
-    prefix=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-    if "${prefix[@]}" test -r "$builddir/hpcrun" -a -r "$srcdir/configure.ac"; then
-        user=65534 compare_all "unprivileged"
-    else
-        skip_part "the build directory is closed to other users"
-    fi
-else
-    skip_part "only root can become another user"
-fi
-
-$CC -O2 "$srcdir/tests/lib/refuse-perf.c" -o "$scratch/refuse-perf" || fail "refuse-perf.c does not build"
-prefix=("$scratch/refuse-perf")
-if "$scratch/refuse-perf" true; then
-    compare_all "perf refused"
-else
-    skip_part "no filters of system calls here"
-fi
+in_all_ways compare_all
 finish
