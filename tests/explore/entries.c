@@ -123,16 +123,18 @@ static void prepare_mapping(struct call *call)
 /* arguments 1 and 2: what of the mapping goes */
 static bool make_unmapping(struct call *call)
 {
-    return munmap(call->p + A(call, 1), A(call, 2)) == 0;
+    char *p = call->p;
+    call->p = NULL; /* whose the range is if the call is left, nobody knows */
+    return munmap(p + A(call, 1), A(call, 2)) == 0;
 }
 
-/* A part may have gone already: what is left goes with the rest of the range. */
 static bool make_remapping(struct call *call)
 {
-    char *p = mremap(call->p, A(call, 0), A(call, 1), MREMAP_MAYMOVE);
+    char *p = call->p;
+    call->p = NULL;
+    p = mremap(p, A(call, 0), A(call, 1), MREMAP_MAYMOVE);
     if (p == MAP_FAILED)
         return false;
-    call->p = NULL;
     munmap(p, A(call, 1));
     return true;
 }
@@ -156,7 +158,9 @@ static bool make_attached(struct call *call)
 
 static bool make_detached(struct call *call)
 {
-    return shmdt(call->p) == 0;
+    char *p = call->p;
+    call->p = NULL;
+    return shmdt(p) == 0;
 }
 
 static void finish_segment(struct call *call)

@@ -50,7 +50,7 @@ struct truth {
 
 /* Sums of one entry point, of one injection, or of all. */
 struct sums {
-    unsigned long n_injected, n_missed, n_waited, n_failed, n_known, n_left_out, n_retried;
+    unsigned long n_injected, n_missed, n_waited, n_failed, n_known, n_left_out, n_given_up;
 };
 
 static struct {
@@ -74,6 +74,7 @@ static struct {
 
     struct session session;
     bool is_running;
+    bool was_left; /* a call of this session was, and did not return */
     struct sums sums[KIND_COUNT], all, here;
     unsigned long n_native, n_excluded, n_sessions, n_steps;
 } explore;
@@ -180,7 +181,7 @@ static bool learn(struct session *session, uint32_t entry, uint32_t kind)
 static bool learn_all(void)
 {
     struct session session;
-    if (!session_start(&session, &explore.native))
+    if (!session_start(&session, &explore.native, NULL))
         return false;
     explore.n_entries = session.page->n_entries;
     memcpy(explore.entries, session.page->entries, sizeof explore.entries);
@@ -189,7 +190,7 @@ static bool learn_all(void)
             if (!is_wanted(entry, kind) || learn(&session, entry, kind))
                 continue;
             (void)session_end(&session, true);
-            if (!session_start(&session, &explore.native))
+            if (!session_start(&session, &explore.native, NULL))
                 return false;
         }
     }
@@ -224,14 +225,14 @@ static void fail(const struct run *run, const char *format, ...)
 {
     char where[128];
     va_list list;
+    const char *entry = run->constructor ? "start" : explore.entries[run->entry].name;
     symbols_name(run->pc, where, sizeof where);
-    printf("FAIL: %s, %s at %s (%u.): ", explore.entries[run->entry].name, kind_names[run->kind], where,
-           run->occurrence);
+    printf("FAIL: %s, %s at %s (%u.): ", entry, kind_names[run->kind], where, run->occurrence);
     va_start(list, format);
     vprintf(format, list);
     va_end(list);
-    printf("\n    again: --only %s --inject %s --at %s --occurrence %u\n", explore.entries[run->entry].name,
-           kind_names[run->kind], where, run->occurrence);
+    printf("\n    again: --only %s --inject %s --at %s --occurrence %u\n", entry, kind_names[run->kind], where,
+           run->occurrence);
     explore.sums[run->kind].n_failed++;
     explore.here.n_failed++;
 }
@@ -240,7 +241,7 @@ static bool start_profiled(void)
 {
     if (explore.is_running)
         return true;
-    explore.is_running = session_start(&explore.session, &explore.profiled);
+    explore.is_running = session_start(&explore.session, &explore.profiled, NULL);
     if (!explore.is_running) {
         printf("FAIL: the subject did not start under hpcrun\n");
         explore.all.n_failed++;
@@ -275,17 +276,9 @@ static void await_writers(void)
 }
 
 /* The records are whole, whatever happened. */
-static void end_profiled(bool by_force)
+static void check_records(void)
 {
     char command[PATH_MAX + 1024];
-    if (!explore.is_running)
-        return;
-    int status = session_end(&explore.session, by_force);
-    explore.is_running = false;
-    if (!by_force && status != 0) {
-        printf("FAIL: the subject ended with status %#x\n", (unsigned)status);
-        explore.all.n_failed++;
-    }
     await_writers();
     snprintf(command, sizeof command, "%s '%s/measurement' >'%s/check' 2>&1", explore.check, explore.profiled.scratch,
              explore.profiled.scratch);
@@ -298,6 +291,24 @@ static void end_profiled(bool by_force)
     }
     snprintf(command, sizeof command, "rm -rf '%s/measurement'", explore.profiled.scratch);
     (void)!system(command);
+}
+
+static void end_profiled(bool by_force)
+{
+    if (!explore.is_running)
+        return;
+    int status = session_end(&explore.session, by_force);
+    explore.is_running = false;
+    if (!by_force && status != 0) {
+        printf("FAIL: the subject ended with status %#x\n", (unsigned)status);
+        explore.all.n_failed++;
+    }
+    check_records();
+}
+
+static bool is_leaving(uint32_t kind)
+{
+    return kind == KIND_LONGJMP || kind == KIND_THROW || kind == KIND_PTHREAD_EXIT;
 }
 
 /* One injection. False when the session is gone. */
@@ -380,6 +391,25 @@ static bool costs_process(uint32_t entry, uint32_t kind)
            explore.entries[entry].flags & ENTRY_NEW_PROCESS;
 }
 
+/* Where a call is left while the object map is being changed, the library gives the map up, as it has to: such a
+ * session is over, and a new one tries the next point. */
+static void try_point(struct run *run)
+{
+    struct run again = *run;
+    bool is_here = start_profiled() && try_one(run);
+    if (is_here && !run->is_injected && explore.was_left) {
+        end_profiled(false);
+        explore.was_left = false;
+        explore.sums[run->kind].n_missed--;
+        explore.sums[run->kind].n_given_up++;
+        is_here = start_profiled() && try_one(&again);
+    }
+    explore.was_left |= is_leaving(run->kind);
+    if (!is_here)
+        explore.was_left = false;
+    fflush(stdout);
+}
+
 static void try_kind(uint32_t entry, uint32_t kind)
 {
     struct truth *truth = &explore.truths[entry][kind];
@@ -408,12 +438,9 @@ static void try_kind(uint32_t entry, uint32_t kind)
     for (size_t i = 0; i < n_points; i++) {
         uint32_t count = explore.at ? 1 : counts[points[i] - explore.text_start] / STEP_RUNS;
         for (unsigned k = 0; k <= (count > 1 ? explore.again : 0); k++) {
-            struct run run = {.entry = entry, .kind = kind, .place = place_of(entry, kind), .where = RUN_AT_PC};
-            run.pc = points[i];
+            struct run run = {.entry = entry, .kind = kind, .place = place, .where = RUN_AT_PC, .pc = points[i]};
             run.occurrence = k ? (unsigned)(2 + next_random() % (count - 1)) : explore.occurrence;
-            if (start_profiled())
-                (void)try_one(&run);
-            fflush(stdout);
+            try_point(&run);
         }
         if (explore.here.n_failed >= n_before + GIVE_UP_AFTER) {
             explore.sums[kind].n_left_out += n_points - i - 1;
@@ -457,17 +484,87 @@ static void explore_entry(uint32_t entry)
     fflush(stdout);
 }
 
+/* --- the start of a program --- */
+
+/* The subject is started once, with something on the way to its gate; no handler of its own is there yet. */
+static void try_start(struct run *run)
+{
+    end_profiled(false);
+    bool is_there = session_start(&explore.session, &explore.profiled, run);
+    explore.n_sessions++;
+    explore.is_running = is_there;
+    bool is_killed = run->kind == KIND_KILL && run->is_injected;
+    if (is_there == is_killed || (is_killed && run->end_status != SIGKILL))
+        fail(run, "the program came %s its gate (wait status %#x)", is_there ? "to" : "not to",
+             (unsigned)run->end_status);
+    if (run->is_injected) {
+        explore.here.n_injected++;
+        explore.sums[run->kind].n_injected++;
+        explore.covered_here[run->pc - explore.text_start] = 1;
+        explore.covered[run->pc - explore.text_start] = 1;
+    } else if (run->where == RUN_AT_PC) {
+        explore.sums[run->kind].n_missed++;
+    }
+    if (!is_there)
+        check_records();
+}
+
+static void explore_start(void)
+{
+    static const uint32_t kinds[] = {KIND_STOP, KIND_SAMPLE, KIND_KILL};
+    uintptr_t constructor = symbols_find("process_constructor");
+    explore.here = (struct sums){0};
+    if (!constructor || !start_profiled())
+        return;
+    const struct session *session = &explore.session;
+    struct run plan = {.where = RUN_STEP,
+                       .base = session->base,
+                       .text_start = session->text_start,
+                       .text_end = session->text_end,
+                       .constructor = constructor,
+                       .occurrence = 1,
+                       .pc = explore.text_start,
+                       .counts = calloc(explore.n_text, sizeof(uint32_t))};
+    struct run stepped = plan;
+    try_start(&stepped);
+    memset(explore.covered_here, 0, explore.n_text);
+    uintptr_t *points = calloc(explore.n_text, sizeof *points);
+    size_t n_points = choose(points, plan.counts, explore.points / PROCESS_SHARE + 1);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t i = 0; i < n_points && explore.here.n_failed < GIVE_UP_AFTER; i++) {
+            struct run run = plan;
+            run.where = RUN_AT_PC;
+            run.kind = kinds[k];
+            run.pc = explore.at ? explore.at : points[i];
+            run.constructor = constructor;
+            if (has_name(explore.inject, kind_names[kinds[k]]))
+                try_start(&run);
+        }
+    }
+    end_profiled(false);
+    size_t n_reached = 0, n_covered = 0;
+    for (size_t i = 0; i < explore.n_text; i++) {
+        n_reached += plan.counts[i] != 0;
+        explore.reached[i] |= plan.counts[i] != 0;
+        n_covered += explore.covered_here[i];
+    }
+    printf("%-36s %6zu of %6zu instructions, %7lu injections, %3lu failed\n", "start", n_covered, n_reached,
+           explore.here.n_injected, explore.here.n_failed);
+    free(plan.counts);
+    free(points);
+}
+
 /* --- the report --- */
 
 static void print_sums(void)
 {
     size_t n_reached = 0, n_covered = 0;
-    printf("\n%-14s %10s %10s %10s %10s %10s %10s\n", "injection", "made", "not met", "waited", "failed", "known",
-           "left out");
+    printf("\n%-14s %10s %10s %10s %10s %10s %10s %10s\n", "injection", "made", "not met", "waited", "given up",
+           "failed", "known", "left out");
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         const struct sums *sums = &explore.sums[kind];
-        printf("%-14s %10lu %10lu %10lu %10lu %10lu %10lu\n", kind_names[kind], sums->n_injected, sums->n_missed,
-               sums->n_waited, sums->n_failed, sums->n_known, sums->n_left_out);
+        printf("%-14s %10lu %10lu %10lu %10lu %10lu %10lu %10lu\n", kind_names[kind], sums->n_injected, sums->n_missed,
+               sums->n_waited, sums->n_given_up, sums->n_failed, sums->n_known, sums->n_left_out);
         explore.all.n_injected += sums->n_injected;
         explore.all.n_failed += sums->n_failed;
         explore.all.n_known += sums->n_known;
@@ -651,6 +748,8 @@ int main(int argc, char **argv)
         else if (is_wanted(entry, KIND_NONE))
             explore_entry(entry);
     }
+    if (!explore.is_list && has_name(explore.only, "start"))
+        explore_start();
     print_sums();
     print_uncalled();
     if (explore.all.n_injected < explore.least) {

@@ -268,8 +268,10 @@ static void perform(void)
     while (waitpid(-1, NULL, WNOHANG) > 0)
         continue;
     bool is_left = page->has_landed || page->kind == KIND_PTHREAD_EXIT || page->kind == KIND_CANCEL;
-    if (is_left && page->place != PLACE_CHILD && !(subject.entry->flags & ENTRY_IN_CHILD))
+    if (is_left && page->place != PLACE_CHILD && !(subject.entry->flags & ENTRY_IN_CHILD)) {
+        use_memory(); /* the program goes on, and then the other thread */
         ask_beside(BESIDE_CALL);
+    }
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask);
     snprintf(page->outcome, sizeof page->outcome,
              "returned=%d right=%d handled=%d landed=%d thread=%ld status=%#x made=%#x forked=%#x cancel=%d mask=%#lx",

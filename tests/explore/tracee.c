@@ -269,6 +269,12 @@ static unsigned length_of_repeated(pid_t tid, uintptr_t pc)
     return (word & 0xff) == 0xf3 && is_string ? 2 + has_rex : 0;
 }
 
+static uintptr_t peek_stack(pid_t tid)
+{
+    uintptr_t sp = (uintptr_t)ptrace(PTRACE_PEEKUSER, tid, offsetof(struct user, regs.rsp), 0);
+    return (uintptr_t)ptrace(PTRACE_PEEKDATA, tid, sp, 0);
+}
+
 /* The watched thread stands before another instruction. What takes long and is not the library's is left to run. */
 static void count_step(const struct session *session, struct run *run, pid_t tid)
 {
@@ -282,10 +288,12 @@ static void count_step(const struct session *session, struct run *run, pid_t tid
         run->counts[regs.rip - session->text_start]++;
         skip_to = len ? regs.rip + len : 0;
     } else if (run->was_inside) {
-        uintptr_t back = (uintptr_t)ptrace(PTRACE_PEEKDATA, tid, regs.rsp, 0);
+        uintptr_t back = peek_stack(tid);
         skip_to = back >= session->text_start && back < session->text_end ? back : 0;
     }
     run->was_inside = is_inside;
+    if (run->until && regs.rip == run->until)
+        run->is_stepping = false;
     breakpoint_set(tid, skip_to);
     run->is_skipping = skip_to != 0;
 }
@@ -338,7 +346,10 @@ static bool handle_trap(struct session *session, struct run *run, pid_t tid)
             inject(session, run, tid, true);
             return false;
         }
-    } else if (run->is_stepping && tid == run->target) {
+    } else if (tid == run->target && (run->is_stepping || run->constructor)) {
+        if (!run->is_stepping) /* it is at the constructor */
+            run->until = peek_stack(tid);
+        run->is_stepping = run->where == RUN_STEP;
         count_step(session, run, tid);
     }
     resume(run, tid, 0);
@@ -384,7 +395,7 @@ static bool handle_stop(struct session *session, struct run *run, pid_t tid, int
         }
         return false;
     }
-    if (event == PTRACE_EVENT_EXEC && tid == run->target)
+    if (event == PTRACE_EVENT_EXEC && tid == run->target && !run->constructor)
         run->is_stepping = false;
     if (event == PTRACE_EVENT_STOP)
         handle_event_stop(session, run, tid, number);
@@ -492,9 +503,21 @@ static bool is_subject(const struct session *session)
     return realpath(session->plan->subject, wanted) && strcmp(path, wanted) == 0;
 }
 
-static bool come_to_gate(struct session *session)
+/* The subject begins: nothing of its libraries is there yet. */
+static void begin_start(struct session *session, struct run *start, pid_t tid)
 {
-    struct run run = {0};
+    ptrace(PTRACE_SETOPTIONS, tid, 0, FULL_OPTIONS);
+    if (!start->constructor)
+        return;
+    session->base = start->base;
+    session->text_start = start->text_start;
+    session->text_end = start->text_end;
+    start->target = tid;
+    breakpoint_set(tid, start->base + (start->where == RUN_STEP ? start->constructor : start->pc));
+}
+
+static bool come_to_gate(struct session *session, struct run *start)
+{
     int64_t limit_ns = explore_now_ns() + (int64_t)3 * session->plan->patience_ms * NS_PER_MS;
     for (;;) {
         int status;
@@ -502,16 +525,19 @@ static bool come_to_gate(struct session *session)
         if (!tid)
             return false;
         if (tid == session->main && status >> 16 == PTRACE_EVENT_EXEC && is_subject(session))
-            ptrace(PTRACE_SETOPTIONS, tid, 0, FULL_OPTIONS);
-        if (handle_stop(session, &run, tid, status))
+            begin_start(session, start, tid);
+        if (handle_stop(session, start, tid, status)) {
+            breakpoint_set(tid, 0);
             return true;
+        }
         if (!session->main)
             return false;
     }
 }
 
-bool session_start(struct session *session, const struct session_plan *plan)
+bool session_start(struct session *session, const struct session_plan *plan, struct run *start)
 {
+    struct run none = {0};
     int go[2];
     *session = (struct session){.plan = plan};
     if (!map_page(session) || pipe(go) != 0)
@@ -525,10 +551,11 @@ bool session_start(struct session *session, const struct session_plan *plan)
     close(go[1]);
     if (session->main > 0)
         task_add(session, session->main);
-    if (!is_ours || !come_to_gate(session)) {
+    if (!is_ours || !come_to_gate(session, start ? start : &none)) {
         session_end(session, true);
         return false;
     }
+    session->base = 0;
     find_library(session);
     session->n_sample_fds = list_perf_fds(session->main, session->sample_fds, 16);
     return true;

@@ -43,7 +43,9 @@ struct run {
     enum run_where where;
     uintptr_t pc; /* relative to the library */
     unsigned occurrence;
-    uint32_t *counts; /* of RUN_STEP, [text of the library in bytes], from its start */
+    uint32_t *counts;                                  /* of RUN_STEP, [text of the library in bytes], from its start */
+    uintptr_t base, text_start, text_end, constructor; /* of a run that is a start */
+    uintptr_t until;                                   /* return address of the constructor */
     /* What came of it. */
     bool is_injected;
     bool has_waited; /* the other thread could not end while this one stood still */
@@ -55,8 +57,10 @@ struct run {
     int64_t held_until_ns;
 };
 
-/* Starts the subject and waits until it is at its gate. False: it did not come there; everything is cleaned up then. */
-bool session_start(struct session *session, const struct session_plan *plan);
+/* Starts the subject and waits until it is at its gate. False: it did not come there; everything is cleaned up then.
+ * start: what to do on the way, from the library's constructor on (RUN_AT_PC, RUN_STEP); its base, text_start and
+ * text_end are those of an earlier session, which had everything at the same addresses. NULL: nothing. */
+bool session_start(struct session *session, const struct session_plan *plan, struct run *start);
 
 /* Lets it end, or ends it when it is hung. Returns its wait status. */
 int session_end(struct session *session, bool by_force);
