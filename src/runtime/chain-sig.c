@@ -41,6 +41,14 @@ bool chain_holds_sig(int number)
     return number > 0 && find_sig(number);
 }
 
+bool chain_get_sig(int number, struct sigaction *action)
+{
+    const struct chained *chained = number > 0 ? find_sig(number) : NULL;
+    if (chained)
+        *action = chained->program;
+    return chained;
+}
+
 void chain_set_sig(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct chained *chained = find_sig(number);

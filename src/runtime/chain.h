@@ -12,6 +12,9 @@ bool chain_add_sig(int number, const struct sigaction *action);
 /* Whether a signal was taken over.  ctx: any */
 bool chain_holds_sig(int number);
 
+/* The program's own action for such a signal; false when it was not taken over.  ctx: any */
+bool chain_get_sig(int number, struct sigaction *action);
+
 /* The program's own action for such a signal, as set by its sigaction (NULL: not changed); old (may be NULL) gets the
  * one before.  ctx: any */
 void chain_set_sig(int number, const struct sigaction *action, struct sigaction *old);

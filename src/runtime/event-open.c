@@ -35,6 +35,7 @@ static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offs
 static bool set_signal(int fd)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
+    events_note_descriptor_sig(fd);
     return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
            fcntl(fd, F_SETOWN_EX, &owner) == 0;
 }

@@ -5,13 +5,18 @@
 #define LOCUS_RUNTIME_EVENTS_INTERNAL_H
 
 #include "runtime/control.h"
-#include "runtime/events.h"
+#include "runtime/mask.h"
 #include "runtime/ring.h"
 
 #define EVENT_DRAINED (EVENT_RING_ONLY | EVENT_BATCH | EVENT_AUX) /* the reader empties its ring */
 
 /* The overflow handler.  ctx: signal handler */
 void events_handler_sig(int number, siginfo_t *info, void *context);
+
+/* A descriptor of ours, or a timer, is to send our signal: remembered, so that what it sends is known for ours. The
+ * timer's signals carry the value.  ctx: any */
+void events_note_descriptor_sig(int fd);
+void *events_timer_value_sig(void);
 
 /* Takes all records out of an event's ring as samples, each with its pc alone.
  * ctx: signal handler of self, or ordinary code with tree_busy set */

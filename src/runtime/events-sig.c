@@ -16,11 +16,36 @@
 
 #define TIMES_EVERY 1024 /* samples */
 
+static struct {
+    _Atomic int lowest_fd; /* of all descriptors that were ever told to send our signal; 0 none */
+} senders;
+
 static uint64_t thread_cpu_ns_sig(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Our descriptors lie above those of the program, which get the lowest numbers that are free. */
+void events_note_descriptor_sig(int fd)
+{
+    int lowest = atomic_load(&senders.lowest_fd);
+    while ((!lowest || fd < lowest) && !atomic_compare_exchange_weak(&senders.lowest_fd, &lowest, fd))
+        continue;
+}
+
+void *events_timer_value_sig(void)
+{
+    return &senders;
+}
+
+bool events_is_ours_sig(const siginfo_t *info)
+{
+    int lowest = atomic_load_explicit(&senders.lowest_fd, memory_order_relaxed);
+    if (info->si_code == SI_TIMER)
+        return info->si_value.sival_ptr == &senders;
+    return info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
 }
 
 /* Index of the event that raised the signal, -1 when it is not one of ours. */
@@ -212,9 +237,9 @@ static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
     return info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->watch.fd;
 }
 
-/* Takes the sample that the signal brings; -1 when it is not ours. Who closes the events of another thread says so and
+/* Takes the sample that the signal brings. Who closes the events of another thread says so and
  * then waits until its handler is not under way: so in_handler is set before ending is read. */
-static int handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
+static void handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
 {
     self->in_handler = 1;
     atomic_thread_fence(memory_order_seq_cst);
@@ -233,17 +258,16 @@ static int handle_sig(struct thread_state *self, const siginfo_t *info, const uc
     }
     atomic_thread_fence(memory_order_release);
     self->in_handler = 0;
-    return index;
 }
 
 void events_handler_sig(int number, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     struct thread_state *self = thread_self_sig();
-    int index = -1;
-    if (self && process_is_ours_sig())
-        index = handle_sig(self, info, context);
-    if (index < 0 && info->si_code <= 0)
-        chain_call_sig(number, info, context);
+    (void)number;
+    if (!events_is_ours_sig(info))
+        mask_take_foreign_sig(self, info, context);
+    else if (self && process_is_ours_sig())
+        handle_sig(self, info, context);
     errno = saved_errno;
 }

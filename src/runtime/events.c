@@ -18,15 +18,71 @@ static struct {
     _Atomic uint32_t n; /* that exist */
 } timers;
 
-void events_install_handler(void)
+/* As the kernel takes it, the same on all architectures with a walker of ours. */
+struct kernel_action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+/* While a sample is taken nothing else is: no handler of the program, no cancellation (which libc does not let its own
+ * sigaction block). Faults cannot wait, and the stand-in's bit is to stay as it was. */
+static void block_all_in_handler(void)
+{
+    struct kernel_action action;
+    if (syscall(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask) != 0)
+        return;
+    action.mask = ~(MASK_BIT(SIGSEGV) | MASK_BIT(SIGBUS) | MASK_STAND_IN);
+    syscall(SYS_rt_sigaction, EVENTS_SIGNAL, &action, NULL, sizeof action.mask);
+}
+
+static bool is_function(const struct sigaction *action)
+{
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
+static bool install(const struct sigaction *program, struct sigaction *old)
 {
     struct sigaction action = {.sa_sigaction = events_handler_sig, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    struct sigaction old;
+    if (program && is_function(program))
+        action.sa_flags = SA_SIGINFO | (program->sa_flags & (SA_RESTART | SA_ONSTACK));
     sigfillset(&action.sa_mask);
     sigdelset(&action.sa_mask, SIGSEGV);
     sigdelset(&action.sa_mask, SIGBUS);
-    if (wrap_real_sigaction(EVENTS_SIGNAL, &action, &old) == 0 && old.sa_sigaction != events_handler_sig)
-        chain_add_sig(EVENTS_SIGNAL, &old);
+    sigdelset(&action.sa_mask, SIGSTKFLT);
+    if (wrap_real_sigaction(EVENTS_SIGNAL, &action, old) != 0)
+        return false;
+    block_all_in_handler();
+    return true;
+}
+
+void events_install_handler(void)
+{
+    struct sigaction old;
+    if (!install(NULL, &old) || old.sa_sigaction == events_handler_sig)
+        return;
+    chain_add_sig(EVENTS_SIGNAL, &old);
+    if (is_function(&old))
+        (void)install(&old, NULL);
+    mask_translate_sig();
+}
+
+void events_set_action(const struct sigaction *action, struct sigaction *old)
+{
+    chain_set_sig(EVENTS_SIGNAL, action, old);
+    if (action)
+        (void)install(action, NULL);
+}
+
+void events_check_handler(void)
+{
+    struct kernel_action action = {.handler = events_handler_sig};
+    if (!sandbox_is_entered_sig())
+        syscall(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask);
+    if (action.handler != events_handler_sig)
+        arena_log_sig("the program has put another action in the place of the profiler's for its signal (SIGURG), by a "
+                      "system call of its own: the samples since then are lost");
 }
 
 /* Each timer takes one of the signals that may be pending: the program keeps the most of them. */
@@ -45,6 +101,7 @@ static bool open_timer(struct thread_event *event, clockid_t clock)
     if (!may_have_timer())
         return false;
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
+    notify.sigev_value.sival_ptr = events_timer_value_sig();
     notify._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     if (syscall(SYS_timer_create, clock, &notify, &event->timer_id) != 0) {
         atomic_fetch_sub(&timers.n, 1);

@@ -11,8 +11,21 @@
 
 #define EVENTS_SIGNAL SIGURG /* ignored by default: a pending one cannot kill a program after exec */
 
-/* Installs the handler; the program's earlier one is kept for chaining.  ctx: ordinary, once per process */
+/* Installs the handler; the program's earlier one is kept for chaining. From then on masks are translated (mask.h).
+ * ctx: ordinary, once per process */
 void events_install_handler(void);
+
+/* The program sets its action for our signal (NULL: not changed); old (may be NULL) gets the one before. Where it has
+ * a handler, signals arrive as that asks for: on the stack and with the restart of system calls that it chose.
+ * ctx: any */
+void events_set_action(const struct sigaction *action, struct sigaction *old);
+
+/* Says in the log when the handler is no more in its place; a program can replace it by system calls of its own.
+ * ctx: any */
+void events_check_handler(void);
+
+/* Whether a signal of our number comes from an event of ours, also one that has been closed since.  ctx: any */
+bool events_is_ours_sig(const siginfo_t *info);
 
 /* Opens all events of the plan for the calling thread; while the sampling waits for its time, also what tells that the
  * time has come.  ctx: ordinary */

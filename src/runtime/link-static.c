@@ -7,9 +7,16 @@
 #include "runtime/wrap.h"
 
 #define FUNCTION_ROWS(ROW)                                                                                             \
+    ROW(__sigpause)                                                                                                    \
+    ROW(__sysv_signal)                                                                                                 \
+    ROW(__xpg_sigpause)                                                                                                \
+    ROW(bsd_signal)                                                                                                    \
     ROW(epoll_pwait)                                                                                                   \
     ROW(mlockall)                                                                                                      \
     ROW(munlockall)                                                                                                    \
+    ROW(popen)                                                                                                         \
+    ROW(posix_spawn)                                                                                                   \
+    ROW(posix_spawnp)                                                                                                  \
     ROW(ppoll)                                                                                                         \
     ROW(prctl)                                                                                                         \
     ROW(pselect)                                                                                                       \
@@ -17,10 +24,27 @@
     ROW(pthread_sigmask)                                                                                               \
     ROW(seccomp_load)                                                                                                  \
     ROW(sigaction)                                                                                                     \
+    ROW(sigaltstack)                                                                                                   \
+    ROW(sigblock)                                                                                                      \
+    ROW(siggetmask)                                                                                                    \
+    ROW(sighold)                                                                                                       \
+    ROW(sigignore)                                                                                                     \
+    ROW(siginterrupt)                                                                                                  \
     ROW(signal)                                                                                                        \
+    ROW(sigpause)                                                                                                      \
     ROW(sigprocmask)                                                                                                   \
+    ROW(sigrelse)                                                                                                      \
+    ROW(sigset)                                                                                                        \
+    ROW(sigsetmask)                                                                                                    \
     ROW(sigsuspend)                                                                                                    \
-    ROW(thrd_create)
+    ROW(sigtimedwait)                                                                                                  \
+    ROW(sigwait)                                                                                                       \
+    ROW(sigwaitinfo)                                                                                                   \
+    ROW(ssignal)                                                                                                       \
+    ROW(system)                                                                                                        \
+    ROW(sysv_signal)                                                                                                   \
+    ROW(thrd_create)                                                                                                   \
+    ROW(wordexp)
 
 #define DECLARE_FUNCTION(name) extern void __real_##name(void) __attribute__((weak));
 FUNCTION_ROWS(DECLARE_FUNCTION)

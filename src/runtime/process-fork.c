@@ -62,8 +62,7 @@ static void clear_counts(void)
             clear_hits(data, used_bytes);
         else if (chunks[i].kind == ARENA_THREADS)
             clear_threads(data, used_bytes);
-        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES ||
-                 chunks[i].kind == ARENA_SKETCHES)
+        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES || chunks[i].kind == ARENA_SKETCHES)
             atomic_store(&chunks[i].used_bytes, 0);
     }
 }
@@ -82,6 +81,7 @@ static void fork_child(void)
         process_set_running_sig(false);
     }
     alloc_wrap_guard_leave();
+    altstack_begin();
 }
 
 void process_follow_forks(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whose arena it is: asked by every entry point, signal handler included, before it touches anything of ours. */
 #include <stddef.h>
+#include <unistd.h>
 
 #include "runtime/process-internal.h"
 #include "base/sigsafe.h"
@@ -13,6 +14,11 @@ static struct {
 bool process_is_ours_sig(void)
 {
     return owner.is_running && owner.owner_word && *owner.owner_word;
+}
+
+bool process_is_lent_sig(void)
+{
+    return process_is_ours_sig() && *owner.owner_word != (uint32_t)getpid();
 }
 
 void process_set_running_sig(bool is_running)

@@ -81,6 +81,7 @@ bool process_start_hook(void)
     bool is_started = attach_start() && start_recording();
     process_set_running_sig(is_started);
     alloc_wrap_guard_leave();
+    altstack_begin();
     return is_started;
 }
 

@@ -9,6 +9,9 @@
  * _Fork, whose copy of this word the kernel has wiped.  ctx: any */
 bool process_is_ours_sig(void);
 
+/* True in a child of vfork, which has a mask and actions of its own, but its parent's memory.  ctx: any */
+bool process_is_lent_sig(void);
+
 /* Starts the runtime once; later calls return at once. True when the process is being profiled.
  * ctx: ordinary or a malloc hook (own allocations are guarded) */
 bool process_start_hook(void);

@@ -61,6 +61,7 @@ static void raise_signal(int fd)
 {
     siginfo_t info = {.si_signo = EVENTS_SIGNAL, .si_code = POLL_IN};
     info.si_fd = fd;
+    events_note_descriptor_sig(fd);
     syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), EVENTS_SIGNAL, &info);
 }
 
@@ -140,12 +141,12 @@ void replay_run(struct thread_state *self, unsigned index)
     struct thread_event *event = &self->events[index];
     struct perf_event_mmap_page *page = event->ring;
     struct stat status;
-    if (self != thread_self_sig() || page->data_head || page->aux_head ||
-        syscall(SYS_fstat, event->fd, &status) != 0 || status.st_size <= 0)
+    if (self != thread_self_sig() || page->data_head || page->aux_head || syscall(SYS_fstat, event->fd, &status) != 0 ||
+        status.st_size <= 0)
         return;
     size_t n_bytes = (size_t)status.st_size;
-    const unsigned char *file = (const unsigned char *)syscall(SYS_mmap, 0, n_bytes, PROT_READ, MAP_PRIVATE,
-                                                               event->fd, 0);
+    const unsigned char *file =
+        (const unsigned char *)syscall(SYS_mmap, 0, n_bytes, PROT_READ, MAP_PRIVATE, event->fd, 0);
     if ((uintptr_t)file >= (uintptr_t)-4095)
         return;
     struct replay replay = {.at = pieces_begin(file, n_bytes), .end = file + n_bytes};

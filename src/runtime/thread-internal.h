@@ -3,6 +3,7 @@
 #ifndef LOCUS_RUNTIME_THREAD_INTERNAL_H
 #define LOCUS_RUNTIME_THREAD_INTERNAL_H
 
+#include "runtime/altstack.h"
 #include "runtime/regions.h"
 #include "runtime/thread.h"
 #include "runtime/zone.h"

@@ -47,7 +47,13 @@ struct thread_state *thread_prepare(void)
     thread_unlock_sig();
     if (state)
         return state;
-    return zone_pages_sig(sizeof *state);
+    size_t own_stack_bytes;
+    state = altstack_map(sizeof *state, &own_stack_bytes);
+    if (!state)
+        return NULL;
+    state->own_stack = (uintptr_t)state - own_stack_bytes;
+    state->own_stack_bytes = own_stack_bytes;
+    return state;
 }
 
 void thread_discard(struct thread_state *state)
@@ -213,6 +219,7 @@ void thread_end(struct thread_state *state)
 {
     state->ending = 1;
     events_close(state);
+    altstack_end(state);
     record_end(state, CLOCK_THREAD_CPUTIME_ID);
     live_remove(state);
     thread_set_self_sig(NULL);
@@ -252,6 +259,7 @@ bool thread_begin_first(bool is_active)
 void thread_end_all(void)
 {
     struct thread_state *self = thread_self_sig();
+    events_check_handler();
     thread_switch_end_sig();
     end_others();
     if (self)

@@ -15,24 +15,25 @@
 #define THREAD_PENDING_MAX 256 /* power of two */
 #define THREAD_PENDING_FRAMES 24
 #define THREAD_RECORD_BYTES 131072 /* two of the largest records */
-#define THREAD_RECORDS_OWN 256 /* threads that have a record of their own in any case; later ones go on in the record of
-                                * one that has ended, if there is one */
+#define THREAD_RECORDS_OWN                                                                                             \
+    256 /* threads that have a record of their own in any case; later ones go on in the record of                      \
+         * one that has ended, if there is one */
 
 /* A sampled event of one thread. */
 struct thread_event {
-    int fd;          /* perf descriptor (of the file, in a replay), -1 none */
-    int drain_fd;    /* event that signals that the ring of fd fills, -1 none */
+    int fd;                /* perf descriptor (of the file, in a replay), -1 none */
+    int drain_fd;          /* event that signals that the ring of fd fills, -1 none */
     uint64_t id, drain_id; /* of the events behind them: the program may close a descriptor and reuse its number */
-    bool has_timer;  /* POSIX timer instead of perf */
-    int timer_id;    /* kernel timer id */
-    void *ring;      /* mapped ring of 1 + 2^n pages, NULL none */
-    uint32_t ring_bytes; /* all of the mapping */
-    void *aux;       /* AUX area, NULL none */
+    bool has_timer;        /* POSIX timer instead of perf */
+    int timer_id;          /* kernel timer id */
+    void *ring;            /* mapped ring of 1 + 2^n pages, NULL none */
+    uint32_t ring_bytes;   /* all of the mapping */
+    void *aux;             /* AUX area, NULL none */
     uint64_t aux_bytes;
-    uint64_t seen;   /* head of an overwritten ring when it was read last */
-    uint64_t n_written; /* samples that were written to it */
-    uint64_t n_own;     /* of them, page faults of the profiler itself */
-    bool is_estimate;   /* n_written is one */
+    uint64_t seen;        /* head of an overwritten ring when it was read last */
+    uint64_t n_written;   /* samples that were written to it */
+    uint64_t n_own;       /* of them, page faults of the profiler itself */
+    bool is_estimate;     /* n_written is one */
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
 };
 
@@ -48,9 +49,9 @@ struct thread_move {
 #define THREAD_MOVES_MAX 256 /* power of two */
 
 struct thread_moves {
-    _Atomic uint32_t begin, end;                /* of what has not been dealt with, modulo */
-    _Atomic uint64_t lost[ARENA_EVENTS_MAX];    /* position up to which something could not be written down */
-    struct thread_state *next;                  /* list of the threads to tell */
+    _Atomic uint32_t begin, end;             /* of what has not been dealt with, modulo */
+    _Atomic uint64_t lost[ARENA_EVENTS_MAX]; /* position up to which something could not be written down */
+    struct thread_state *next;               /* list of the threads to tell */
     struct thread_move items[THREAD_MOVES_MAX];
 };
 
@@ -58,10 +59,10 @@ struct thread_moves {
 
 /* The regions that the program has entered on this thread and not left. Written by ordinary code of the thread. */
 struct thread_regions {
-    volatile uint32_t n;          /* entered, the outermost first */
-    uint32_t n_beyond;            /* entered beyond the last one that there is room for */
-    volatile uint32_t version;    /* counts the changes */
-    uint32_t applied;             /* version for which the sample tree hangs its paths */
+    volatile uint32_t n;                /* entered, the outermost first */
+    uint32_t n_beyond;                  /* entered beyond the last one that there is room for */
+    volatile uint32_t version;          /* counts the changes */
+    uint32_t applied;                   /* version for which the sample tree hangs its paths */
     uint32_t names[THREAD_REGIONS_MAX]; /* references of arena_string, 0: not known */
 };
 
@@ -83,9 +84,9 @@ struct thread_frame {
  * allocator, whose result is not known yet. */
 struct thread_pending {
     struct recipe_regs regs;
-    uint64_t address; /* when has_address */
+    uint64_t address;      /* when has_address */
     uint64_t last_address; /* of n_samples from neighbouring pages, the first of which is address */
-    uint64_t weight; /* of all of them */
+    uint64_t weight;       /* of all of them */
     uint64_t lat_cycles;
     uint32_t metrics;
     uint32_t n_samples;
@@ -109,11 +110,13 @@ struct thread_past {
 struct thread_state {
     /* Kept when the thread has ended: another one may go on with it. */
     struct arena_thread *record; /* NULL: none yet */
-    uint32_t ref;        /* of record */
-    uint32_t reader;     /* epoch slot of the object map */
-    uint32_t stack_slot; /* 1 + its place in the table of stacks, 0 none */
+    uint32_t ref;                /* of record */
+    uint32_t reader;             /* epoch slot of the object map */
+    uint32_t stack_slot;         /* 1 + its place in the table of stacks, 0 none */
     struct cct_tree samples, allocs;
     struct arena_cursor trace;
+    uintptr_t own_stack; /* alternate signal stack for the samples, above a page that cannot be touched; 0 none */
+    size_t own_stack_bytes;
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;
@@ -123,8 +126,10 @@ struct thread_state {
     volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
-    bool wants_signal_blocked;          /* the program believes that it blocked our signal */
-    uint32_t toggle;                    /* which operand of a two-operand instruction is next */
+    bool is_holding;  /* a signal of our number is held back for the program, and no samples are taken */
+    bool is_cramped;  /* the program's alternate signal stack has no room for a sample: our signal is blocked */
+    uint8_t odd_mask; /* of mask-sig.c */
+    uint32_t toggle;  /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
@@ -135,7 +140,7 @@ struct thread_state {
     int (*start_c11)(void *); /* of thrd_create, NULL otherwise */
     void *argument;
     size_t stack_bytes;
-    struct thread_state *next;      /* free list */
+    struct thread_state *next;                      /* free list */
     struct thread_state *next_live, *previous_live; /* list of registered threads */
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
@@ -176,7 +181,6 @@ void thread_switch_end_sig(void);
 /* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten.
  * ctx: ordinary, single-threaded */
 void thread_fork_child(void);
-
 
 /* The thread whose stack holds address: reference of its arena_thread, 0 when none does.  ctx: any */
 uint32_t thread_of_stack_sig(uintptr_t address);

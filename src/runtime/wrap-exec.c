@@ -11,6 +11,7 @@
 
 #include "runtime/arena-writer.h"
 #include "runtime/process.h"
+#include "runtime/wrap-signal.h"
 #include "runtime/wrap.h"
 
 typedef int path_function(const char *, char *const *);
@@ -43,9 +44,10 @@ static struct arena_header *own_header(void)
     return header && header->pid == (uint32_t)getpid() ? header : NULL;
 }
 
-static struct arena_header *note_exec(const char *path)
+static struct arena_header *note_exec(const char *path, struct wrap_signal_state *signals)
 {
     struct arena_header *header = own_header();
+    wrap_signal_show(signals);
     if (!header)
         return NULL;
     size_t len = path ? strnlen(path, sizeof header->replaced_by - 1) : 0;
@@ -57,8 +59,11 @@ static struct arena_header *note_exec(const char *path)
 }
 
 /* It failed: the process goes on as it was. */
-static int take_back(struct arena_header *header, int result)
+static int take_back(struct arena_header *header, const struct wrap_signal_state *signals, int result)
 {
+    int saved_errno = errno;
+    wrap_signal_hide(signals);
+    errno = saved_errno;
     if (header)
         atomic_store(&header->is_replaced, 0);
     return result;
@@ -82,48 +87,54 @@ WRAP_EXPORT int execv(const char *path, char *const arguments[])
 {
     if (!real.execv)
         return no_such_function();
-    struct arena_header *header = note_exec(path);
-    return take_back(header, real.execv(path, arguments));
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(path, &signals);
+    return take_back(header, &signals, real.execv(path, arguments));
 }
 
 WRAP_EXPORT int execvp(const char *file, char *const arguments[])
 {
     if (!real.execvp)
         return no_such_function();
-    struct arena_header *header = note_exec(file);
-    return take_back(header, real.execvp(file, arguments));
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(file, &signals);
+    return take_back(header, &signals, real.execvp(file, arguments));
 }
 
 WRAP_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
     if (!real.execve)
         return no_such_function();
-    struct arena_header *header = note_exec(path);
-    return take_back(header, real.execve(path, arguments, environment));
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(path, &signals);
+    return take_back(header, &signals, real.execve(path, arguments, environment));
 }
 
 WRAP_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
     if (!real.execvpe)
         return no_such_function();
-    struct arena_header *header = note_exec(file);
-    return take_back(header, real.execvpe(file, arguments, environment));
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(file, &signals);
+    return take_back(header, &signals, real.execvpe(file, arguments, environment));
 }
 
 WRAP_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
     if (!real.fexecve)
         return no_such_function();
-    struct arena_header *header = note_exec(name_of(NULL, arguments));
-    return take_back(header, real.fexecve(fd, arguments, environment));
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(name_of(NULL, arguments), &signals);
+    return take_back(header, &signals, real.fexecve(fd, arguments, environment));
 }
 
 WRAP_EXPORT int execveat(int fd, const char *path, char *const arguments[], char *const environment[], int flags)
 {
     if (!real.execveat)
         return no_such_function();
-    struct arena_header *header = note_exec(name_of(path, arguments));
-    return take_back(header, real.execveat(fd, path, arguments, environment, flags));
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(name_of(path, arguments), &signals);
+    return take_back(header, &signals, real.execveat(fd, path, arguments, environment, flags));
 }
 
 /* Words behind the first up to and with their NULL; list itself is not used up. */

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/arena-writer.h"
+#include "runtime/mask.h"
 #include "runtime/process.h"
 #include "runtime/wrap.h"
 #include "runtime/zone.h"
@@ -31,6 +32,7 @@ static void note_entry(void)
     if (!process_is_ours_sig() || atomic_exchange(&sandbox.is_entered, true))
         return;
     zone_reach_all_sig(); /* what comes later might be refused */
+    mask_enter_sandbox_sig();
     arena_log_sig("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen "
                   "from outside");
 }

@@ -1,173 +1,328 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signal masks and actions: a program that blocks our signal would lose samples silently, so it is taken out of every
- * mask set through libc while the program is told that it is in; and a handler that the program installs for it is kept
- * aside and called for signals that are not ours. Before the profiler runs, everything is passed through. */
+/* Signal actions: a handler that the program installs for a signal of ours is kept aside and called for signals that
+ * are not ours; of its other actions, the masks are translated (mask.h), and the wish for an alternate stack is kept
+ * back as long as there is only ours (altstack.h). Every function of libc that sets an action is here, because they do
+ * so without the public sigaction. Before the profiler runs, everything is passed through. */
 #include "runtime/wrap-signal.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "runtime/altstack.h"
 #include "runtime/control.h"
-#include "runtime/events.h"
+#include "runtime/mask.h"
 #include "runtime/process.h"
-#include "runtime/thread.h"
 #include "runtime/wrap.h"
 
+#define SIGNALS 65
+
 typedef int action_function(int, const struct sigaction *, struct sigaction *);
-typedef int mask_function(int, const sigset_t *, sigset_t *);
-typedef int suspend_function(const sigset_t *);
-typedef int ppoll_function(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
-typedef int pselect_function(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
-typedef int epoll_pwait_function(int, struct epoll_event *, int, int, const sigset_t *);
 typedef sighandler_t signal_function(int, sighandler_t);
+typedef int ignore_function(int);
+typedef int interrupt_function(int, int);
+
+/* What the kernel was not told of the program's action. */
+struct kept_back {
+    bool on_stack;       /* SA_ONSTACK */
+    bool stand_in, ours; /* as the program has them in the mask */
+};
+
+static struct {
+    struct kept_back kept[SIGNALS];
+    _Atomic int lock;              /* pid of the process that holds it: another one's is void in a child of fork */
+    _Atomic int n_shown;           /* calls of wrap_signal_show that made our signal ignored */
+    bool is_interrupting[SIGNALS]; /* siginterrupt, for signals of ours */
+} actions;
+
+static struct {
+    action_function *sigaction;
+    signal_function *signal, *sysv_signal, *sigset;
+    ignore_function *sigignore;
+    interrupt_function *siginterrupt;
+} real;
+
+/* Not at the first call, which may come in a signal handler. */
+__attribute__((constructor)) static void find_real(void)
+{
+    real.sigaction = (action_function *)wrap_real("sigaction");
+    real.signal = (signal_function *)wrap_real("signal");
+    real.sysv_signal = (signal_function *)wrap_real("__sysv_signal");
+    if (!real.sysv_signal)
+        real.sysv_signal = (signal_function *)wrap_real("sysv_signal");
+    real.sigset = (signal_function *)wrap_real("sigset");
+    real.sigignore = (ignore_function *)wrap_real("sigignore");
+    real.siginterrupt = (interrupt_function *)wrap_real("siginterrupt");
+}
 
 int wrap_real_sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    static action_function *real;
-    if (!real)
-        real = (action_function *)wrap_real("sigaction");
-    return real ? real(number, action, old) : -1;
+    if (!real.sigaction)
+        find_real();
+    return real.sigaction ? real.sigaction(number, action, old) : -1;
 }
 
-/* Copy of a set without our signal; had tells whether it was in. */
-static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy, bool *had)
+static bool is_function(const struct sigaction *action)
 {
-    *had = false;
-    if (!set || !process_is_ours_sig())
-        return set;
-    *had = sigismember(set, EVENTS_SIGNAL) == 1;
-    if (!*had)
-        return set;
-    *copy = *set;
-    sigdelset(copy, EVENTS_SIGNAL);
-    return copy;
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* Keeps what the program believes of our signal in its mask, and shows it in the old mask. */
-static void note_mask(int how, const sigset_t *set, bool had, sigset_t *old)
+/* Takes the lock with all signals blocked; returns the mask before. */
+static uint64_t lock_actions(void)
 {
-    struct thread_state *self = thread_self_sig();
-    if (!self || !process_is_ours_sig())
-        return;
-    if (old && self->wants_signal_blocked)
-        sigaddset(old, EVENTS_SIGNAL);
-    if (!set)
-        return;
-    if (how == SIG_SETMASK)
-        self->wants_signal_blocked = had;
-    else if (had)
-        self->wants_signal_blocked = how == SIG_BLOCK;
+    uint64_t before = mask_get_sig();
+    int own = (int)syscall(SYS_getpid), holder = 0;
+    mask_set_sig(~UINT64_C(0));
+    while (!atomic_compare_exchange_weak(&actions.lock, &holder, own)) {
+        if (holder == own)
+            syscall(SYS_sched_yield);
+        holder = holder == own ? 0 : holder;
+    }
+    return before;
 }
 
-static int change_mask(mask_function *real, int how, const sigset_t *set, sigset_t *old)
+static void unlock_actions(uint64_t before)
 {
-    sigset_t copy;
-    bool had;
-    const sigset_t *asked = set;
-    int result = real(how, without_ours(set, &copy, &had), old);
-    if (result == 0)
-        note_mask(how, asked, had, old);
+    atomic_store(&actions.lock, 0);
+    mask_set_sig(before);
+}
+
+/* The action for the kernel. Within handlers on a small alternate stack no sample fits. */
+static struct sigaction real_action(const struct sigaction *wanted, const struct kept_back *kept)
+{
+    struct sigaction action = *wanted;
+    mask_to_set_sig(mask_real_sig(mask_of_set_sig(&wanted->sa_mask), NULL), &action.sa_mask);
+    if (kept->on_stack && !altstack_is_used())
+        action.sa_flags &= ~SA_ONSTACK;
+    if (kept->on_stack && altstack_is_crowded())
+        sigaddset(&action.sa_mask, EVENTS_SIGNAL);
+    return action;
+}
+
+/* What the program set when the kernel has this. */
+static void show_action(struct sigaction *action, const struct kept_back *kept)
+{
+    uint64_t mask = mask_of_set_sig(&action->sa_mask) & ~(MASK_OURS | MASK_STAND_IN);
+    mask |= (kept->ours ? MASK_OURS : 0) | (kept->stand_in ? MASK_STAND_IN : 0);
+    mask_to_set_sig(mask, &action->sa_mask);
+    if (kept->on_stack)
+        action->sa_flags |= SA_ONSTACK;
+}
+
+static struct kept_back keep(const struct sigaction *action)
+{
+    uint64_t mask = mask_of_set_sig(&action->sa_mask);
+    return (struct kept_back){.on_stack = is_function(action) && action->sa_flags & SA_ONSTACK,
+                              .ours = mask & MASK_OURS,
+                              .stand_in = mask & MASK_STAND_IN};
+}
+
+static bool is_kept(const struct kept_back *kept)
+{
+    return kept->on_stack || kept->ours || kept->stand_in;
+}
+
+/* A signal without a handler of ours. Where nothing is kept back of its action before and after, nothing is changed. */
+static int set_plain(int number, const struct sigaction *action, struct sigaction *old)
+{
+    struct kept_back *slot = &actions.kept[number], before = *slot, after = action ? keep(action) : before;
+    if ((!is_kept(&before) && !is_kept(&after)) || process_is_lent_sig())
+        return wrap_real_sigaction(number, action, old);
+    uint64_t mask = lock_actions();
+    struct sigaction for_kernel;
+    before = *slot;
+    if (action)
+        for_kernel = real_action(action, &after);
+    int result = wrap_real_sigaction(number, action ? &for_kernel : NULL, old);
+    if (result == 0 && action)
+        *slot = after;
+    unlock_actions(mask);
+    if (result == 0 && old)
+        show_action(old, &before);
     return result;
 }
 
-WRAP_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+void wrap_signal_refit(void)
 {
-    static mask_function *real;
-    if (!real)
-        real = (mask_function *)wrap_real("sigprocmask");
-    return change_mask(real, how, set, old);
-}
-
-WRAP_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-    static mask_function *real;
-    if (!real)
-        real = (mask_function *)wrap_real("pthread_sigmask");
-    return change_mask(real, how, set, old);
+    uint64_t mask = lock_actions();
+    for (int number = 1; number < SIGNALS; number++) {
+        struct sigaction action;
+        if (!actions.kept[number].on_stack || wrap_real_sigaction(number, NULL, &action) != 0 || !is_function(&action))
+            continue;
+        show_action(&action, &actions.kept[number]);
+        action = real_action(&action, &actions.kept[number]);
+        (void)wrap_real_sigaction(number, &action, NULL);
+    }
+    unlock_actions(mask);
 }
 
 /* A signal that has a handler of ours. */
-static void set_held(int number, const struct sigaction *action, struct sigaction *old)
+static int set_held(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction before;
-    chain_set_sig(number, NULL, &before);
+    chain_get_sig(number, &before);
+    if (process_is_lent_sig() && action) {
+        struct sigaction was;
+        int result = wrap_real_sigaction(number, action, &was);
+        if (result == 0 && old)
+            *old = before;
+        return result;
+    }
     if (number == EVENTS_SIGNAL)
-        chain_set_sig(number, action, NULL);
+        events_set_action(action, NULL);
     else
         control_set_action(number, action, NULL);
     if (old)
         *old = before;
+    return 0;
+}
+
+static int set_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    if (number <= 0 || number >= SIGNALS || !mask_is_translated_sig())
+        return wrap_real_sigaction(number, action, old);
+    return chain_holds_sig(number) ? set_held(number, action, old) : set_plain(number, action, old);
 }
 
 WRAP_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
-    struct sigaction copy;
-    if (!process_is_ours_sig())
-        return wrap_real_sigaction(number, action, old);
-    if (chain_holds_sig(number)) {
-        set_held(number, action, old);
-        return 0;
+    return set_action(number, action, old);
+}
+
+/* The other names of libc's sigaction, and of its functions below, as its headers do not all have them. */
+WRAP_EXPORT int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
+WRAP_EXPORT int __sigaction(int number, const struct sigaction *action, struct sigaction *old)
+{
+    return set_action(number, action, old);
+}
+
+/* True when a function of libc that sets an action may do that by itself: there is nothing of ours in the way. */
+static bool is_free(int number)
+{
+    return number <= 0 || number >= SIGNALS || !mask_is_translated_sig() ||
+           (!chain_holds_sig(number) && !is_kept(&actions.kept[number]));
+}
+
+static sighandler_t set_handler(int number, sighandler_t handler, int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
     }
-    if (action && sigismember(&action->sa_mask, EVENTS_SIGNAL) == 1) {
-        copy = *action;
-        sigdelset(&copy.sa_mask, EVENTS_SIGNAL);
-        action = &copy;
-    }
-    return wrap_real_sigaction(number, action, old);
+    if (!(flags & SA_NODEFER))
+        sigaddset(&action.sa_mask, number);
+    return set_action(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+}
+
+static sighandler_t set_restarting(int number, sighandler_t handler)
+{
+    if (is_free(number))
+        return real.signal ? real.signal(number, handler) : SIG_ERR;
+    return set_handler(number, handler, actions.is_interrupting[number] ? 0 : SA_RESTART);
 }
 
 WRAP_EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
-    static signal_function *real;
-    if (!real)
-        real = (signal_function *)wrap_real("signal");
-    if (!chain_holds_sig(number) || !process_is_ours_sig())
-        return real(number, handler);
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    set_held(number, &action, &old);
-    return old.sa_handler;
+    return set_restarting(number, handler);
 }
 
-WRAP_EXPORT int sigsuspend(const sigset_t *set)
+WRAP_EXPORT sighandler_t ssignal(int number, sighandler_t handler)
 {
-    static suspend_function *real;
-    sigset_t copy;
-    bool had;
-    if (!real)
-        real = (suspend_function *)wrap_real("sigsuspend");
-    return real(without_ours(set, &copy, &had));
+    return set_restarting(number, handler);
 }
 
-WRAP_EXPORT int ppoll(struct pollfd *fds, nfds_t n_fds, const struct timespec *timeout, const sigset_t *set)
+WRAP_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler);
+WRAP_EXPORT sighandler_t bsd_signal(int number, sighandler_t handler)
 {
-    static ppoll_function *real;
-    sigset_t copy;
-    bool had;
-    if (!real)
-        real = (ppoll_function *)wrap_real("ppoll");
-    return real(fds, n_fds, timeout, without_ours(set, &copy, &had));
+    return set_restarting(number, handler);
 }
 
-WRAP_EXPORT int pselect(int n, fd_set *read_fds, fd_set *write_fds, fd_set *except_fds,
-                        const struct timespec *timeout, const sigset_t *set)
+static sighandler_t set_once(int number, sighandler_t handler)
 {
-    static pselect_function *real;
-    sigset_t copy;
-    bool had;
-    if (!real)
-        real = (pselect_function *)wrap_real("pselect");
-    return real(n, read_fds, write_fds, except_fds, timeout, without_ours(set, &copy, &had));
+    if (is_free(number))
+        return real.sysv_signal ? real.sysv_signal(number, handler) : SIG_ERR;
+    return set_handler(number, handler, (int)(SA_RESETHAND | SA_NODEFER));
 }
 
-WRAP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const sigset_t *set)
+WRAP_EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 {
-    static epoll_pwait_function *real;
-    sigset_t copy;
-    bool had;
-    if (!real)
-        real = (epoll_pwait_function *)wrap_real("epoll_pwait");
-    return real(fd, events, n, timeout, without_ours(set, &copy, &had));
+    return set_once(number, handler);
+}
+
+WRAP_EXPORT sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+    return set_once(number, handler);
+}
+
+WRAP_EXPORT int sigignore(int number)
+{
+    struct sigaction action = {.sa_handler = SIG_IGN};
+    if (is_free(number))
+        return real.sigignore ? real.sigignore(number) : -1;
+    return set_action(number, &action, NULL);
+}
+
+/* Also sets the mask: with SIG_HOLD the signal is blocked, with a handler it is not. */
+WRAP_EXPORT sighandler_t sigset(int number, sighandler_t handler)
+{
+    struct sigaction action = {.sa_handler = handler}, old;
+    sigset_t set, before;
+    if (is_free(number))
+        return real.sigset ? real.sigset(number, handler) : SIG_ERR;
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    sigemptyset(&set);
+    sigemptyset(&before);
+    sigaddset(&set, number);
+    if (set_action(number, handler == SIG_HOLD ? NULL : &action, &old) != 0)
+        return SIG_ERR;
+    (void)wrap_mask_change(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &set, &before);
+    return sigismember(&before, number) == 1 ? SIG_HOLD : old.sa_handler;
+}
+
+WRAP_EXPORT int siginterrupt(int number, int interrupts)
+{
+    struct sigaction action;
+    if (is_free(number) || !chain_holds_sig(number))
+        return real.siginterrupt ? real.siginterrupt(number, interrupts) : -1;
+    actions.is_interrupting[number] = interrupts;
+    (void)set_action(number, NULL, &action);
+    action.sa_flags = interrupts ? action.sa_flags & ~SA_RESTART : action.sa_flags | SA_RESTART;
+    return set_action(number, &action, NULL);
+}
+
+static void ignore_really(void)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    if (process_is_lent_sig() || atomic_fetch_add(&actions.n_shown, 1) == 0)
+        (void)wrap_real_sigaction(EVENTS_SIGNAL, &ignored, NULL);
+}
+
+void wrap_signal_show(struct wrap_signal_state *before)
+{
+    struct sigaction action;
+    *before = (struct wrap_signal_state){.mask = 0};
+    if (!mask_is_translated_sig())
+        return;
+    before->mask = mask_get_sig();
+    before->has_mask = before->mask & (MASK_OURS | MASK_STAND_IN);
+    if (before->has_mask)
+        mask_set_sig(mask_shown_sig(before->mask, thread_self_sig()));
+    before->is_ignored = chain_get_sig(EVENTS_SIGNAL, &action) && action.sa_handler == SIG_IGN;
+    if (before->is_ignored)
+        ignore_really();
+}
+
+void wrap_signal_hide(const struct wrap_signal_state *before)
+{
+    struct sigaction action;
+    if (before->is_ignored && (process_is_lent_sig() || atomic_fetch_sub(&actions.n_shown, 1) == 1) &&
+        chain_get_sig(EVENTS_SIGNAL, &action))
+        events_set_action(&action, NULL);
+    if (before->has_mask)
+        mask_set_sig(before->mask);
 }

@@ -7,6 +7,7 @@
 #include <threads.h>
 
 #include "alloc-wrap/alloc-wrap.h"
+#include "runtime/altstack.h"
 #include "runtime/process.h"
 #include "runtime/thread.h"
 #include "runtime/wrap.h"
@@ -53,6 +54,7 @@ void *monitor_begin_thread(void *context)
     if (!process_is_ours_sig() || !thread_begin(state, state->stack_bytes))
         thread_discard(state);
     alloc_wrap_guard_leave();
+    altstack_begin();
     pthread_cleanup_push(end_thread, NULL);
     result = start_c11 ? (void *)(intptr_t)start_c11(argument) : start(argument);
     pthread_cleanup_pop(1);
