@@ -40,7 +40,7 @@ struct companion_message {
     int32_t exit_code; /* END, STATUS */
     uint64_t size_bytes; /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS) */
     uint64_t recipe_bytes; /* WELCOME: size of the recipe store */
-    char text[4096];   /* REFUSED, MODULE; else empty */
+    char text[4096];   /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */
 };
 
 #endif

@@ -74,6 +74,9 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
 static bool greet(bool is_fork, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
+    const char *why = process_reason_to_leave();
+    if (why)
+        strncpy(message.text, why, sizeof message.text - 1);
     struct rlimit limit;
     int fd = client_connect();
     if (fd < 0)

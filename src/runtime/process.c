@@ -34,6 +34,22 @@ const char *process_environment(const char *name)
     return NULL;
 }
 
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+
+/* Valgrind preloads libraries of its own into the program that it simulates. */
+const char *process_reason_to_leave(void)
+{
+    const char *preloaded = process_environment("LD_PRELOAD");
+    if (preloaded && strstr(preloaded, "vgpreload_"))
+        return "it runs under Valgrind, whose simulation the samples would show";
+    if (__tsan_init)
+        return "it is built with ThreadSanitizer, which takes our work for races of the program's";
+    if (__msan_init)
+        return "it is built with MemorySanitizer, which takes what we write for uninitialised";
+    return NULL;
+}
+
 const char *process_argument(void)
 {
     return process.arguments ? process.arguments[0] : NULL;

@@ -20,6 +20,10 @@ bool process_start_hook(void);
  * initialised its own environ, because our constructor runs first.  ctx: ordinary */
 const char *process_environment(const char *name);
 
+/* Why the process is better not measured, in words that follow "not measured:"; NULL when nothing speaks against it.
+ * ctx: ordinary */
+const char *process_reason_to_leave(void);
+
 /* The MPI rank of the process, from MPI itself or else from the environment; -1 when there is none.  ctx: ordinary */
 int process_rank(void);
 

@@ -76,16 +76,22 @@ static void drop(struct companion_connection *connection)
     connection->waits_job = NULL;
 }
 
-/* A process outside of the fraction that is measured; it leaves a line in the index. */
+/* A process outside of the fraction that is measured, or one that says why it is better left alone; it leaves a line in
+ * the index. */
 static bool is_left_out(const struct companion *c, const struct companion_message *hello, pid_t pid)
 {
-    char link[64], exe[ARENA_PATH_MAX], why[64];
-    if (fraction_chooses(c->setup->fraction, hello->rank, pid))
+    char link[64], exe[ARENA_PATH_MAX], why[256];
+    if (!hello->text[0] && fraction_chooses(c->setup->fraction, hello->rank, pid))
         return false;
     (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
     ssize_t len = readlink(link, exe, sizeof exe - 1);
     exe[len > 0 ? len : 0] = '\0';
-    fraction_explain(why, sizeof why, hello->rank);
+    if (hello->text[0])
+        (void)snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, hello->text);
+    else
+        fraction_explain(why, sizeof why, hello->rank);
+    for (char *at = why; *at; at++)
+        *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
     companion_index_unmeasured(c->setup->dir, c->host_id, pid, exe, why);
     return true;
 }

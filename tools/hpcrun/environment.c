@@ -47,9 +47,21 @@ static void set_preload(const struct prepared *prepared)
     buf_fini(&list);
 }
 
+/* Programs that are built with the address sanitizer refuse to run behind another library. Those that the program
+ * starts are not known beforehand, so all are told not to mind. */
+static void set_sanitizer_options(void)
+{
+    const char *before = getenv("ASAN_OPTIONS");
+    struct buf options = {0};
+    buf_printf(&options, "%s%sverify_asan_link_order=0", before ? before : "", before && before[0] ? ":" : "");
+    set("ASAN_OPTIONS", options.data);
+    buf_fini(&options);
+}
+
 void environment_set(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     set_preload(prepared);
+    set_sanitizer_options();
     set(COMPANION_ENV, prepared->socket);
     /* Where the static library of ITT looks for who collects, unless somebody else does: the program's pools may tell
      * of their blocks by it. Not in a static program, which would load a second runtime beside its own. */

@@ -144,6 +144,13 @@ static int run_left_out(const struct hpcrun_options *options, struct prepared *p
     return execute(&prepared->program, options->command);
 }
 
+/* Its simulation knows neither perf events nor pidfds. */
+static bool is_under_valgrind(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded && strstr(preloaded, "vgpreload_");
+}
+
 int launch_run(const struct hpcrun_options *options)
 {
     struct error err;
@@ -152,6 +159,8 @@ int launch_run(const struct hpcrun_options *options)
         (void)fprintf(stderr, "hpcrun: %s\n", err.text);
         return prepared.program.exit_status;
     }
+    if (is_under_valgrind())
+        return step_aside(options, &prepared.program, "hpcrun itself runs under Valgrind, which cannot be sampled.");
     int checked = program_check(&prepared.program, &err);
     int rank = fraction_rank();
     if (rank >= 0 && !fraction_chooses(options->part, rank, getpid()))

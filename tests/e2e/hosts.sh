@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A program (guest.c) within other tools, Valgrind, gdb and qemu, built with sanitizers, or started without our library:
+# it runs as without hpcrun, and is measured, or leaves a line that says why it is not.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+hpcrun=$builddir/hpcrun
+cd "$scratch"
+ulimit -c 0
+export XDG_CACHE_HOME=$scratch/cache
+$CC -O1 -g -pthread "$srcdir/tests/e2e/guest.c" -o guest || {
+    fail "guest.c does not build"
+    finish
+}
+expected=0
+./guest >native || expected=$?
+
+# measured NAME COMMAND...: runs it under hpcrun into NAME.m; its status and output are the guest's.
+measured() {
+    local name=$1 status=0
+    shift
+    "$hpcrun" -e datacentric -o "$name.m" "$@" >"$name.out" 2>"$name.err" || status=$?
+    [ "$status" = "$expected" ] || {
+        fail "$name: status $status instead of $expected"
+        sed 's/^/    | /' "$name.err" | head -20
+    }
+    expect_same native "$name.out"
+    cat "$name.m"/index-* >"$name.index" 2>/dev/null || true
+}
+
+if command -v valgrind >/dev/null; then
+    measured valgrind valgrind -q --error-exitcode=77 ./guest
+    expect_text valgrind.index 'not measured: it runs under Valgrind'
+    status=0
+    valgrind -q "$hpcrun" -e datacentric -o inner.m ./guest >inner.out 2>inner.err || status=$?
+    [ "$status" = "$expected" ] || fail "hpcrun under Valgrind: status $status instead of $expected"
+    expect_same native inner.out
+    expect_text inner.err 'hpcrun itself runs under Valgrind'
+    ! grep -q unhandled inner.err || fail "hpcrun under Valgrind makes system calls that it does not know: $(cat inner.err)"
+else
+    skip_part "valgrind is not installed"
+fi
+
+if command -v gdb >/dev/null && gdb -q -nx -batch -ex run ./guest 2>&1 | grep -q 'exited with code 03'; then
+    "$hpcrun" -e datacentric -o gdb.m gdb -q -nx -batch -ex run ./guest >gdb.out 2>&1 || fail "gdb: status $?"
+    expect_text gdb.out 'exited with code 03'
+    ! grep -q 'received signal' gdb.out || fail "gdb stops at our signals: $(grep received gdb.out)"
+    ls gdb.m/guest-*.hpcrun >/dev/null || fail "the program within gdb is not measured"
+else
+    skip_part "gdb is not installed, or may not trace"
+fi
+
+for qemu in qemu-x86_64 qemu-x86_64-static; do
+    if [ "$(uname -m)" = x86_64 ] && command -v $qemu >/dev/null; then
+        measured $qemu $qemu ./guest
+        ls $qemu.m/*.hpcrun >/dev/null 2>&1 || expect_text $qemu.err 'without being measured'
+    else
+        skip_part "$qemu is not installed"
+    fi
+done
+
+# Built with sanitizers, and started by another program: so the launcher cannot know.
+if $CC -O1 -g -pthread -fsanitize=address "$srcdir/tests/e2e/guest.c" -o guest-asan 2>/dev/null &&
+    ./guest-asan >asan.native 2>&1 || [ $? = "$expected" ]; then
+    measured asan sh -c './guest-asan; exit $?'
+    ls asan.m/guest-asan-*.hpcrun >/dev/null || expect_text asan.index 'guest-asan not measured'
+    ASAN_OPTIONS=exitcode=$expected measured asan-options sh -c 'echo "$ASAN_OPTIONS" >options; ./guest-asan; exit $?'
+    expect_text options '^exitcode=3:'
+else
+    skip_part "no address sanitizer here"
+fi
+quiet=(setarch -R)
+command -v setarch >/dev/null || quiet=()
+if $CC -O1 -g -pthread -fsanitize=thread "$srcdir/tests/e2e/guest.c" -o guest-tsan 2>/dev/null &&
+    "${quiet[@]}" ./guest-tsan >tsan.native 2>&1 || [ $? = "$expected" ]; then
+    measured tsan sh -c "${quiet[*]} ./guest-tsan; exit \$?"
+    expect_text tsan.index 'guest-tsan not measured: it is built with ThreadSanitizer'
+else
+    skip_part "no thread sanitizer here"
+fi
+
+# Another LD_PRELOAD in the place of ours.
+library=$($CC -print-file-name=libm.so.6)
+measured other env LD_PRELOAD="$library" ./guest
+await grep -q 'guest, which was not measured' other.m/index-*
+finish
