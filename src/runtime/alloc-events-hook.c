@@ -90,8 +90,9 @@ static void settle_pending(struct thread_state *self)
     if (self->ending || !sample_has_parked_sig(self))
         return;
     self->tree_busy = 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    sample_resolve_parked_sig(self);
+    atomic_thread_fence(memory_order_seq_cst); /* who ends the process says ending and then looks for tree_busy */
+    if (!self->ending)
+        sample_resolve_parked_sig(self);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->tree_busy = 0;
 }

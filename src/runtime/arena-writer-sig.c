@@ -9,12 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/shield.h"
 #include "runtime/zone.h"
 #include "base/sigsafe.h"
 
 static struct {
     char *base;
     _Atomic int shared_lock;
+    struct shield shield; /* of who holds it */
     struct arena_cursor shared[ARENA_KINDS];
     int bell_fd;
     dev_t bell_device; /* which pipe it is */
@@ -125,7 +127,14 @@ void arena_publish_sig(struct arena_cursor *cursor)
 
 bool arena_shared_begin_sig(void)
 {
-    return !atomic_exchange_explicit(&writer.shared_lock, 1, memory_order_acquire);
+    struct shield shield;
+    shield_raise_sig(&shield);
+    if (atomic_exchange_explicit(&writer.shared_lock, 1, memory_order_acquire)) {
+        shield_lower_sig(&shield);
+        return false;
+    }
+    writer.shield = shield;
+    return true;
 }
 
 void *arena_shared_reserve_sig(enum arena_kind kind, size_t n_bytes)
@@ -137,7 +146,9 @@ void arena_shared_end_sig(void)
 {
     for (int kind = 0; kind < ARENA_KINDS; kind++)
         arena_publish_sig(&writer.shared[kind]);
+    struct shield shield = writer.shield;
     atomic_store_explicit(&writer.shared_lock, 0, memory_order_release);
+    shield_lower_sig(&shield);
 }
 
 void arena_shared_reset_sig(void)

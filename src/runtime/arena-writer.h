@@ -38,7 +38,8 @@ uint32_t arena_ref_sig(const void *record);
 void *arena_record_sig(uint32_t ref);
 
 /* Records shared by the process (threads, modules, strings) are reserved under one short lock. _begin returns false
- * when the lock is held (retry later; a signal handler must not wait); then reserve, fill, _end publishes.  ctx: any */
+ * when the lock is held (retry later; a signal handler must not wait); then reserve, fill, _end publishes. No signal
+ * comes in between.  ctx: any */
 bool arena_shared_begin_sig(void);
 void *arena_shared_reserve_sig(enum arena_kind kind, size_t n_bytes);
 void arena_shared_end_sig(void);

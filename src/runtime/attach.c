@@ -2,6 +2,7 @@
 /* Getting an arena from the companion: descriptors become mappings and are closed at once, but for the bell. */
 #include "runtime/attach.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
@@ -17,9 +18,9 @@ static bool adopt_welcome(const struct client_welcome *welcome)
     recipes_map_store_sig(welcome->recipe_fd, welcome->recipe_bytes);
     arena_set_bell_sig(welcome->bell_fd);
     if (welcome->arena_fd >= 0)
-        close(welcome->arena_fd);
+        (void)syscall(SYS_close, welcome->arena_fd);
     if (welcome->recipe_fd >= 0)
-        close(welcome->recipe_fd);
+        (void)syscall(SYS_close, welcome->recipe_fd);
     return has_arena;
 }
 
@@ -38,7 +39,7 @@ bool attach_fork_child(void)
     struct client_welcome welcome;
     int bell = arena_bell_sig();
     if (bell >= 0)
-        close(bell);
+        (void)syscall(SYS_close, bell);
     arena_set_bell_sig(-1);
     if (!client_hello(true, &welcome) || !adopt_welcome(&welcome))
         return false;

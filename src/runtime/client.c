@@ -8,7 +8,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fmt/companion.h"
@@ -26,10 +28,10 @@ static int client_connect(void)
     if (!name || !name[0] || strlen(name) > sizeof address.sun_path - 2)
         return -1;
     memcpy(address.sun_path + 1, name, strlen(name));
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, len) != 0) {
-        close(fd);
+    if (fd >= 0 && syscall(SYS_connect, fd, &address, len) != 0) {
+        (void)syscall(SYS_close, fd);
         fd = -1;
     }
     return fd;
@@ -41,7 +43,7 @@ static bool client_send(int fd, enum companion_kind kind, struct companion_messa
     message->version = COMPANION_VERSION;
     message->kind = kind;
     message->pid = (uint32_t)getpid();
-    return send(fd, message, sizeof *message, MSG_NOSIGNAL) == (ssize_t)sizeof *message;
+    return syscall(SYS_sendto, fd, message, sizeof *message, MSG_NOSIGNAL, NULL, 0) == (long)sizeof *message;
 }
 
 /* Takes over the descriptors of a message: as many as the limits let in. */
@@ -63,8 +65,9 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     struct msghdr header = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     struct pollfd wait = {.fd = fd, .events = POLLIN};
-    int ready = poll(&wait, 1, timeout_ms);
-    if (ready <= 0 || recvmsg(fd, &header, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof *message)
+    struct timespec patience = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+    long ready = syscall(SYS_ppoll, &wait, 1, &patience, NULL, 0);
+    if (ready <= 0 || syscall(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC) != (long)sizeof *message)
         return false;
     take_descriptors(&header, fds);
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
@@ -87,10 +90,10 @@ static bool greet(bool is_fork, struct client_welcome *welcome)
     bool is_welcome = client_send(fd, is_fork ? COMPANION_FORK : COMPANION_HELLO, &message) &&
                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WELCOME &&
                       fds[0] >= 0;
-    close(fd);
+    (void)syscall(SYS_close, fd);
     for (int i = 0; !is_welcome && i < 3; i++) {
         if (fds[i] >= 0)
-            close(fds[i]);
+            (void)syscall(SYS_close, fds[i]);
     }
     if (!is_welcome)
         return false;
@@ -116,7 +119,7 @@ static bool part(int exit_code, int rank)
         return false;
     bool is_written = client_send(fd, COMPANION_END, &message) &&
                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WRITTEN;
-    close(fd);
+    (void)syscall(SYS_close, fd);
     return is_written;
 }
 

@@ -36,8 +36,8 @@ static bool set_signal(int fd)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
     events_note_descriptor_sig(fd);
-    return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
-           fcntl(fd, F_SETOWN_EX, &owner) == 0;
+    return syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC) == 0 && syscall(SYS_fcntl, fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
+           syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0;
 }
 
 /* Bytes of the ring's data: as the plan says, in pages of this machine. */

@@ -216,8 +216,9 @@ void events_drain_all_sig(struct thread_state *self)
         if (ring_head_sig(ring) == ring->data_tail)
             continue;
         self->tree_busy = 1;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        events_drain_sig(self, i);
+        atomic_thread_fence(memory_order_seq_cst); /* as in handle_sig */
+        if (!self->ending)
+            events_drain_sig(self, i);
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         self->tree_busy = 0;
     }
@@ -248,10 +249,7 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
         control_begin_sig();
     else if (index >= 0)
         control_end_sig();
-    if (index >= 0 && self->ending) {
-        if (!(arena_header_sig()->events[index].flags & EVENT_DRAINED))
-            sample_drop_sig(self, (unsigned)index, FATE_DROP_STOPPED);
-    } else if (index >= 0) {
+    if (index >= 0 && !self->ending) { /* afterwards an overflow is one that was not delivered */
         take_sig(self, (unsigned)index, context);
         take_others_sig(self, (unsigned)index, context);
         read_times_sometimes_sig(self, (unsigned)index);

@@ -200,11 +200,10 @@ static void close_one(struct thread_event *event)
     event_close(event);
 }
 
-void events_close(struct thread_state *self)
+void events_stop(struct thread_state *self)
 {
     const struct arena_header *header = arena_header_sig();
-    bool may_call = !sandbox_is_entered_sig();
-    if (may_call)
+    if (!sandbox_is_entered_sig())
         events_enable_sig(self, false);
     for (unsigned i = 0; i < header->n_events; i++) {
         struct thread_event *event = &self->events[i];
@@ -212,6 +211,13 @@ void events_close(struct thread_state *self)
             events_drain_sig(self, i);
         count_overflows(self, i);
     }
+}
+
+void events_close(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    bool may_call = !sandbox_is_entered_sig();
+    events_stop(self);
     moves_unregister_hook(self);
     for (unsigned i = 0; may_call && i < header->n_events; i++)
         close_one(&self->events[i]);

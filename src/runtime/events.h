@@ -31,7 +31,9 @@ bool events_is_ours_sig(const siginfo_t *info);
  * time has come.  ctx: ordinary */
 void events_open(struct thread_state *self);
 
-/* Stops and closes them; exact overflow counts go into the thread's record.  ctx: ordinary, calling thread */
+/* Stops them; exact overflow counts go into the thread's record. _close also closes them.  ctx: ordinary, shielded; who
+ * has the right to (thread_state.is_taken), _close on the calling thread only */
+void events_stop(struct thread_state *self);
 void events_close(struct thread_state *self);
 
 /* In a child of fork: closes the inherited descriptors without touching the parent's events.  ctx: ordinary */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/static-program.h"
@@ -82,7 +83,7 @@ static size_t put_options(char **command)
 
 static void say(const char *text)
 {
-    (void)!write(STDERR_FILENO, text, strlen(text));
+    (void)syscall(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
 static void execute_launcher(const char *path, char **command)

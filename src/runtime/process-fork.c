@@ -11,21 +11,28 @@
 #include "runtime/process-internal.h"
 #include "runtime/thread.h"
 
-static struct {
-    bool was_ours; /* in the parent, at the fork under way */
-} forking;
+/* The fork under way on this thread. Ours are the first handlers that were registered: so of all, libc calls them last
+ * before the fork and first after it, and no code of the program meets the shield. */
+static _Thread_local struct {
+    struct shield shield;
+    bool was_ours; /* in the parent */
+} forking __attribute__((tls_model("initial-exec")));
 
 static void fork_prepare(void)
 {
     forking.was_ours = process_is_ours_sig();
-    if (forking.was_ours)
-        objmap_fork_prepare_hook();
+    if (!forking.was_ours)
+        return;
+    shield_raise_sig(&forking.shield);
+    objmap_fork_prepare_hook();
 }
 
 static void fork_parent(void)
 {
-    if (forking.was_ours)
-        objmap_fork_done_hook();
+    if (!forking.was_ours)
+        return;
+    objmap_fork_done_hook();
+    shield_lower_sig(&forking.shield);
 }
 
 static void clear_hits(char *data, uint32_t used_bytes)
@@ -81,6 +88,7 @@ static void fork_child(void)
         process_set_running_sig(false);
     }
     alloc_wrap_guard_leave();
+    shield_lower_sig(&forking.shield);
     altstack_begin();
 }
 

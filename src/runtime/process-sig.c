@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose arena it is: asked by every entry point, signal handler included, before it touches anything of ours. */
+/* Whose arena it is: asked by every entry point, signal handler included, before it touches anything of ours. And what
+ * keeps signals from an entry point that must not be interrupted. */
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/process-internal.h"
@@ -9,6 +13,7 @@
 static struct {
     volatile uint32_t *owner_word; /* pid; the kernel wipes its page in a child of fork */
     _Atomic bool is_running;
+    _Atomic bool is_unshielded;
 } owner;
 
 bool process_is_ours_sig(void)
@@ -35,4 +40,23 @@ void process_set_owner_sig(void *page, uint32_t pid)
 {
     owner.owner_word = page;
     *owner.owner_word = pid;
+}
+
+void shield_raise_sig(struct shield *shield)
+{
+    static const uint64_t all = UINT64_MAX;
+    shield->is_up = !atomic_load_explicit(&owner.is_unshielded, memory_order_relaxed);
+    if (shield->is_up)
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &shield->blocked, sizeof all);
+}
+
+void shield_lower_sig(const struct shield *shield)
+{
+    if (shield->is_up)
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &shield->blocked, NULL, sizeof shield->blocked);
+}
+
+void shield_forbid_sig(void)
+{
+    atomic_store_explicit(&owner.is_unshielded, true, memory_order_relaxed);
 }

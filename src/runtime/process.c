@@ -16,9 +16,12 @@
 #include "runtime/process-internal.h"
 #include "runtime/thread.h"
 
+#define END_WAIT_MS 10000 /* the companion may take half of that */
+
 static struct {
-    _Atomic bool is_tried; /* the start has been tried */
-    _Atomic bool is_ended;
+    _Atomic bool is_tried;       /* the start has been tried */
+    _Atomic uint32_t ending_tid; /* the thread that ends it, 0 none */
+    _Atomic bool is_ended;       /* it has done so */
     pid_t pid;
     char **arguments, **environment; /* of the constructor */
 } process;
@@ -69,6 +72,8 @@ bool process_own(void)
         }
     }
     process.pid = getpid();
+    atomic_store(&process.ending_tid, 0);
+    atomic_store(&process.is_ended, false);
     process_set_owner_sig(page, (uint32_t)process.pid);
     return true;
 }
@@ -93,19 +98,28 @@ bool process_start_hook(void)
 {
     if (atomic_exchange(&process.is_tried, true))
         return process_is_ours_sig();
+    struct shield shield;
+    shield_raise_sig(&shield);
     alloc_wrap_guard_enter();
     bool is_started = attach_start() && start_recording();
     process_set_running_sig(is_started);
     alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
     altstack_begin();
     return is_started;
 }
 
-void process_end(int exit_code)
+/* Two threads may end the process at once: the later one gives the first the time that the companion may take. */
+static void wait_for_end(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited_ms = 0; !atomic_load(&process.is_ended) && waited_ms < END_WAIT_MS; waited_ms++)
+        syscall(SYS_nanosleep, &pause, NULL);
+}
+
+static void end_recording(int exit_code)
 {
     struct timespec now;
-    if (!process_is_ours_sig() || getpid() != process.pid || atomic_exchange(&process.is_ended, true))
-        return;
     alloc_wrap_guard_enter();
     thread_end_all();
     process_set_running_sig(false);
@@ -117,6 +131,23 @@ void process_end(int exit_code)
     atomic_store(&header->state, ARENA_ENDED);
     attach_end(exit_code);
     alloc_wrap_guard_leave();
+}
+
+void process_end(int exit_code)
+{
+    struct shield shield;
+    uint32_t nobody = 0, tid = (uint32_t)syscall(SYS_gettid);
+    bool was_begun = atomic_load(&process.ending_tid) && !atomic_load(&process.is_ended);
+    if ((!process_is_ours_sig() && !was_begun) || getpid() != process.pid)
+        return;
+    shield_raise_sig(&shield);
+    if (atomic_compare_exchange_strong(&process.ending_tid, &nobody, tid)) {
+        end_recording(exit_code);
+        atomic_store(&process.is_ended, true);
+    } else if (nobody != tid) {
+        wait_for_end();
+    }
+    shield_lower_sig(&shield);
 }
 
 /* Registered first, so it comes after the program's own. */

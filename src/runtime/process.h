@@ -28,7 +28,8 @@ const char *process_reason_to_leave(void);
 int process_rank(void);
 
 /* Ends the recording and waits until the companion has written the measurement (at most COMPANION_END_WAIT_MS).
- * Idempotent; does nothing in another process than the one that started (vfork).  ctx: ordinary */
+ * Idempotent: where another thread is doing so already, it is waited for; does nothing in another process than the one
+ * that started (vfork).  ctx: ordinary; also in a signal handler on top of any code of ours */
 void process_end(int exit_code);
 
 #endif

@@ -324,6 +324,17 @@ void sample_resolve_pending_sig(struct thread_state *self, bool final)
     pending_retry_sig(self, false, final);
 }
 
+void sample_forget_pending_sig(struct thread_state *self)
+{
+    self->n_pending = self->n_parked = 0;
+    for (unsigned event = 0; event < arena_header_sig()->n_events; event++) {
+        uint64_t n_left = atomic_load(&self->record->taken[event]);
+        for (unsigned fate = 0; fate < FATE_TAKEN_MAX; fate++)
+            n_left -= atomic_load(&self->record->fates[event][fate]);
+        atomic_fetch_add(&self->record->fates[event][FATE_DROP_STOPPED], n_left);
+    }
+}
+
 void sample_resolve_parked_sig(struct thread_state *self)
 {
     pending_retry_sig(self, true, false);

@@ -31,8 +31,9 @@ void sample_take_plain_sig(struct thread_state *self, const struct sample_event 
 /* Counts a sample that is not recorded.  ctx: as sample_take_plain_sig */
 void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate);
 
-/* Counts a sample that comes while the events of self are being closed.  ctx: signal handler of self */
-void sample_refuse_sig(struct thread_state *self, unsigned event);
+/* Counts whatever was taken and has no fate yet as dropped: the code that was about to decide it will never go on.
+ * ctx: who ends self */
+void sample_forget_pending_sig(struct thread_state *self);
 
 /* Tries to attribute pending samples. final: those that still cannot be are dropped and counted.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */

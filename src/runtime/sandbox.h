@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+#include "runtime/shield.h"
+
 /* True once the program has installed a filter (or was about to).  ctx: any */
 bool sandbox_is_entered_sig(void);
 

@@ -5,6 +5,7 @@
 
 #include "runtime/altstack.h"
 #include "runtime/regions.h"
+#include "runtime/shield.h"
 #include "runtime/thread.h"
 #include "runtime/zone.h"
 

@@ -41,12 +41,17 @@ static bool is_pending_sig(void)
 /* A wish that comes after the last look finds the lock free. */
 static void settle_sig(void)
 {
+    struct shield shield;
+    if (!is_pending_sig())
+        return;
+    shield_raise_sig(&shield);
     while (is_pending_sig() && thread_try_lock_sig()) {
         bool is_wanted = atomic_load(&switching.is_wanted);
         if (is_wanted != sample_is_active_sig())
             switch_all_sig(is_wanted);
         atomic_store(&switching.lock, 0);
     }
+    shield_lower_sig(&shield);
 }
 
 void thread_unlock_sig(void)

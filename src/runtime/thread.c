@@ -16,35 +16,57 @@
 #include "runtime/sample.h"
 #include "runtime/sandbox.h"
 
-#define LAST_TRIES 150 /* of 2 ms: on a crowded machine the companion answers late */
+#define LAST_TRIES 150  /* of 2 ms: on a crowded machine the companion answers late */
+#define QUIET_TRIES 200 /* of 1 ms, after as many turns given away */
 #define MAIN_STACK_MAX ((uintptr_t)256 << 20)
 
 extern void *__libc_stack_end __attribute__((weak)); /* the loader's note of where the main stack began */
 
 static struct {
     struct thread_state *free_states; /* of ended threads, kept for the next ones */
+    bool is_over;                     /* the process is ending: no thread begins any more */
 } threads;
 
-static void lock_threads(void)
+/* Gives others the processor: at first a turn, then a while, as a turn alone goes to none of lower priority. */
+static void give_way(int n_tries)
 {
-    while (!thread_try_lock_sig())
+    struct timespec pause = {.tv_nsec = 1000000};
+    if (n_tries < QUIET_TRIES)
         syscall(SYS_sched_yield);
+    else
+        syscall(SYS_nanosleep, &pause, NULL);
 }
 
-static uint64_t realtime_ns(clockid_t clock)
+/* Never held by the code that was interrupted: who holds it is shielded. */
+static void lock_threads(struct shield *shield)
 {
-    struct timespec now;
-    clock_gettime(clock, &now);
+    shield_raise_sig(shield);
+    for (int tries = 0; !thread_try_lock_sig(); tries++)
+        give_way(tries);
+}
+
+static void unlock_threads(const struct shield *shield)
+{
+    thread_unlock_sig();
+    shield_lower_sig(shield);
+}
+
+/* 0: there is no such clock, as its thread is gone. */
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 struct thread_state *thread_prepare(void)
 {
-    lock_threads();
+    struct shield shield;
+    lock_threads(&shield);
     struct thread_state *state = threads.free_states;
     if (state)
         threads.free_states = state->next;
-    thread_unlock_sig();
+    unlock_threads(&shield);
     if (state)
         return state;
     size_t own_stack_bytes;
@@ -58,10 +80,11 @@ struct thread_state *thread_prepare(void)
 
 void thread_discard(struct thread_state *state)
 {
-    lock_threads();
+    struct shield shield;
+    lock_threads(&shield);
     state->next = threads.free_states;
     threads.free_states = state;
-    thread_unlock_sig();
+    unlock_threads(&shield);
 }
 
 /* The part of a reused state that must start from nothing; the large arrays need not. */
@@ -99,12 +122,12 @@ static bool record_new(struct thread_state *state)
     struct arena_header *header = arena_header_sig();
     memset(&state->trace, 0, sizeof state->trace);
     state->record = NULL;
-    while (!arena_shared_begin_sig())
-        syscall(SYS_sched_yield);
+    for (int tries = 0; !arena_shared_begin_sig(); tries++)
+        give_way(tries);
     struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
     if (record) {
         record->id = atomic_fetch_add(&header->n_threads, 1);
-        record->start_ns = realtime_ns(CLOCK_REALTIME);
+        record->start_ns = clock_ns(CLOCK_REALTIME);
         state->ref = arena_ref_sig(record);
         state->reader = record->id % OBJMAP_READERS;
     }
@@ -153,28 +176,35 @@ static bool record_begin(struct thread_state *state)
     return true;
 }
 
-static void live_add(struct thread_state *state)
+/* False when it is too late. */
+static bool live_add(struct thread_state *state)
 {
-    lock_threads();
-    thread_live_add_sig(state);
-    thread_unlock_sig();
+    struct shield shield;
+    lock_threads(&shield);
+    bool is_over = threads.is_over;
+    if (!is_over)
+        thread_live_add_sig(state);
+    unlock_threads(&shield);
+    return !is_over;
 }
 
 static void live_remove(const struct thread_state *state)
 {
-    lock_threads();
+    struct shield shield;
+    lock_threads(&shield);
     thread_live_remove_sig(state);
-    thread_unlock_sig();
+    unlock_threads(&shield);
 }
 
 /* Whoever switches the sampling meets the thread before or after this, never between. */
 static void open_events(struct thread_state *state)
 {
+    struct shield shield;
     events_open(state);
-    lock_threads();
+    lock_threads(&shield);
     if (sample_is_active_sig())
         events_enable_sig(state, true);
-    thread_unlock_sig();
+    unlock_threads(&shield);
     if (sample_is_active_sig())
         events_replay(state);
 }
@@ -187,65 +217,134 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes)
         bounds_of_thread(state, stack_bytes);
     else
         bounds_of_main(state);
+    atomic_store(&state->is_taken, true);
     if (!record_begin(state))
         return false;
-    live_add(state);
+    if (!live_add(state)) {
+        state->record->end_ns = clock_ns(CLOCK_REALTIME);
+        return false;
+    }
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
     open_events(state);
+    atomic_store(&state->is_taken, false);
     return true;
 }
 
-/* Last words of a thread whose events are closed: pending samples get a little time for their answers. */
-static void record_end(struct thread_state *state, clockid_t cpu_clock)
+/* Samples that wait for answers get a little time, *n_tries at most. */
+static void last_answers(struct thread_state *state, int *n_tries)
 {
-    state->tree_busy = 1;
-    regions_thread_ends_sig(state);
-    int n_tries = sandbox_is_entered_sig() ? 1 : LAST_TRIES;
-    for (int tries = 1; state->n_pending && tries <= n_tries; tries++) {
-        sample_resolve_pending_sig(state, tries == n_tries);
-        if (state->n_pending) {
+    while (state->n_pending && *n_tries > 0) {
+        sample_resolve_pending_sig(state, *n_tries == 1);
+        if (state->n_pending && --*n_tries) {
             struct timespec pause = {.tv_nsec = 2000000};
             syscall(SYS_nanosleep, &pause, NULL);
         }
     }
-    atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + realtime_ns(cpu_clock));
+}
+
+/* Last words of a thread whose events are closed. is_half: whoever was changing its tree will never go on. */
+static void record_end(struct thread_state *state, clockid_t cpu_clock, int *n_tries, bool is_half)
+{
+    regions_thread_ends_sig(state);
+    if (is_half) {
+        sample_forget_pending_sig(state);
+    } else {
+        state->tree_busy = 1;
+        last_answers(state, n_tries);
+    }
+    uint64_t cpu_ns = clock_ns(cpu_clock);
+    if (cpu_ns)
+        atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + cpu_ns);
     if (!sandbox_is_entered_sig())
         thread_times_record(state);
-    state->record->end_ns = realtime_ns(CLOCK_REALTIME);
+    state->record->end_ns = clock_ns(CLOCK_REALTIME);
+}
+
+static int last_tries(void)
+{
+    return sandbox_is_entered_sig() ? 1 : LAST_TRIES;
+}
+
+/* A handler of the program that never returns may have left code of ours half-way on this thread. */
+static bool is_half_way(const struct thread_state *state)
+{
+    return state->in_handler || state->tree_busy;
 }
 
 void thread_end(struct thread_state *state)
 {
+    int n_tries = last_tries();
+    if (atomic_exchange(&state->is_taken, true)) {
+        thread_set_self_sig(NULL);
+        return;
+    }
+    bool is_half = is_half_way(state);
     state->ending = 1;
     events_close(state);
     altstack_end(state);
-    record_end(state, CLOCK_THREAD_CPUTIME_ID);
+    record_end(state, CLOCK_THREAD_CPUTIME_ID, &n_tries, is_half);
     live_remove(state);
     thread_set_self_sig(NULL);
     thread_stack_remove_sig(state);
     thread_discard(state);
 }
 
-static void end_others(void)
+/* The thread sees that it is ending, and is in no code of ours that does not; false when it took too long to get
+ * there. */
+static bool becomes_quiet(struct thread_state *state)
 {
-    lock_threads();
-    for (struct thread_state *state = thread_live_sig(); state; state = state->next_live) {
+    state->ending = 1;
+    atomic_thread_fence(memory_order_seq_cst);
+    events_enable_sig(state, false);
+    for (int tries = 0; is_half_way(state) && tries < 2 * QUIET_TRIES; tries++)
+        give_way(tries);
+    atomic_thread_fence(memory_order_acquire);
+    return !is_half_way(state);
+}
+
+/* Closes what another thread has recorded. Its descriptors and rings stay: it may be about to look at them. */
+static void end_other(struct thread_state *state, int *n_tries)
+{
+    if (becomes_quiet(state)) {
+        events_stop(state);
+        /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+        record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, false);
+    }
+    live_remove(state);
+    thread_stack_remove_sig(state);
+}
+
+/* The next other thread whose end nobody else sees to; NULL when there is none. others: how many there are. */
+static struct thread_state *take_other(int *others)
+{
+    struct shield shield;
+    struct thread_state *taken = NULL;
+    *others = 0;
+    lock_threads(&shield);
+    threads.is_over = true;
+    for (struct thread_state *state = thread_live_sig(); state && !taken; state = state->next_live) {
         if (state == thread_self_sig())
             continue;
-        state->ending = 1;
-        atomic_thread_fence(memory_order_seq_cst);
-        events_enable_sig(state, false);
-        for (int tries = 0; state->in_handler && tries < 1000; tries++)
-            syscall(SYS_sched_yield);
-        if (state->in_handler)
-            continue;
-        atomic_thread_fence(memory_order_acquire);
-        events_close(state);
-        /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
-        record_end(state, (clockid_t)(~state->record->tid << 3 | 6u));
+        ++*others;
+        if (!atomic_exchange(&state->is_taken, true))
+            taken = state;
     }
-    thread_unlock_sig();
+    unlock_threads(&shield);
+    return taken;
+}
+
+static void end_others(void)
+{
+    int others = 0, n_tries = last_tries();
+    for (int tries = 0; tries < 2 * QUIET_TRIES; tries++) {
+        struct thread_state *state;
+        while ((state = take_other(&others)))
+            end_other(state, &n_tries);
+        if (!others)
+            break;
+        give_way(tries); /* they begin or end at this moment */
+    }
 }
 
 bool thread_begin_first(bool is_active)
@@ -285,10 +384,9 @@ void thread_fork_child(void)
     state->regions = regions;
     state->regions.applied = regions.version - 1;
     state->thread_pointer = arch_thread_pointer_sig();
-    if (!record_begin(state))
+    if (!record_begin(state) || !live_add(state))
         return;
     sample_set_active_sig(sample_is_active_sig()); /* the new arena does not know yet */
-    live_add(state);
     thread_stack_add_sig(state);
     thread_set_self_sig(state);
     open_events(state);

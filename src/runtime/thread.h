@@ -126,6 +126,7 @@ struct thread_state {
     volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
+    _Atomic bool is_taken; /* somebody opens or closes its events: its own thread, or who ends the process */
     bool is_holding;  /* a signal of our number is held back for the program, and no samples are taken */
     bool is_cramped;  /* the program's alternate signal stack has no room for a sample: our signal is blocked */
     uint8_t odd_mask; /* of mask-sig.c */
@@ -156,10 +157,12 @@ struct thread_state *thread_prepare(void);
 void thread_discard(struct thread_state *state);
 
 /* Registers the calling thread with state (thread_prepare) and starts its events. stack_bytes: size of its stack, 0
- * for the main thread. False when the arena is full: the thread then runs unprofiled.  ctx: ordinary */
+ * for the main thread. False when the arena is full or the process is ending: the thread then runs unprofiled.
+ * ctx: ordinary, shielded */
 bool thread_begin(struct thread_state *state, size_t stack_bytes);
 
-/* Ends the calling thread's recording: events closed, pending samples resolved or counted.  ctx: ordinary */
+/* Ends the calling thread's recording: events closed, pending samples resolved or counted. Where the end of the process
+ * is just doing that, it is left alone.  ctx: ordinary, shielded */
 void thread_end(struct thread_state *state);
 
 /* At the start of the process: installs the signal handler and registers the calling thread as the first one.
@@ -167,7 +170,8 @@ void thread_end(struct thread_state *state);
 bool thread_begin_first(bool is_active);
 
 /* At the end of the process: sampling stops, and what all threads have recorded is closed, the calling one's last. The
- * others may go on running but take no further sample.  ctx: ordinary */
+ * others may go on running but take no further sample. Those that are beginning or ending just then are waited for, for
+ * a while.  ctx: ordinary, shielded; also on top of any other code of ours on the same thread */
 void thread_end_all(void);
 
 /* Starts or stops the sampling of all threads. Where their list is being changed at this moment, whoever does that
@@ -179,7 +183,7 @@ void thread_switch_sig(bool is_active);
 void thread_switch_end_sig(void);
 
 /* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten.
- * ctx: ordinary, single-threaded */
+ * ctx: ordinary, single-threaded, shielded */
 void thread_fork_child(void);
 
 /* The thread whose stack holds address: reference of its arena_thread, 0 when none does.  ctx: any */

@@ -33,6 +33,7 @@ static void note_entry(void)
         return;
     zone_reach_all_sig(); /* what comes later might be refused */
     mask_enter_sandbox_sig();
+    shield_forbid_sig();
     arena_log_sig("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen "
                   "from outside");
 }

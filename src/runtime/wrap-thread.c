@@ -9,6 +9,7 @@
 #include "alloc-wrap/alloc-wrap.h"
 #include "runtime/altstack.h"
 #include "runtime/process.h"
+#include "runtime/shield.h"
 #include "runtime/thread.h"
 #include "runtime/wrap.h"
 
@@ -34,10 +35,13 @@ static void end_thread(void *context)
     (void)context;
     if (!self || !process_is_ours_sig())
         return;
+    struct shield shield;
     forget_left_frames(self);
+    shield_raise_sig(&shield);
     alloc_wrap_guard_enter();
     thread_end(self);
     alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
 }
 
 void *monitor_begin_thread(void *context) __attribute__((visibility("hidden"), noinline));
@@ -50,10 +54,13 @@ void *monitor_begin_thread(void *context)
     int (*start_c11)(void *) = state->start_c11;
     void *argument = state->argument;
     void *result;
+    struct shield shield;
+    shield_raise_sig(&shield);
     alloc_wrap_guard_enter();
     if (!process_is_ours_sig() || !thread_begin(state, state->stack_bytes))
         thread_discard(state);
     alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
     altstack_begin();
     pthread_cleanup_push(end_thread, NULL);
     result = start_c11 ? (void *)(intptr_t)start_c11(argument) : start(argument);

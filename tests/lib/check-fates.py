@@ -54,13 +54,17 @@ class Measurement:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
+    parser.add_argument("directories", nargs="+")
     parser.add_argument("--processes", type=int, help="that many sets of files")
     parser.add_argument("--threads", type=int, help="that many profiles")
     parser.add_argument("--state", help="every set is in this state", default="complete")
-    parser.add_argument("--min-taken", type=int, default=1, help="at least so many samples")
+    parser.add_argument("--min-taken", type=int, default=1, help="at least so many samples in each directory")
     arguments = parser.parse_args()
-    found = Measurement(arguments.directory)
+    return max([check(directory, arguments) for directory in arguments.directories])
+
+
+def check(directory, arguments):
+    found = Measurement(directory)
     n_profiles = sum(found.processes.values())
     if arguments.processes is not None and len(found.processes) != arguments.processes:
         found.wrong.append(f"{len(found.processes)} processes instead of {arguments.processes}")
@@ -71,7 +75,7 @@ def main():
     if found.n_taken < arguments.min_taken:
         found.wrong.append(f"{found.n_taken} samples instead of {arguments.min_taken} or more")
     for sentence in found.wrong:
-        print(f"{arguments.directory}: {sentence}")
+        print(f"{directory}: {sentence}")
     if not found.wrong:
         print(f"{len(found.processes)} processes, {n_profiles} threads, {found.n_taken} samples: {dict(found.sums)}")
     return 1 if found.wrong else 0

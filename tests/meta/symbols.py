@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the objects refer to. A *-sig.o runs in signal handlers: it may call other *-sig.o and the few names of
-SIGNAL_SAFE. A *-hook.o runs inside malloc: no allocation, no stdio. No object has a writable global."""
+SIGNAL_SAFE. A *-hook.o runs inside malloc: no allocation, no stdio. What runs inside the program calls no cancellation
+point of libc. No object has a writable global."""
 import re
 import subprocess
 
@@ -20,6 +21,19 @@ NEVER_IN_HOOKS = re.compile(r"""^(
     (v?[fsd]?n?|v?sn)printf|(__\w*printf_chk)|puts|fputs|fputc|putc|putchar|perror|f?open_memstream|
     fopen|fdopen|fclose|fread|fwrite|fflush|opendir|readdir|popen|qsort|setenv|putenv|
     stdout|stderr|stdin|syslog|_Zn[wa]\w+|_Zd[la]\w+)$""", re.X)
+
+# pthreads(7) of Linux, both lists, as far as they name system calls; and what glibc makes one beyond them.
+CANCELLATION_POINTS = set("""
+    accept accept4 clock_nanosleep close closedir connect copy_file_range creat epoll_pwait epoll_pwait2 epoll_wait
+    fallocate fcntl fdatasync fsync getentropy getmsg getpmsg getrandom lockf mq_receive mq_send mq_timedreceive
+    mq_timedsend msgrcv msgsnd msync nanosleep open open_by_handle_at openat pause poll posix_fallocate ppoll pread
+    preadv preadv2 pselect pthread_clockjoin_np pthread_cond_clockwait pthread_cond_timedwait pthread_cond_wait
+    pthread_join pthread_testcancel pthread_timedjoin_np putmsg putpmsg pwrite pwritev pwritev2 read readv recv recvfrom
+    recvmmsg recvmsg select sem_clockwait sem_timedwait sem_wait send sendmmsg sendmsg sendto sigpause sigsuspend
+    sigtimedwait sigwait sigwaitinfo sleep splice sync_file_range syslog system tcdrain tee usleep vmsplice wait wait3
+    wait4 waitid waitpid write writev
+    """.split())
+IN_PROGRAM = re.compile(r"src/(runtime|alloc-wrap|sampling/abi)/|recipe-eval-sig")
 
 
 def nm(path, *options):
@@ -50,6 +64,16 @@ def check_hook_objects():
                 yield f"{short(path)} refers to {name}, which must not be used inside malloc"
 
 
+def check_cancellation():
+    for path in tree.objects("*.o"):
+        if not IN_PROGRAM.search(str(short(path))):
+            continue
+        for name, _ in nm(path, "--undefined-only"):
+            leaf = re.sub(r"^(__)?(\w+?)(64)?(_2|_chk)?$", r"\2", name)
+            if leaf in CANCELLATION_POINTS:
+                yield f"{short(path)} refers to {name}, a cancellation point: make the system call itself"
+
+
 def writable_globals(path):
     """Names of objects with external linkage in writable or thread-local memory (tables of constants that only need
     relocation are .data.rel.ro and not meant)."""
@@ -71,7 +95,7 @@ def main():
     paths = tree.objects("*.o")
     if not paths:
         tree.skip(f"no objects below {tree.BUILD}")
-    offenders = list(check_signal_objects()) + list(check_hook_objects())
+    offenders = list(check_signal_objects()) + list(check_hook_objects()) + list(check_cancellation())
     for path in paths:
         offenders += [f"{short(path)} has the global variable {name}" for name in writable_globals(path)]
     for kind in ("sig", "hook"):
