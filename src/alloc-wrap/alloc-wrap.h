@@ -61,6 +61,10 @@ struct alloc_sink {
     void (*mapped_code)(int fd);
     /* An allocation was not reported. */
     void (*skipped)(enum alloc_skip reason);
+    /* May be NULL: a call that was under way at stack pointer frame seems to have been left for good, as the thread is
+     * at here now: a handler of the program has jumped out of it. True when that is so: then work of the sink on this
+     * thread will not go on. Both are 0 when the thread ends. */
+    bool (*abandoned)(uintptr_t frame, uintptr_t here);
     /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/start-filter.h). */
     const struct start_filter *filter;
 };
@@ -89,5 +93,8 @@ void locus_pool_free_event(void *p);
 /* Marks the calling thread as inside the profiler (calls nest): its allocations are forwarded and not reported. */
 void alloc_wrap_guard_enter(void);
 void alloc_wrap_guard_leave(void);
+
+/* The calling thread ends: whatever the wrappers still have under way on it is abandoned.  ctx: ordinary, shielded */
+void alloc_wrap_thread_ends(void);
 
 #endif

@@ -34,6 +34,7 @@ struct alloc_thread {
     uint8_t in_hook;          /* the sink is working */
     uint8_t nest;             /* enum alloc_nest */
     uint8_t resolving;        /* the real functions are being looked up */
+    uintptr_t hook_frame, nest_frame; /* stack pointers of who set in_hook, nest */
     struct sampling sampling; /* below the threshold */
 };
 _Static_assert(sizeof(struct alloc_thread) <= 64, "the share of this folder in the TLS budget");
@@ -64,6 +65,10 @@ static inline __attribute__((always_inline)) struct alloc_site alloc_site_here(v
 
 /* State of the calling thread.  ctx: hook */
 struct alloc_thread *alloc_thread_hook(void);
+
+/* For a wrapper, at stack pointer here, that finds in_hook or nest set. Either it is called on top of what set them, by
+ * a handler of the program; or that was left by a jump, whereupon they are cleared and the sink is told.  ctx: hook */
+void alloc_look_back_hook(struct alloc_thread *thread, uintptr_t here);
 
 /* The connected sink or NULL; finds the real functions first when that was not done.  ctx: hook */
 const struct alloc_sink *alloc_sink_hook(void);

@@ -9,6 +9,8 @@
 #include "alloc-wrap/real.h"
 #include "base/min-bytes.h"
 
+#define SIGNAL_FRAME_MIN 512 /* bytes; larger on every architecture */
+
 static struct {
     const struct alloc_sink *_Atomic sink;
     uint64_t min_bytes, sample_bytes;
@@ -78,9 +80,38 @@ void alloc_wrap_guard_leave(void)
     scope_thread.n_guard--;
 }
 
+static void abandon(struct alloc_thread *thread, const struct alloc_sink *sink)
+{
+    if (thread->nest && sink)
+        sink->inside(false);
+    thread->in_hook = 0;
+    thread->nest = ALLOC_NEST_NONE;
+}
+
+/* On top of work of the sink there is at least the frame of a signal between the two. On top of a real function, which
+ * may call a wrapper by itself, only a frame that is not below can tell. */
+void alloc_look_back_hook(struct alloc_thread *thread, uintptr_t here)
+{
+    const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
+    uintptr_t frame = thread->in_hook ? thread->hook_frame - SIGNAL_FRAME_MIN : thread->nest_frame;
+    int saved_errno = errno;
+    if (here >= frame && sink && sink->abandoned && sink->abandoned(frame, here))
+        abandon(thread, sink);
+    errno = saved_errno;
+}
+
+void alloc_wrap_thread_ends(void)
+{
+    const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
+    if ((scope_thread.in_hook || scope_thread.nest) && sink && sink->abandoned && sink->abandoned(0, 0))
+        abandon(&scope_thread, sink);
+}
+
 int alloc_work_enter_hook(struct alloc_thread *thread)
 {
     int saved_errno = errno;
+    thread->hook_frame = (uintptr_t)__builtin_frame_address(0);
+    atomic_signal_fence(memory_order_seq_cst);
     thread->in_hook = 1;
     atomic_signal_fence(memory_order_seq_cst);
     return saved_errno;
@@ -129,6 +160,8 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
         count_early(n_bytes);
         return false;
     }
+    if (ALLOC_UNLIKELY(thread->in_hook || thread->nest))
+        alloc_look_back_hook(thread, (uintptr_t)__builtin_frame_address(0));
     if ((thread->in_hook || thread->nest >= ALLOC_NEST_ALLOC) && !thread->n_guard && n_bytes >= scope.min_bytes)
         call->sink->skipped(ALLOC_SKIP_REENTERED);
     if (thread->n_guard || thread->in_hook || thread->nest)
@@ -139,6 +172,7 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
     /* With sampling on, a real operator new may call malloc: the bytes must pass the sampler once. */
     if (!call->announced && !scope.sample_bytes)
         return false;
+    thread->nest_frame = (uintptr_t)__builtin_frame_address(0);
     thread->nest = (uint8_t)nest;
     return true;
 }
@@ -173,6 +207,8 @@ static bool may_touch(struct alloc_call *call, void *p)
     *call = (struct alloc_call){.sink = alloc_sink_hook(), .thread = &scope_thread};
     if (!call->sink || !p || !call->sink->maybe_recorded(p))
         return false;
+    if (ALLOC_UNLIKELY(call->thread->in_hook || call->thread->nest))
+        alloc_look_back_hook(call->thread, (uintptr_t)__builtin_frame_address(0));
     if (call->thread->in_hook) {
         call->sink->skipped(ALLOC_SKIP_REENTERED);
         return false;
@@ -191,8 +227,10 @@ bool alloc_release_begin_hook(struct alloc_call *call, void *p)
     if (call->announced)
         call->sink->inside(true);
     alloc_work_leave_hook(call->thread, saved_errno);
-    if (call->announced)
+    if (call->announced) {
+        call->thread->nest_frame = (uintptr_t)__builtin_frame_address(0);
         call->thread->nest = ALLOC_NEST_FREE;
+    }
     return call->announced;
 }
 
@@ -217,6 +255,8 @@ bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes)
     call->recorded = call->sink->resize_begin(p);
     alloc_work_leave_hook(call->thread, saved_errno);
     announce(call);
+    if (call->outer == ALLOC_NEST_NONE)
+        call->thread->nest_frame = (uintptr_t)__builtin_frame_address(0);
     call->thread->nest = ALLOC_NEST_RESIZE;
     return true;
 }

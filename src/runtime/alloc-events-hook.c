@@ -313,6 +313,21 @@ static void events_mapped_code(int fd)
     atomic_store_explicit(&header->has_jitdump, 1, memory_order_release);
 }
 
+/* What was changing when it was left is not touched again: the object map as a whole, the trees of the thread. */
+static bool events_abandoned(uintptr_t frame, uintptr_t here)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self || !process_is_ours_sig() || (here && !thread_is_on_own_stack(self, frame, here)))
+        return false;
+    if (objmap_abandon_hook())
+        arena_log_sig("a signal handler jumped out of an allocation, or ended its thread, while the block was being "
+                      "noted: from then on no blocks are known");
+    moves_abandon_hook();
+    if (here && (self->in_hook || self->tree_busy))
+        thread_renew(self);
+    return true;
+}
+
 static void events_skipped(enum alloc_skip reason)
 {
     struct arena_header *header = arena_header_sig();
@@ -342,6 +357,7 @@ void alloc_events_connect(void)
         .mapped_file = events_mapped_file,
         .mapped_code = events_mapped_code,
         .skipped = events_skipped,
+        .abandoned = events_abandoned,
     };
     struct arena_header *header = arena_header_sig();
     sink.filter = objmap_start_filter_sig();

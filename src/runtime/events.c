@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -225,14 +226,44 @@ void events_close(struct thread_state *self)
         close_one(&self->watch);
 }
 
-void events_forget(struct thread_state *self)
+static void forget_one(struct thread_event *event, bool keep)
+{
+    event_close_own(event);
+    if (keep)
+        event->fd = event->drain_fd = -1;
+    else
+        *event = (struct thread_event){.fd = -1, .drain_fd = -1};
+}
+
+void events_forget(struct thread_state *self, bool keep)
 {
     atomic_store(&timers.n, 0); /* a child inherits none */
     moves_forget_hook();
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
+        forget_one(&self->events[i], keep);
+    forget_one(&self->watch, keep);
+}
+
+static void *map_empty(void *place, uint64_t n_bytes)
+{
+    void *mapped = (void *)syscall(SYS_mmap, place, n_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
+}
+
+void events_keep_rings(const struct thread_state *state)
+{
+    uint64_t page_bytes = arena_header_sig()->page_bytes;
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
-        event_close_own(&self->events[i]);
-        self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
+        const struct thread_event *event = &state->events[i];
+        if (arena_header_sig()->events[i].flags & EVENT_REPLAY)
+            continue; /* its ring is private memory */
+        struct perf_event_mmap_page *ring = event->ring ? map_empty(event->ring, event->ring_bytes) : NULL;
+        if (ring) {
+            ring->data_offset = page_bytes;
+            ring->data_size = event->ring_bytes - page_bytes;
+        }
+        if (event->aux)
+            (void)map_empty(event->aux, event->aux_bytes);
     }
-    event_close_own(&self->watch);
-    self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
 }

@@ -31,13 +31,18 @@ bool events_is_ours_sig(const siginfo_t *info);
  * time has come.  ctx: ordinary */
 void events_open(struct thread_state *self);
 
-/* Stops them; exact overflow counts go into the thread's record. _close also closes them.  ctx: ordinary, shielded; who
- * has the right to (thread_state.is_taken), _close on the calling thread only */
+/* Stops them; exact overflow counts go into the thread's record. _close also closes them.  ctx: ordinary, shielded;
+ * who has the right to (thread_state.is_taken), _close on the calling thread only */
 void events_stop(struct thread_state *self);
 void events_close(struct thread_state *self);
 
-/* In a child of fork: closes the inherited descriptors without touching the parent's events.  ctx: ordinary */
-void events_forget(struct thread_state *self);
+/* In a child of fork: closes the inherited descriptors without touching the parent's events; keep: the rest of what
+ * self says of them stays.  ctx: ordinary */
+void events_forget(struct thread_state *self, bool keep);
+
+/* In a child of fork, which inherits no rings: makes empty ones in their places, as code of ours that fork came on top
+ * of may be reading them.  ctx: ordinary */
+void events_keep_rings(const struct thread_state *state);
 
 /* Empties the rings that fill without signals: before a block disappears, its records must know it.
  * ctx: any but the handler; calling thread */

@@ -4,25 +4,40 @@
 #include "runtime/moves.h"
 
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "runtime/arch.h"
 #include "runtime/events-internal.h"
 #include "runtime/ring.h"
 
+#define LOCK_TRIES 5000
+
 static struct {
-    _Atomic int lock;
+    _Atomic uintptr_t owner; /* of the lock: the pointer of a thread, 0 none */
     struct thread_state *_Atomic readers; /* threads with rings that are drained */
 } moving;
 
-static void lock_moving(void)
+/* False when the thread holds it already, below a handler of the program that ends the thread or the process, or when
+ * its holder does not come back. */
+static bool lock_moving(void)
 {
-    while (atomic_exchange(&moving.lock, 1))
-        syscall(SYS_sched_yield);
+    struct timespec pause = {.tv_nsec = 1000000};
+    uintptr_t self = arch_thread_pointer_sig(), holder = 0;
+    for (int tries = 0; !atomic_compare_exchange_strong(&moving.owner, &holder, self); tries++, holder = 0) {
+        if (holder == self || tries == LOCK_TRIES)
+            return false;
+        if (tries < LOCK_TRIES / 5)
+            syscall(SYS_sched_yield);
+        else
+            syscall(SYS_nanosleep, &pause, NULL);
+    }
+    return true;
 }
 
 static void unlock_moving(void)
 {
-    atomic_store(&moving.lock, 0);
+    atomic_store(&moving.owner, 0);
 }
 
 static bool has_drained(const struct thread_state *self)
@@ -37,9 +52,8 @@ static bool has_drained(const struct thread_state *self)
 
 void moves_register_hook(struct thread_state *self)
 {
-    if (!has_drained(self))
+    if (!has_drained(self) || !lock_moving())
         return;
-    lock_moving();
     self->moves.next = moving.readers;
     moving.readers = self;
     unlock_moving();
@@ -47,7 +61,8 @@ void moves_register_hook(struct thread_state *self)
 
 void moves_unregister_hook(struct thread_state *self)
 {
-    lock_moving();
+    if (!lock_moving())
+        return;
     struct thread_state *reader = moving.readers;
     if (reader == self)
         moving.readers = self->moves.next;
@@ -58,10 +73,16 @@ void moves_unregister_hook(struct thread_state *self)
     unlock_moving();
 }
 
+void moves_abandon_hook(void)
+{
+    if (atomic_load(&moving.owner) == arch_thread_pointer_sig())
+        unlock_moving();
+}
+
 void moves_forget_hook(void)
 {
     moving.readers = NULL;
-    atomic_store(&moving.lock, 0);
+    unlock_moving();
 }
 
 static void add_move(struct thread_state *reader, const struct thread_move *move)
@@ -107,7 +128,8 @@ void moves_announce_hook(const struct thread_state *self, uintptr_t start, uintp
     struct thread_move move = {.start = start, .end = end, .var = var};
     if (!moves_are_wanted_hook())
         return;
-    lock_moving();
+    if (!lock_moving())
+        return;
     for (struct thread_state *reader = moving.readers; reader; reader = reader->moves.next) {
         if (reader != self)
             tell(reader, &move);

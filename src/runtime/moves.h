@@ -14,6 +14,9 @@
 void moves_register_hook(struct thread_state *self);
 void moves_unregister_hook(struct thread_state *self);
 
+/* The calling thread will never go on with what it tells at this moment, if it does.  ctx: hook */
+void moves_abandon_hook(void);
+
 /* In a child of fork: nobody does.  ctx: ordinary, single-threaded */
 void moves_forget_hook(void);
 

@@ -154,7 +154,7 @@ struct objmap_stats objmap_stats_sig(void)
 {
     const struct objmap_state *map = &find.map;
     struct objmap_stats stats = {0};
-    if (!atomic_load_explicit(&map->ready, memory_order_acquire))
+    if (!map->caches)
         return stats;
     int64_t n_live = 0;
     for (unsigned i = 0; i < OBJMAP_CACHES; i++) {

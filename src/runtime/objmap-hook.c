@@ -8,9 +8,16 @@
 #include "runtime/objmap-internal.h"
 
 static struct {
-    pid_t fork_pid; /* who called fork */
     void (*dropped)(const struct objmap_block *block);
 } hooks;
+
+/* What the calling thread is at. Its address is the owner of the thread's locks. */
+static _Thread_local struct {
+    pid_t fork_pid; /* in fork: who called it */
+    uint32_t is_inside; /* an operation */
+} at __attribute__((tls_model("initial-exec")));
+
+#define OBJMAP_SLEEPS_NESTED 2000
 
 /* One operation. */
 struct operation {
@@ -18,22 +25,30 @@ struct operation {
     struct objmap_lock *wide; /* held, or NULL */
 };
 
-static bool begin(struct operation *operation)
+static inline __attribute__((always_inline)) bool begin(struct operation *operation)
 {
     struct objmap_state *map = objmap_state_sig();
     operation->cursor.map = map;
+    operation->cursor.owner = (uintptr_t)&at;
     operation->cursor.cache = NULL;
     operation->wide = NULL;
-    return atomic_load_explicit(&map->ready, memory_order_acquire);
+    if (!atomic_load_explicit(&map->ready, memory_order_acquire) || at.is_inside)
+        return false;
+    at.is_inside = 1;
+    return true;
 }
 
-/* Before an operation leaves the domain of start: fork waits for it, so that no child inherits half of one. */
-static void begin_wide(struct operation *operation, uintptr_t start)
+/* Before an operation leaves the domain of start: fork waits for it, so that no child inherits half of one. False when
+ * it has to be given up. */
+static bool begin_wide(struct operation *operation, uintptr_t start)
 {
     unsigned shard = objmap_shard_index(operation->cursor.map, start);
     objmap_cursor_release_hook(&operation->cursor);
-    operation->wide = &operation->cursor.map->wide[shard % OBJMAP_WIDE_LOCKS];
-    objmap_lock_hook(operation->wide);
+    struct objmap_lock *wide = &operation->cursor.map->wide[shard % OBJMAP_WIDE_LOCKS];
+    if (!objmap_lock_hook(wide, operation->cursor.owner))
+        return false;
+    operation->wide = wide;
+    return true;
 }
 
 static void finish(struct operation *operation)
@@ -41,6 +56,7 @@ static void finish(struct operation *operation)
     objmap_cursor_release_hook(&operation->cursor);
     if (operation->wide)
         objmap_unlock_hook(operation->wide);
+    at.is_inside = 0;
 }
 
 /* Whether [start, end) is in more than one domain. */
@@ -56,17 +72,25 @@ static void count(_Atomic uint64_t *counter)
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
+static void count_refused(const struct operation *operation)
+{
+    if (operation->cursor.cache)
+        count(&operation->cursor.cache->n_refused);
+}
+
 static void count_live(struct objmap_cache *cache, int64_t change)
 {
     int64_t n_live = atomic_load_explicit(&cache->n_live, memory_order_relaxed);
     atomic_store_explicit(&cache->n_live, n_live + change, memory_order_relaxed);
 }
 
-/* The splay tree of blocks that start there, with its lock held. */
+/* The splay tree of blocks that start there, with its lock held; NULL when that cannot be had. */
 static struct objmap_record **hold_tree(struct operation *operation, uintptr_t start)
 {
     const struct objmap_state *map = operation->cursor.map;
-    unsigned shard = objmap_cursor_hold_hook(&operation->cursor, start);
+    int shard = objmap_cursor_hold_hook(&operation->cursor, start);
+    if (shard < 0)
+        return NULL;
     return &map->shards[shard].trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
 }
 
@@ -103,7 +127,7 @@ bool objmap_init_hook(unsigned granule_shift)
     struct objmap_state *map = objmap_state_sig();
     if (atomic_load_explicit(&map->ready, memory_order_acquire))
         return true;
-    if (granule_shift != 14 && granule_shift != 16)
+    if ((granule_shift != 14 && granule_shift != 16) || atomic_load(&map->is_broken))
         return false;
     map->granule_shift = granule_shift;
     map->domain_shift = granule_shift + OBJMAP_DOMAIN_BITS;
@@ -123,7 +147,8 @@ static struct objmap_edit edit_of(struct operation *operation, struct objmap_rec
 /* Takes the record that starts at start out of its tree and the filter: the caller owns it then. */
 static struct objmap_record *take_out(struct operation *operation, uintptr_t start)
 {
-    struct objmap_record *record = objmap_splay_remove_hook(hold_tree(operation, start), start);
+    struct objmap_record **tree = hold_tree(operation, start);
+    struct objmap_record *record = tree ? objmap_splay_remove_hook(tree, start) : NULL;
     if (record) {
         filter_add(operation->cursor.map, start, -1);
         count_live(operation->cursor.cache, -1);
@@ -131,12 +156,19 @@ static struct objmap_record *take_out(struct operation *operation, uintptr_t sta
     return record;
 }
 
+/* Gives a record back that is in neither index. The lock of any cache serves; without one it stays unused. */
+static void retire_record(struct operation *operation, struct objmap_record *record)
+{
+    if (operation->cursor.cache)
+        objmap_retire_hook(operation->cursor.cache, record, OBJMAP_CLASS_RECORD);
+}
+
 /* Removes an owned record from the page map and retires it. */
 static void unlink_record(struct operation *operation, struct objmap_record *record)
 {
     struct objmap_edit edit = edit_of(operation, record);
     objmap_pagemap_remove_hook(&edit);
-    objmap_retire_hook(operation->cursor.cache, record, OBJMAP_CLASS_RECORD);
+    retire_record(operation, record);
 }
 
 void objmap_on_drop(void (*dropped)(const struct objmap_block *block))
@@ -147,7 +179,8 @@ void objmap_on_drop(void (*dropped)(const struct objmap_block *block))
 /* Removes an owned record whose release was missed. */
 static void drop_record(struct operation *operation, struct objmap_record *record)
 {
-    count(&operation->cursor.cache->n_replaced);
+    if (operation->cursor.cache)
+        count(&operation->cursor.cache->n_replaced);
     if (hooks.dropped)
         hooks.dropped(&record->block);
     unlink_record(operation, record);
@@ -157,7 +190,10 @@ static void drop_record(struct operation *operation, struct objmap_record *recor
 static void put_in(struct operation *operation, struct objmap_record *record)
 {
     uintptr_t start = record->block.start;
-    struct objmap_record *old = objmap_splay_insert_hook(hold_tree(operation, start), record);
+    struct objmap_record **tree = hold_tree(operation, start);
+    if (!tree)
+        return;
+    struct objmap_record *old = objmap_splay_insert_hook(tree, record);
     if (old) {
         drop_record(operation, old);
         return;
@@ -218,8 +254,8 @@ static bool enter_record(struct operation *operation, struct objmap_edit *edit)
         return true;
     }
     objmap_pagemap_remove_hook(edit);
-    objmap_retire_hook(operation->cursor.cache, edit->record, OBJMAP_CLASS_RECORD);
-    count(&operation->cursor.cache->n_refused);
+    retire_record(operation, edit->record);
+    count_refused(operation);
     return false;
 }
 
@@ -237,9 +273,10 @@ static bool may_grow(struct operation *operation)
 
 static struct objmap_record *new_record(struct operation *operation, uintptr_t start, uintptr_t end)
 {
-    struct objmap_record *record = objmap_take_hook(operation->cursor.cache, OBJMAP_CLASS_RECORD);
+    struct objmap_record *record =
+        operation->cursor.cache ? objmap_take_hook(operation->cursor.cache, OBJMAP_CLASS_RECORD) : NULL;
     if (!record) {
-        count(&operation->cursor.cache->n_refused);
+        count_refused(operation);
         return NULL;
     }
     record->block.start = start;
@@ -259,13 +296,11 @@ bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t 
     bool done = false;
     struct objmap_record *record = NULL;
     bool is_in_range = start < limit && n_bytes <= limit - start;
-    if (is_in_range && is_wide(&operation, start, start + n_bytes))
-        begin_wide(&operation, start);
-    objmap_cursor_hold_hook(&operation.cursor, start);
-    if (is_in_range && may_grow(&operation))
+    bool may_begin = !is_in_range || !is_wide(&operation, start, start + n_bytes) || begin_wide(&operation, start);
+    if (may_begin && objmap_cursor_hold_hook(&operation.cursor, start) >= 0 && is_in_range && may_grow(&operation))
         record = new_record(&operation, start, start + n_bytes);
     else
-        count(&operation.cursor.cache->n_refused);
+        count_refused(&operation);
     if (record) {
         if (start >= OBJMAP_POOL_LAYER && !objmap_has_pools_sig())
             atomic_store(&operation.cursor.map->has_pools, true);
@@ -294,9 +329,10 @@ bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
     struct operation operation;
     if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
         return false;
-    struct objmap_record *record = objmap_splay_find_hook(hold_tree(&operation, start), start);
-    if (record && is_wide(&operation, start, record->block.end))
-        begin_wide(&operation, start);
+    struct objmap_record **tree = hold_tree(&operation, start);
+    struct objmap_record *record = tree ? objmap_splay_find_hook(tree, start) : NULL;
+    if (record && is_wide(&operation, start, record->block.end) && !begin_wide(&operation, start))
+        record = NULL;
     record = record ? take_out(&operation, start) : NULL;
     if (record) {
         if (removed)
@@ -348,8 +384,8 @@ void objmap_cut_hook(uintptr_t start, uintptr_t end,
         return;
     struct objmap_record *record;
     uintptr_t from = start, to = end < limit ? end : limit;
-    begin_wide(&operation, start);
-    while ((record = take_overlap(&operation, &from, to))) {
+    bool may_begin = begin_wide(&operation, start);
+    while (may_begin && (record = take_overlap(&operation, &from, to))) {
         uint64_t n_bytes = cut_record(&operation, record, start, to);
         if (gone)
             gone(&record->block, n_bytes, ctx);
@@ -364,7 +400,8 @@ bool objmap_flag_hook(uintptr_t start, bool resizing)
     struct operation operation;
     if (start >> OBJMAP_ADDRESS_BITS || !begin(&operation))
         return false;
-    struct objmap_record *record = objmap_splay_find_hook(hold_tree(&operation, start), start);
+    struct objmap_record **tree = hold_tree(&operation, start);
+    struct objmap_record *record = tree ? objmap_splay_find_hook(tree, start) : NULL;
     if (record && resizing)
         atomic_fetch_or(&record->block.flags, OBJMAP_RESIZING);
     else if (record)
@@ -391,28 +428,54 @@ void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx
     finish(&operation);
 }
 
+/* The lock number index of all, in the order in which they are taken; NULL behind the last one. */
+static struct objmap_lock *lock_of_all(struct objmap_state *map, unsigned index)
+{
+    if (index < OBJMAP_WIDE_LOCKS)
+        return &map->wide[index];
+    index -= OBJMAP_WIDE_LOCKS;
+    return index < OBJMAP_CACHES ? &map->caches[index].lock : NULL;
+}
+
+/* On top of an operation of the same thread, others may wait for what that holds: nobody waits long for them. */
 void objmap_fork_prepare_hook(void)
 {
     struct objmap_state *map = objmap_state_sig();
+    struct objmap_lock *lock;
+    uintptr_t owner = (uintptr_t)&at | OBJMAP_FORKING;
     if (!atomic_load_explicit(&map->ready, memory_order_acquire))
         return;
-    for (unsigned i = 0; i < OBJMAP_WIDE_LOCKS; i++)
-        objmap_lock_hook(&map->wide[i]);
-    for (unsigned i = 0; i < OBJMAP_CACHES; i++)
-        objmap_lock_hook(&map->caches[i].lock);
-    hooks.fork_pid = (pid_t)syscall(SYS_getpid);
+    unsigned n_sleeps = at.is_inside ? OBJMAP_SLEEPS_NESTED : OBJMAP_SLEEPS;
+    for (unsigned i = 0; (lock = lock_of_all(map, i)); i++)
+        (void)objmap_lock_wait_hook(lock, owner, n_sleeps);
+    at.fork_pid = (pid_t)syscall(SYS_getpid);
 }
 
+/* In the child, what a thread holds that does not exist there is never given back. */
 void objmap_fork_done_hook(void)
 {
     struct objmap_state *map = objmap_state_sig();
+    struct objmap_lock *lock;
     if (!atomic_load_explicit(&map->ready, memory_order_acquire))
         return;
+    bool is_child = (pid_t)syscall(SYS_getpid) != at.fork_pid;
     /* Threads that were in a lookup do not exist in the child: their slots would keep memory for ever. */
-    if ((pid_t)syscall(SYS_getpid) != hooks.fork_pid)
+    if (is_child && !at.is_inside)
         objmap_forget_readers_hook();
-    for (unsigned i = 0; i < OBJMAP_CACHES; i++)
-        objmap_unlock_hook(&map->caches[i].lock);
-    for (unsigned i = 0; i < OBJMAP_WIDE_LOCKS; i++)
-        objmap_unlock_hook(&map->wide[i]);
+    for (unsigned i = 0; (lock = lock_of_all(map, i)); i++) {
+        uintptr_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+        if (owner == ((uintptr_t)&at | OBJMAP_FORKING))
+            objmap_unlock_hook(lock);
+        else if (is_child && owner && owner != (uintptr_t)&at)
+            objmap_break(map);
+    }
+}
+
+bool objmap_abandon_hook(void)
+{
+    bool was_inside = at.is_inside;
+    if (was_inside)
+        objmap_break(objmap_state_sig());
+    at.is_inside = 0;
+    return was_inside;
 }

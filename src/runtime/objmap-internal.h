@@ -6,7 +6,9 @@
  * (tag 2). Node entries hold a record that covers their whole region beside the child. Nodes and leaves are never
  * freed; records, lists and splits retire by epochs.
  * Locks, in the order they are taken: a wide lock (only operations that leave a domain), one cache at a time, then the
- * lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and slots. */
+ * lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and slots.
+ * Where a lock cannot be had, because its owner is the thread itself or will never give it back, the operation is
+ * refused, half-done if it must be; in the second case so is every later one, and readers find nothing any more. */
 #ifndef LOCUS_RUNTIME_OBJMAP_INTERNAL_H
 #define LOCUS_RUNTIME_OBJMAP_INTERNAL_H
 
@@ -33,9 +35,14 @@
 #define OBJMAP_READER_GROUPS (OBJMAP_READERS / 64)
 #define OBJMAP_PENDING_LIMIT 65536 /* retirements that may wait before new blocks are refused */
 
+/* A handler of the program may come on top of whoever holds a lock, and fork, or enter another hook: then the same
+ * thread must not wait for itself. The owner is known by an address that is the thread's own; while it is in fork, by
+ * that address with OBJMAP_FORKING. */
 struct objmap_lock {
-    _Atomic uint32_t held;
+    _Atomic uintptr_t owner; /* 0: free */
 };
+
+#define OBJMAP_FORKING 1u
 
 /* A live block and its place in a splay tree. */
 struct objmap_record {
@@ -114,6 +121,7 @@ struct objmap_cache {
 /* The map. Owned by objmap-find-sig.c, because the reader must be self-contained. */
 struct objmap_state {
     _Atomic bool ready, has_pools;
+    _Atomic bool is_broken; /* and not ready: a lock was never given back, and what it guards may be half-way */
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
     struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */
@@ -130,18 +138,30 @@ struct objmap_state {
 /* The only instance.  ctx: any */
 struct objmap_state *objmap_state_sig(void);
 
-/* Waits until the lock is free and takes it: spins, then yields, then sleeps. errno is kept.  ctx: hook */
-void objmap_lock_wait_hook(struct objmap_lock *lock);
+/* Waits until the lock is free and takes it: spins, then yields, then sleeps, for n_sleeps of 50 us at most. False when
+ * it is the owner's already, when the map is broken, or after that time. errno is kept.  ctx: hook */
+bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps);
 
-static inline void objmap_lock_hook(struct objmap_lock *lock)
+#define OBJMAP_SLEEPS 50000 /* a holder that was descheduled comes back before; then the map is broken */
+
+/* False: the lock is not held, and the operation has to be given up.  ctx: hook */
+static inline bool objmap_lock_hook(struct objmap_lock *lock, uintptr_t owner)
 {
-    if (atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) != 0)
-        objmap_lock_wait_hook(lock);
+    uintptr_t nobody = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->owner, &nobody, owner, memory_order_acquire,
+                                                   memory_order_relaxed) ||
+           objmap_lock_wait_hook(lock, owner, OBJMAP_SLEEPS);
 }
 
 static inline void objmap_unlock_hook(struct objmap_lock *lock)
 {
-    atomic_store_explicit(&lock->held, 0, memory_order_release);
+    atomic_store_explicit(&lock->owner, 0, memory_order_release);
+}
+
+static inline void objmap_break(struct objmap_state *map)
+{
+    atomic_store(&map->is_broken, true);
+    atomic_store(&map->ready, false);
 }
 
 static inline unsigned objmap_shard_index(const struct objmap_state *map, uintptr_t address)
@@ -167,20 +187,29 @@ static inline unsigned objmap_item_offset(uint64_t item)
 /* What an operation holds: the cache of the domain it works on; never more than one. */
 struct objmap_cursor {
     struct objmap_state *map;
+    uintptr_t owner; /* of its locks */
     struct objmap_cache *cache; /* NULL: none */
 };
 
-static inline unsigned objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
+/* The address's shard; -1 when it cannot be held: then none is. */
+static inline int objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
 {
     unsigned shard = objmap_shard_index(cursor->map, address);
     struct objmap_cache *cache = &cursor->map->caches[shard % OBJMAP_CACHES];
-    if (cursor->cache != cache) {
+    if (__builtin_expect(cursor->cache != cache, 0)) {
         if (cursor->cache)
             objmap_unlock_hook(&cursor->cache->lock);
-        objmap_lock_hook(&cache->lock);
-        cursor->cache = cache;
+        cursor->cache = objmap_lock_hook(&cache->lock, cursor->owner) ? cache : NULL;
+        if (!cursor->cache)
+            return -1;
     }
-    return shard;
+    return (int)shard;
+}
+
+/* Who owns the locks of an operation that holds this cache. */
+static inline uintptr_t objmap_cache_owner(const struct objmap_cache *cache)
+{
+    return atomic_load_explicit(&cache->lock.owner, memory_order_relaxed);
 }
 
 static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
@@ -195,8 +224,9 @@ static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
 /* Zeroed pages of the map's own, never given back; NULL when there are none.  ctx: hook */
 void *objmap_pages_hook(size_t len_bytes);
 
-/* Zeroed memory of len_bytes (a multiple of 64) that lives as long as the process; NULL when there is none. */
-void *objmap_carve_hook(size_t len_bytes);
+/* Zeroed memory of len_bytes (a multiple of 64) that lives as long as the process; NULL when there is none. owner: of
+ * the operation's locks. */
+void *objmap_carve_hook(size_t len_bytes, uintptr_t owner);
 
 /* Smallest class that holds len_bytes, OBJMAP_CLASSES when none does; and the bytes of a class. */
 unsigned objmap_class_of(size_t len_bytes);

@@ -81,10 +81,15 @@ bool objmap_has_pools_sig(void);
  * ctx: hook */
 void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx), void *ctx);
 
-/* Takes all locks before fork, releases them in the parent and in the child (where no other thread exists).
- * ctx: pthread_atfork handlers */
+/* Takes all locks before fork, but those of an operation that the calling thread itself has under way (a handler of the
+ * program forks on top of it); releases them in the parent and in the child, where no other thread exists. The
+ * operation then completes in both.  ctx: pthread_atfork handlers */
 void objmap_fork_prepare_hook(void);
 void objmap_fork_done_hook(void);
+
+/* The calling thread will never go on with the operation that it has under way, if it has one: a handler of the program
+ * has jumped out of it. Then the map is given up, as nobody knows in which state it is: true.  ctx: hook */
+bool objmap_abandon_hook(void);
 
 /* Current statistics.  ctx: any (values may be a moment old) */
 struct objmap_stats objmap_stats_sig(void);

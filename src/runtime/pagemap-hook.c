@@ -46,14 +46,16 @@ static uintptr_t child_load(const struct objmap_entry *entry)
 }
 
 /* The child of an entry, made when it does not exist yet; 0 when there is no memory. */
-static uintptr_t child_need(const struct objmap_state *map, struct level level, struct objmap_entry *entry)
+static uintptr_t child_need(const struct objmap_cursor *cursor, struct level level, struct objmap_entry *entry)
 {
+    const struct objmap_state *map = cursor->map;
     uintptr_t child = child_load(entry);
     if (child)
         return child;
     size_t node_bytes = sizeof(struct objmap_entry) << map->node_bits;
     uintptr_t made =
-        (uintptr_t)objmap_carve_hook(is_above_leaves(map, level) ? sizeof(struct objmap_leaf) : node_bytes);
+        (uintptr_t)objmap_carve_hook(is_above_leaves(map, level) ? sizeof(struct objmap_leaf) : node_bytes,
+                                     cursor->owner);
     /* Who comes second wastes a few zero pages, once. */
     if (!made || atomic_compare_exchange_strong(&entry->child, &child, made))
         return made;
@@ -99,7 +101,8 @@ static enum objmap_result leaf_add(const struct objmap_state *map, const struct 
 {
     uintptr_t granule_bytes = (uintptr_t)1 << map->granule_shift;
     for (uintptr_t base = low & ~(granule_bytes - 1); base < high; base += granule_bytes) {
-        objmap_cursor_hold_hook(edit->cursor, base);
+        if (objmap_cursor_hold_hook(edit->cursor, base) < 0)
+            return OBJMAP_NO_MEMORY;
         _Atomic uintptr_t *slot = &leaf->slots[base >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)];
         enum objmap_result result = objmap_slot_add_hook(edit, slot, base, map->granule_shift);
         if (result != OBJMAP_OK)
@@ -119,7 +122,7 @@ static enum objmap_result entry_add(const struct objmap_state *map, const struct
         return OBJMAP_CONFLICT;
     if (high - low == (uintptr_t)1 << level.shift)
         return whole_add(map, edit, level, entry);
-    uintptr_t child = child_need(map, level, entry);
+    uintptr_t child = child_need(edit->cursor, level, entry);
     if (!child)
         return OBJMAP_NO_MEMORY;
     if (is_above_leaves(map, level))
@@ -167,7 +170,8 @@ enum objmap_result objmap_pagemap_add_hook(const struct objmap_edit *edit)
     const struct objmap_block *block = &edit->record->block;
     _Atomic uintptr_t *slot = slot_of_small(map, block);
     if (slot) {
-        objmap_cursor_hold_hook(edit->cursor, block->start);
+        if (objmap_cursor_hold_hook(edit->cursor, block->start) < 0)
+            return OBJMAP_NO_MEMORY;
         return objmap_slot_add_hook(edit, slot, granule_base(map, block->start), map->granule_shift);
     }
     return level_add(map, edit, top_level(map), edit->record->block.start, edit->record->block.end);
@@ -178,7 +182,8 @@ static void leaf_remove(const struct objmap_state *map, const struct objmap_edit
 {
     uintptr_t granule_bytes = (uintptr_t)1 << map->granule_shift;
     for (uintptr_t base = low & ~(granule_bytes - 1); base < high; base += granule_bytes) {
-        objmap_cursor_hold_hook(edit->cursor, base);
+        if (objmap_cursor_hold_hook(edit->cursor, base) < 0)
+            return;
         _Atomic uintptr_t *slot = &leaf->slots[base >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)];
         objmap_slot_remove_hook(edit, slot, base, map->granule_shift);
     }
@@ -189,7 +194,8 @@ static void leaf_remove(const struct objmap_state *map, const struct objmap_edit
 static void wholes_remove(struct objmap_state *map, const struct objmap_edit *edit, struct level level, uintptr_t low,
                           uintptr_t high)
 {
-    objmap_lock_hook(&map->huge);
+    if (!objmap_lock_hook(&map->huge, edit->cursor->owner))
+        return;
     for (; low < high; low += (uintptr_t)1 << level.shift) {
         uintptr_t expected = (uintptr_t)edit->record;
         atomic_compare_exchange_strong(&entry_at(map, level, low)->whole, &expected, 0);
@@ -222,8 +228,8 @@ void objmap_pagemap_remove_hook(const struct objmap_edit *edit)
     const struct objmap_block *block = &edit->record->block;
     _Atomic uintptr_t *slot = slot_of_small(map, block);
     if (slot) {
-        objmap_cursor_hold_hook(edit->cursor, block->start);
-        objmap_slot_remove_hook(edit, slot, granule_base(map, block->start), map->granule_shift);
+        if (objmap_cursor_hold_hook(edit->cursor, block->start) >= 0)
+            objmap_slot_remove_hook(edit, slot, granule_base(map, block->start), map->granule_shift);
         return;
     }
     level_remove(map, edit, top_level(map), edit->record->block.start, edit->record->block.end);
@@ -237,19 +243,20 @@ static bool leaf_visit(const struct objmap_state *map, struct objmap_cursor *cur
         const _Atomic uintptr_t *slot = &leaf->slots[base >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)];
         if (!atomic_load_explicit(slot, memory_order_relaxed))
             continue;
-        objmap_cursor_hold_hook(cursor, base);
+        if (objmap_cursor_hold_hook(cursor, base) < 0)
+            return false;
         if (objmap_slot_visit_hook(visitor, slot, base, map->granule_shift))
             return true;
     }
     return false;
 }
 
-static bool whole_visit(struct objmap_state *map, struct objmap_visitor *visitor, const struct objmap_entry *entry,
-                        uintptr_t base, uintptr_t end)
+static bool whole_visit(const struct objmap_cursor *cursor, struct objmap_visitor *visitor,
+                        const struct objmap_entry *entry, uintptr_t base, uintptr_t end)
 {
-    if (!atomic_load_explicit(&entry->whole, memory_order_relaxed))
+    struct objmap_state *map = cursor->map;
+    if (!atomic_load_explicit(&entry->whole, memory_order_relaxed) || !objmap_lock_hook(&map->huge, cursor->owner))
         return false;
-    objmap_lock_hook(&map->huge);
     struct objmap_record *record = (struct objmap_record *)atomic_load_explicit(&entry->whole, memory_order_acquire);
     bool stop = record && visitor->visit(visitor, record, base, end);
     objmap_unlock_hook(&map->huge);
@@ -264,7 +271,7 @@ static bool level_visit(struct objmap_state *map, struct objmap_cursor *cursor, 
         const struct objmap_entry *entry = entry_at(map, level, low);
         uintptr_t base = low & ~(((uintptr_t)1 << level.shift) - 1);
         uintptr_t child = child_load(entry);
-        if (whole_visit(map, visitor, entry, base, region_end(low, level.shift)))
+        if (whole_visit(cursor, visitor, entry, base, region_end(low, level.shift)))
             return true;
         if (!child)
             continue;

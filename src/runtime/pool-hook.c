@@ -36,15 +36,22 @@ static struct {
     bool poison;
 } pool;
 
-void objmap_lock_wait_hook(struct objmap_lock *lock)
+bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps)
 {
+    struct objmap_state *map = objmap_state_sig();
     int saved_errno = errno;
-    for (unsigned n_tries = 0;; n_tries++) {
-        if (atomic_load_explicit(&lock->held, memory_order_relaxed) == 0 &&
-            atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0)
+    bool is_held = false;
+    for (unsigned n_tries = 0; !is_held && n_tries < 200 + n_sleeps; n_tries++) {
+        uintptr_t holder = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+        if ((holder ^ owner) <= OBJMAP_FORKING || atomic_load_explicit(&map->is_broken, memory_order_relaxed))
             break;
+        if (!holder) {
+            is_held = atomic_compare_exchange_weak_explicit(&lock->owner, &holder, owner, memory_order_acquire,
+                                                            memory_order_relaxed);
+            continue;
+        }
         /* The holder may have been descheduled; with real-time priorities yielding alone would never let it run. */
-        if (n_tries > 200)
+        if (n_tries >= 200)
             syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
         else if (n_tries > 100)
             syscall(SYS_sched_yield);
@@ -52,7 +59,10 @@ void objmap_lock_wait_hook(struct objmap_lock *lock)
         __builtin_ia32_pause();
 #endif
     }
+    if (!is_held && n_sleeps == OBJMAP_SLEEPS && (atomic_load(&lock->owner) ^ owner) > OBJMAP_FORKING)
+        objmap_break(map);
     errno = saved_errno;
+    return is_held;
 }
 
 void *objmap_pages_hook(size_t len_bytes)
@@ -80,9 +90,10 @@ static void *carve(size_t len_bytes)
     return start;
 }
 
-void *objmap_carve_hook(size_t len_bytes)
+void *objmap_carve_hook(size_t len_bytes, uintptr_t owner)
 {
-    objmap_lock_hook(&pool.lock);
+    if (!objmap_lock_hook(&pool.lock, owner))
+        return NULL;
     void *start = carve(len_bytes);
     objmap_unlock_hook(&pool.lock);
     return start;
@@ -133,9 +144,10 @@ static void carve_magazine(struct objmap_magazine *magazine, unsigned class)
     }
 }
 
-static void refill(struct objmap_magazine *magazine, unsigned class)
+static void refill(struct objmap_magazine *magazine, unsigned class, uintptr_t owner)
 {
-    objmap_lock_hook(&pool.lock);
+    if (!objmap_lock_hook(&pool.lock, owner))
+        return;
     struct chain *chain = pool.depot[class];
     if (chain) {
         pool.depot[class] = chain->next_chain;
@@ -155,7 +167,7 @@ void *objmap_take_hook(struct objmap_cache *cache, unsigned class)
         *magazine = cache->previous[class];
         cache->previous[class] = empty;
         if (magazine->n == 0)
-            refill(magazine, class);
+            refill(magazine, class, objmap_cache_owner(cache));
         if (magazine->n == 0)
             return NULL;
     }
@@ -165,14 +177,15 @@ void *objmap_take_hook(struct objmap_cache *cache, unsigned class)
     return item;
 }
 
-static void put_into_depot(struct objmap_magazine *magazine, unsigned class)
+static void put_into_depot(struct objmap_magazine *magazine, unsigned class, uintptr_t owner)
 {
     struct chain *chain = magazine->first;
     chain->n = magazine->n;
-    objmap_lock_hook(&pool.lock);
-    chain->next_chain = pool.depot[class];
-    pool.depot[class] = chain;
-    objmap_unlock_hook(&pool.lock);
+    if (objmap_lock_hook(&pool.lock, owner)) {
+        chain->next_chain = pool.depot[class];
+        pool.depot[class] = chain;
+        objmap_unlock_hook(&pool.lock);
+    }
     *magazine = (struct objmap_magazine){0};
 }
 
@@ -183,7 +196,7 @@ void objmap_give_hook(struct objmap_cache *cache, void *item, unsigned class)
         memset(item, POISON, class_bytes[class]);
     if (magazine->n >= magazine_items(class)) {
         if (cache->previous[class].n > 0)
-            put_into_depot(&cache->previous[class], class);
+            put_into_depot(&cache->previous[class], class, objmap_cache_owner(cache));
         cache->previous[class] = *magazine;
         *magazine = (struct objmap_magazine){0};
     }

@@ -3,6 +3,10 @@
  * before the fork keep their allocation paths; what the parent had counted stays the parent's. */
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "runtime/arena-writer.h"
@@ -11,12 +15,37 @@
 #include "runtime/process-internal.h"
 #include "runtime/thread.h"
 
+#define COPY_WAIT_MS 1000
+
 /* The fork under way on this thread. Ours are the first handlers that were registered: so of all, libc calls them last
  * before the fork and first after it, and no code of the program meets the shield. */
 static _Thread_local struct {
     struct shield shield;
-    bool was_ours; /* in the parent */
+    bool was_ours;                /* in the parent */
+    _Atomic uint32_t *has_copied; /* shared with the child, when that is waited for */
 } forking __attribute__((tls_model("initial-exec")));
+
+/* Forked on top of code of ours that was changing the thread's trees, the child must find in its copy of the arena what
+ * that code has in its registers: so the same thread of the parent goes on only when the copy has been made. */
+static void prepare_to_wait(void)
+{
+    const struct thread_state *self = thread_self_sig();
+    forking.has_copied = NULL;
+    if (!self || !thread_is_half_way_sig(self))
+        return;
+    void *page = (void *)syscall(SYS_mmap, 0, sizeof *forking.has_copied, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if ((uintptr_t)page < (uintptr_t)-4095)
+        forking.has_copied = page;
+}
+
+static void wait_for_copy(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited_ms = 0; waited_ms < COPY_WAIT_MS && !atomic_load(forking.has_copied); waited_ms++)
+        syscall(SYS_nanosleep, &pause, NULL);
+    syscall(SYS_munmap, forking.has_copied, sizeof *forking.has_copied);
+}
 
 static void fork_prepare(void)
 {
@@ -24,6 +53,7 @@ static void fork_prepare(void)
     if (!forking.was_ours)
         return;
     shield_raise_sig(&forking.shield);
+    prepare_to_wait();
     objmap_fork_prepare_hook();
 }
 
@@ -32,7 +62,18 @@ static void fork_parent(void)
     if (!forking.was_ours)
         return;
     objmap_fork_done_hook();
+    if (forking.has_copied)
+        wait_for_copy();
     shield_lower_sig(&forking.shield);
+}
+
+/* The child has no arena of its own; what it was forked on top of may still write into the parent's. */
+static void write_nowhere(void)
+{
+    uintptr_t low, high;
+    arena_range_sig(&low, &high);
+    syscall(SYS_mmap, low, high - low, PROT_READ | PROT_WRITE,
+            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 static void clear_hits(char *data, uint32_t used_bytes)
@@ -86,7 +127,11 @@ static void fork_child(void)
         control_fork_child();
     } else {
         process_set_running_sig(false);
+        if (forking.has_copied)
+            write_nowhere();
     }
+    if (forking.has_copied)
+        atomic_store(forking.has_copied, 1);
     alloc_wrap_guard_leave();
     shield_lower_sig(&forking.shield);
     altstack_begin();

@@ -28,6 +28,11 @@ struct thread_state *thread_self_sig(void)
     return self;
 }
 
+bool thread_is_half_way_sig(const struct thread_state *state)
+{
+    return state->in_handler || state->tree_busy || state->in_hook;
+}
+
 void thread_set_self_sig(struct thread_state *state)
 {
     self = state;

@@ -3,6 +3,7 @@
  * its memory comes from mmap, never from the program's allocator. */
 #include "runtime/thread-internal.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -10,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/arch.h"
+#include "alloc-wrap/alloc-wrap.h"
 #include "runtime/events.h"
 #include "runtime/objmap.h"
 #include "runtime/sample.h"
@@ -209,14 +210,9 @@ static void open_events(struct thread_state *state)
         events_replay(state);
 }
 
-bool thread_begin(struct thread_state *state, size_t stack_bytes)
+/* With bounds and regions known. */
+static bool begin(struct thread_state *state)
 {
-    state_clear(state);
-    state->thread_pointer = arch_thread_pointer_sig();
-    if (stack_bytes)
-        bounds_of_thread(state, stack_bytes);
-    else
-        bounds_of_main(state);
     atomic_store(&state->is_taken, true);
     if (!record_begin(state))
         return false;
@@ -229,6 +225,31 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes)
     open_events(state);
     atomic_store(&state->is_taken, false);
     return true;
+}
+
+bool thread_begin(struct thread_state *state, size_t stack_bytes)
+{
+    state_clear(state);
+    state->thread_pointer = arch_thread_pointer_sig();
+    if (stack_bytes)
+        bounds_of_thread(state, stack_bytes);
+    else
+        bounds_of_main(state);
+    return begin(state);
+}
+
+/* In another state, what the thread is apart from what was recorded. */
+static void take_over(struct thread_state *state, const struct thread_state *old)
+{
+    struct unwind_bounds bounds = old->bounds;
+    struct thread_regions regions = old->regions;
+    bool wants_signal_blocked = old->wants_signal_blocked;
+    state_clear(state);
+    state->thread_pointer = arch_thread_pointer_sig();
+    state->bounds = bounds;
+    state->regions = regions;
+    state->regions.applied = regions.version - 1;
+    state->wants_signal_blocked = wants_signal_blocked;
 }
 
 /* Samples that wait for answers get a little time, *n_tries at most. */
@@ -266,12 +287,6 @@ static int last_tries(void)
     return sandbox_is_entered_sig() ? 1 : LAST_TRIES;
 }
 
-/* A handler of the program that never returns may have left code of ours half-way on this thread. */
-static bool is_half_way(const struct thread_state *state)
-{
-    return state->in_handler || state->tree_busy;
-}
-
 void thread_end(struct thread_state *state)
 {
     int n_tries = last_tries();
@@ -279,11 +294,13 @@ void thread_end(struct thread_state *state)
         thread_set_self_sig(NULL);
         return;
     }
-    bool is_half = is_half_way(state);
+    bool is_half = thread_is_half_way_sig(state);
     state->ending = 1;
     events_close(state);
     altstack_end(state);
     record_end(state, CLOCK_THREAD_CPUTIME_ID, &n_tries, is_half);
+    if (is_half)
+        state->record = NULL; /* a handler of the program never returned to whoever was changing its trees */
     live_remove(state);
     thread_set_self_sig(NULL);
     thread_stack_remove_sig(state);
@@ -297,20 +314,20 @@ static bool becomes_quiet(struct thread_state *state)
     state->ending = 1;
     atomic_thread_fence(memory_order_seq_cst);
     events_enable_sig(state, false);
-    for (int tries = 0; is_half_way(state) && tries < 2 * QUIET_TRIES; tries++)
+    for (int tries = 0; (state->in_handler || state->tree_busy) && tries < 2 * QUIET_TRIES; tries++)
         give_way(tries);
     atomic_thread_fence(memory_order_acquire);
-    return !is_half_way(state);
+    return !state->in_handler && !state->tree_busy;
 }
 
 /* Closes what another thread has recorded. Its descriptors and rings stay: it may be about to look at them. */
 static void end_other(struct thread_state *state, int *n_tries)
 {
-    if (becomes_quiet(state)) {
+    bool is_quiet = becomes_quiet(state);
+    if (is_quiet)
         events_stop(state);
-        /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
-        record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, false);
-    }
+    /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+    record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, !is_quiet);
     live_remove(state);
     thread_stack_remove_sig(state);
 }
@@ -365,29 +382,71 @@ void thread_end_all(void)
         thread_end(self);
 }
 
+bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high)
+{
+    stack_t stack = {.ss_flags = SS_ONSTACK};
+    if (low < self->bounds.low || high >= self->bounds.high || sandbox_is_entered_sig())
+        return false;
+    (void)syscall(SYS_sigaltstack, NULL, &stack);
+    return !(stack.ss_flags & SS_ONSTACK);
+}
+
+void thread_renew(struct thread_state *self)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    alloc_wrap_guard_enter();
+    const struct arena_thread *closed = self->record;
+    struct thread_past past = self->past;
+    struct thread_state *state = thread_prepare();
+    if (state)
+        take_over(state, self);
+    thread_end(self);
+    if (state && begin(state)) {
+        /* The clocks of the thread go on. */
+        state->past.cpu_time_ns -= atomic_load(&closed->cpu_time_ns) - past.cpu_time_ns;
+        state->past.user_ns -= atomic_load(&closed->user_ns) - past.user_ns;
+        state->past.system_ns -= atomic_load(&closed->system_ns) - past.system_ns;
+    } else if (state) {
+        thread_discard(state);
+    }
+    alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
+}
+
+/* What is half-way goes on with old: nothing of it may go away under it, and nothing of it counts in this process. */
+static struct thread_state *leave_to_interrupted(struct thread_state *old)
+{
+    struct thread_state *state = thread_prepare();
+    struct arena_thread *nowhere = zone_pages_sig(sizeof *nowhere);
+    if (nowhere)
+        old->record = nowhere;
+    old->n_pending = old->n_parked = 0;
+    old->ending = 1;
+    return state;
+}
+
 void thread_fork_child(void)
 {
-    struct thread_state *state = thread_self_sig();
+    struct thread_state *old = thread_self_sig(), *state = old;
+    bool is_half = old && thread_is_half_way_sig(old);
+    for (struct thread_state *other = thread_live_sig(); is_half && other; other = other->next_live)
+        events_keep_rings(other);
     thread_stack_reset_sig();
     thread_live_reset_sig();
     threads.free_states = NULL;
+    threads.is_over = false;
+    if (!old)
+        return;
+    events_forget(old, is_half);
+    thread_set_self_sig(NULL);
+    if (is_half)
+        state = leave_to_interrupted(old);
     if (!state)
         return;
-    events_forget(state);
-    thread_set_self_sig(NULL);
-    struct unwind_bounds bounds = state->bounds;
-    struct thread_regions regions = state->regions;
-    state_clear(state);
+    take_over(state, old);
     state->record = NULL;
     state->stack_slot = 0;
-    state->bounds = bounds;
-    state->regions = regions;
-    state->regions.applied = regions.version - 1;
-    state->thread_pointer = arch_thread_pointer_sig();
-    if (!record_begin(state) || !live_add(state))
-        return;
     sample_set_active_sig(sample_is_active_sig()); /* the new arena does not know yet */
-    thread_stack_add_sig(state);
-    thread_set_self_sig(state);
-    open_events(state);
+    (void)begin(state);
 }

@@ -165,6 +165,17 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes);
  * is just doing that, it is left alone.  ctx: ordinary, shielded */
 void thread_end(struct thread_state *state);
 
+/* Code of ours that was changing the trees of self, the calling thread's, was left for good: what they hold is closed,
+ * and the thread goes on with new ones.  ctx: hook */
+void thread_renew(struct thread_state *self);
+
+/* Whether both addresses lie on the stack that self, the calling thread, was made with, and it runs there now: not on
+ * that of signals, nor on one of its own.  ctx: any */
+bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high);
+
+/* Whether code of ours is changing the trees of self.  ctx: any */
+bool thread_is_half_way_sig(const struct thread_state *self);
+
 /* At the start of the process: installs the signal handler and registers the calling thread as the first one.
  * is_active: sampling begins now. False when the arena is full.  ctx: ordinary */
 bool thread_begin_first(bool is_active);
@@ -182,7 +193,9 @@ void thread_switch_sig(bool is_active);
  * ctx: any */
 void thread_switch_end_sig(void);
 
-/* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten.
+/* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten. Where the
+ * fork came on top of code of ours that was changing the trees of the thread, that goes on with them when the handler
+ * returns, and the thread has a new state.
  * ctx: ordinary, single-threaded, shielded */
 void thread_fork_child(void);
 

@@ -39,6 +39,7 @@ static void end_thread(void *context)
     forget_left_frames(self);
     shield_raise_sig(&shield);
     alloc_wrap_guard_enter();
+    alloc_wrap_thread_ends();
     thread_end(self);
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);

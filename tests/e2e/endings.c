@@ -278,10 +278,6 @@ static void jump_out(int number)
 static void *maps_while_asked(void *argument)
 {
     atomic_int *is_asked = argument;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGALRM);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
     while (atomic_load(is_asked))
         munmap(mmap(NULL, MAPPED_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), MAPPED_BYTES);
     return NULL;
@@ -291,7 +287,12 @@ static int way_jump_out(void)
 {
     atomic_int is_asked = 1;
     pthread_t thread;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL); /* the other thread inherits it */
     pthread_create(&thread, NULL, maps_while_asked, &is_asked);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     on_alarm(jump_out, 0);
     while (n_signals < JUMPS) {
         if (sigsetjmp(back, 1) == 0) {

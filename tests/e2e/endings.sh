@@ -41,7 +41,8 @@ many() {
 }
 
 if [ $# = 0 ]; then
-    set -- detached alarm-leaves exit-twice cancel-early cancel-pending leave-in-malloc main-is-gone
+    set -- detached alarm-leaves exit-twice cancel-early cancel-pending fork-in-malloc leave-in-malloc exit-in-map \
+        exec-in-malloc jump-out pthread-exit-in-map map-in-map main-is-gone
 fi
 for way in "$@"; do
     many "$way"
