@@ -243,13 +243,11 @@ static void take_over(struct thread_state *state, const struct thread_state *old
 {
     struct unwind_bounds bounds = old->bounds;
     struct thread_regions regions = old->regions;
-    bool wants_signal_blocked = old->wants_signal_blocked;
     state_clear(state);
     state->thread_pointer = arch_thread_pointer_sig();
     state->bounds = bounds;
     state->regions = regions;
     state->regions.applied = regions.version - 1;
-    state->wants_signal_blocked = wants_signal_blocked;
 }
 
 /* Samples that wait for answers get a little time, *n_tries at most. */
@@ -399,8 +397,12 @@ void thread_renew(struct thread_state *self)
     const struct arena_thread *closed = self->record;
     struct thread_past past = self->past;
     struct thread_state *state = thread_prepare();
-    if (state)
+    if (state) {
         take_over(state, self);
+        state->is_holding = self->is_holding;
+        state->is_cramped = self->is_cramped;
+        state->odd_mask = self->odd_mask;
+    }
     thread_end(self);
     if (state && begin(state)) {
         /* The clocks of the thread go on. */
@@ -412,6 +414,7 @@ void thread_renew(struct thread_state *self)
     }
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
+    altstack_begin();
 }
 
 /* What is half-way goes on with old: nothing of it may go away under it, and nothing of it counts in this process. */
@@ -423,6 +426,10 @@ static struct thread_state *leave_to_interrupted(struct thread_state *old)
         old->record = nowhere;
     old->n_pending = old->n_parked = 0;
     old->ending = 1;
+    if (state) { /* signals still come on this stack */
+        state->own_stack = old->own_stack;
+        state->own_stack_bytes = old->own_stack_bytes;
+    }
     return state;
 }
 
