@@ -13,6 +13,7 @@
 
 #include "alloc-wrap/boot.h"
 #include "alloc-wrap/hook.h"
+#include "base/raw-mmap.h"
 
 static int stand_in_posix_memalign(void **p, size_t alignment, size_t n_bytes)
 {
@@ -27,7 +28,7 @@ static void *stand_in_valloc(size_t n_bytes)
 
 static void *stand_in_mmap(void *address, size_t len_bytes, int prot, int flags, int fd, off_t offset)
 {
-    return (void *)syscall(SYS_mmap, address, len_bytes, prot, flags, fd, offset);
+    return (void *)raw_mmap(address, len_bytes, prot, flags, fd, offset);
 }
 
 static int stand_in_munmap(void *address, size_t len_bytes)

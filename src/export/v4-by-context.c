@@ -25,8 +25,6 @@ enum {
 #define BATCH_VALUES_LEAST (UINT64_C(1) << 18)
 #define BATCH_COUNTERS_ALL (UINT64_C(1) << 23)
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie in memory");
-
 struct slice {
     uint32_t first, end; /* of a profile's index */
 };

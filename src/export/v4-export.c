@@ -250,6 +250,11 @@ int v4_export(struct model *model, const struct value_source *source, const stru
               const char *title, const struct source_copies *copies, struct error *err)
 {
     struct columns columns;
+    /* The numbers of these files are copied as they lie in memory. */
+    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "Databases are written by little-endian machines only: run "
+                         "hpcprof on one of those, which can read this machine's measurements");
     int code = columns_make(model, &columns, err);
     size_t n_ids = V4_IDS_PER_METRIC * columns.n_pairs;
     if (code == 0 && (V4_STATISTICS * n_ids > UINT16_MAX || model->n_scopes >= UINT32_MAX))

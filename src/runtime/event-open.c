@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/descriptors.h"
+#include "base/raw-mmap.h"
 
 #define RING_ONLY_BYTES (256 * 1024)
 #define BATCH_BYTES (512 * 1024)
@@ -27,7 +28,7 @@ int event_open_attr(const struct perf_event_attr *attr, int group_fd)
 
 static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offset)
 {
-    void *mapped = (void *)syscall(SYS_mmap, 0, n_bytes, protection, MAP_SHARED, fd, offset);
+    void *mapped = (void *)raw_mmap(NULL, n_bytes, protection, MAP_SHARED, fd, offset);
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/raw-mmap.h"
 #include "runtime/altstack.h"
 #include "runtime/control.h"
 #include "runtime/process.h"

@@ -63,7 +63,7 @@ bool process_own(void)
     void *page = process_owner_page_sig();
     size_t page_bytes = getauxval(AT_PAGESZ);
     if (!page) {
-        page = (void *)syscall(SYS_mmap, 0, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        page = (void *)raw_mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if ((uintptr_t)page >= (uintptr_t)-4095)
             return false;
         if (syscall(SYS_madvise, page, page_bytes, MADV_WIPEONFORK) != 0) {

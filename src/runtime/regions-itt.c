@@ -9,6 +9,7 @@
 
 #include "runtime/regions.h"
 #include "runtime/wrap.h"
+#include "base/raw-mmap.h"
 
 #define STRINGS_MAX 4096
 
@@ -53,8 +54,8 @@ static struct itt_string *strings_map(void)
     size_t n_bytes = STRINGS_MAX * sizeof *strings;
     if (strings)
         return strings;
-    strings = (struct itt_string *)syscall(SYS_mmap, NULL, n_bytes, PROT_READ | PROT_WRITE,
-                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    strings = (struct itt_string *)raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if ((uintptr_t)strings >= (uintptr_t)-4095)
         return NULL;
     if (atomic_compare_exchange_strong(&itt.strings, &none, strings))

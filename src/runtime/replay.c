@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
+#include "base/raw-mmap.h"
 
 enum piece_kind { PIECE_WRITE = 1, PIECE_SIGNAL = 2, PIECE_AUX = 3 };
 
@@ -24,7 +25,7 @@ struct replay {
 
 static void *map_private(size_t n_bytes)
 {
-    void *mapped = (void *)syscall(SYS_mmap, 0, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *mapped = (void *)raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 
@@ -145,8 +146,7 @@ void replay_run(struct thread_state *self, unsigned index)
         status.st_size <= 0)
         return;
     size_t n_bytes = (size_t)status.st_size;
-    const unsigned char *file =
-        (const unsigned char *)syscall(SYS_mmap, 0, n_bytes, PROT_READ, MAP_PRIVATE, event->fd, 0);
+    const unsigned char *file = (const unsigned char *)raw_mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, event->fd, 0);
     if ((uintptr_t)file >= (uintptr_t)-4095)
         return;
     struct replay replay = {.at = pieces_begin(file, n_bytes), .end = file + n_bytes};

@@ -16,6 +16,8 @@
 enum { UNWIND_FP = 29, UNWIND_LR = 30, UNWIND_SP = 31, UNWIND_REGISTERS = 32 };
 #elif defined(__powerpc64__)
 enum { UNWIND_SP = 1, UNWIND_FP = 31, UNWIND_LR = 32, UNWIND_REGISTERS = 33 };
+#elif defined(__s390x__)
+enum { UNWIND_FP = 11, UNWIND_LR = 14, UNWIND_SP = 15, UNWIND_REGISTERS = 16 };
 #else
 enum { UNWIND_FP = 6, UNWIND_SP = 7, UNWIND_REGISTERS = 16 };
 #endif

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/raw-mmap.h"
 #include "base/sigsafe.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -45,7 +46,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 
 static void *map_sig(uintptr_t at, size_t n_bytes, int protection, int flags, int fd)
 {
-    uintptr_t p = (uintptr_t)syscall(SYS_mmap, at, n_bytes, protection, flags, fd, 0L);
+    uintptr_t p = (uintptr_t)raw_mmap((const void *)at, n_bytes, protection, flags, fd, 0L);
     return p > FAILED_ABOVE ? NULL : (void *)p;
 }
 

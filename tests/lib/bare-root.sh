@@ -26,11 +26,11 @@ make_root() {
     local log=$dir.log
     # Acquire::http::Proxy and the like.
     apt-config dump | grep -E '^Acquire::(http|https|ftp|Retries|Check-)' >"$dir.apt" || true
-    sources >"$dir.sources"
-    [ -s "$dir.sources" ] || echo "deb http://deb.debian.org/debian $suite main" >"$dir.sources"
+    sources >"$dir.list"
+    [ -s "$dir.list" ] || echo "deb http://deb.debian.org/debian $suite main" >"$dir.list"
     rm -rf "$dir"
     mmdebstrap --variant=minbase --include=git,ca-certificates "--aptopt=$dir.apt" "$suite" "$dir" \
-        "$dir.sources" >"$log" 2>&1 || {
+        "$dir.list" >"$log" 2>&1 || {
         tail -n 5 "$log"
         rm -rf "$dir"
         skip "mmdebstrap cannot make a root of Debian $suite here, which needs a mirror that can be reached"

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "fnbounds/modtab-cache.h"
 #include "prepare.h"
 #include "sampling/machine.h"
@@ -114,6 +115,18 @@ static void print_installation(FILE *out, const char *cache, const struct error 
         (void)close(memory);
 }
 
+/* How call paths are found, as configure chose; with its limits where that is not by our own walker. */
+static void print_unwinder(FILE *out)
+{
+    bool is_own = strcmp(UNWINDER, "own") == 0;
+    (void)fprintf(out, "%-12s %s\n", "call paths",
+                  is_own ? "walked by tables of our own" : "walked by libunwind, where it is installed (libunwind8):");
+    if (is_own)
+        return;
+    (void)fprintf(out, "%-12s   some microseconds and two system calls a sample, more than 4 KiB of its stack;\n", "");
+    (void)fprintf(out, "%-12s   code without unwind information ends a path; no static programs (hpclink)\n", "");
+}
+
 /* What a fixture does not describe is left out, not taken from the machine that hpcrun runs on. */
 static void print_machine(FILE *out)
 {
@@ -143,5 +156,6 @@ int doctor_print(FILE *out)
         return has_addresses ? 0 : 1;
     print_skid(out, cache[0] ? cache : NULL);
     print_installation(out, cache, &cache_error);
+    print_unwinder(out);
     return has_addresses ? 0 : 1;
 }

@@ -107,6 +107,8 @@ static int check_kind(const struct image *image, const char *path, struct error 
     const unsigned own_machine = EM_AARCH64;
 #elif defined(__powerpc64__)
     const unsigned own_machine = EM_PPC64;
+#elif defined(__s390x__)
+    const unsigned own_machine = EM_S390;
 #else
     const unsigned own_machine = header ? header->e_machine : 0;
 #endif

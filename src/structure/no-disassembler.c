@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What reads x86-64 code, where the build has no Zydis (it is packaged for little-endian machines only): cfg-insn.c
+ * with the usual encodings alone, so that loops around others are not seen, and alloc-name.c, which then leaves naming
+ * to the source text. Files of other machines lack nothing. Ordinary code. */
+#include <stdlib.h>
+
+#include "structure/alloc-name.h"
+#include "structure/cfg-insn.h"
+#include "structure/cfg-internal.h"
+
+struct cfg_decoder {
+    int unused;
+};
+
+struct cfg_decoder *cfg_decoder_new(void)
+{
+    return calloc(1, sizeof(struct cfg_decoder));
+}
+
+void cfg_decode_any(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                    struct cfg_insn *insn)
+{
+    (void)decoder;
+    (void)bytes;
+    (void)n_bytes;
+    *insn = (struct cfg_insn){.vaddr = vaddr, .len_bytes = 1, .kind = CFG_END};
+}
+
+void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
+                struct cfg_insn *insn)
+{
+    if (!cfg_decode_usual(bytes, n_bytes, vaddr, insn))
+        cfg_decode_any(decoder, bytes, n_bytes, vaddr, insn);
+}
+
+enum alloc_name_result alloc_name_find(struct symbols *symbols, const char *path, uint64_t return_vaddr,
+                                       enum alloc_name_value value, char *name, size_t size_bytes)
+{
+    (void)symbols;
+    (void)path;
+    (void)return_vaddr;
+    (void)value;
+    (void)name;
+    (void)size_bytes;
+    return ALLOC_NAME_UNKNOWN;
+}
