@@ -10,10 +10,24 @@
 #include "base/vec.h"
 #include "fmt/companion.h"
 
+static struct {
+    bool is_incomplete; /* there was no memory for all of it */
+} environment;
+
 static void set(const char *name, const char *value)
 {
-    if (value && value[0])
-        (void)setenv(name, value, 1);
+    if (value && value[0] && setenv(name, value, 1) != 0)
+        environment.is_incomplete = true;
+}
+
+/* Sets a variable to text that was put together for it. */
+static void set_text(const char *name, struct buf *text)
+{
+    if (text->failed)
+        environment.is_incomplete = true;
+    else
+        set(name, text->data);
+    buf_fini(text);
 }
 
 static void set_number(const char *name, uint64_t value)
@@ -29,8 +43,7 @@ static void set_list(const char *name, const char *const *items, unsigned n)
     struct buf list = {0};
     for (unsigned i = 0; i < n; i++)
         buf_printf(&list, "%s%s", i ? " " : "", items[i]);
-    set(name, list.data);
-    buf_fini(&list);
+    set_text(name, &list);
 }
 
 /* A static program does not heed it, but those that it starts do. */
@@ -43,8 +56,7 @@ static void set_preload(const struct prepared *prepared)
     buf_printf(&list, "%s", prepared->library);
     if (before && before[0])
         buf_printf(&list, ":%s", before);
-    set("LD_PRELOAD", list.data);
-    buf_fini(&list);
+    set_text("LD_PRELOAD", &list);
 }
 
 /* Programs that are built with the address sanitizer refuse to run behind another library. Those that the program
@@ -54,11 +66,10 @@ static void set_sanitizer_options(void)
     const char *before = getenv("ASAN_OPTIONS");
     struct buf options = {0};
     buf_printf(&options, "%s%sverify_asan_link_order=0", before ? before : "", before && before[0] ? ":" : "");
-    set("ASAN_OPTIONS", options.data);
-    buf_fini(&options);
+    set_text("ASAN_OPTIONS", &options);
 }
 
-void environment_set(const struct hpcrun_options *options, const struct prepared *prepared)
+bool environment_set(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     set_preload(prepared);
     set_sanitizer_options();
@@ -89,4 +100,7 @@ void environment_set(const struct hpcrun_options *options, const struct prepared
     set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
     set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);
     set_list("HPCRUN_DEBUG_FLAGS", options->debug_flags, options->n_debug_flags);
+    if (environment.is_incomplete)
+        (void)unsetenv(COMPANION_ENV); /* without it the runtime does nothing */
+    return !environment.is_incomplete;
 }

@@ -6,7 +6,8 @@
 #include "prepare.h"
 
 /* Sets LD_PRELOAD (ours in front of what is there; a sanitizer's library before ours), the companion's address and the
- * HPCRUN_* variables in this process's environment. */
-void environment_set(const struct hpcrun_options *options, const struct prepared *prepared);
+ * HPCRUN_* variables in this process's environment. False when there is no memory
+ * for all of them: then the program will not be measured. */
+bool environment_set(const struct hpcrun_options *options, const struct prepared *prepared);
 
 #endif

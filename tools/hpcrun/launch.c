@@ -83,7 +83,8 @@ static void say_plan(const struct source_plan *plan)
 
 static int execute_measured(const struct hpcrun_options *options, const struct prepared *prepared)
 {
-    environment_set(options, prepared);
+    if (!environment_set(options, prepared))
+        return step_aside(options, &prepared->program, "There is no memory for the program's environment.");
     if (options->waits_for_debugger)
         wait_for_debugger();
     return execute(&prepared->program, options->command);
