@@ -168,7 +168,8 @@ def dpkg(*arguments):
 
 def of_every_debian():
     lines = dpkg("dpkg-query", "-W", "-f=${Package} ${Essential} ${Priority}\n")
-    return {line.split()[0] for line in lines if line.split()[1:2] == ["yes"] or line.endswith(" required")}
+    found = {line.split()[0] for line in lines if line.split()[1:2] == ["yes"] or line.endswith(" required")}
+    return found | {"apt"}  # which installed everything else
 
 
 def places_of(command):
