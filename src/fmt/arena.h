@@ -362,6 +362,21 @@ enum placeholder {
     PLACEHOLDER_MAX
 };
 
+/* A child that the process has seen begin, and that the companion may never hear of. */
+#define ARENA_CHILDREN 32
+enum arena_child_state {
+    CHILD_NONE = 0,
+    CHILD_NOTING,  /* being filled */
+    CHILD_STARTED, /* it calls exec after vfork: whether it is measured shows when it says HELLO */
+    CHILD_UNHEARD  /* after fork, and the companion did not answer it */
+};
+
+struct arena_child {
+    _Atomic uint32_t state; /* enum arena_child_state */
+    uint32_t pid;           /* as it sees itself */
+    char name[248];         /* STARTED: the program as exec was told it */
+};
+
 /* Start of the arena. Chunk table and chunks follow at the stated offsets. */
 struct arena_header {
     char magic[8];
@@ -399,6 +414,8 @@ struct arena_header {
     _Atomic uint32_t is_replaced; /* 1: exec is being called, and when nothing follows it has succeeded */
     _Atomic uint32_t n_trace_chunks; /* handed out; no more than trace_chunk_limit, so that traces leave room */
     uint32_t trace_chunk_limit;
+    _Atomic uint32_t n_children_lost; /* children that are known not to have been measured */
+    struct arena_child children[ARENA_CHILDREN]; /* taken out by the companion */
     char replaced_by[256];     /* with is_replaced: the program as exec was told it */
     char exe[ARENA_PATH_MAX];  /* real path of the executable */
     char argv0[256];           /* basename used in file names */

@@ -83,6 +83,17 @@ static void write_unopened(const struct process *process, struct buf *out)
     }
 }
 
+static void write_children(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    uint32_t n = __atomic_load_n((const uint32_t *)&header->n_children_lost, __ATOMIC_RELAXED);
+    char text[128];
+    (void)snprintf(text, sizeof text, "children: %u %s not measured (see the index of the host)", n,
+                   n == 1 ? "was" : "were");
+    if (n)
+        log_write_message(out, process->name.pid, -1, text);
+}
+
 static void write_regions(const struct process *process, struct buf *out)
 {
     static const char *const sentences[REGION_FAULTS] = {
@@ -208,6 +219,7 @@ int process_write_log(struct process *process, struct error *err)
     write_blocks(process, &text);
     write_merged(process, &text);
     write_unopened(process, &text);
+    write_children(process, &text);
     write_regions(process, &text);
     if (process->context->note && process->context->note[0])
         log_write_message(&text, process->name.pid, -1, process->context->note);

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the runtime and the companion process say to each other: SOCK_SEQPACKET datagrams over an abstract Unix socket
- * whose name the launcher puts into the environment. Plain structs, native byte order, same machine and build.
+/* What the runtime and the companion process say to each other: SOCK_SEQPACKET datagrams over a connection of its own
+ * for each conversation. Plain structs, native byte order, same machine and build.
  *
- * A process connects, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order): its arena,
- * the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then closes the
- * connection. At its end it connects again, sends END and waits up to COMPANION_END_WAIT_MS for WRITTEN. The companion
- * watches the process itself with a pidfd, so a killed process loses nothing, and a second HELLO from the same pid
- * (exec) or END finishes the earlier arena of that pid. */
+ * The way to the companion is a descriptor that all processes inherit: one end of a socket pair, over which a process
+ * sends COMPANION_KNOCK together with one end of a fresh socket pair. The kernel says who sent it. Where the descriptor
+ * is gone, because the program has closed all of them, there is an abstract socket to connect to, which is known in
+ * the launcher's network namespace only. COMPANION_ENV tells both.
+ *
+ * A process opens a connection, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order):
+ * its arena, the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then
+ * closes the connection. At its end it opens another, sends END and waits up to COMPANION_END_WAIT_MS for WRITTEN. The
+ * companion watches the process itself with a pidfd, so a killed process loses nothing, and a second HELLO from the
+ * same pid (exec) or END finishes the earlier arena of that pid. */
 #ifndef LOCUS_FMT_COMPANION_H
 #define LOCUS_FMT_COMPANION_H
 
 #include <stdint.h>
 
-#define COMPANION_ENV "HPCRUN_COMPANION" /* value: socket name without the leading NUL */
-#define COMPANION_PREFIX "locus-"        /* of all these names */
+/* Value: NAME or NAME,FD,DEVICE,INODE: the abstract socket's name without the leading NUL; the inherited descriptor and
+ * what fstat must say of it, in decimal. */
+#define COMPANION_ENV "HPCRUN_COMPANION"
+#define COMPANION_FD 940            /* lowest number of the inherited descriptor: away from what programs use */
+#define COMPANION_FD_AWAY 256       /* where the limit leaves no such number; below this one there is none */
+#define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */
+#define COMPANION_PREFIX "locus-"   /* of all these names */
 #define COMPANION_MAGIC 0x4c4f4331u
 #define COMPANION_VERSION 1
 #define COMPANION_END_WAIT_MS 5000
@@ -36,11 +46,11 @@ struct companion_message {
     uint32_t version;
     uint32_t kind; /* enum companion_kind */
     uint32_t pid;
-    int32_t rank;      /* HELLO, FORK, END: MPI rank or -1 */
-    int32_t exit_code; /* END, STATUS */
-    uint64_t size_bytes; /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS) */
+    int32_t rank;          /* HELLO, FORK, END: MPI rank or -1 */
+    int32_t exit_code;     /* END, STATUS */
+    uint64_t size_bytes;   /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS) */
     uint64_t recipe_bytes; /* WELCOME: size of the recipe store */
-    char text[4096];   /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */
+    char text[4096];       /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */
 };
 
 #endif

@@ -182,6 +182,37 @@ void arena_log_sig(const char *text)
     header->log[at + len - 1] = '\n';
 }
 
+void arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name)
+{
+    struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; header && i < ARENA_CHILDREN; i++) {
+        struct arena_child *child = &header->children[i];
+        uint32_t none = CHILD_NONE;
+        if (!atomic_compare_exchange_strong(&child->state, &none, CHILD_NOTING))
+            continue;
+        size_t len = name ? strnlen(name, sizeof child->name - 1) : 0;
+        if (len)
+            memcpy(child->name, name, len);
+        child->name[len] = '\0';
+        child->pid = pid;
+        atomic_store_explicit(&child->state, state, memory_order_release);
+        return;
+    }
+    if (header)
+        atomic_fetch_add(&header->n_children_lost, 1);
+}
+
+void arena_forget_child_sig(uint32_t pid)
+{
+    struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; header && i < ARENA_CHILDREN; i++) {
+        struct arena_child *child = &header->children[i];
+        uint32_t started = CHILD_STARTED;
+        if (child->pid == pid && atomic_compare_exchange_strong(&child->state, &started, CHILD_NONE))
+            return;
+    }
+}
+
 void arena_set_bell_sig(int fd)
 {
     struct stat status;

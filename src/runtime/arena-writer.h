@@ -56,6 +56,11 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high);
 /* Appends one line (without newline) to the arena's log; truncated when full.  ctx: any */
 void arena_log_sig(const char *text);
 
+/* Notes a child of the process for the companion (state: CHILD_STARTED or CHILD_UNHEARD; name may be NULL). One that
+ * finds no room counts as lost. _forget takes a note back.  ctx: any, also in the child after vfork */
+void arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
+void arena_forget_child_sig(uint32_t pid);
+
 /* Asks the companion for something (enum arena_request_kind) and rings its bell; lost when the ring is full: ask
  * again later.  ctx: any */
 void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);

@@ -27,7 +27,7 @@ static bool adopt_welcome(const struct client_welcome *welcome)
 bool attach_start(void)
 {
     struct client_welcome welcome;
-    if (!client_hello(false, &welcome) || !adopt_welcome(&welcome))
+    if (client_hello(false, &welcome) != CLIENT_WELCOME || !adopt_welcome(&welcome))
         return false;
     process_describe();
     loadmap_init();
@@ -41,7 +41,10 @@ bool attach_fork_child(void)
     if (bell >= 0)
         (void)syscall(SYS_close, bell);
     arena_set_bell_sig(-1);
-    if (!client_hello(true, &welcome) || !adopt_welcome(&welcome))
+    enum client_answer answer = client_hello(true, &welcome);
+    if (answer == CLIENT_NO_ANSWER) /* what is mapped here is still the parent's arena */
+        arena_note_child_sig(CHILD_UNHEARD, (uint32_t)getpid(), NULL);
+    if (answer != CLIENT_WELCOME || !adopt_welcome(&welcome))
         return false;
     arena_shared_reset_sig();
     loadmap_fork_child_sig();

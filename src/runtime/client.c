@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The runtime's side of the conversation with the companion: one short connection for the start, one for the end, so
- * that no descriptor of ours stays open for the program to close or inherit. */
+ * that no descriptor of ours stays open but the way that was inherited. Raw system calls: the program may wrap the
+ * library's functions, and those would be points where its threads can be cancelled. */
 #include "runtime/client.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
@@ -20,21 +23,117 @@
 
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
 
-/* A connection to the companion, -1 when there is none. */
-static int client_connect(void)
+/* What COMPANION_ENV says, read once: programs write over their environment. */
+static struct {
+    bool is_read;
+    char name[sizeof((struct sockaddr_un *)0)->sun_path - 1];
+    int fd; /* -1: none was inherited */
+    uint64_t device, inode;
+} way = {.fd = -1};
+
+/* Takes a number and the comma before it off *text; false when there is none. */
+static bool take_number(const char **text, uint64_t *number)
 {
-    const char *name = process_environment(COMPANION_ENV);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!name || !name[0] || strlen(name) > sizeof address.sun_path - 2)
+    const char *at = *text;
+    if (*at++ != ',' || *at < '0' || *at > '9')
+        return false;
+    for (*number = 0; *at >= '0' && *at <= '9'; at++)
+        *number = *number * 10 + (uint64_t)(*at - '0');
+    *text = at;
+    return true;
+}
+
+static void way_read(void)
+{
+    const char *text = process_environment(COMPANION_ENV);
+    uint64_t fd = 0;
+    size_t len = text ? strcspn(text, ",") : 0;
+    if (way.is_read || !len || len >= sizeof way.name)
+        return;
+    way.is_read = true;
+    memcpy(way.name, text, len);
+    text += len;
+    if (take_number(&text, &fd) && fd < INT32_MAX && take_number(&text, &way.device) && take_number(&text, &way.inode))
+        way.fd = (int)fd;
+}
+
+/* Whether the number still stands for what was inherited. */
+static bool way_is_open(void)
+{
+    struct stat status;
+    return way.fd >= 0 && syscall(SYS_fstat, way.fd, &status) == 0 && (uint64_t)status.st_dev == way.device &&
+           (uint64_t)status.st_ino == way.inode;
+}
+
+static void close_raw(int fd)
+{
+    (void)syscall(SYS_close, fd);
+}
+
+/* Waits until fd is ready; false when it was not in time. Signals do not shorten the time much. */
+static bool wait_for(int fd, short events, int timeout_ms)
+{
+    struct pollfd wait = {.fd = fd, .events = events};
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+    long n;
+    /* Linux takes off what has passed. */
+    while ((n = syscall(SYS_ppoll, &wait, 1, &timeout, NULL, 0)) < 0 && errno == EINTR)
+        ;
+    return n > 0;
+}
+
+/* Sends one end of a new connection along the way; the other one is the result, -1 when nobody listens there. */
+static int knock(void)
+{
+    static const uint32_t word = COMPANION_KNOCK;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)&word, .iov_len = sizeof word};
+    struct msghdr header = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    int ends[2];
+    long n = -1;
+    if (!way_is_open() || syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
-    memcpy(address.sun_path + 1, name, strlen(name));
+    struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+    item->cmsg_level = SOL_SOCKET;
+    item->cmsg_type = SCM_RIGHTS;
+    item->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(item), &ends[1], sizeof(int));
+    do
+        n = syscall(SYS_sendmsg, way.fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(way.fd, POLLOUT, COMPANION_END_WAIT_MS))));
+    close_raw(ends[1]);
+    if (n == (long)sizeof word)
+        return ends[0];
+    close_raw(ends[0]);
+    return -1;
+}
+
+/* Connects by name: where the program has closed all its descriptors. */
+static int dial(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(way.name);
+    if (!len)
+        return -1;
+    memcpy(address.sun_path + 1, way.name, len);
     int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
-    if (fd >= 0 && syscall(SYS_connect, fd, &address, len) != 0) {
-        (void)syscall(SYS_close, fd);
+    if (fd >= 0 && syscall(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + 1 + len) != 0) {
+        close_raw(fd);
         fd = -1;
     }
     return fd;
+}
+
+/* A connection to the companion, -1 when there is none. */
+static int client_connect(void)
+{
+    way_read();
+    int fd = knock();
+    return fd >= 0 ? fd : dial();
 }
 
 static bool client_send(int fd, enum companion_kind kind, struct companion_message *message)
@@ -64,17 +163,15 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
     struct msghdr header = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    struct timespec patience = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
-    long ready = syscall(SYS_ppoll, &wait, 1, &patience, NULL, 0);
-    if (ready <= 0 || syscall(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC) != (long)sizeof *message)
+    if (!wait_for(fd, POLLIN, timeout_ms) ||
+        syscall(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (long)sizeof *message)
         return false;
     take_descriptors(&header, fds);
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
 }
 
 /* The conversation of the start. */
-static bool greet(bool is_fork, struct client_welcome *welcome)
+static enum client_answer greet(bool is_fork, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
     const char *why = process_reason_to_leave();
@@ -83,31 +180,36 @@ static bool greet(bool is_fork, struct client_welcome *welcome)
     struct rlimit limit;
     int fd = client_connect();
     if (fd < 0)
-        return false;
-    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return CLIENT_NO_ANSWER;
+    if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         message.size_bytes = SMALL_ARENA_BYTES;
     int fds[3] = {-1, -1, -1};
-    bool is_welcome = client_send(fd, is_fork ? COMPANION_FORK : COMPANION_HELLO, &message) &&
-                      client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WELCOME &&
-                      fds[0] >= 0;
-    (void)syscall(SYS_close, fd);
+    bool is_answered = client_send(fd, is_fork ? COMPANION_FORK : COMPANION_HELLO, &message) &&
+                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS);
+    bool is_welcome = is_answered && message.kind == COMPANION_WELCOME && fds[0] >= 0;
+    close_raw(fd);
     for (int i = 0; !is_welcome && i < 3; i++) {
         if (fds[i] >= 0)
-            (void)syscall(SYS_close, fds[i]);
+            close_raw(fds[i]);
     }
     if (!is_welcome)
-        return false;
+        return is_answered && message.kind == COMPANION_REFUSED ? CLIENT_REFUSED : CLIENT_NO_ANSWER;
     *welcome = (struct client_welcome){.arena_fd = fds[0],
                                        .recipe_fd = fds[1],
                                        .bell_fd = descriptors_move_up_sig(fds[2], DESCRIPTOR_WAY),
                                        .arena_bytes = message.size_bytes,
                                        .recipe_bytes = message.recipe_bytes};
-    return true;
+    return CLIENT_WELCOME;
 }
 
-bool client_hello(bool is_fork, struct client_welcome *welcome)
+enum client_answer client_hello(bool is_fork, struct client_welcome *welcome)
 {
-    return greet(is_fork, welcome);
+    int saved_errno = errno;
+    if (is_fork && sandbox_is_entered_sig())
+        return CLIENT_NO_ANSWER;
+    enum client_answer answer = greet(is_fork, welcome);
+    errno = saved_errno;
+    return answer;
 }
 
 static bool part(int exit_code, int rank)
@@ -119,13 +221,16 @@ static bool part(int exit_code, int rank)
         return false;
     bool is_written = client_send(fd, COMPANION_END, &message) &&
                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS) && message.kind == COMPANION_WRITTEN;
-    (void)syscall(SYS_close, fd);
+    close_raw(fd);
     return is_written;
 }
 
 bool client_end(int exit_code, int rank)
 {
+    int saved_errno = errno;
     if (sandbox_is_entered_sig())
         return false;
-    return part(exit_code, rank);
+    bool is_written = part(exit_code, rank);
+    errno = saved_errno;
+    return is_written;
 }

@@ -13,9 +13,14 @@ struct client_welcome {
     uint64_t arena_bytes, recipe_bytes;
 };
 
-/* Says HELLO (or, is_fork, FORK) and fills *welcome. False when there is no companion or it refused.
- * ctx: ordinary or hook; no malloc */
-bool client_hello(bool is_fork, struct client_welcome *welcome);
+enum client_answer {
+    CLIENT_WELCOME = 0,
+    CLIENT_REFUSED,  /* the companion knows of the process, and has noted why it is not measured */
+    CLIENT_NO_ANSWER /* nobody knows of it */
+};
+
+/* Says HELLO (or, is_fork, FORK) and fills *welcome when that is the answer.  ctx: ordinary or hook; no malloc */
+enum client_answer client_hello(bool is_fork, struct client_welcome *welcome);
 
 /* Says END and waits for WRITTEN; false on time-out.  ctx: ordinary; no malloc */
 bool client_end(int exit_code, int rank);

@@ -37,19 +37,17 @@ __attribute__((constructor)) static void find_real(void)
     real.execveat = (at_function *)wrap_real("execveat");
 }
 
-/* The header to write to; NULL in a child of vfork, whose process is not the arena's. */
-static struct arena_header *own_header(void)
-{
-    struct arena_header *header = process_is_ours_sig() ? arena_header_sig() : NULL;
-    return header && header->pid == (uint32_t)getpid() ? header : NULL;
-}
-
+/* In a child of vfork, whose process is not the arena's, the parent's arena notes that there is another program. */
 static struct arena_header *note_exec(const char *path, struct wrap_signal_state *signals)
 {
-    struct arena_header *header = own_header();
+    struct arena_header *header = process_is_ours_sig() ? arena_header_sig() : NULL;
     wrap_signal_show(signals);
     if (!header)
         return NULL;
+    if (header->pid != (uint32_t)getpid()) {
+        arena_note_child_sig(CHILD_STARTED, (uint32_t)getpid(), path);
+        return header;
+    }
     size_t len = path ? strnlen(path, sizeof header->replaced_by - 1) : 0;
     if (len)
         memcpy(header->replaced_by, path, len);
@@ -64,7 +62,9 @@ static int take_back(struct arena_header *header, const struct wrap_signal_state
     int saved_errno = errno;
     wrap_signal_hide(signals);
     errno = saved_errno;
-    if (header)
+    if (header && header->pid != (uint32_t)getpid())
+        arena_forget_child_sig((uint32_t)getpid());
+    else if (header)
         atomic_store(&header->is_replaced, 0);
     return result;
 }

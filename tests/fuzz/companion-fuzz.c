@@ -256,6 +256,7 @@ static void begin(void)
     world.c = (struct companion){.setup = &world.setup,
                                  .store = store,
                                  .listen_fd = -1,
+                                 .way_fd = -1,
                                  .signal_fd = -1,
                                  .launched_pidfd = -1,
                                  .done_fd = -1,

@@ -442,12 +442,12 @@ static void test_module_message_waits_for_the_table(void **state)
     assert_int_equal(n, 1);
 }
 
-static bool refuse_forks(void)
+static bool refuse_call(unsigned number, unsigned error)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
@@ -465,7 +465,7 @@ static void test_written_even_without_workers(void **state)
     assert_true(listen_fd >= 0);
     pid_t poor = fork();
     if (poor == 0)
-        _exit(refuse_forks() ? companion_run(&f->setup, listen_fd) : 77);
+        _exit(refuse_call(SYS_clone, EAGAIN) ? companion_run(&f->setup, listen_fd) : 77);
     close(listen_fd);
     if (waitpid(poor, &status, WNOHANG) == poor) {
         printf("SKIP: seccomp filters cannot be installed here\n");
@@ -480,6 +480,89 @@ static void test_written_even_without_workers(void **state)
     assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 1);
     assert_int_equal(kill(poor, SIGKILL), 0);
     assert_int_equal(waitpid(poor, &status, 0), poor);
+}
+
+/* Kernels before 5.3, and containers that do not know the call. */
+static void test_processes_without_pidfds(void **state)
+{
+    struct fixture *f = *state;
+    struct client client;
+    struct error err;
+    char name[COMPANION_NAME_MAX], text[4096];
+    int status, listen_fd = companion_listen(name, &err);
+    assert_true(listen_fd >= 0);
+    f->setup.launched_pid = fork();
+    if (f->setup.launched_pid == 0) {
+        greet(name, COMPANION_HELLO, &client);
+        add_thread(&client, 7);
+        _exit(0);
+    }
+    pid_t old = fork();
+    if (old == 0)
+        _exit(refuse_call(SYS_pidfd_open, ENOSYS) ? companion_run(&f->setup, listen_fd) : 77);
+    close(listen_fd);
+    assert_int_equal(waitpid(f->setup.launched_pid, &status, 0), f->setup.launched_pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(waitpid(old, &status, 0), old);
+    assert_int_equal(status, 0);
+    assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 1);
+}
+
+/* Sends the bytes along the way, with fd when it is not negative. */
+static void knock(int way_fd, const void *bytes, size_t n_bytes, int fd)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n_bytes};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        header.msg_control = control.bytes;
+        header.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+        item->cmsg_level = SOL_SOCKET;
+        item->cmsg_type = SCM_RIGHTS;
+        item->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(item), &fd, sizeof fd);
+    }
+    assert_int_equal(sendmsg(way_fd, &header, MSG_NOSIGNAL), n_bytes);
+}
+
+/* What is no knock is closed and forgotten; who knocks is asked of the kernel. */
+static void test_inherited_way(void **state)
+{
+    static const uint32_t word = COMPANION_KNOCK;
+    struct fixture *f = *state;
+    struct error err;
+    struct companion_message message;
+    char name[COMPANION_NAME_MAX], byte;
+    int ends[2], pipe_fds[2], fds[3], listen_fd = companion_listen(name, &err);
+    int way_fd = companion_way_open(&f->setup);
+    assert_true(listen_fd >= 0 && way_fd >= 0);
+    assert_true(companion_start(&f->setup, listen_fd, &err) > 0);
+    assert_int_equal(pipe(pipe_fds), 0);
+    knock(way_fd, "nonsense", 8, -1);
+    knock(way_fd, &word, sizeof word, -1);
+    knock(way_fd, &word, sizeof word, pipe_fds[1]);
+    close(pipe_fds[1]);
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 0);
+    close(pipe_fds[0]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    knock(way_fd, &word, sizeof word, ends[1]);
+    close(ends[1]);
+    say(ends[0], COMPANION_HELLO, COMPANION_VERSION, "");
+    assert_int_equal(hear(ends[0], &message, fds), COMPANION_WELCOME);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    say(ends[0], COMPANION_STATUS, COMPANION_VERSION, "");
+    assert_int_equal(hear(ends[0], &message, fds), COMPANION_STATUS);
+    assert_int_equal(message.pid, getpid());
+    close(fds[0]);
+    say(ends[0], COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(ends[0], &message, fds), COMPANION_WRITTEN);
+    close(ends[0]);
+    close(way_fd);
 }
 
 static void test_strangers_are_refused(void **state)
@@ -541,6 +624,8 @@ int main(void)
         TEST(test_requests_are_answered),
         TEST(test_module_message_waits_for_the_table),
         TEST(test_written_even_without_workers),
+        TEST(test_processes_without_pidfds),
+        TEST(test_inherited_way),
         TEST(test_strangers_are_refused),
         TEST(test_directory_that_vanishes),
     };

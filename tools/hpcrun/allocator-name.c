@@ -11,11 +11,15 @@
 static const struct {
     const char *function, *name;
 } rows[] = {
-    {"mallctl", "jemalloc"},          {"je_mallctl", "jemalloc"},
-    {"tc_version", "tcmalloc"},       {"TCMalloc_Internal_GetHeapSizeHardLimit", "tcmalloc"},
-    {"mi_version", "mimalloc"},       {"mi_malloc", "mimalloc"},
+    {"mallctl", "jemalloc"},
+    {"je_mallctl", "jemalloc"},
+    {"tc_version", "tcmalloc"},
+    {"TCMalloc_Internal_GetHeapSizeHardLimit", "tcmalloc"},
+    {"mi_version", "mimalloc"},
+    {"mi_malloc", "mimalloc"},
     {"scalable_malloc", "TBB's scalable allocator"},
-    {"memkind_malloc", "memkind"},    {"rpmalloc_initialize", "rpmalloc"},
+    {"memkind_malloc", "memkind"},
+    {"rpmalloc_initialize", "rpmalloc"},
 };
 
 /* The row of a symbol table's first function that tells; NULL when none does. */
@@ -38,7 +42,7 @@ static const char *search_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *hea
 const char *allocator_name(const char *path)
 {
     const char *found = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     (void)elf_version(EV_CURRENT);
     Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     for (Elf_Scn *section = NULL; elf && !found && (section = elf_nextscn(elf, section));) {

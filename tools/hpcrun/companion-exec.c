@@ -3,7 +3,10 @@
  * without our environment) is told by the runtime's mark in the arena and by its executable. Ordinary code. */
 #include "companion-state.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +58,9 @@ static void end_replaced(struct companion *c, struct companion_process *process)
     memcpy(name, process->arena->replaced_by, sizeof name);
     name[sizeof name - 1] = '\0';
     (void)snprintf(process->end_note, sizeof process->end_note, "replaced by %s, which was not measured",
-                   process->replaced_by[0] ? process->replaced_by : name[0] ? name : "another program");
+                   process->replaced_by[0] ? process->replaced_by
+                   : name[0]               ? name
+                                           : "another program");
     companion_process_end(c, process, "complete");
 }
 
@@ -68,6 +73,73 @@ void companion_process_look(struct companion *c, struct companion_process *proce
         read_name(process);
     } else if (now_ms - process->replaced_ms >= REPLACED_MS) {
         end_replaced(c, process);
+    }
+}
+
+static void stray_add(struct companion *c, const struct companion_process *process, const struct arena_child *child,
+                      bool is_heard_no_more)
+{
+    struct companion_stray *stray = calloc(1, sizeof *stray);
+    if (!stray)
+        return;
+    stray->pid = child->pid;
+    stray->parent_pid = process->pid;
+    stray->due_ms = companion_now_ms() + (is_heard_no_more ? 0 : REPLACED_MS);
+    (void)snprintf(stray->name, sizeof stray->name, "%.*s", (int)sizeof child->name - 1,
+                   is_heard_no_more ? process->arena->exe : child->name);
+    stray->next = c->strays;
+    c->strays = stray;
+}
+
+void companion_strays_take(struct companion *c, struct companion_process *process)
+{
+    for (unsigned i = 0; process->arena && i < ARENA_CHILDREN; i++) {
+        struct arena_child *child = &process->arena->children[i];
+        uint32_t state = atomic_load_explicit(&child->state, memory_order_acquire);
+        if (state != CHILD_STARTED && state != CHILD_UNHEARD)
+            continue;
+        stray_add(c, process, child, state == CHILD_UNHEARD);
+        atomic_store_explicit(&child->state, CHILD_NONE, memory_order_release);
+    }
+}
+
+void companion_strays_heard(struct companion *c, uint32_t pid)
+{
+    for (struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state == PROCESS_LIVE)
+            companion_strays_take(c, p);
+    for (struct companion_stray **link = &c->strays; *link;) {
+        struct companion_stray *stray = *link;
+        if (stray->pid == pid) {
+            *link = stray->next;
+            free(stray);
+        } else {
+            link = &stray->next;
+        }
+    }
+}
+
+/* The parent's log counts it, unless that is written already. */
+static void stray_give_up(struct companion *c, const struct companion_stray *stray)
+{
+    for (struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state == PROCESS_LIVE && p->pid == stray->parent_pid)
+            (void)atomic_fetch_add(&p->arena->n_children_lost, 1);
+    companion_index_stray(c, stray);
+}
+
+void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over)
+{
+    for (struct companion_stray **link = &c->strays; *link;) {
+        struct companion_stray *stray = *link;
+        bool is_dead = is_over && kill((pid_t)stray->pid, 0) != 0 && errno == ESRCH;
+        if (now_ms < stray->due_ms && !is_dead) {
+            link = &stray->next;
+            continue;
+        }
+        *link = stray->next;
+        stray_give_up(c, stray);
+        free(stray);
     }
 }
 
@@ -86,6 +158,8 @@ void companion_process_gone(struct companion *c, struct companion_process *proce
 {
     if (process->state == PROCESS_LIVE)
         end_gone(c, process);
-    (void)close(process->pidfd);
+    if (process->pidfd >= 0)
+        (void)close(process->pidfd);
     process->pidfd = -1;
+    process->is_gone = true;
 }

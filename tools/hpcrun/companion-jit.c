@@ -64,7 +64,7 @@ static bool is_usable(const struct companion *c, const struct companion_process 
     uint64_t written_ns = (uint64_t)info->st_mtim.tv_sec * 1000000000u + (uint64_t)info->st_mtim.tv_nsec;
     if (!S_ISREG(info->st_mode) || info->st_size <= 0)
         return false;
-    if (info->st_uid != process->arena->uid && info->st_uid != 0)
+    if (info->st_uid != process->peer_uid && (process->is_foreign || info->st_uid != 0))
         companion_log(c, "The %s of process %u belongs to user %u: not used.", what, process->pid, info->st_uid);
     else if (written_ns + CLOCK_SLACK_NS < process->arena->start_ns)
         companion_log(c, "The %s of process %u is older than the process: not used.", what, process->pid);
@@ -85,7 +85,7 @@ static char *read_whole(const struct companion *c, const struct companion_proces
     if (fd < 0 || fstat(fd, &info) != 0 || !is_usable(c, process, what, &info))
         return NULL;
     char *bytes = malloc((size_t)info.st_size);
-    for (ssize_t n = 1; bytes && n > 0 && *len_bytes < (size_t)info.st_size; *len_bytes += n > 0 ? (size_t)n : 0)
+    for (ssize_t n = 1; bytes && n > 0 && *len_bytes<(size_t)info.st_size; *len_bytes += n> 0 ? (size_t)n : 0)
         n = pread(fd, bytes + *len_bytes, (size_t)info.st_size - *len_bytes, (off_t)*len_bytes);
     return bytes;
 }

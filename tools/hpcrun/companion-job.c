@@ -24,7 +24,9 @@ static int run_job(const struct companion *c, const struct companion_job *job)
 {
     switch (job->kind) {
     case JOB_MODULE:
-        return companion_work_module(c, job->module_ref ? &job->module : NULL, job->path);
+        return job->is_foreign && !companion_is_safe_path(job->path)
+                   ? 1
+                   : companion_work_module(c, job->module_ref ? &job->module : NULL, job->path);
     case JOB_PREPARE:
         return companion_work_prepare(c, job->path);
     case JOB_TOPOLOGY:
@@ -60,6 +62,8 @@ static bool job_start(struct companion *c, struct companion_job *job)
         (void)sigemptyset(&none);
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)close(c->listen_fd);
+        if (c->way_fd >= 0)
+            (void)close(c->way_fd);
         if (c->recipes_fd >= 0)
             (void)close(c->recipes_fd);
         c->is_worker = true;
@@ -114,6 +118,7 @@ static struct companion_job *job_queue(struct companion *c, enum job_kind kind, 
         return NULL;
     job->kind = kind;
     job->process = process;
+    job->is_foreign = kind == JOB_MODULE && process && companion_process_is_foreign(process);
     if (path)
         memccpy(job->path, path, '\0', sizeof job->path - 1);
     *end = job;

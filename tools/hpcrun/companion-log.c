@@ -120,14 +120,25 @@ void companion_index(const struct companion *c, const struct companion_process *
     char line[2 * ARENA_PATH_MAX];
     const struct arena_header *arena = process->arena;
     int n = snprintf(line, sizeof line, "%u %s exit=%u threads=%u blocks=%llu %s: %s%s%s\n", process->pid,
-                     arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code),
-                     atomic_load(&arena->n_threads), (unsigned long long)atomic_load(&arena->n_blocks_recorded),
-                     process->end_state, what, process->end_note[0] ? ", " : "", process->end_note);
+                     arena->exe[0] ? arena->exe : "?", atomic_load(&arena->exit_code), atomic_load(&arena->n_threads),
+                     (unsigned long long)atomic_load(&arena->n_blocks_recorded), process->end_state, what,
+                     process->end_note[0] ? ", " : "", process->end_note);
     size_t len = (size_t)n < sizeof line ? (size_t)n : sizeof line - 1;
     if (c->is_worker || !c->notes)
         (void)write_index(c, line, len);
     else
         queue(c->notes, &c->notes->index, line, len);
+}
+
+void companion_index_stray(const struct companion *c, const struct companion_stray *stray)
+{
+    char line[1024];
+    int len = snprintf(line, sizeof line, "%u %s not measured: process %u started it, and it was never heard of\n",
+                       stray->pid, stray->name[0] ? stray->name : "?", stray->parent_pid);
+    if (c->is_worker || !c->notes)
+        (void)write_index(c, line, (size_t)len);
+    else
+        queue(c->notes, &c->notes->index, line, (size_t)len);
 }
 
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why)

@@ -19,7 +19,7 @@
 #define TICK_MIN_MS 50
 #define TICK_MAX_MS 1000
 
-enum watch_kind { WATCH_LISTEN, WATCH_SIGNAL, WATCH_LAUNCHED, WATCH_CONNECTION, WATCH_PIDFD, WATCH_BELL };
+enum watch_kind { WATCH_LISTEN, WATCH_WAY, WATCH_SIGNAL, WATCH_LAUNCHED, WATCH_CONNECTION, WATCH_PIDFD, WATCH_BELL };
 
 struct watch {
     enum watch_kind kind;
@@ -46,6 +46,7 @@ static void watch_all(const struct companion *c, struct watches *w)
 {
     w->n = 0;
     watch_add(w, c->is_full ? -1 : c->listen_fd, WATCH_LISTEN, NULL);
+    watch_add(w, c->is_full ? -1 : c->way_fd, WATCH_WAY, NULL);
     watch_add(w, c->signal_fd, WATCH_SIGNAL, NULL);
     watch_add(w, c->launched_pidfd, WATCH_LAUNCHED, NULL);
     for (struct companion_connection *n = c->connections; n; n = n->next)
@@ -68,8 +69,10 @@ static void read_signals(struct companion *c)
 
 static void see_launched_end(struct companion *c)
 {
-    (void)close(c->launched_pidfd);
+    if (c->launched_pidfd >= 0)
+        (void)close(c->launched_pidfd);
     c->launched_pidfd = -1;
+    c->is_launched = false;
     c->must_checkpoint = true;
 }
 
@@ -78,6 +81,9 @@ static void dispatch(struct companion *c, const struct watch *watch)
     switch (watch->kind) {
     case WATCH_LISTEN:
         companion_accept(c);
+        break;
+    case WATCH_WAY:
+        companion_way_accept(c);
         break;
     case WATCH_SIGNAL:
         read_signals(c);
@@ -150,14 +156,27 @@ static void write_notes(struct companion *c)
         job->has_ended = true; /* tried again at the next look */
 }
 
+static bool is_any_alive(const struct companion *c)
+{
+    for (const struct companion_process *p = c->processes; p; p = p->next)
+        if (p->state != PROCESS_DONE)
+            return true;
+    return c->is_launched;
+}
+
 /* What no descriptor tells. */
 static void look_around(struct companion *c, int64_t now_ms)
 {
     bool has_grown = false;
+    if (c->is_launched && c->launched_pidfd < 0 && companion_is_gone(c->setup->launched_pid, &c->launched_start))
+        see_launched_end(c);
     for (struct companion_process *p = c->processes; p; p = p->next) {
+        if (!p->is_gone && p->pidfd < 0 && companion_is_gone(p->peer_pid, &p->start))
+            companion_process_gone(c, p);
         if (p->state != PROCESS_LIVE)
             continue;
         has_grown |= companion_arena_back(c, p);
+        companion_strays_take(c, p);
         companion_process_requests(c, p);
         companion_process_look(c, p, now_ms);
         if (p->state != PROCESS_LIVE)
@@ -166,6 +185,7 @@ static void look_around(struct companion *c, int64_t now_ms)
         if (c->must_checkpoint || now_ms >= p->checkpoint_due_ms)
             checkpoint(c, p);
     }
+    companion_strays_look(c, now_ms, !is_any_alive(c));
     c->must_checkpoint = c->is_full = false;
     write_notes(c);
     companion_job_reap(c);
@@ -182,19 +202,11 @@ static bool is_writing(const struct companion *c)
     return companion_has_notes(c);
 }
 
-static bool is_any_alive(const struct companion *c)
-{
-    for (const struct companion_process *p = c->processes; p; p = p->next)
-        if (p->state != PROCESS_DONE)
-            return true;
-    return c->launched_pidfd >= 0;
-}
-
 /* Tells readers and a waiting launcher how far we are. */
 static void publish_state(struct companion *c)
 {
     bool writes = is_writing(c), is_idle = !writes && !is_any_alive(c);
-    pid_t program = c->launched_pidfd >= 0 ? c->setup->launched_pid : 0;
+    pid_t program = c->is_launched ? c->setup->launched_pid : 0;
     if (is_idle)
         detour_unpoint(&c->detour);
     if (is_idle)
@@ -202,7 +214,7 @@ static void publish_state(struct companion *c)
     else if (c->mark.fd < 0 && !c->has_no_mark)
         c->has_no_mark = pending_mark_open(&c->mark, c->setup->dir, program, NULL) != 0;
     pending_mark_set(&c->mark, writes, program);
-    if (c->launched_pidfd < 0 && !writes && c->done_fd >= 0) {
+    if (!c->is_launched && !writes && c->done_fd >= 0) {
         (void)close(c->done_fd);
         c->done_fd = -1;
     }
@@ -210,13 +222,13 @@ static void publish_state(struct companion *c)
 
 static bool is_over(const struct companion *c, int64_t now_ms)
 {
-    bool has_work = c->launched_pidfd >= 0 || c->processes || c->jobs || companion_has_notes(c);
+    bool has_work = c->is_launched || c->processes || c->strays || c->jobs || companion_has_notes(c);
     return !has_work && now_ms - c->busy_ms >= LINGER_MS;
 }
 
 static int timeout_ms(const struct companion *c)
 {
-    int64_t timeout = c->launched_pidfd < 0 && !c->processes ? LINGER_MS / 4 : c->tick_ms, now_ms = 0;
+    int64_t timeout = !c->is_launched && !c->processes ? LINGER_MS / 4 : c->tick_ms, now_ms = 0;
     for (const struct companion_process *p = c->processes; p; p = p->next) {
         if (p->state != PROCESS_LIVE || !p->mark_due_ms)
             continue;
@@ -224,7 +236,7 @@ static int timeout_ms(const struct companion *c)
         int64_t rest_ms = p->mark_due_ms > now_ms ? p->mark_due_ms - now_ms : 0;
         timeout = rest_ms < timeout ? rest_ms : timeout;
     }
-    if (companion_has_notes(c) && c->launched_pidfd < 0 && timeout > TICK_MIN_MS)
+    if (companion_has_notes(c) && !c->is_launched && timeout > TICK_MIN_MS)
         timeout = TICK_MIN_MS;
     return (int)timeout;
 }
@@ -232,7 +244,7 @@ static int timeout_ms(const struct companion *c)
 void companion_turn(struct companion *c, int64_t now_ms)
 {
     mark_processes(c, now_ms);
-    bool is_last = c->launched_pidfd < 0 && companion_has_notes(c);
+    bool is_last = !c->is_launched && (companion_has_notes(c) || c->strays);
     if (c->must_checkpoint || is_last || now_ms - c->looked_ms >= c->tick_ms) {
         look_around(c, now_ms);
         c->looked_ms = now_ms;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,23 +36,46 @@ static uint32_t next_generation(const struct companion *c, pid_t peer_pid)
     return n;
 }
 
-static pid_t parent_of(const struct companion_message *hello, pid_t peer_pid)
+/* What the kernel tells of a process; false when it cannot be asked. */
+static bool read_stat(pid_t pid, char *state, long *parent, unsigned long long *start)
 {
     char path[64], text[512] = "";
-    long parent = 0;
-    if (hello->text[0])
-        return (pid_t)strtol(hello->text, NULL, 10);
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)peer_pid);
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     FILE *file = fopen(path, "re");
     if (!file)
-        return 0;
+        return false;
     size_t n = fread(text, 1, sizeof text - 1, file);
     (void)fclose(file);
     text[n] = '\0';
     const char *after_name = strrchr(text, ')');
-    if (after_name)
-        (void)sscanf(after_name + 1, " %*c %ld", &parent);
-    return (pid_t)parent;
+    return after_name &&
+           sscanf(after_name + 1, " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                  state, parent, start) == 3;
+}
+
+/* Another user's word does not choose whose records it gets. */
+static pid_t parent_of(const struct companion_message *hello, const struct ucred *peer)
+{
+    char state;
+    long parent = 0;
+    unsigned long long start;
+    if (hello->text[0] && peer->uid == geteuid())
+        return (pid_t)strtol(hello->text, NULL, 10);
+    return read_stat(peer->pid, &state, &parent, &start) ? (pid_t)parent : 0;
+}
+
+bool companion_is_gone(pid_t pid, uint64_t *start)
+{
+    char state = 0;
+    long parent;
+    unsigned long long now = 0;
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return true;
+    if (!read_stat(pid, &state, &parent, &now))
+        return false;
+    if (!*start)
+        *start = now;
+    return state == 'Z' || state == 'X' || now != *start;
 }
 
 int64_t companion_checkpoint_ms(const struct companion *c)
@@ -72,8 +96,9 @@ static void process_free(struct companion_process *process)
 }
 
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
-                                                pid_t peer_pid, struct error *err)
+                                                const struct ucred *peer, struct error *err)
 {
+    pid_t peer_pid = peer->pid;
     struct companion_process *earlier = companion_process_find(c, peer_pid);
     if (earlier)
         companion_process_end(c, earlier, "complete");
@@ -86,25 +111,28 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         c->start_ns = 1000000 * (uint64_t)companion_now_ms();
     process->pid = hello->pid;
     process->peer_pid = peer_pid;
+    process->peer_uid = peer->uid;
+    process->is_foreign = peer->uid != geteuid();
     process->arena_fd = process->bell_fd = process->map_fd = process->dump_fd = -1;
     process->generation = next_generation(c, peer_pid);
     process->checkpoint_due_ms = companion_now_ms() + companion_checkpoint_ms(c);
     process->mark_due_ms = c->setup->mark_ms ? companion_now_ms() + (int64_t)c->setup->mark_ms : 0;
     process->pidfd = (int)syscall(SYS_pidfd_open, peer_pid, 0);
-    if (process->pidfd < 0) {
-        (void)error_set(err, ERR_IO, "pidfd_open of process %ld failed: %s.", (long)peer_pid, strerror(errno));
+    if (process->pidfd < 0 && companion_is_gone(peer_pid, &process->start)) {
+        (void)error_set(err, ERR_IO, "Process %ld cannot be watched: %s.", (long)peer_pid, strerror(errno));
         process_free(process);
         return NULL;
     }
     companion_exec_note_start(process);
-    if (c->setup->local[0] && c->detour.path[0])
+    /* A file could be cut short under our mapping; memory is sealed. */
+    if (c->setup->local[0] && c->detour.path[0] && !process->is_foreign)
         (void)companion_detour_process(c, process);
     if (companion_arena_create(c, process, hello->size_bytes, err) != 0) {
         process_free(process);
         return NULL;
     }
     if (hello->kind == COMPANION_FORK) {
-        struct companion_process *parent = companion_process_find(c, parent_of(hello, peer_pid));
+        struct companion_process *parent = companion_process_find(c, parent_of(hello, peer));
         if (parent)
             companion_arena_copy(process, parent);
         process->n_chunks_backed = 0;
@@ -136,6 +164,8 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     if (process->state != PROCESS_LIVE)
         return;
     note_end(process->arena);
+    companion_strays_take(c, process);
+    companion_strays_look(c, companion_now_ms(), false);
     companion_jit_look(process);
     process->end_state = end_state;
     process->state = PROCESS_ENDING;
@@ -150,6 +180,23 @@ void companion_process_end(struct companion *c, struct companion_process *proces
     process->state = PROCESS_DONE;
     companion_arena_close(process);
     companion_answer_waiting(c, process, NULL, "");
+}
+
+bool companion_process_is_foreign(struct companion_process *process)
+{
+    char path[64], line[256];
+    unsigned long ids[4] = {0, 0, 0, 0};
+    if (process->is_foreign || geteuid() != 0)
+        return process->is_foreign;
+    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)process->peer_pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "Uid: %lu %lu %lu %lu", &ids[0], &ids[1], &ids[2], &ids[3]) == 4)
+            break;
+    if (file)
+        (void)fclose(file);
+    process->is_foreign = ids[0] || ids[1] || ids[2] || ids[3];
+    return process->is_foreign;
 }
 
 void companion_process_requests(struct companion *c, struct companion_process *process)
@@ -192,7 +239,7 @@ void companion_process_sweep(struct companion *c)
 {
     for (struct companion_process **link = &c->processes; *link;) {
         struct companion_process *process = *link;
-        bool is_over = process->state == PROCESS_DONE && (process->pidfd < 0 || is_superseded(c, process));
+        bool is_over = process->state == PROCESS_DONE && (process->is_gone || is_superseded(c, process));
         if (is_over && !is_waited_for(c, process)) {
             *link = process->next;
             process_free(process);

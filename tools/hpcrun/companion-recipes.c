@@ -109,6 +109,8 @@ void companion_recipes_start(struct companion *c)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)close(fds[1]);
         (void)close(c->listen_fd);
+        if (c->way_fd >= 0)
+            (void)close(c->way_fd);
         (void)close(c->mark.fd);
         if (c->done_fd >= 0)
             (void)close(c->done_fd);

@@ -3,7 +3,10 @@
  * arena's bounds before it is followed. Ordinary code. */
 #include "companion-serve.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "companion-recipes.h"
 
@@ -32,6 +35,29 @@ static const struct arena_module *module_at(const struct companion_process *proc
     return module;
 }
 
+static bool is_safe(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || (status.st_uid != 0 && status.st_uid != geteuid()))
+        return false;
+    bool is_sticky = S_ISDIR(status.st_mode) && status.st_mode & S_ISVTX;
+    return (S_ISDIR(status.st_mode) || S_ISREG(status.st_mode)) &&
+           (is_sticky || !(status.st_mode & (S_IWGRP | S_IWOTH)));
+}
+
+bool companion_is_safe_path(const char *path)
+{
+    char *real = strcmp(path, MODTAB_VDSO) ? realpath(path, NULL) : NULL;
+    bool is_all_safe = real ? is_safe("/") && is_safe(real) : !strcmp(path, MODTAB_VDSO);
+    for (char *slash = real ? strchr(real + 1, '/') : NULL; slash && is_all_safe; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        is_all_safe = is_safe(real);
+        *slash = '/';
+    }
+    free(real);
+    return is_all_safe;
+}
+
 bool companion_serve_request(struct companion *c, struct companion_process *process,
                              const struct arena_request *request)
 {
@@ -39,11 +65,15 @@ bool companion_serve_request(struct companion *c, struct companion_process *proc
     const struct arena_module *record = module_at(process, request->module, path);
     if (!record)
         return true;
-    const struct companion_module module = {
-        .id = record->table_id, .start = record->start, .inode = record->inode, .pid = process->peer_pid};
+    /* Another user's memory and descriptors are not looked through for the file. */
+    bool is_foreign = companion_process_is_foreign(process);
+    const struct companion_module module = {.id = record->table_id,
+                                            .start = record->start,
+                                            .inode = record->inode,
+                                            .pid = is_foreign ? 0 : process->peer_pid};
     if (request->kind == REQUEST_MODULE)
         return companion_job_add_module(c, process, &module, request->module, path) != NULL;
-    if (request->kind == REQUEST_RECIPE && module.id)
+    if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || companion_is_safe_path(path)))
         return companion_recipes_ask(c, &module, request->func, path);
     return true;
 }

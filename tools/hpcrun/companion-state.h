@@ -33,26 +33,30 @@ struct companion_process {
     struct companion_process *next;
     uint32_t pid;    /* as the process sees itself: for names and headers */
     pid_t peer_pid;  /* as we see it */
-    int pidfd;       /* -1 once the process is known to be gone */
+    uid_t peer_uid;  /* as the kernel said when it came */
+    bool is_foreign; /* of another user, at root's companion: what it says must not lead root to that user's files */
+    int pidfd;       /* -1 once the process is known to be gone, or where the kernel has no pidfds */
+    bool is_gone;
+    uint64_t start; /* without pidfd: when it started, in the kernel's ticks, 0 = not known */
     int arena_fd, bell_fd;
-    int map_fd, dump_fd; /* what describes generated code, -1 = none: companion-jit.h */
+    int map_fd, dump_fd;        /* what describes generated code, -1 = none: companion-jit.h */
     struct arena_header *arena; /* NULL when done */
     uint64_t size_bytes;
     uint64_t table_offset, data_offset; /* of its chunks, as we laid them out: what the header says by now is the */
     uint32_t chunk_limit;               /* program's word */
-    uint32_t n_chunks_backed; /* chunks whose memory is allocated */
-    uint32_t generation;      /* counts the arenas of one pid */
+    uint32_t n_chunks_backed;           /* chunks whose memory is allocated */
+    uint32_t generation;                /* counts the arenas of one pid */
     enum process_state state;
-    const char *end_state;    /* "complete", "killed" */
-    char end_note[512];       /* what else is to be said of its end */
+    const char *end_state;          /* "complete", "killed" */
+    char end_note[512];             /* what else is to be said of its end */
     uint64_t exe_device, exe_inode; /* of its executable when it came, 0 = not known */
-    int64_t replaced_ms;      /* when another executable was first seen in its place, 0 = never */
+    int64_t replaced_ms;            /* when another executable was first seen in its place, 0 = never */
     char replaced_by[256];
     struct process_shared *shared; /* NULL before the first worker */
-    char *work_dir;           /* where its files are written first, NULL: the measurement directory */
-    bool writes_past;         /* work_dir did not take the files: straight into the measurement directory */
-    bool is_arena_file;       /* the arena is a file there: checkpoints would add nothing */
-    bool has_retried;         /* writing it at the first place has failed */
+    char *work_dir;                /* where its files are written first, NULL: the measurement directory */
+    bool writes_past;              /* work_dir did not take the files: straight into the measurement directory */
+    bool is_arena_file;            /* the arena is a file there: checkpoints would add nothing */
+    bool has_retried;              /* writing it at the first place has failed */
     bool was_checkpointed;
     bool is_checkpointing;
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
@@ -60,11 +64,21 @@ struct companion_process {
     int64_t mark_due_ms; /* 0: no mark is to be made */
 };
 
+/* A child of a measured process from which nothing has been heard yet. */
+struct companion_stray {
+    struct companion_stray *next;
+    uint32_t pid;        /* as it sees itself */
+    uint32_t parent_pid; /* likewise */
+    int64_t due_ms;      /* when it is given up */
+    char name[256];
+};
+
 struct companion_connection {
     struct companion_connection *next;
     int fd; /* -1: to be removed */
     pid_t peer_pid;
-    bool is_guest; /* root at the companion of another user: may ask for the status only */
+    uid_t peer_uid;
+    bool is_guest;                           /* root at the companion of another user: may ask for the status only */
     struct companion_process *waits_process; /* END: answered once it is written */
     struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
 };
@@ -89,7 +103,8 @@ struct companion_job {
     uint32_t module_ref;               /* in its arena; 0 = in none */
     int64_t start_ms;
     bool has_ended;
-    bool is_placeless; /* JOB_WRITE: the directory kept it from writing */
+    bool is_placeless;         /* JOB_WRITE: the directory kept it from writing */
+    bool is_foreign;           /* JOB_MODULE: another user asks */
     char path[ARENA_PATH_MAX]; /* JOB_MODULE, JOB_PREPARE */
 };
 
@@ -109,22 +124,26 @@ struct companion_store {
 struct companion {
     const struct companion_setup *setup;
     int listen_fd, signal_fd;
-    bool is_full; /* no descriptor is left for another client: none is accepted until the next look */
+    bool is_full;                /* no descriptor is left for another client: none is accepted until the next look */
+    int way_fd;                  /* our end of the inherited way, -1: none, or nobody has the other one any more */
     int launched_pidfd, done_fd; /* -1 once seen */
+    bool is_launched;            /* the launched program has not ended yet */
+    uint64_t launched_start;     /* as start of a process */
     struct companion_store store;
     struct companion_process *processes;
     struct companion_connection *connections;
+    struct companion_stray *strays;
     struct companion_job *jobs;
     struct pending_mark mark;
-    bool has_no_mark; /* the directory does not take one */
+    bool has_no_mark;  /* the directory does not take one */
     pid_t recipes_pid; /* the maker of recipes, 0 = none */
     int recipes_fd;    /* pipe to it, -1 = none */
     unsigned n_recipe_restarts;
     uint32_t host_id;
-    uint64_t start_ns; /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
-    int64_t busy_ms; /* when something last happened */
-    int tick_ms;     /* distance of the next look at the arenas */
-    int64_t looked_ms; /* when the last one was */
+    uint64_t start_ns;    /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
+    int64_t busy_ms;      /* when something last happened */
+    int tick_ms;          /* distance of the next look at the arenas */
+    int64_t looked_ms;    /* when the last one was */
     bool must_checkpoint; /* asked to by SIGTERM */
     struct companion_notes *notes;
     bool is_worker; /* this process is one: it writes its lines itself */
@@ -138,6 +157,8 @@ struct companion {
 void companion_log(const struct companion *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line into the host's index: a process that leaves no files, or whose files could not be written. */
 void companion_index(const struct companion *c, const struct companion_process *process, const char *what);
+/* One about a child that was never heard of. */
+void companion_index_stray(const struct companion *c, const struct companion_stray *stray);
 /* There are lines to be written. */
 bool companion_has_notes(const struct companion *c);
 /* In a worker: writes them. Returns an exit status. */
@@ -175,6 +196,8 @@ void companion_arena_close(struct companion_process *process);
 /* companion-talk.c */
 /* Accepts one client of our own user, or of root; adds it to the connections. */
 void companion_accept(struct companion *c);
+/* Takes the connections that processes have sent over the inherited way. */
+void companion_way_accept(struct companion *c);
 /* Takes over a client's descriptor; false when out of memory. */
 bool companion_connect(struct companion *c, int fd, const struct ucred *peer);
 /* Reads one message and acts on it. */
@@ -188,19 +211,31 @@ void companion_answer_waiting(struct companion *c, const struct companion_proces
 /* companion-process.c */
 /* Registers a process; parent_pid != 0: it goes on with a copy of the parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
-                                                pid_t peer_pid, struct error *err);
+                                                const struct ucred *peer, struct error *err);
+/* Where there are no pidfds: whether process pid has ended. *start tells it from a later one of the same id: 0 at the
+ * first look. */
+bool companion_is_gone(pid_t pid, uint64_t *start);
 /* The process that is filling an arena under this pid, NULL when there is none. */
 struct companion_process *companion_process_find(const struct companion *c, pid_t peer_pid);
 /* The arena is final: write it (or, without samples, a line into the index). */
 void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state);
 /* companion-exec.c */
+/* Takes over what process has noted of its children. */
+void companion_strays_take(struct companion *c, struct companion_process *process);
+/* A process has said HELLO: it is no stray. */
+void companion_strays_heard(struct companion *c, uint32_t pid);
+/* Gives up those that have had their time: a line in the index each. is_over: nobody else is left, so those that have
+ * ended are not waited for. */
+void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);
 /* Notes which executable a new process runs. */
 void companion_exec_note_start(struct companion_process *process);
 /* Looks whether the process has become another program by exec, which is not measured: its arena is final then. */
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
-/* The process is gone, as its pidfd says, which is closed. */
+/* The process is gone; its pidfd is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
 
+/* Whether process is, or has become meanwhile, one of another user: see is_foreign. */
+bool companion_process_is_foreign(struct companion_process *process);
 /* Takes up the requests that process has posted. */
 void companion_process_requests(struct companion *c, struct companion_process *process);
 /* Milliseconds between two checkpoints. */
@@ -218,6 +253,8 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
 struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
                                                const struct companion_module *module, uint32_t module_ref,
                                                const char *path);
+/* Whether only root or our own user can change what path leads to: the file, and all directories on the way. */
+bool companion_is_safe_path(const char *path);
 /* Collects workers that have ended, acts on the results, starts waiting ones. */
 void companion_job_reap(struct companion *c);
 

@@ -12,6 +12,8 @@
 
 #include "fraction.h"
 
+#define KNOCKS_AT_ONCE 16
+
 bool companion_connect(struct companion *c, int fd, const struct ucred *peer)
 {
     struct companion_connection *connection = calloc(1, sizeof *connection);
@@ -19,7 +21,8 @@ bool companion_connect(struct companion *c, int fd, const struct ucred *peer)
         return false;
     connection->fd = fd;
     connection->peer_pid = peer->pid;
-    connection->is_guest = peer->uid != geteuid();
+    connection->peer_uid = peer->uid;
+    connection->is_guest = peer->uid != geteuid() && geteuid() != 0;
     connection->next = c->connections;
     c->connections = connection;
     return true;
@@ -37,6 +40,69 @@ void companion_accept(struct companion *c)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 || (peer.uid != geteuid() && peer.uid != 0) ||
         peer.pid <= 0 || !companion_connect(c, fd, &peer))
         (void)close(fd);
+}
+
+/* The one descriptor and the sender that came with a message; others are closed. */
+static int take_knock(struct msghdr *header, struct ucred *peer)
+{
+    int first = -1, fd;
+    for (struct cmsghdr *item = CMSG_FIRSTHDR(header); item; item = CMSG_NXTHDR(header, item)) {
+        if (item->cmsg_level != SOL_SOCKET)
+            continue;
+        if (item->cmsg_type == SCM_CREDENTIALS && item->cmsg_len == CMSG_LEN(sizeof *peer))
+            memcpy(peer, CMSG_DATA(item), sizeof *peer);
+        size_t n = item->cmsg_type == SCM_RIGHTS ? (item->cmsg_len - CMSG_LEN(0)) / sizeof fd : 0;
+        for (size_t i = 0; i < n; i++) {
+            memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
+            if (first < 0)
+                first = fd;
+            else
+                (void)close(fd);
+        }
+    }
+    return first;
+}
+
+static bool is_connection(int fd)
+{
+    int domain = 0, type = 0;
+    socklen_t len = sizeof domain, len_type = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len_type) == 0 && type == SOCK_SEQPACKET;
+}
+
+/* One message of the way; false when there is none (for now). */
+static bool accept_knock(struct companion *c)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    uint32_t knock = 0;
+    struct ucred peer = {.pid = 0};
+    struct iovec part = {.iov_base = &knock, .iov_len = sizeof knock};
+    struct msghdr header = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    ssize_t n = recvmsg(c->way_fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n <= 0) {
+        (void)close(c->way_fd);
+        c->way_fd = -1;
+        return false;
+    }
+    int fd = take_knock(&header, &peer);
+    bool is_ours = n == (ssize_t)sizeof knock && knock == COMPANION_KNOCK && fd >= 0 && is_connection(fd);
+    if (!(is_ours && peer.pid > 0 && companion_connect(c, fd, &peer)) && fd >= 0)
+        (void)close(fd);
+    return true;
+}
+
+void companion_way_accept(struct companion *c)
+{
+    for (int i = 0; i < KNOCKS_AT_ONCE && c->way_fd >= 0; i++)
+        if (!accept_knock(c))
+            break;
 }
 
 static void send_message(int fd, const struct companion_message *message, const int *fds, size_t n_fds)
@@ -76,37 +142,61 @@ static void drop(struct companion_connection *connection)
     connection->waits_job = NULL;
 }
 
+/* A line in the index about a process that is not measured. */
+static void index_refused(const struct companion *c, pid_t pid, const char *why)
+{
+    char link[64], exe[ARENA_PATH_MAX];
+    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
+    ssize_t len = readlink(link, exe, sizeof exe - 1);
+    exe[len > 0 ? len : 0] = '\0';
+    companion_index_unmeasured(c->setup->dir, c->host_id, pid, exe, why);
+}
+
 /* A process outside of the fraction that is measured, or one that says why it is better left alone; it leaves a line in
  * the index. */
 static bool is_left_out(const struct companion *c, const struct companion_message *hello, pid_t pid)
 {
-    char link[64], exe[ARENA_PATH_MAX], why[256];
+    char why[256];
     if (!hello->text[0] && fraction_chooses(c->setup->fraction, hello->rank, pid))
         return false;
-    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
-    ssize_t len = readlink(link, exe, sizeof exe - 1);
-    exe[len > 0 ? len : 0] = '\0';
     if (hello->text[0])
         (void)snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, hello->text);
     else
         fraction_explain(why, sizeof why, hello->rank);
     for (char *at = why; *at; at++)
         *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
-    companion_index_unmeasured(c->setup->dir, c->host_id, pid, exe, why);
+    index_refused(c, pid, why);
     return true;
+}
+
+/* With the rights of another user a program may know what ours must not. */
+static void refuse_guest(const struct companion *c, const struct companion_connection *connection)
+{
+    char why[128];
+    (void)snprintf(why, sizeof why, "it runs as user %lu, its measurement belongs to user %lu",
+                   (unsigned long)connection->peer_uid, (unsigned long)geteuid());
+    index_refused(c, connection->peer_pid, why);
+    send_text(connection->fd, COMPANION_REFUSED, why);
 }
 
 static void serve_hello(struct companion *c, struct companion_connection *connection,
                         const struct companion_message *hello)
 {
     struct error err;
+    const struct ucred peer = {.pid = connection->peer_pid, .uid = connection->peer_uid};
+    companion_strays_heard(c, hello->pid);
+    if (connection->is_guest) {
+        refuse_guest(c, connection);
+        return;
+    }
     if (is_left_out(c, hello, connection->peer_pid)) {
         send_text(connection->fd, COMPANION_REFUSED, "This process was not chosen.");
         return;
     }
-    struct companion_process *process = companion_process_add(c, hello, connection->peer_pid, &err);
+    struct companion_process *process = companion_process_add(c, hello, &peer, &err);
     if (!process) {
         companion_log(c, "Process %u was refused: %s", hello->pid, err.text);
+        index_refused(c, connection->peer_pid, err.text);
         send_text(connection->fd, COMPANION_REFUSED, err.text);
         return;
     }
@@ -122,8 +212,7 @@ static void serve_hello(struct companion *c, struct companion_connection *connec
     send_message(connection->fd, &welcome, fds, 3);
 }
 
-static void serve_end(struct companion *c, struct companion_connection *connection,
-                      const struct companion_message *end)
+static void serve_end(struct companion *c, struct companion_connection *connection, const struct companion_message *end)
 {
     struct companion_process *process = companion_process_find(c, connection->peer_pid);
     if (!process) {
@@ -138,7 +227,8 @@ static void serve_end(struct companion *c, struct companion_connection *connecti
 
 static void serve_module(struct companion *c, struct companion_connection *connection, const char *path)
 {
-    connection->waits_job = path[0] == '/' ? companion_job_add(c, JOB_MODULE, NULL, path) : NULL;
+    bool is_ours = connection->peer_uid == geteuid();
+    connection->waits_job = is_ours && path[0] == '/' ? companion_job_add(c, JOB_MODULE, NULL, path) : NULL;
     if (!connection->waits_job)
         send_text(connection->fd, COMPANION_WRITTEN, "");
 }
@@ -180,11 +270,15 @@ void companion_serve(struct companion *c, struct companion_connection *connectio
         return;
     }
     message.text[sizeof message.text - 1] = '\0';
-    if (connection->is_guest && message.kind != COMPANION_STATUS)
+    bool is_hello = message.kind == COMPANION_HELLO || message.kind == COMPANION_FORK;
+    bool is_trusted = connection->peer_uid == geteuid() || connection->peer_uid == 0;
+    if (connection->is_guest && message.kind != COMPANION_STATUS && !is_hello)
         drop(connection);
+    else if (message.kind == COMPANION_STATUS && !is_trusted)
+        drop(connection); /* what root measures is not everybody's */
     else if (message.version != COMPANION_VERSION)
         send_text(connection->fd, COMPANION_REFUSED, "hpcrun and libhpcrun.so are of different versions.");
-    else if (message.kind == COMPANION_HELLO || message.kind == COMPANION_FORK)
+    else if (is_hello)
         serve_hello(c, connection, &message);
     else if (message.kind == COMPANION_STATUS)
         serve_status(c, connection, message.exit_code);

@@ -109,6 +109,12 @@ static bool has_claimed(const struct companion_process *process)
     return shared && shared->has_name && shared->is_name_local == is_local(process);
 }
 
+/* The path is the word of a process that may have given up rights which we have. */
+static const char *allocator_of_safe(const char *path)
+{
+    return companion_is_safe_path(path) ? allocator_name(path) : NULL;
+}
+
 static void fill_context(const struct companion *c, const struct companion_process *process, const char *state,
                          struct collect_context *context)
 {
@@ -128,7 +134,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .state = state,
         .note = process->end_note[0] ? process->end_note : NULL,
         .max_bytes = setup->max_bytes,
-        .allocator = allocator_name,
+        .allocator = process->is_foreign || geteuid() == 0 ? allocator_of_safe : allocator_name,
         .kernel_function = find_kernel_function,
         .kernel = find_boot(boot, sizeof boot),
         .claimed = has_claimed(process) ? &process->shared->name : NULL,

@@ -13,6 +13,7 @@
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,6 +42,34 @@ int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
         return error_set(err, ERR_IO, "The socket of the companion process cannot be opened: %s.", strerror(saved));
     }
     return fd;
+}
+
+int companion_way_open(struct companion_setup *setup)
+{
+    static const int on = 1;
+    int ends[2];
+    setup->way_fd = 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return -1;
+    if (setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+        (void)close(ends[0]);
+        (void)close(ends[1]);
+        return -1;
+    }
+    setup->way_fd = ends[0];
+    return ends[1];
+}
+
+void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_MAX])
+{
+    struct stat status;
+    int fd = way_fd >= 0 ? fcntl(way_fd, F_DUPFD, COMPANION_FD) : -1;
+    if (fd < 0 && way_fd >= 0)
+        fd = fcntl(way_fd, F_DUPFD, COMPANION_FD_AWAY);
+    (void)snprintf(value, COMPANION_ENV_MAX, "%s", name);
+    if (fd >= 0 && fstat(fd, &status) == 0)
+        (void)snprintf(value, COMPANION_ENV_MAX, "%s,%d,%llu,%llu", name, fd, (unsigned long long)status.st_dev,
+                       (unsigned long long)status.st_ino);
 }
 
 /* Descriptors first..last; one by one where the kernel is older than close_range. */
@@ -73,11 +102,11 @@ static void close_others(const int *keep, int n_keep)
 
 static void detach(const struct companion_setup *setup, int listen_fd)
 {
-    const int keep[3] = {listen_fd, setup->launched_pidfd, setup->done_fd};
+    const int keep[4] = {listen_fd, setup->launched_pidfd, setup->done_fd, setup->way_fd};
     int null_fd = open("/dev/null", O_RDWR);
     for (int fd = 0; fd <= 2 && null_fd >= 0; fd++)
         (void)dup2(null_fd, fd);
-    close_others(keep, 3);
+    close_others(keep, 4);
     (void)!chdir("/");
     (void)umask(022);
 }
@@ -117,6 +146,8 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
     }
     (void)close(pipe_fds[0]);
     (void)close(listen_fd);
+    if (setup->way_fd > 0)
+        (void)close(setup->way_fd);
     if (companion > 0)
         return companion;
     return error_set(err, ERR_IO, "The companion process cannot be forked: %s.", strerror(saved));
@@ -134,8 +165,8 @@ static void raise_limit(int which)
 
 static void setup_signals(struct companion *c)
 {
-    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ, SIGXCPU, SIGTSTP, SIGTTIN, SIGTTOU,
-                                  SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF};
+    static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGXFSZ, SIGXCPU,   SIGTSTP,
+                                  SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF};
     sigset_t handled;
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         (void)signal(ignored[i], SIG_IGN);
@@ -162,7 +193,9 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     struct companion c = {
         .setup = setup,
         .listen_fd = listen_fd,
+        .way_fd = setup->way_fd > 0 ? setup->way_fd : -1,
         .launched_pidfd = setup->launched_pidfd,
+        .is_launched = setup->launched_pidfd >= 0 || setup->launched_pid > 0,
         .done_fd = setup->done_fd,
         .host_id = names_host_id(),
         .busy_ms = companion_now_ms(),

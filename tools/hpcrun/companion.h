@@ -14,43 +14,53 @@
 #include "fmt/arena.h"
 
 #define COMPANION_NAME_MAX 64
+#define COMPANION_ENV_MAX (COMPANION_NAME_MAX + 80)
 
 /* What the launcher hands over; plain values, copied by the fork. */
 struct companion_setup {
-    char dir[ARENA_PATH_MAX];    /* measurement directory, absolute */
-    char tables[ARENA_PATH_MAX]; /* directory of the module-table cache, absolute; empty: none */
-    char exe[ARENA_PATH_MAX];    /* executable whose tables are prepared at the start; empty: none */
-    char loader[ARENA_PATH_MAX]; /* its dynamic loader, which tells the libraries it needs; empty: none */
-    char local[ARENA_PATH_MAX];  /* this node's own place for arenas and files on their way; empty: none */
+    char dir[ARENA_PATH_MAX];     /* measurement directory, absolute */
+    char tables[ARENA_PATH_MAX];  /* directory of the module-table cache, absolute; empty: none */
+    char exe[ARENA_PATH_MAX];     /* executable whose tables are prepared at the start; empty: none */
+    char loader[ARENA_PATH_MAX];  /* its dynamic loader, which tells the libraries it needs; empty: none */
+    char local[ARENA_PATH_MAX];   /* this node's own place for arenas and files on their way; empty: none */
     char library[ARENA_PATH_MAX]; /* libhpcrun.so, prepared too; empty: none */
-    unsigned n_jobs;             /* modules prepared at the same time, 0 = default */
-    char plan[1024];             /* the launcher's line: which source and why */
-    char skid_json[2048];        /* figures of the skid self-test, empty when none */
+    unsigned n_jobs;              /* modules prepared at the same time, 0 = default */
+    char plan[1024];              /* the launcher's line: which source and why */
+    char skid_json[2048];         /* figures of the skid self-test, empty when none */
     struct arena_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
-    uint32_t trace, delay_sampling, trust_skid; /* as in struct arena_header */
+    uint32_t trace, delay_sampling, trust_skid;     /* as in struct arena_header */
     uint32_t start_signal, stop_signal, lifetime_s; /* as in struct arena_header */
-    uint64_t delay_ns, duration_ns; /* sampling begins so long after the first process; ends so long after that */
-    double fraction;           /* of the processes, those that are measured; 0: all */
-    uint64_t min_bytes, sample_bytes;           /* as in struct arena_header */
-    uint64_t arena_bytes;      /* wanted size of each arena, 0 = default */
-    uint64_t ahead_bytes;      /* kept allocated ahead of what is in use, 0 = default */
-    uint64_t max_bytes;        /* all files of one process together, 0 = no limit */
-    uint32_t checkpoint_s;     /* seconds between checkpoints, 0 = default */
-    uint64_t mark_ms;          /* from a process's start to the mark of what is live in it; 0 = none */
-    bool writes_topology;      /* hwloc XML of the host, once per host */
-    bool writes_memleak;       /* allocations are worth a file without any sample */
-    pid_t launched_pid;        /* the launched program, 0 = none */
-    int launched_pidfd;        /* its pidfd, -1 = none */
-    int done_fd;               /* closed once the launched program has ended and is written; -1 = none */
+    uint64_t delay_ns, duration_ns;   /* sampling begins so long after the first process; ends so long after that */
+    double fraction;                  /* of the processes, those that are measured; 0: all */
+    uint64_t min_bytes, sample_bytes; /* as in struct arena_header */
+    uint64_t arena_bytes;             /* wanted size of each arena, 0 = default */
+    uint64_t ahead_bytes;             /* kept allocated ahead of what is in use, 0 = default */
+    uint64_t max_bytes;               /* all files of one process together, 0 = no limit */
+    uint32_t checkpoint_s;            /* seconds between checkpoints, 0 = default */
+    uint64_t mark_ms;                 /* from a process's start to the mark of what is live in it; 0 = none */
+    bool writes_topology;             /* hwloc XML of the host, once per host */
+    bool writes_memleak;              /* allocations are worth a file without any sample */
+    pid_t launched_pid;               /* the launched program, 0 = none */
+    int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is looked at instead */
+    int way_fd;         /* the companion's end of the inherited way, 0 = none */
+    int done_fd;        /* closed once the launched program has ended and is written; -1 = none */
 };
 
 /* Binds an abstract SOCK_SEQPACKET socket and fills name with what goes into COMPANION_ENV.
  * Returns the listening descriptor (CLOEXEC) or a negative code.  err: ERR_IO */
 int companion_listen(char name[COMPANION_NAME_MAX], struct error *err);
 
+/* Opens the way that the program's processes will inherit: setup->way_fd is the companion's end; the result is the
+ * other one (CLOEXEC), -1 when there is none: then the socket remains. */
+int companion_way_open(struct companion_setup *setup);
+
+/* For the process that becomes the program: moves its end of the way out of the program's way, where it is inherited,
+ * and fills value with what goes into COMPANION_ENV. Without a way (-1), or a number for it, that is the name. */
+void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_MAX]);
+
 /* Starts the companion as a double-forked process of a new session, all descriptors but its own closed, and closes the
- * caller's listen_fd. Returns its pid or a negative code.  err: ERR_IO */
+ * caller's listen_fd and setup->way_fd. Returns its pid or a negative code.  err: ERR_IO */
 pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct error *err);
 
 /* The companion's life: serves until the launched program and all registered processes have ended and are written.

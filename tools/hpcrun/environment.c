@@ -72,8 +72,10 @@ static void set_sanitizer_options(void)
 bool environment_set(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     set_preload(prepared);
+    char companion[COMPANION_ENV_MAX];
     set_sanitizer_options();
-    set(COMPANION_ENV, prepared->socket);
+    companion_way_keep(prepared->way_fd, prepared->socket, companion);
+    set(COMPANION_ENV, companion);
     /* Where the static library of ITT looks for who collects, unless somebody else does: the program's pools may tell
      * of their blocks by it. Not in a static program, which would load a second runtime beside its own. */
     if (!getenv("INTEL_LIBITTNOTIFY64") && !prepared->program.is_static) {

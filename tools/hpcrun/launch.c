@@ -97,11 +97,10 @@ static int run_replaced(const struct hpcrun_options *options, struct prepared *p
     prepared->setup.launched_pid = getpid();
     prepared->setup.launched_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     prepared->setup.done_fd = -1;
-    if (prepared->setup.launched_pidfd < 0)
-        return step_aside(options, &prepared->program, "pidfd_open is refused, so the program cannot be watched.");
     if (companion_start(&prepared->setup, prepared->listen_fd, &err) < 0)
         return step_aside(options, &prepared->program, err.text);
-    (void)close(prepared->setup.launched_pidfd);
+    if (prepared->setup.launched_pidfd >= 0)
+        (void)close(prepared->setup.launched_pidfd);
     return execute_measured(options, prepared);
 }
 
@@ -127,8 +126,9 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     prepared->setup.done_fd = keeper.done_write_fd;
     bool is_measured = companion_start(&prepared->setup, prepared->listen_fd, &err) > 0;
     if (!is_measured)
-        (void)fprintf(stderr, "hpcrun: %s\nhpcrun: %s runs without being measured.\n", err.text,
-                      options->command[0]);
+        (void)fprintf(stderr, "hpcrun: %s\nhpcrun: %s runs without being measured.\n", err.text, options->command[0]);
+    if (prepared->way_fd >= 0)
+        (void)close(prepared->way_fd);
     int status = keeper_run(&keeper, is_measured);
     if (options->report && is_measured)
         report_print(prepared->setup.dir, options->leaks);

@@ -71,8 +71,9 @@ static int check_preloadable(const char *path, struct error *err)
 {
     if (!strpbrk(path, " :"))
         return 0;
-    return error_set(err, ERR_UNSUPPORTED, "%s cannot be preloaded, because blanks and colons separate names there: "
-                                           "install Locus elsewhere.",
+    return error_set(err, ERR_UNSUPPORTED,
+                     "%s cannot be preloaded, because blanks and colons separate names there: "
+                     "install Locus elsewhere.",
                      path);
 }
 
@@ -198,5 +199,6 @@ int prepare_rest(const struct hpcrun_options *options, struct prepared *prepared
     (void)snprintf(setup->loader, sizeof setup->loader, "%s", prepared->program.loader);
     (void)snprintf(setup->library, sizeof setup->library, "%s", prepared->library);
     prepared->listen_fd = companion_listen(prepared->socket, err);
+    prepared->way_fd = companion_way_open(setup);
     return prepared->listen_fd < 0 ? prepared->listen_fd : 0;
 }

@@ -16,6 +16,7 @@ struct prepared {
     char library[PROGRAM_PATH_MAX]; /* libhpcrun.so */
     char socket[COMPANION_NAME_MAX];
     int listen_fd;
+    int way_fd; /* the program's end of the inherited way, -1: none */
 };
 
 /* Resolves the events of options and environment into *plan.
