@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fmt/detour.h"
+#include "fmt/pending.h"
 
 struct listing {
     const char *directory;
@@ -28,7 +29,14 @@ static void add_phrase(void *ctx, const char *place)
 void left_over_list(const char *directory, struct strtab *phrases)
 {
     struct listing listing = {directory, phrases};
+    char text[DETOUR_PATH_MAX];
+    unsigned n_left = detour_count_left(directory);
     detour_each_pointer(directory, add_phrase, &listing);
+    (void)snprintf(text, sizeof text, "what %u process%s left when their companion had died ('hpcrun --collect "
+                                      "%.4000s' recovers it)",
+                   n_left, n_left == 1 ? "" : "es", directory);
+    if (n_left)
+        (void)strtab_intern(phrases, text);
 }
 
 struct found {
@@ -59,12 +67,20 @@ void left_over_hint(const char *directory, char *text, size_t n_text)
     struct found found = {""};
     const char *local = getenv("HPCRUN_LOCAL");
     text[0] = '\0';
+    if (detour_count_left(directory)) {
+        (void)snprintf(text, n_text, "; the companion process had died, but 'hpcrun --collect %s' recovers what its "
+                                     "processes left",
+                       directory);
+        return;
+    }
     if (!absolute(directory, path))
         return;
     for (size_t len = strlen(path); len > 1 && path[len - 1] == '/'; len--)
         path[len - 1] = '\0';
     if (!(local && local[0] && detour_each(local, path, take_first, &found)))
         (void)detour_each(detour_default_place(), path, take_first, &found);
+    if (!found.path[0] && pending_has_stale(directory))
+        (void)snprintf(text, n_text, "; the companion process died before anything was written");
     if (found.path[0])
         (void)snprintf(text, n_text, "; what was measured for it is in %s: 'hpcrun --collect %s' brings it there",
                        found.path, directory);

@@ -420,6 +420,8 @@ struct arena_header {
     char exe[ARENA_PATH_MAX];  /* real path of the executable */
     char argv0[256];           /* basename used in file names */
     char tables[ARENA_PATH_MAX]; /* directory of the module-table cache */
+    char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
+    char claimed[512]; /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */
     _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */

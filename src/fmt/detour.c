@@ -60,7 +60,7 @@ int detour_open(struct detour *detour, const char *place, const char *target, st
                          strerror(errno));
     }
     if (join(owner, detour->path, OWNER))
-        detour->lock_fd = open(owner, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        detour->lock_fd = open(owner, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (detour->lock_fd < 0 || flock(detour->lock_fd, LOCK_EX | LOCK_NB) != 0 || !write_text(detour->lock_fd, target)) {
         int code = error_set(err, ERR_IO, "%.600s cannot be written: %s.", detour->path, strerror(errno));
         if (detour->lock_fd >= 0)
@@ -200,6 +200,17 @@ bool detour_remove(const char *path, const char *target)
         return false;
     remove_pointers(target, path);
     return true;
+}
+
+unsigned detour_count_left(const char *directory)
+{
+    unsigned n = 0;
+    DIR *dir = opendir(directory);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        n += !strncmp(entry->d_name, DETOUR_LEFT_PREFIX, sizeof DETOUR_LEFT_PREFIX - 1);
+    if (dir)
+        (void)closedir(dir);
+    return n;
 }
 
 void detour_each_pointer(const char *directory, void (*visit)(void *ctx, const char *place), void *ctx)

@@ -13,6 +13,7 @@
 
 #define DETOUR_PATH_MAX 4352
 #define DETOUR_ARENA "arena" /* name of the arena in a process's directory */
+#define DETOUR_LEFT_PREFIX ".arena-" /* in the measurement directory: arenas of processes whose companion had died */
 #define DETOUR_SETUP "setup" /* name of what else must be known to write its files */
 
 /* One that we own. path empty: none. */
@@ -47,6 +48,9 @@ int detour_each(const char *place, const char *target, int (*visit)(void *ctx, c
 
 /* Removes the detour directory at path and the pointers to it in target, when nothing is left in it but our notes. */
 bool detour_remove(const char *path, const char *target);
+
+/* Arenas that processes have left in the measurement directory because their companion had died. */
+unsigned detour_count_left(const char *directory);
 
 /* Calls visit with the place ("HOST:PATH") that each pointer in the measurement directory names. */
 void detour_each_pointer(const char *directory, void (*visit)(void *ctx, const char *place), void *ctx);

@@ -21,6 +21,11 @@ int file_write_new(const char *path, const void *bytes, size_t len_bytes, struct
 /* Same, but a file that is there is replaced in one step. */
 int file_replace(const char *path, const void *bytes, size_t len_bytes, struct error *err);
 
+/* Opens a file of lines for appending, made when it is not there. A link, anything but a file, another user's file and
+ * one with further names are refused: what stands in a directory may be somebody else's trap.
+ * Returns a descriptor (CLOEXEC), or -1 with errno. */
+int file_open_lines(const char *path);
+
 /* The same in pieces, for files that should not be held in memory. file_begin opens a temporary file beside path, whose
  * name goes into *temporary (malloc'ed); file_end gives it the name path, which must not exist (file_end_replacing: may
  * exist), and frees both;

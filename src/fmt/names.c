@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define NOBODY 65534 /* as kernels and servers call a user whom they do not know */
 
 const char *names_job_id(void)
 {
@@ -57,15 +60,51 @@ static int refuse(const char *directory, const char *reason, struct error *err)
     return error_set(err, ERR_IO, "%.600s: cannot be used as measurement directory: %s", directory, reason);
 }
 
-int names_directory_make(const char *directory, char **real_path, struct error *err)
+/* Root may do anything anyway; files that nobody owns are root's on a server that does not trust clients' roots. */
+static bool is_trusted(uid_t owner, bool is_new)
+{
+    return owner == geteuid() || owner == 0 || (is_new && owner == NOBODY);
+}
+
+static int refuse_foreign(const char *directory, const struct stat *st, struct error *err)
+{
+    return error_set(err, ERR_IO,
+                     "%.600s: %s user %lu, who decides what becomes of files there: name another directory (-o), or "
+                     "allow it (--foreign-directory)",
+                     directory, S_ISLNK(st->st_mode) ? "is a link of" : "belongs to", (unsigned long)st->st_uid);
+}
+
+bool names_directory_is_safe(const char *path)
 {
     struct stat st;
-    if (mkdir(directory, 0755) != 0 && errno != EEXIST)
+    char parent[PATH_MAX];
+    if (snprintf(parent, sizeof parent, "%s", path) >= (int)sizeof parent)
+        return false;
+    for (char *slash; (slash = strrchr(parent, '/'));) {
+        slash[slash == parent] = '\0';
+        bool is_shared = stat(parent, &st) != 0 || (st.st_mode & (S_IWGRP | S_IWOTH) && !(st.st_mode & S_ISVTX));
+        if (is_shared || !is_trusted(st.st_uid, false))
+            return false;
+        if (slash == parent)
+            return true;
+    }
+    return false;
+}
+
+int names_directory_make(const char *directory, bool allows_foreign, char **real_path, struct error *err)
+{
+    struct stat st;
+    bool is_new = mkdir(directory, 0755) == 0;
+    if (!is_new && errno != EEXIST)
         return refuse(directory, strerror(errno), err);
+    if (lstat(directory, &st) == 0 && S_ISLNK(st.st_mode) && !allows_foreign && !is_trusted(st.st_uid, false))
+        return refuse_foreign(directory, &st, err);
     if (stat(directory, &st) != 0)
         return refuse(directory, strerror(errno), err);
     if (!S_ISDIR(st.st_mode))
         return refuse(directory, "it is not a directory", err);
+    if (!allows_foreign && !is_trusted(st.st_uid, is_new))
+        return refuse_foreign(directory, &st, err);
     if (access(directory, W_OK | X_OK) != 0)
         return refuse(directory, strerror(errno), err);
     *real_path = realpath(directory, NULL);

@@ -5,6 +5,7 @@
 #ifndef LOCUS_FMT_NAMES_H
 #define LOCUS_FMT_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,9 +35,14 @@ const char *names_base(const char *path);
  * out of memory. out_path, when not NULL or empty, is taken instead. job_id may be NULL; '/' in it becomes '_'. */
 char *names_directory(const char *out_path, const char *program, const char *job_id);
 
-/* Makes the directory (mode 0755; fine when it exists) and its real path, malloc'ed, in *real_path.
- * err: ERR_IO (cannot be made, not a directory, not writable), ERR_MEMORY */
-int names_directory_make(const char *directory, char **real_path, struct error *err);
+/* Makes the directory (mode 0755; fine when it exists) and its real path, malloc'ed, in *real_path. One of another user
+ * (root's apart), also by that user's link, is refused unless allows_foreign.
+ * err: ERR_IO (cannot be made, not a directory, not writable, foreign), ERR_MEMORY */
+int names_directory_make(const char *directory, bool allows_foreign, char **real_path, struct error *err);
+
+/* Whether only root and our own user can put another directory in the place of the one at path (absolute, real).
+ * ctx: ordinary */
+bool names_directory_is_safe(const char *path);
 
 /* "<dir>/<name>" of a file, malloc'ed, NULL when out of memory. directory NULL: the name alone. A long exe is cut so
  * that the name has at most 255 bytes. */

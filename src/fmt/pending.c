@@ -30,7 +30,11 @@ static void mark_write(const struct pending_mark *mark)
 int pending_mark_open(struct pending_mark *mark, const char *dir, pid_t program, struct error *err)
 {
     (void)snprintf(mark->path, sizeof mark->path, "%s/" MARK_PREFIX "%08x-%ld", dir, names_host_id(), (long)getpid());
-    mark->fd = open(mark->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    mark->fd = open(mark->path, flags, 0644);
+    /* What stands there is of an earlier process with our number, or a trap. */
+    if (mark->fd < 0 && errno == EEXIST && unlink(mark->path) == 0)
+        mark->fd = open(mark->path, flags, 0644);
     if (mark->fd < 0)
         return error_set(err, ERR_IO, "The marker %s cannot be created: %s.", mark->path, strerror(errno));
     (void)flock(mark->fd, LOCK_EX | LOCK_NB);
@@ -82,23 +86,38 @@ static enum pending_state mark_state(int dir_fd, const char *name, uint32_t own_
     return PENDING_RUNNING;
 }
 
-void pending_mark_sweep(const char *path)
+/* Visits the markers of this host whose owners have died; returns their number. */
+static unsigned sweep(const char *path, bool removes)
 {
     char prefix[32];
+    unsigned n = 0;
     int prefix_len = snprintf(prefix, sizeof prefix, MARK_PREFIX "%08x-", names_host_id());
     DIR *dir = opendir(path);
     if (!dir)
-        return;
+        return 0;
     for (const struct dirent *entry; (entry = readdir(dir));) {
         if (strncmp(entry->d_name, prefix, (size_t)prefix_len) != 0)
             continue;
         int fd = input_open(dirfd(dir), entry->d_name, O_NOFOLLOW, NULL);
-        if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+        bool is_stale = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
+        n += is_stale;
+        if (is_stale && removes)
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
         if (fd >= 0)
             (void)close(fd);
     }
     (void)closedir(dir);
+    return n;
+}
+
+void pending_mark_sweep(const char *path)
+{
+    (void)sweep(path, true);
+}
+
+bool pending_has_stale(const char *path)
+{
+    return sweep(path, false) > 0;
 }
 
 static enum pending_state dir_state(const char *path, uint32_t own_host)

@@ -28,6 +28,9 @@ void pending_mark_set(struct pending_mark *mark, bool is_writing, pid_t program)
 /* Removes the marker. */
 void pending_mark_close(struct pending_mark *mark);
 
+/* Whether dir has markers of this host whose owners have died. */
+bool pending_has_stale(const char *dir);
+
 /* Removes the markers of this host whose owners have died. */
 void pending_mark_sweep(const char *dir);
 

@@ -2,6 +2,10 @@
 /* Getting an arena from the companion: descriptors become mappings and are closed at once, but for the bell. */
 #include "runtime/attach.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +14,8 @@
 #include "runtime/loadmap.h"
 #include "runtime/process-internal.h"
 #include "runtime/recipes.h"
+
+#define PART_BYTES ((size_t)16 << 20)
 
 /* Maps what the WELCOME brought; a child's arena takes the place of its parent's. */
 static bool adopt_welcome(const struct client_welcome *welcome)
@@ -52,7 +58,54 @@ bool attach_fork_child(void)
     return true;
 }
 
+/* A limit would answer with a signal. */
+static bool fits_file_limit(uint64_t n_bytes)
+{
+    struct rlimit limit;
+    return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0 && n_bytes <= limit.rlim_cur;
+}
+
+static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
+{
+    while (n_bytes) {
+        size_t part = n_bytes < PART_BYTES ? n_bytes : PART_BYTES;
+        long n = syscall(SYS_write, fd, bytes, part);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EFAULT) /* handed out, but never mapped: nothing was written there */
+            return true;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        n_bytes -= (uint64_t)n;
+    }
+    return true;
+}
+
+/* Nobody else holds the arena any more: a copy of it goes into the measurement directory, where hpcrun --collect makes
+ * files of it. */
+static void leave_arena(void)
+{
+    const struct arena_header *header = arena_header_sig();
+    uint32_t n_chunks = atomic_load(&((struct arena_header *)(uintptr_t)header)->n_chunks);
+    uint64_t used = header->chunk_data_offset + (uint64_t)n_chunks * ARENA_CHUNK_BYTES;
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    if (used > header->size_bytes)
+        used = header->size_bytes;
+    if (!header->left[0] || !fits_file_limit(header->size_bytes))
+        return;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, header->left, flags, 0600);
+    if (fd < 0)
+        return;
+    if (!write_all(fd, (const char *)header, used) || syscall(SYS_ftruncate, fd, header->size_bytes) != 0)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, header->left, 0);
+    (void)syscall(SYS_close, fd);
+}
+
 void attach_end(int exit_code)
 {
-    (void)client_end(exit_code, (int)atomic_load(&arena_header_sig()->rank));
+    int saved_errno = errno;
+    if (!client_end(exit_code, (int)atomic_load(&arena_header_sig()->rank)))
+        leave_arena();
+    errno = saved_errno;
 }

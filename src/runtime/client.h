@@ -22,7 +22,8 @@ enum client_answer {
 /* Says HELLO (or, is_fork, FORK) and fills *welcome when that is the answer.  ctx: ordinary or hook; no malloc */
 enum client_answer client_hello(bool is_fork, struct client_welcome *welcome);
 
-/* Says END and waits for WRITTEN; false on time-out.  ctx: ordinary; no malloc */
+/* Says END and waits for WRITTEN, but not for ever. False when there is nobody who could write: the companion has died,
+ * or nothing leads to it.  ctx: ordinary; no malloc */
 bool client_end(int exit_code, int rank);
 
 #endif

@@ -98,7 +98,7 @@ static void write_cache(const char *path, const struct skid_result *result)
 static int take_lock(const char *path)
 {
     const struct timespec pause = {0, 10000000};
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     for (unsigned n = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; n++) {
         if ((errno != EWOULDBLOCK && errno != EINTR) || n == LOCK_TRIES) {
             close(fd);

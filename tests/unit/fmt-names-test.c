@@ -170,17 +170,17 @@ static void test_directory_make(void **state)
     struct error err = {0};
     (void)snprintf(path, sizeof path, "%s/m", dir);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(names_directory_make(path, &real, &err), 0);
+        assert_int_equal(names_directory_make(path, false, &real, &err), 0);
         assert_non_null(strstr(real, path));
         free(real);
     }
     (void)snprintf(path, sizeof path, "%s/m/no/such", dir);
-    assert_int_equal(names_directory_make(path, &real, &err), ERR_IO);
+    assert_int_equal(names_directory_make(path, false, &real, &err), ERR_IO);
     (void)snprintf(path, sizeof path, "%s/f", dir);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     (void)fclose(file);
-    assert_int_equal(names_directory_make(path, &real, &err), ERR_IO);
+    assert_int_equal(names_directory_make(path, false, &real, &err), ERR_IO);
     assert_non_null(strstr(err.text, "not a directory"));
     (void)snprintf(path, sizeof path, "%s/m", dir);
     assert_int_equal(rmdir(path), 0);

@@ -75,14 +75,15 @@ static void set_trace_limit(struct arena_header *arena, uint64_t max_bytes)
         arena->trace_chunk_limit = (uint32_t)n_chunks;
 }
 
-static void fill_header(const struct companion *c, struct arena_header *arena, uint32_t pid)
+static void fill_header(const struct companion *c, struct companion_process *process)
 {
+    struct arena_header *arena = process->arena;
     const struct companion_setup *setup = c->setup;
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     arena->version = ARENA_VERSION;
     arena->header_bytes = sizeof *arena;
-    arena->pid = pid;
+    arena->pid = process->pid;
     arena->uid = geteuid();
     arena->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     arena->trace = setup->trace;
@@ -99,6 +100,9 @@ static void fill_header(const struct companion *c, struct arena_header *arena, u
     arena->n_events = setup->n_events;
     memcpy(arena->events, setup->events, sizeof arena->events);
     memcpy(arena->tables, setup->tables, sizeof arena->tables);
+    (void)snprintf(process->left, sizeof process->left, DETOUR_LEFT_PREFIX "%08x-%u-%llx", c->host_id, process->pid,
+                   (unsigned long long)arena->start_ns);
+    (void)snprintf(arena->left, sizeof arena->left, "%.3900s/%s", setup->dir, process->left);
     set_trace_limit(arena, setup->max_bytes);
     memcpy(arena->magic, ARENA_MAGIC, sizeof arena->magic);
 }
@@ -163,7 +167,7 @@ int companion_arena_create(const struct companion *c, struct companion_process *
                              (unsigned long long)ARENA_BYTES_MIN, strerror(errno));
     }
     layout(process, size);
-    fill_header(c, process->arena, process->pid);
+    fill_header(c, process);
     if (posix_fallocate(process->arena_fd, 0, (off_t)process->table_offset) != 0)
         return error_set(err, ERR_MEMORY, "There is no memory for an arena.");
     (void)companion_arena_back(c, process);

@@ -67,6 +67,14 @@ void companion_detour_drop_arena(const struct companion_process *process)
     (void)unlink(path);
 }
 
+void companion_drop_left(const struct companion *c, const struct companion_process *process)
+{
+    char path[DETOUR_PATH_MAX + 80];
+    (void)snprintf(path, sizeof path, "%s/%s", companion_dir(c), process->left);
+    if (process->left[0])
+        (void)unlink(path);
+}
+
 void companion_trouble(struct companion *c, const char *why)
 {
     char text[DETOUR_PATH_MAX + 1800];
@@ -90,7 +98,7 @@ static bool append_file(const char *from, const char *to)
     struct error err;
     if (file_read(from, &text, &err) != 0)
         return false;
-    int fd = open(to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int fd = file_open_lines(to);
     bool is_done = fd >= 0 && write(fd, text.data, text.len_bytes) == (ssize_t)text.len_bytes;
     if (fd >= 0)
         (void)close(fd);
@@ -140,7 +148,7 @@ int companion_detour_gather(const struct companion *c, const struct companion_pr
 {
     struct error err;
     struct gather_result result = {0};
-    if (gather_files(process->work_dir, c->setup->dir, &result, &err) == 0)
+    if (gather_files(process->work_dir, companion_dir(c), &result, &err) == 0)
         return 0;
     (void)snprintf(process->shared->trouble, sizeof process->shared->trouble, "%s", err.text);
     return 1;
@@ -153,6 +161,6 @@ void companion_detour_end(struct companion *c)
     if (!c->detour.path[0])
         return;
     pending_mark_set(&c->mark, true, 0);
-    (void)detour_gather(c->detour.path, c->setup->dir, &result, &err);
+    (void)detour_gather(c->detour.path, companion_dir(c), &result, &err);
     (void)detour_close(&c->detour);
 }

@@ -189,6 +189,8 @@ static void finish_write(struct companion *c, struct companion_job *job, const c
     } else {
         companion_detour_drop_arena(process);
     }
+    if (!failure)
+        companion_drop_left(c, process);
     process->state = PROCESS_DONE;
     companion_arena_close(process);
     companion_answer_waiting(c, process, NULL, failure ? failure : "");
@@ -205,12 +207,26 @@ static void finish_gather(struct companion *c, struct companion_process *process
         companion_detour_leave(process);
 }
 
+/* For who recovers the arena when we die: these files are to be replaced then. */
+static void note_claimed(const struct companion_process *process)
+{
+    struct names_file log = process->shared->name;
+    log.thread = 0;
+    (void)snprintf(log.suffix, sizeof log.suffix, "log");
+    char *name = process->arena && !process->shared->is_name_local ? names_path(NULL, &log) : NULL;
+    if (name)
+        (void)snprintf(process->arena->claimed, sizeof process->arena->claimed, "%s", name);
+    free(name);
+}
+
 static void finish_checkpoint(struct companion *c, struct companion_job *job, const char *failure)
 {
     struct companion_process *process = job->process;
     int64_t now = companion_now_ms(), pause = (now - job->start_ms) * CHECKPOINT_SHARE;
     process->is_checkpointing = false;
     process->was_checkpointed |= !failure;
+    if (!failure)
+        note_claimed(process);
     process->checkpoint_due_ms = now + (pause > companion_checkpoint_ms(c) ? pause : companion_checkpoint_ms(c));
     if (failure && !c->has_said_checkpoint)
         companion_log(c, "The checkpoint of process %u failed, further ones may: %s.", process->pid,

@@ -5,12 +5,13 @@
 #include "companion-state.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "fmt/file.h"
 
 #define NOTES_BYTES_MAX ((size_t)1 << 20)
 #define FILE_BYTES_MAX ((off_t)64 << 20) /* the index of some 500000 processes */
@@ -26,7 +27,7 @@ int64_t companion_now_ms(void)
 static bool append_line(const char *path, const char *line, size_t len_bytes)
 {
     static const char last[] = "This file is full: what else there was to say is left out.\n";
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int fd = file_open_lines(path);
     if (fd < 0)
         return false;
     bool is_done = true;
@@ -43,7 +44,7 @@ static bool append_line(const char *path, const char *line, size_t len_bytes)
 static bool append_note(const struct companion *c, const char *name, const char *text, size_t len_bytes)
 {
     char path[DETOUR_PATH_MAX + 64];
-    (void)snprintf(path, sizeof path, "%s/%s", c->setup->dir, name);
+    (void)snprintf(path, sizeof path, "%s/%s", companion_dir(c), name);
     if (append_line(path, text, len_bytes))
         return true;
     (void)snprintf(path, sizeof path, "%s/%s", c->detour.path, name);

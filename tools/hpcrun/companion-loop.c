@@ -212,7 +212,7 @@ static void publish_state(struct companion *c)
     if (is_idle)
         pending_mark_close(&c->mark);
     else if (c->mark.fd < 0 && !c->has_no_mark)
-        c->has_no_mark = pending_mark_open(&c->mark, c->setup->dir, program, NULL) != 0;
+        c->has_no_mark = pending_mark_open(&c->mark, companion_dir(c), program, NULL) != 0;
     pending_mark_set(&c->mark, writes, program);
     if (!c->is_launched && !writes && c->done_fd >= 0) {
         (void)close(c->done_fd);

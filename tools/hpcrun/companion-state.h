@@ -52,6 +52,7 @@ struct companion_process {
     uint64_t exe_device, exe_inode; /* of its executable when it came, 0 = not known */
     int64_t replaced_ms;            /* when another executable was first seen in its place, 0 = never */
     char replaced_by[256];
+    char left[64];            /* name of the copy of its arena that it leaves when it takes us for dead */
     struct process_shared *shared; /* NULL before the first worker */
     char *work_dir;                /* where its files are written first, NULL: the measurement directory */
     bool writes_past;              /* work_dir did not take the files: straight into the measurement directory */
@@ -123,6 +124,7 @@ struct companion_store {
 
 struct companion {
     const struct companion_setup *setup;
+    char dir[64]; /* another path of the measurement directory, by which files are made; empty: setup->dir */
     int listen_fd, signal_fd;
     bool is_full;                /* no descriptor is left for another client: none is accepted until the next look */
     int way_fd;                  /* our end of the inherited way, -1: none, or nobody has the other one any more */
@@ -151,6 +153,12 @@ struct companion {
     uint32_t n_detours; /* directories made in it */
     bool has_said_trouble, has_said_checkpoint;
 };
+
+/* By which path files of the measurement directory are made. */
+static inline const char *companion_dir(const struct companion *c)
+{
+    return c->dir[0] ? c->dir : c->setup->dir;
+}
 
 /* companion-log.c: one line into the companion's file of the measurement directory (created by the first line), by way
  * of the notes. */
@@ -259,6 +267,8 @@ bool companion_is_safe_path(const char *path);
 void companion_job_reap(struct companion *c);
 
 /* companion-detour.c */
+/* Removes the copy of the arena of a process that could not reach us: its files are written. */
+void companion_drop_left(const struct companion *c, const struct companion_process *process);
 /* In a worker: a checkpoint that stands in the measurement directory is to be replaced when the files called name get
  * there.  err: ERR_IO, ERR_MEMORY */
 int companion_detour_note(const struct companion_process *process, const struct names_file *name, struct error *err);

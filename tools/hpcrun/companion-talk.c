@@ -149,7 +149,7 @@ static void index_refused(const struct companion *c, pid_t pid, const char *why)
     (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
     ssize_t len = readlink(link, exe, sizeof exe - 1);
     exe[len > 0 ? len : 0] = '\0';
-    companion_index_unmeasured(c->setup->dir, c->host_id, pid, exe, why);
+    companion_index_unmeasured(companion_dir(c), c->host_id, pid, exe, why);
 }
 
 /* A process outside of the fraction that is measured, or one that says why it is better left alone; it leaves a line in

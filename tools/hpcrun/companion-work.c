@@ -18,7 +18,7 @@
 int companion_work_topology(const struct companion *c)
 {
     struct error err;
-    if (topology_write(c->setup->dir, &err) == 0)
+    if (topology_write(companion_dir(c), &err) == 0)
         return 0;
     companion_log(c, "%s", err.text);
     return 1;

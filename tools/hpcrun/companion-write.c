@@ -123,7 +123,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
     (void)gethostname(host, sizeof host - 1);
     topology_file_name(topology, sizeof topology);
     *context = (struct collect_context){
-        .dir = is_local(process) ? process->work_dir : setup->dir,
+        .dir = is_local(process) ? process->work_dir : companion_dir(c),
         .host_id = c->host_id,
         .host = host,
         .job_id = names_job_id(),

@@ -108,7 +108,7 @@ static void detach(const struct companion_setup *setup, int listen_fd)
         (void)dup2(null_fd, fd);
     close_others(keep, 4);
     (void)!chdir("/");
-    (void)umask(022);
+    (void)umask((umask(077) & 077) | 022); /* what the user's own umask allows, and never more than 0755 */
 }
 
 /* A process that is woken takes the processor from the one that woke it, unless it is a batch job. The program rings
@@ -187,6 +187,23 @@ static void companion_prepare(struct companion *c)
         (void)companion_job_add(c, JOB_TOPOLOGY, NULL, NULL);
 }
 
+/* Where somebody else could put another directory in the place of ours, files are made by way of a descriptor. False
+ * when that has happened already. */
+static bool companion_enter(struct companion *c)
+{
+    struct stat status;
+    const struct companion_setup *setup = c->setup;
+    int fd = open(setup->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bool is_known = fd >= 0 && fstat(fd, &status) == 0;
+    if (is_known && setup->dir_inode && (status.st_dev != setup->dir_device || status.st_ino != setup->dir_inode))
+        return false;
+    if (is_known && !names_directory_is_safe(setup->dir))
+        (void)snprintf(c->dir, sizeof c->dir, "/proc/self/fd/%d", fd);
+    else if (fd >= 0)
+        (void)close(fd);
+    return true;
+}
+
 int companion_run(const struct companion_setup *setup, int listen_fd)
 {
     struct companion_notes notes = {0};
@@ -205,7 +222,9 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     raise_limit(RLIMIT_NOFILE);
     raise_limit(RLIMIT_AS);
     setup_signals(&c);
-    c.has_no_mark = pending_mark_open(&c.mark, setup->dir, setup->launched_pid, NULL) != 0;
+    if (!companion_enter(&c))
+        return 1;
+    c.has_no_mark = pending_mark_open(&c.mark, companion_dir(&c), setup->launched_pid, NULL) != 0;
     if (!companion_store_open(&c))
         return 1;
     if (setup->local[0])

@@ -19,6 +19,7 @@
 /* What the launcher hands over; plain values, copied by the fork. */
 struct companion_setup {
     char dir[ARENA_PATH_MAX];     /* measurement directory, absolute */
+    uint64_t dir_device, dir_inode; /* which directory that is, 0 = not checked */
     char tables[ARENA_PATH_MAX];  /* directory of the module-table cache, absolute; empty: none */
     char exe[ARENA_PATH_MAX];     /* executable whose tables are prepared at the start; empty: none */
     char loader[ARENA_PATH_MAX];  /* its dynamic loader, which tells the libraries it needs; empty: none */

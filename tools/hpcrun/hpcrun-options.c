@@ -34,6 +34,7 @@ enum {
     OPT_DEBUG,
     OPT_DEBUG_FLAG,
     OPT_LIST,
+    OPT_FOREIGN,
     OPT_DOCTOR,
     OPT_REPORT,
     OPT_LEAKS,
@@ -64,6 +65,9 @@ static const struct option_row rows[] = {
     {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
     {OPT_OUTPUT, "-o --output", "DIR",
      "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]."},
+    {OPT_FOREIGN, "--foreign-directory", NULL,
+     "Accept a measurement directory that belongs to another user, or to which another user's link leads: without this "
+     "option it is refused, as that user decides what becomes of files there."},
     {OPT_DOCTOR, "--doctor", NULL,
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", NULL, "When the program has ended, combine the measurements and print the variables."},
@@ -252,6 +256,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->report |= id == OPT_REPORT;
     options->leaks |= id == OPT_LEAKS;
     options->strict |= id == OPT_STRICT;
+    options->allows_foreign |= id == OPT_FOREIGN;
     options->prints_plan |= id == OPT_PRINT_PLAN;
     options->status |= id == OPT_STATUS;
     options->json |= id == OPT_JSON;

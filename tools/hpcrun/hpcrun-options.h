@@ -34,6 +34,7 @@ struct hpcrun_options {
     uint32_t start_signal, stop_signal, lifetime_s;
     bool trace, delay, retain_recursion, waits_for_debugger;
     const char *machine;    /* --machine: directory that describes the machine to look at */
+    bool allows_foreign;    /* --foreign-directory */
     bool lists, doctor, report, leaks, strict, prints_plan, status, json;
     char **command; /* ends with NULL; command[0] NULL when there is none */
 };

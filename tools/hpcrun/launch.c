@@ -130,6 +130,13 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
     int status = keeper_run(&keeper, is_measured);
+    size_t n_recovered = is_measured ? recover_quietly(prepared->setup.dir) : 0;
+    if (n_recovered)
+        (void)fprintf(
+            stderr,
+            "hpcrun: The companion process had died: what %zu process%s left is written, what ended otherwise "
+            "than by exit is lost.\n",
+            n_recovered, n_recovered == 1 ? "" : "es");
     if (options->report && is_measured)
         report_print(prepared->setup.dir, options->leaks);
     keeper_end_like(status);

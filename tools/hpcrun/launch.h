@@ -3,6 +3,8 @@
 #ifndef LOCUS_HPCRUN_LAUNCH_H
 #define LOCUS_HPCRUN_LAUNCH_H
 
+#include <stddef.h>
+
 #include "hpcrun-options.h"
 
 /* Plans, checks, starts the companion and executes options->command. Returns only when hpcrun stayed as the parent
@@ -14,5 +16,8 @@ int launch_run(const struct hpcrun_options *options);
  * options->collect there; says on standard output what came of it.
  * Returns the exit status: 0, also when there was nothing, 1 when something remains. */
 int recover_run(const struct hpcrun_options *options);
+
+/* The same for arenas that processes have left in the measurement directory dir, silently. Returns how many. */
+size_t recover_quietly(const char *dir);
 
 #endif

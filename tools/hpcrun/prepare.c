@@ -98,15 +98,20 @@ int prepare_library(char *path, size_t n, struct error *err)
 static int make_directory(const struct hpcrun_options *options, struct prepared *prepared, struct error *err)
 {
     const char *wanted = options->output ? options->output : getenv("HPCRUN_OUT_PATH");
+    struct stat directory;
     char *name = names_directory(wanted, options->command[0], names_job_id()), *real = NULL;
     if (!name)
         return error_set(err, ERR_MEMORY, "Out of memory.");
-    int status = names_directory_make(name, &real, err);
+    int status = names_directory_make(name, options->allows_foreign, &real, err);
     free(name);
     if (status != 0)
         return status;
     (void)snprintf(prepared->setup.dir, sizeof prepared->setup.dir, "%s", real);
     free(real);
+    if (stat(prepared->setup.dir, &directory) == 0) {
+        prepared->setup.dir_device = directory.st_dev;
+        prepared->setup.dir_inode = directory.st_ino;
+    }
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,6 +65,17 @@ static void remove_files(const char *path)
     (void)closedir(dir);
 }
 
+/* Files of a checkpoint are replaced. */
+static void take_claimed(struct companion_process *process)
+{
+    char name[sizeof process->arena->claimed + 1];
+    struct error err;
+    memcpy(name, process->arena->claimed, sizeof process->arena->claimed);
+    name[sizeof name - 1] = '\0';
+    if (!process->work_dir && name[0] && !strchr(name, '/') && names_parse(name, &process->shared->name, &err) == 0)
+        process->shared->has_name = 1;
+}
+
 static int write_arena(struct companion *c, struct companion_process *process, struct recovery *recovery)
 {
     const struct arena_header *arena = process->arena;
@@ -72,7 +84,9 @@ static int write_arena(struct companion *c, struct companion_process *process, s
     bool has_ended = atomic_load(&((struct arena_header *)(uintptr_t)arena)->state) == ARENA_ENDED;
     process->pid = arena->pid;
     process->end_state = has_ended ? "complete" : "killed";
-    if (!companion_write_prepare(process) || companion_write_files(c, process, false) != 0) {
+    if (companion_write_prepare(process))
+        take_claimed(process);
+    if (!process->shared || companion_write_files(c, process, false) != 0) {
         complain(recovery, process->shared ? process->shared->trouble : "Out of memory");
         return -1;
     }
@@ -91,7 +105,7 @@ static void recover_arena(char *path, const struct companion_setup *setup, struc
         return;
     struct companion c = {.setup = setup, .host_id = names_host_id(), .is_worker = true};
     struct companion_process process = {.arena_fd = -1, .bell_fd = -1, .map_fd = -1, .dump_fd = -1, .work_dir = path};
-    if (status.st_size > 0) {
+    if (status.st_uid == geteuid() && status.st_size > 0) {
         process.size_bytes = (uint64_t)status.st_size;
         process.arena = mmap(NULL, process.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
     }
@@ -104,6 +118,51 @@ static void recover_arena(char *path, const struct companion_setup *setup, struc
     (void)munmap(process.arena, process.size_bytes);
     if (process.shared)
         (void)munmap(process.shared, sizeof *process.shared);
+}
+
+/* Makes files of an arena that a process has left in the measurement directory. What it says of where else to look is
+ * believed: nobody but its user can have made it. */
+static void recover_left(struct recovery *recovery, const char *path)
+{
+    struct stat status;
+    struct companion_setup *setup = calloc(1, sizeof *setup);
+    int fd = setup ? input_open(AT_FDCWD, path, O_NOFOLLOW, &status) : -1;
+    struct companion c = {.setup = setup, .host_id = names_host_id(), .is_worker = true};
+    struct companion_process process = {.arena_fd = -1, .bell_fd = -1, .map_fd = -1, .dump_fd = -1};
+    if (fd >= 0 && status.st_uid == geteuid() &&
+        (size_t)status.st_size >= sizeof *process.arena && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        process.size_bytes = (uint64_t)status.st_size;
+        process.arena = mmap(NULL, process.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+    }
+    if (process.arena && process.arena != MAP_FAILED) {
+        memcpy(setup->dir, recovery->target, sizeof setup->dir);
+        memcpy(setup->tables, process.arena->tables, sizeof setup->tables);
+        setup->tables[sizeof setup->tables - 1] = '\0';
+        process.pid = process.arena->pid;
+        companion_strays_take(&c, &process);
+        companion_strays_look(&c, INT64_MAX, true);
+        if (write_arena(&c, &process, recovery) == 0 && unlink(path) == 0)
+            recovery->result.n_processes++;
+        (void)munmap(process.arena, process.size_bytes);
+    }
+    if (process.shared)
+        (void)munmap(process.shared, sizeof *process.shared);
+    if (fd >= 0)
+        (void)close(fd);
+    free(setup);
+}
+
+static void recover_all_left(struct recovery *recovery)
+{
+    char path[DETOUR_PATH_MAX + 300];
+    DIR *dir = opendir(recovery->target);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        (void)snprintf(path, sizeof path, "%s/%s", recovery->target, entry->d_name);
+        if (!strncmp(entry->d_name, DETOUR_LEFT_PREFIX, sizeof DETOUR_LEFT_PREFIX - 1))
+            recover_left(recovery, path);
+    }
+    if (dir)
+        (void)closedir(dir);
 }
 
 static void recover_arenas(const char *path, struct recovery *recovery)
@@ -133,14 +192,25 @@ static int recover_one(void *ctx, const char *path)
 }
 
 /* The directory may be gone, with files for it still on their way: then it is made again. */
-static int find_target(const char *wanted, struct recovery *recovery, struct error *err)
+static int find_target(const char *wanted, bool allows_foreign, struct recovery *recovery, struct error *err)
 {
     char *real = NULL;
-    int status = names_directory_make(wanted, &real, err);
+    int status = names_directory_make(wanted, allows_foreign, &real, err);
     if (status == 0)
         (void)snprintf(recovery->target, sizeof recovery->target, "%s", real);
     free(real);
     return status;
+}
+
+size_t recover_quietly(const char *dir)
+{
+    struct recovery recovery = {0};
+    if (!detour_count_left(dir))
+        return 0;
+    (void)snprintf(recovery.target, sizeof recovery.target, "%s", dir);
+    recover_all_left(&recovery);
+    pending_mark_sweep(dir);
+    return recovery.n_arenas;
 }
 
 int recover_run(const struct hpcrun_options *options)
@@ -148,7 +218,7 @@ int recover_run(const struct hpcrun_options *options)
     struct recovery recovery = {0};
     struct error err;
     char local[PATH_MAX], common[PATH_MAX];
-    if (find_target(options->collect, &recovery, &err) != 0) {
+    if (find_target(options->collect, options->allows_foreign, &recovery, &err) != 0) {
         (void)fprintf(stderr, "hpcrun: %s\n", err.text);
         return 1;
     }
@@ -160,6 +230,7 @@ int recover_run(const struct hpcrun_options *options)
         (void)detour_each(local, recovery.target, recover_one, &recovery);
     if (common[0] && strcmp(common, local) != 0)
         (void)detour_each(common, recovery.target, recover_one, &recovery);
+    recover_all_left(&recovery);
     pending_mark_sweep(recovery.target);
     if (recovery.result.n_processes || recovery.n_problems)
         (void)printf("%zu processes collected into %s, %zu of them from records that were left behind.\n",
