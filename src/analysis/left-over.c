@@ -2,12 +2,15 @@
 /* Telling where measurements were left; see left-over.h. */
 #include "analysis/left-over.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fmt/detour.h"
 #include "fmt/pending.h"
 
@@ -32,11 +35,59 @@ void left_over_list(const char *directory, struct strtab *phrases)
     char text[DETOUR_PATH_MAX];
     unsigned n_left = detour_count_left(directory);
     detour_each_pointer(directory, add_phrase, &listing);
-    (void)snprintf(text, sizeof text, "what %u process%s left when their companion had died ('hpcrun --collect "
-                                      "%.4000s' recovers it)",
+    (void)snprintf(text, sizeof text,
+                   "what %u process%s left when their companion had died ('hpcrun --collect "
+                   "%.4000s' recovers it)",
                    n_left, n_left == 1 ? "" : "es", directory);
     if (n_left)
         (void)strtab_intern(phrases, text);
+}
+
+struct unmeasured {
+    unsigned n;
+    char first[256];
+};
+
+static void take_line(struct unmeasured *unmeasured, const char *line)
+{
+    bool is_unmeasured = strstr(line, " not measured: ") || strstr(line, ", which was not measured");
+    if (!is_unmeasured || strstr(line, "outside of the fraction"))
+        return;
+    if (!unmeasured->n++)
+        (void)snprintf(unmeasured->first, sizeof unmeasured->first, "%.*s", (int)strcspn(line, "\n"), line);
+}
+
+static void read_index(int dir_fd, const char *name, struct unmeasured *unmeasured)
+{
+    char *line = NULL;
+    size_t n_line = 0;
+    int fd = input_open(dir_fd, name, O_NOFOLLOW, NULL);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    while (file && getline(&line, &n_line, file) > 0)
+        take_line(unmeasured, line);
+    free(line);
+    if (file)
+        (void)fclose(file);
+    else if (fd >= 0)
+        (void)close(fd);
+}
+
+void left_over_note_unmeasured(const char *directory, struct model *model)
+{
+    struct unmeasured unmeasured = {0};
+    DIR *dir = opendir(directory);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        if (!strncmp(entry->d_name, "index-", 6))
+            read_index(dirfd(dir), entry->d_name, &unmeasured);
+    if (dir)
+        (void)closedir(dir);
+    for (char *c = unmeasured.first; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    if (unmeasured.n == 1)
+        model_note(model, "A process was not measured: %s", unmeasured.first);
+    else if (unmeasured.n)
+        model_note(model, "%u processes were not measured, see index-* in %s; the first: %s", unmeasured.n, directory,
+                   unmeasured.first);
 }
 
 struct found {
@@ -68,8 +119,9 @@ void left_over_hint(const char *directory, char *text, size_t n_text)
     const char *local = getenv("HPCRUN_LOCAL");
     text[0] = '\0';
     if (detour_count_left(directory)) {
-        (void)snprintf(text, n_text, "; the companion process had died, but 'hpcrun --collect %s' recovers what its "
-                                     "processes left",
+        (void)snprintf(text, n_text,
+                       "; the companion process had died, but 'hpcrun --collect %s' recovers what its "
+                       "processes left",
                        directory);
         return;
     }

@@ -91,6 +91,7 @@ static int list_directory(struct profile_list *list, const char *path, struct er
         code = refuse_directory(path, err);
     if (pending == PENDING_NONE)
         left_over_list(path, &list->skipped);
+    left_over_note_unmeasured(path, list->model);
     return code;
 }
 

@@ -39,12 +39,37 @@ static bool is_ours(const char *dir)
     return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
 }
 
+/* Whether base, or what there is of it, is this user's (or root's, who may let us write there): files of ours do not
+ * appear in another user's home, as they would with root's rights and that user's environment. */
+static bool may_make(const char *base)
+{
+    char path[4096];
+    struct stat st;
+    if (snprintf(path, sizeof path, "%s", base) >= (int)sizeof path)
+        return false;
+    while (stat(path, &st) != 0) {
+        char *slash = strrchr(path, '/');
+        if (errno != ENOENT || !slash)
+            return false;
+        slash[slash == path] = '\0';
+    }
+    return st.st_uid == geteuid() || st.st_uid == 0;
+}
+
+/* A cache of another user could hold tables that mislead; a link to a place of our own is ours. */
+static bool is_own_cache(const char *dir)
+{
+    struct stat st;
+    return lstat(dir, &st) == 0 && st.st_uid == geteuid() && stat(dir, &st) == 0 && S_ISDIR(st.st_mode) &&
+           st.st_uid == geteuid() && !(st.st_mode & 022);
+}
+
 static bool try_home(char *dir, size_t n, const char *base, const char *below)
 {
-    if (!base || *base != '/')
+    if (!base || *base != '/' || !may_make(base))
         return false;
     int length = snprintf(dir, n, "%s%s/locus", base, below);
-    return length > 0 && (size_t)length < n && is_usable(dir);
+    return length > 0 && (size_t)length < n && is_usable(dir) && is_own_cache(dir);
 }
 
 static bool try_public(char *dir, size_t n, const char *base)

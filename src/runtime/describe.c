@@ -15,6 +15,11 @@ static struct {
     int rank;
 } mpi;
 
+/* Programs write over their arguments: a child of fork is called as its parent was at the start. */
+static struct {
+    char name[sizeof((struct arena_header *)0)->argv0];
+} described;
+
 int process_rank(void)
 {
     return mpi.is_told ? mpi.rank : mpi_rank_of_environment(process_environment);
@@ -36,10 +41,13 @@ void process_describe(void)
     struct timespec now;
     ssize_t len = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
     header->exe[len < 0 ? 0 : len] = '\0';
-    const char *name = process_argument() ? process_argument() : header->exe;
+    const char *name = process_argument() && process_argument()[0] ? process_argument() : header->exe;
     if (strrchr(name, '/'))
         name = strrchr(name, '/') + 1;
-    memcpy(header->argv0, name, strnlen(name, sizeof header->argv0 - 1));
+    if (!described.name[0])
+        memcpy(described.name, name, strnlen(name, sizeof described.name - 1));
+    memset(header->argv0, 0, sizeof header->argv0);
+    memcpy(header->argv0, described.name, strnlen(described.name, sizeof header->argv0 - 1));
     header->pid = (uint32_t)getpid();
     header->parent_pid = (uint32_t)getppid();
     header->uid = (uint32_t)getuid();

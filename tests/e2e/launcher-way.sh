@@ -118,5 +118,8 @@ else
     [ "$(grep -c 'not measured: .* never heard of' way-closed/index-*)" = 2 ] ||
         fail "closed: the two children are not in the index: $(cat way-closed/index-* 2>/dev/null)"
     expect_text <(cat way-closed/*.log) 'children: [12] (was|were) not measured'
+    "$builddir/hpcprof" -o closed.db way-closed >said 2>&1 || fail "closed: hpcprof: $(cat said)"
+    "$builddir/hpcquery" vars closed.db >report 2>&1 || true
+    expect_text <(cat said report) '2 processes were not measured'
 fi
 finish

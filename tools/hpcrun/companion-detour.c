@@ -89,6 +89,26 @@ void companion_trouble(struct companion *c, const char *why)
     companion_log(c, "%s", text);
     if (c->done_fd >= 0)
         (void)!write(c->done_fd, text, strlen(text));
+    else if (c->setup->terminal[0])
+        c->trouble = strdup(text);
+}
+
+/* While the program runs the terminal is its own; and what is no terminal any more, or somebody else's by now, is not
+ * written to. */
+void companion_tell(struct companion *c)
+{
+    char text[DETOUR_PATH_MAX + 1900];
+    struct stat status;
+    if (!c->trouble || c->is_launched)
+        return;
+    (void)snprintf(text, sizeof text, "hpcrun: %s\r\n", c->trouble);
+    int fd = open(c->setup->terminal, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && isatty(fd) && fstat(fd, &status) == 0 && status.st_uid == geteuid())
+        (void)!write(fd, text, strlen(text));
+    if (fd >= 0)
+        (void)close(fd);
+    free(c->trouble);
+    c->trouble = NULL;
 }
 
 /* Lines of files that take lines go to the end of their namesakes. */

@@ -24,9 +24,9 @@ static int run_job(const struct companion *c, const struct companion_job *job)
 {
     switch (job->kind) {
     case JOB_MODULE:
-        return job->is_foreign && !companion_is_safe_path(job->path)
-                   ? 1
-                   : companion_work_module(c, job->module_ref ? &job->module : NULL, job->path);
+        if (job->is_foreign)
+            return companion_work_foreign(c, &job->module, job->path);
+        return companion_work_module(c, job->module_ref ? &job->module : NULL, job->path);
     case JOB_PREPARE:
         return companion_work_prepare(c, job->path);
     case JOB_TOPOLOGY:

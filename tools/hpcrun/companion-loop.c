@@ -214,6 +214,7 @@ static void publish_state(struct companion *c)
     else if (c->mark.fd < 0 && !c->has_no_mark)
         c->has_no_mark = pending_mark_open(&c->mark, companion_dir(c), program, NULL) != 0;
     pending_mark_set(&c->mark, writes, program);
+    companion_tell(c);
     if (!c->is_launched && !writes && c->done_fd >= 0) {
         (void)close(c->done_fd);
         c->done_fd = -1;

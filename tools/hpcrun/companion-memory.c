@@ -3,12 +3,15 @@
  * fault. Apart because arenas and the recipe store both need them. Ordinary code. */
 #include "companion-state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fnbounds/recipe-make.h"
@@ -74,6 +77,30 @@ int companion_memory_reopen(int fd)
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+void companion_tables_open(struct companion *c)
+{
+    if (c->foreign_tables[0] || !c->setup->tables[0])
+        return;
+    const char *place = detour_default_place();
+    int len = snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.90s/locus-tables-XXXXXX", place);
+    if (len >= (int)sizeof c->foreign_tables || !mkdtemp(c->foreign_tables) || chmod(c->foreign_tables, 0755) != 0)
+        c->foreign_tables[0] = '\0';
+}
+
+void companion_tables_close(struct companion *c)
+{
+    char path[sizeof c->foreign_tables + 260];
+    DIR *dir = c->foreign_tables[0] ? opendir(c->foreign_tables) : NULL;
+    if (!dir)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        (void)snprintf(path, sizeof path, "%s/%.255s", c->foreign_tables, entry->d_name);
+        (void)unlink(path);
+    }
+    (void)closedir(dir);
+    (void)rmdir(c->foreign_tables);
 }
 
 static bool store_map(struct companion_store *store)

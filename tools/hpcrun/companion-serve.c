@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "companion-recipes.h"
+#include "fnbounds/modtab-cache.h"
 
 /* The record behind ref when it lies whole inside the arena's data, else NULL. */
 static const void *checked_record(const struct companion_process *process, uint32_t ref, size_t n_bytes)
@@ -58,6 +59,13 @@ bool companion_is_safe_path(const char *path)
     return is_all_safe;
 }
 
+/* A wrong path for a module that others use as well would cost them its recipes. */
+static bool is_safe_module(const char *path, uint64_t wanted)
+{
+    uint64_t id;
+    return companion_is_safe_path(path) && modtab_identify(path, &id, NULL) == 0 && id == wanted;
+}
+
 bool companion_serve_request(struct companion *c, struct companion_process *process,
                              const struct arena_request *request)
 {
@@ -73,7 +81,7 @@ bool companion_serve_request(struct companion *c, struct companion_process *proc
                                             .pid = is_foreign ? 0 : process->peer_pid};
     if (request->kind == REQUEST_MODULE)
         return companion_job_add_module(c, process, &module, request->module, path) != NULL;
-    if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || companion_is_safe_path(path)))
+    if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || is_safe_module(path, module.id)))
         return companion_recipes_ask(c, &module, request->func, path);
     return true;
 }

@@ -151,7 +151,9 @@ struct companion {
     bool is_worker; /* this process is one: it writes its lines itself */
     struct detour detour;
     uint32_t n_detours; /* directories made in it */
+    char foreign_tables[128]; /* tables that other users' processes may read, empty: none */
     bool has_said_trouble, has_said_checkpoint;
+    char *trouble; /* what is still to be said on the terminal, NULL: nothing */
 };
 
 /* By which path files of the measurement directory are made. */
@@ -206,7 +208,7 @@ void companion_arena_close(struct companion_process *process);
 void companion_accept(struct companion *c);
 /* Takes the connections that processes have sent over the inherited way. */
 void companion_way_accept(struct companion *c);
-/* Takes over a client's descriptor; false when out of memory. */
+/* Takes over a client's descriptor; false when out of memory, or when the client has too many. */
 bool companion_connect(struct companion *c, int fd, const struct ucred *peer);
 /* Reads one message and acts on it. */
 void companion_serve(struct companion *c, struct companion_connection *connection);
@@ -215,6 +217,10 @@ void companion_connections_sweep(struct companion *c);
 /* Answers those who waited for process or job (either may be NULL) and closes their connections. */
 void companion_answer_waiting(struct companion *c, const struct companion_process *process,
                               const struct companion_job *job, const char *text);
+
+/* companion-memory.c: makes and removes foreign_tables. */
+void companion_tables_open(struct companion *c);
+void companion_tables_close(struct companion *c);
 
 /* companion-process.c */
 /* Registers a process; parent_pid != 0: it goes on with a copy of the parent's arena. NULL with *err filled. */
@@ -272,6 +278,9 @@ void companion_drop_left(const struct companion *c, const struct companion_proce
 /* In a worker: a checkpoint that stands in the measurement directory is to be replaced when the files called name get
  * there.  err: ERR_IO, ERR_MEMORY */
 int companion_detour_note(const struct companion_process *process, const struct names_file *name, struct error *err);
+
+/* Says on the terminal what has happened, once the launched program has ended. */
+void companion_tell(struct companion *c);
 
 /* companion-write.c */
 /* Exit status of a worker that the directory kept from writing. */

@@ -13,9 +13,20 @@
 #include "fraction.h"
 
 #define KNOCKS_AT_ONCE 16
+#define CONVERSATIONS_MAX 64 /* of one process at a time */
+
+static unsigned count_of(const struct companion *c, pid_t peer_pid)
+{
+    unsigned n = 0;
+    for (const struct companion_connection *connection = c->connections; connection; connection = connection->next)
+        n += connection->fd >= 0 && connection->peer_pid == peer_pid;
+    return n;
+}
 
 bool companion_connect(struct companion *c, int fd, const struct ucred *peer)
 {
+    if (count_of(c, peer->pid) >= CONVERSATIONS_MAX)
+        return false;
     struct companion_connection *connection = calloc(1, sizeof *connection);
     if (!connection)
         return false;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,16 @@ int companion_work_module(const struct companion *c, const struct companion_modu
     else
         companion_log(c, "No addresses in %s: the file is gone or has been replaced.", path);
     return 1;
+}
+
+int companion_work_foreign(const struct companion *c, const struct companion_module *module, const char *path)
+{
+    struct error err;
+    struct stat status;
+    bool is_everybodys = !strcmp(path, MODTAB_VDSO) || (stat(path, &status) == 0 && status.st_mode & S_IROTH);
+    if (!is_everybodys || !companion_is_safe_path(path) || companion_work_module(c, module, path) != 0)
+        return 1;
+    return c->foreign_tables[0] && modtab_make(path, c->foreign_tables, NULL, &err) == 0 ? 0 : 1;
 }
 
 /* Asks the program's own loader which libraries it would load: search paths, environment and cache as it will see

@@ -234,7 +234,9 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     companion_loop(&c);
     if (c.recipes_fd >= 0)
         (void)close(c.recipes_fd);
+    companion_tables_close(&c);
     companion_detour_end(&c);
+    companion_tell(&c);
     pending_mark_close(&c.mark);
     return 0;
 }

@@ -45,6 +45,7 @@ struct companion_setup {
     pid_t launched_pid;               /* the launched program, 0 = none */
     int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is looked at instead */
     int way_fd;         /* the companion's end of the inherited way, 0 = none */
+    char terminal[64]; /* of the launcher, for trouble to be told of once the program has ended; empty: none */
     int done_fd;        /* closed once the launched program has ended and is written; -1 = none */
 };
 

@@ -97,6 +97,8 @@ static int run_replaced(const struct hpcrun_options *options, struct prepared *p
     prepared->setup.launched_pid = getpid();
     prepared->setup.launched_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     prepared->setup.done_fd = -1;
+    if (ttyname_r(STDERR_FILENO, prepared->setup.terminal, sizeof prepared->setup.terminal) != 0)
+        prepared->setup.terminal[0] = '\0';
     if (companion_start(&prepared->setup, prepared->listen_fd, &err) < 0)
         return step_aside(options, &prepared->program, err.text);
     if (prepared->setup.launched_pidfd >= 0)

@@ -91,6 +91,11 @@ int prepare_library(char *path, size_t n, struct error *err)
     (void)snprintf(path, n, "%s", LOCUS_LIBRARY);
     if (access(path, R_OK) == 0)
         return check_preloadable(path, err);
+    if (!own[0])
+        return error_set(err, ERR_NOT_FOUND,
+                         "/proc cannot be read here (it is not mounted, or hidden), by which hpcrun finds its own "
+                         "parts and programs are watched; nor is libhpcrun.so in %s.",
+                         LOCUS_LIBRARY);
     return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete.",
                      own, places[1], LOCUS_LIBRARY);
 }

@@ -4,6 +4,7 @@
 #include "status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -12,14 +13,19 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/vec.h"
 #include "fmt/companion.h"
 
-#define ANSWER_MS 3000
+#define ANSWER_MS 3000        /* for one answer of a companion of our own */
+#define FOREIGN_ANSWER_MS 500 /* of another user's */
+#define FOREIGN_ALL_MS 2000   /* for all answers of one of these, and of all that belong to one user */
+#define FOREIGN_PROCESSES 4096
+#define USERS_MAX 64
 
-enum answer { ANSWER_PROCESS, ANSWER_LAST, ANSWER_GONE, ANSWER_SILENT };
+enum answer { ANSWER_PROCESS, ANSWER_LAST, ANSWER_GONE, ANSWER_SILENT, ANSWER_ENDLESS };
 
 static int connect_to(const char *name)
 {
@@ -28,7 +34,8 @@ static int connect_to(const char *name)
     if (len > sizeof address.sun_path - 2)
         return -1;
     memcpy(address.sun_path + 1, name, len);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    /* A queue that somebody keeps full would hold us. */
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 &&
         connect(fd, (struct sockaddr *)&address, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len)) != 0) {
         (void)close(fd);
@@ -37,12 +44,23 @@ static int connect_to(const char *name)
     return fd;
 }
 
-/* The socket belongs to who opened it. */
-static bool is_foreign(int fd)
+/* Who opened the socket, as the kernel knows. */
+static bool find_peer(int fd, struct ucred *peer)
 {
-    struct ucred peer;
-    socklen_t len = sizeof peer;
-    return geteuid() != 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid != geteuid();
+    socklen_t len = sizeof *peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) == 0;
+}
+
+static bool is_foreign(uid_t uid)
+{
+    return uid != geteuid() && uid != 0;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* The one descriptor of a message, -1 when there is none; none is expected beside it. */
@@ -61,7 +79,7 @@ static int take_descriptor(struct msghdr *header)
     return first;
 }
 
-static enum answer receive(int fd, struct companion_message *message, int *arena_fd)
+static enum answer receive(int fd, int timeout_ms, struct companion_message *message, int *arena_fd)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -72,9 +90,9 @@ static enum answer receive(int fd, struct companion_message *message, int *arena
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     struct pollfd wait = {.fd = fd, .events = POLLIN};
     *arena_fd = -1;
-    if (poll(&wait, 1, ANSWER_MS) <= 0)
+    if (poll(&wait, 1, timeout_ms) <= 0)
         return ANSWER_SILENT;
-    ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+    ssize_t n = recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n > 0)
         *arena_fd = take_descriptor(&header);
     if (n != (ssize_t)sizeof *message || message->magic != COMPANION_MAGIC || message->kind != COMPANION_STATUS)
@@ -83,7 +101,7 @@ static enum answer receive(int fd, struct companion_message *message, int *arena
     return message->pid ? ANSWER_PROCESS : ANSWER_LAST;
 }
 
-static enum answer ask(int fd, pid_t after, struct companion_message *message, int *arena_fd)
+static enum answer ask(int fd, int timeout_ms, pid_t after, struct companion_message *message, int *arena_fd)
 {
     *message = (struct companion_message){.magic = COMPANION_MAGIC,
                                           .version = COMPANION_VERSION,
@@ -91,9 +109,9 @@ static enum answer ask(int fd, pid_t after, struct companion_message *message, i
                                           .pid = (uint32_t)getpid(),
                                           .exit_code = after};
     *arena_fd = -1;
-    if (send(fd, message, sizeof *message, MSG_NOSIGNAL) != (ssize_t)sizeof *message)
+    if (send(fd, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof *message)
         return ANSWER_GONE;
-    return receive(fd, message, arena_fd);
+    return receive(fd, timeout_ms, message, arena_fd);
 }
 
 /* What lies behind the end of a file must not be touched, so nobody's word is taken for its size. */
@@ -103,11 +121,25 @@ static bool has_bytes(int fd, uint64_t n_bytes)
     return fd >= 0 && n_bytes && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size >= n_bytes;
 }
 
+/* Whether another user's companion may tell this: of a process of that user, in memory that nobody can cut short while
+ * we look at it. */
+static bool is_credible(const struct companion_message *message, int arena_fd, uid_t uid)
+{
+    char path[64];
+    struct stat status;
+    int seals = arena_fd >= 0 ? fcntl(arena_fd, F_GET_SEALS) : -1;
+    (void)snprintf(path, sizeof path, "/proc/%u", message->pid);
+    return seals >= 0 && seals & F_SEAL_SHRINK && stat(path, &status) == 0 &&
+           (status.st_uid == uid || status.st_uid == 0);
+}
+
 /* A process that ends meanwhile leaves nothing to map. */
-static int add_process(struct status_list *list, const struct companion_message *message, int arena_fd,
+static int add_process(struct status_list *list, const struct companion_message *message, int arena_fd, uid_t uid,
                        struct error *err)
 {
     void *arena = MAP_FAILED;
+    if (is_foreign(uid) && !is_credible(message, arena_fd, uid))
+        return 0;
     if (has_bytes(arena_fd, message->size_bytes))
         arena = mmap(NULL, message->size_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, arena_fd, 0);
     if (arena == MAP_FAILED)
@@ -118,27 +150,39 @@ static int add_process(struct status_list *list, const struct companion_message 
     }
     struct status_process *process = &list->processes[list->n++];
     *process = (struct status_process){
-        .pid = (pid_t)message->pid, .arena = arena, .size_bytes = message->size_bytes};
+        .pid = (pid_t)message->pid, .arena = arena, .size_bytes = message->size_bytes, .is_foreign = is_foreign(uid)};
     memcpy(process->dir, message->text, sizeof process->dir);
     process->dir[sizeof process->dir - 1] = '\0';
     return 0;
 }
 
-int status_ask(struct status_list *list, int fd, struct error *err)
+int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err)
 {
     struct companion_message message;
-    int code = 0, arena_fd;
+    int code = 0, arena_fd, timeout_ms = is_foreign(uid) ? FOREIGN_ANSWER_MS : ANSWER_MS;
+    unsigned n_answers = 0;
+    int64_t end_ms = now_ms() + FOREIGN_ALL_MS;
     enum answer answer = ANSWER_PROCESS;
     for (pid_t after = 0; code == 0 && answer == ANSWER_PROCESS; after = (pid_t)message.pid) {
-        answer = ask(fd, after, &message, &arena_fd);
+        if (is_foreign(uid) && (n_answers++ == FOREIGN_PROCESSES || now_ms() > end_ms)) {
+            answer = ANSWER_ENDLESS;
+            break;
+        }
+        answer = ask(fd, timeout_ms, after, &message, &arena_fd);
         if (answer == ANSWER_PROCESS && (pid_t)message.pid <= after)
             answer = ANSWER_GONE;
         if (answer == ANSWER_PROCESS)
-            code = add_process(list, &message, arena_fd, err);
+            code = add_process(list, &message, arena_fd, uid, err);
         if (arena_fd >= 0)
             (void)close(arena_fd);
     }
-    list->n_silent += answer == ANSWER_SILENT;
+    if (!is_foreign(uid))
+        list->n_silent += answer == ANSWER_SILENT;
+    else if (answer != ANSWER_LAST)
+        buf_printf(&list->skipped, "A companion process of user %lu %s.\n", (unsigned long)uid,
+                   answer == ANSWER_SILENT    ? "did not answer"
+                   : answer == ANSWER_ENDLESS ? "answered without end"
+                                              : "answered what makes no sense");
     return code;
 }
 
@@ -166,6 +210,63 @@ static int compare(const void *a, const void *b)
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+/* Time that each other user's companions have taken. */
+struct spent {
+    struct {
+        uid_t uid;
+        int64_t ms;
+    } users[USERS_MAX];
+    unsigned n;
+};
+
+/* The time of a user; NULL when there are too many. */
+static int64_t *spent_of(struct spent *spent, uid_t uid)
+{
+    for (unsigned i = 0; i < spent->n; i++)
+        if (spent->users[i].uid == uid)
+            return &spent->users[i].ms;
+    if (spent->n == USERS_MAX)
+        return NULL;
+    spent->users[spent->n].uid = uid;
+    return &spent->users[spent->n++].ms;
+}
+
+/* One user's companions together take no longer than one of them may. */
+static int ask_foreign(struct status_list *list, int fd, uid_t uid, struct spent *spent, struct error *err)
+{
+    int64_t start_ms = now_ms(), *ms = spent_of(spent, uid);
+    if (!ms || *ms < 0)
+        return 0;
+    if (*ms > FOREIGN_ALL_MS) {
+        buf_printf(&list->skipped, "Further companion processes of user %lu were not asked.\n", (unsigned long)uid);
+        *ms = -1;
+        return 0;
+    }
+    int code = status_ask(list, fd, uid, err);
+    *ms += now_ms() - start_ms;
+    return code;
+}
+
+/* Asks our own companions and root's (is_second: those of other users, which root may look at). */
+static int ask_all(struct status_list *list, const struct strtab *names, bool is_second, struct error *err)
+{
+    struct spent spent = {.n = 0};
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < names->n_strings; i++) {
+        struct ucred peer;
+        int fd = connect_to(names->strings[i]);
+        if (fd < 0)
+            continue;
+        bool is_known = find_peer(fd, &peer), is_others = is_known && is_foreign(peer.uid);
+        if (is_known && !is_others && !is_second && (peer.uid == geteuid() || geteuid() == 0))
+            code = status_ask(list, fd, peer.uid, err);
+        else if (is_others && is_second)
+            code = ask_foreign(list, fd, peer.uid, &spent, err);
+        (void)close(fd);
+    }
+    return code;
+}
+
 int status_find(struct status_list *list, struct error *err)
 {
     struct strtab names = {0};
@@ -173,14 +274,9 @@ int status_find(struct status_list *list, struct error *err)
     *list = (struct status_list){0};
     if (!list_names(&names))
         return error_set(err, ERR_IO, "/proc/net/unix cannot be read: %s.", strerror(errno));
-    for (size_t i = 0; code == 0 && i < names.n_strings; i++) {
-        int fd = connect_to(names.strings[i]);
-        if (fd < 0)
-            continue;
-        if (!is_foreign(fd))
-            code = status_ask(list, fd, err);
-        (void)close(fd);
-    }
+    code = ask_all(list, &names, false, err);
+    if (code == 0 && geteuid() == 0)
+        code = ask_all(list, &names, true, err);
     strtab_fini(&names);
     if (list->n)
         qsort(list->processes, list->n, sizeof *list->processes, compare);
@@ -196,5 +292,6 @@ void status_fini(struct status_list *list)
         live_fini(&list->processes[i].live);
     }
     free(list->processes);
+    buf_fini(&list->skipped);
     *list = (struct status_list){0};
 }

@@ -128,7 +128,8 @@ void status_print_one(const struct status_process *process, FILE *out)
     (void)fprintf(out, " for records; %llu blocks (", (unsigned long long)live->n_blocks);
     put_bytes(out, live->bytes);
     (void)fprintf(out, ") recorded so far\n");
-    put_variables(process, out);
+    if (!process->is_foreign) /* naming them opens files that the process names */
+        put_variables(process, out);
 }
 
 void status_print_list(const struct status_list *list, FILE *out)

@@ -53,6 +53,7 @@ static void keep(struct status_list *list, bool (*accepts)(const struct status_p
     size_t n = 0;
     rest.processes = calloc(list->n + 1, sizeof *rest.processes);
     rest.n = 0;
+    rest.skipped = (struct buf){0};
     for (size_t i = 0; i < list->n; i++) {
         bool is_kept = accepts(&list->processes[i], argument) || !rest.processes;
         if (is_kept)
@@ -188,6 +189,8 @@ static int print(const struct status_list *list, bool is_json, bool is_all, FILE
     if (list->n_silent)
         (void)fprintf(stderr, "hpcrun: %u companion process%s did not answer.\n", list->n_silent,
                       list->n_silent == 1 ? "" : "es");
+    if (list->skipped.len_bytes)
+        (void)fprintf(stderr, "hpcrun: %s", list->skipped.data);
     return fflush(out) == 0 ? 0 : fail(STATUS_FAILED, "The status cannot be written.");
 }
 

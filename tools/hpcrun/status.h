@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "fmt/live.h"
 
 /* A measured process, as its companion tells. */
@@ -18,6 +19,7 @@ struct status_process {
     uint64_t size_bytes;
     struct live live, before; /* the second look and the first */
     double seconds;           /* between them */
+    bool is_foreign;          /* another user's: what it names is not opened */
     bool is_readable;
 };
 
@@ -25,13 +27,15 @@ struct status_list {
     struct status_process *processes; /* [n] by id */
     size_t n, capacity;
     unsigned n_silent; /* companions that did not answer in time */
+    struct buf skipped; /* a sentence per companion of another user that does not do as it should */
 };
 
 /* status-find.c: all measured processes of this user (of all users, for root) in this network namespace.
  * err: ERR_IO, ERR_MEMORY */
 int status_find(struct status_list *list, struct error *err);
-/* Adds what the companion at the other end of fd tells of its processes.  err: ERR_MEMORY */
-int status_ask(struct status_list *list, int fd, struct error *err);
+/* Adds what the companion of user uid at the other end of fd tells of its processes. Another user's (also root's, for
+ * others) is not waited for long, nor listened to without end.  err: ERR_MEMORY */
+int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err);
 void status_fini(struct status_list *list);
 
 /* A variable with a name for people. */
