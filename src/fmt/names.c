@@ -30,7 +30,15 @@ const char *names_job_id(void)
 
 uint32_t names_host_id(void)
 {
-    return (uint32_t)gethostid();
+    /* The C library may ask the name service, and when memory runs out meanwhile keeps a lock for ever. */
+    static struct {
+        bool is_known;
+        uint32_t id;
+    } host;
+    if (!host.is_known)
+        host.id = (uint32_t)gethostid();
+    host.is_known = true;
+    return host.id;
 }
 
 const char *names_base(const char *path)

@@ -25,7 +25,8 @@ struct names_file {
 /* Job id of the batch system in this process's environment (LSF, Cobalt, PBS, Slurm, SGE), NULL when none; borrowed. */
 const char *names_job_id(void);
 
-/* Low 32 bits of gethostid(2). May ask the name service: call it once and keep it. */
+/* Low 32 bits of gethostid(2), which may ask the name service: kept from the first call on.
+ * ctx: ordinary, single-threaded */
 uint32_t names_host_id(void);
 
 /* The last part of a path; borrowed from it. */

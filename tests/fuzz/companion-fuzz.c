@@ -294,9 +294,11 @@ static void end(void)
             ;
         hang_up(i);
     }
-    for (unsigned turn = 0; turn < TURNS_MAX && (c->processes || c->jobs || companion_has_notes(c)); turn++)
+    for (unsigned turn = 0; turn < TURNS_MAX && (c->processes || c->strays || c->jobs || companion_has_notes(c));
+         turn++)
         end_all();
-    check(!c->processes && !c->jobs && !companion_has_notes(c), "something is left when everything has ended");
+    check(!c->processes && !c->strays && !c->jobs && !companion_has_notes(c),
+          "something is left when everything has ended");
     companion_connections_sweep(c);
     check(!c->connections, "a connection is left that was closed");
     companion_detour_end(c);
