@@ -76,9 +76,8 @@ static bool is_own_file(int fd)
 
 int file_open_lines(const char *path)
 {
-    const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
     for (int tries = 0; tries < 3; tries++) {
-        int fd = open(path, flags);
+        int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
         if (fd >= 0 && is_own_file(fd))
             return fd;
         if (fd >= 0) {
@@ -88,7 +87,7 @@ int file_open_lines(const char *path)
         }
         if (errno != ENOENT)
             return -1;
-        fd = open(path, flags | O_CREAT | O_EXCL, 0644);
+        fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }

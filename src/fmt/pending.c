@@ -30,11 +30,10 @@ static void mark_write(const struct pending_mark *mark)
 int pending_mark_open(struct pending_mark *mark, const char *dir, pid_t program, struct error *err)
 {
     (void)snprintf(mark->path, sizeof mark->path, "%s/" MARK_PREFIX "%08x-%ld", dir, names_host_id(), (long)getpid());
-    const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    mark->fd = open(mark->path, flags, 0644);
+    mark->fd = open(mark->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     /* What stands there is of an earlier process with our number, or a trap. */
     if (mark->fd < 0 && errno == EEXIST && unlink(mark->path) == 0)
-        mark->fd = open(mark->path, flags, 0644);
+        mark->fd = open(mark->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (mark->fd < 0)
         return error_set(err, ERR_IO, "The marker %s cannot be created: %s.", mark->path, strerror(errno));
     (void)flock(mark->fd, LOCK_EX | LOCK_NB);
