@@ -76,22 +76,13 @@ static bool is_own_file(int fd)
 
 int file_open_lines(const char *path)
 {
-    for (int tries = 0; tries < 3; tries++) {
-        int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-        if (fd >= 0 && is_own_file(fd))
-            return fd;
-        if (fd >= 0) {
-            (void)close(fd);
-            errno = EPERM;
-            return -1;
-        }
-        if (errno != ENOENT)
-            return -1;
-        fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
+    if (fd >= 0 && !is_own_file(fd)) {
+        (void)close(fd);
+        errno = EPERM;
+        return -1;
     }
-    return -1;
+    return fd;
 }
 
 /* A temporary name in the directory of path that no other process uses; malloc'ed. */

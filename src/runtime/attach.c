@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
