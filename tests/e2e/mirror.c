@@ -204,7 +204,8 @@ static void print_maps(void)
 static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
-        "LD_PRELOAD=", "HPCRUN_", "INTEL_LIBITTNOTIFY64=", "INTEL_ITTNOTIFY_GROUPS=", "NVTX_INJECTION64_PATH=", "_="};
+        "LD_PRELOAD=",   "HPCRUN_", "INTEL_LIBITTNOTIFY64=", "INTEL_ITTNOTIFY_GROUPS=", "NVTX_INJECTION64_PATH=",
+        "ASAN_OPTIONS=", "_="};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (has_prefix(entry, names[i]))
             return true;
@@ -559,7 +560,8 @@ static void print_children(void)
     waitpid(child, NULL, 0);
     printf("status %d\n", spawn_self("exec"));
     fflush(stdout);
-    printf("status %d\n", system("env | cut -d= -f1 | grep -Ev '^(LD_PRELOAD|HPCRUN_.*|INTEL_.*|NVTX_.*|_)$' | sort"));
+    printf("status %d\n",
+           system("env | cut -d= -f1 | grep -Ev '^(LD_PRELOAD|HPCRUN_.*|INTEL_.*|NVTX_.*|ASAN_OPTIONS|_)$' | sort"));
 }
 
 int main(int argc, char **argv)
