@@ -40,7 +40,7 @@ static bool in_runtime_library(const struct search *search, const struct path_fr
                                            "libhpcrun",  "libc.so",     "libc-2.",    "ld-linux",
                                            "libquadmath.", "libgcc_s.", "libpthread",   "libjemalloc.",
                                            "libtcmalloc", "libmimalloc", "libtbbmalloc", "libmemkind.",
-                                           "libhugetlbfs.", "libnuma."};
+                                           "libhugetlbfs",  "libnuma."};
     const char *base = base_name(symbolizer_path(search->symbolizer, frame->module));
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(base, prefixes[i], strlen(prefixes[i])) == 0)

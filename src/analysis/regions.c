@@ -65,6 +65,21 @@ static bool make_room(struct maker *maker)
     return true;
 }
 
+/* Adds the own values of a variable to the regions they lie in: what waited for that, or did not wait. */
+static void sum_variable(struct maker *maker, const struct variable *variable, double factor, int64_t wait)
+{
+    const struct report *report = maker->report;
+    const struct model *model = report->model;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t end = model_subtree_end(model, variable->scopes[k]);
+        for (uint32_t i = variable->scopes[k]; i < end; i++) {
+            double value = model->own[(size_t)i * model->n_metrics + report->metric];
+            if (value != 0 && report_wait(report, variable, i) == wait)
+                maker->sums[maker->region_of[i]] += factor * value;
+        }
+    }
+}
+
 /* Adds the own values of a subtree to the regions they lie in. */
 static void sum_subtree(struct maker *maker, uint32_t first, double factor)
 {
@@ -99,11 +114,12 @@ static bool add_rows(struct maker *maker)
     bool ok = true;
     for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
         const struct report_row *row = &maker->report->rows[i];
-        if (!row->variable)
-            continue;
-        for (size_t k = 0; k < row->variable->n_scopes; k++)
-            sum_subtree(maker, row->variable->scopes[k], row->fraction * (row->part ? row->part->fraction : 1));
-        ok = give_row(maker, row);
+        if (row->variable)
+            sum_variable(maker, row->variable, row->part ? row->part->fraction : 1, REPORT_NOT_WAITING);
+        for (size_t k = 0; row->is_waiting && k < maker->report->n_variables; k++)
+            sum_variable(maker, &maker->report->variables[k], 1, row->wait);
+        if (row->variable || row->is_waiting)
+            ok = give_row(maker, row);
     }
     return ok;
 }

@@ -10,7 +10,6 @@
 #include "structure/assign-name.h"
 
 #define TIME_UNIT "(usec)"
-#define NOT_WAITING (-1)
 #define NOTHING 1e-9 /* of a sum of values */
 
 static const char *base_name(const char *path)
@@ -89,12 +88,10 @@ static bool is_time(const char *metric)
     return len > n && !strcmp(metric + len - n, TIME_UNIT);
 }
 
-/* What samples of a statement below the variable waited for: see waits_label. */
-static int64_t wait_of(struct report *report, const struct variable *variable, uint32_t scope)
+int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope)
 {
-    return report->waits.model && waits_are_possible(&report->waits, variable)
-               ? waits_label(&report->waits, variable, scope)
-               : NOT_WAITING;
+    return report->waits && waits_are_possible(report->waits, variable) ? waits_label(report->waits, variable, scope)
+                                                                         : REPORT_NOT_WAITING;
 }
 
 /* Adds the statements of a variable to the row's lines: those that waited for this, or those that did not wait. */
@@ -107,7 +104,7 @@ static bool collect_variable(struct report *report, const struct variable *varia
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; ok && i < end; i++) {
             double value = model->own[i * model->n_metrics + report->metric];
-            if (value == 0 || wait_of(report, variable, i) != wait)
+            if (value == 0 || report_wait(report, variable, i) != wait)
                 continue;
             struct report_line *line =
                 find_line(row, keys, function_of(model, i), &model->scopes[i], loop_of(model, i));
@@ -125,8 +122,8 @@ static int collect_lines(struct report *report, struct report_row *row, int64_t 
     bool ok = true;
     if (row->variable)
         ok = collect_variable(report, row->variable, wait, &keys, row);
-    for (size_t i = 0; ok && wait != NOT_WAITING && i < report->n_variables; i++)
-        if (waits_are_possible(&report->waits, &report->variables[i]))
+    for (size_t i = 0; ok && wait != REPORT_NOT_WAITING && i < report->n_variables; i++)
+        if (waits_are_possible(report->waits, &report->variables[i]))
             ok = collect_variable(report, &report->variables[i], wait, &keys, row);
     strtab_fini(&keys);
     if (row->n_lines)
@@ -213,8 +210,9 @@ static struct report_row *new_row(struct report *report, const struct report_row
 static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
                    double value, double fraction, struct error *err)
 {
-    struct report_row *row = new_row(
-        report, &(struct report_row){.variable = variable, .part = part, .value = value, .fraction = fraction});
+    const struct report_row like = {
+        .variable = variable, .part = part, .value = value, .fraction = fraction, .wait = REPORT_NOT_WAITING};
+    struct report_row *row = new_row(report, &like);
     if (!row)
         return error_set(err, ERR_MEMORY, "out of memory");
     row->n_paths = variable ? variable->n_scopes : 0;
@@ -224,7 +222,7 @@ static int add_row(struct report *report, const struct variable *variable, const
         return error_set(err, ERR_MEMORY, "out of memory");
     if (part)
         return collect_part_lines(row, err);
-    return variable ? collect_lines(report, row, NOT_WAITING, err) : 0;
+    return variable ? collect_lines(report, row, REPORT_NOT_WAITING, err) : 0;
 }
 
 /* A row, or one for each part, which are known for the first event with addresses. */
@@ -246,8 +244,9 @@ static int add_other(struct report *report, const struct report_row *like, const
     struct report_row *row = new_row(report, like);
     if (!row || !(row->site = strdup(site)))
         return error_set(err, ERR_MEMORY, "out of memory");
+    row->wait = wait;
     report->total_samples += row->samples;
-    return wait == NOT_WAITING ? 0 : collect_lines(report, row, wait, err);
+    return wait == REPORT_NOT_WAITING ? 0 : collect_lines(report, row, wait, err);
 }
 
 /* Sets aside what waited on a variable, and returns its value; -1 when out of memory. */
@@ -255,15 +254,15 @@ static double take_waits(struct report *report, const struct variable *variable)
 {
     const struct model *model = report->model;
     double sum = 0;
-    if (!report->waits.model || !waits_are_possible(&report->waits, variable))
+    if (!report->waits || !waits_are_possible(report->waits, variable))
         return 0;
     for (size_t k = 0; k < variable->n_scopes; k++) {
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; i < end; i++) {
             double value = model->own[i * model->n_metrics + report->metric];
-            int64_t wait = value == 0 ? NOT_WAITING : wait_of(report, variable, i);
-            size_t n = report->waits.labels.n_strings;
-            if (wait == NOT_WAITING)
+            int64_t wait = value == 0 ? REPORT_NOT_WAITING : report_wait(report, variable, i);
+            size_t n = report->waits->labels.n_strings;
+            if (wait == REPORT_NOT_WAITING)
                 continue;
             if (!vec_reserve(&report->waiting, &report->cap_waiting, n, sizeof *report->waiting))
                 return -1;
@@ -286,7 +285,7 @@ static int add_waits(struct report *report, struct error *err)
                                   .value = report->waiting[i],
                                   .samples = model_samples(report->model, report->metric, report->waiting[i]),
                                   .fraction = 1};
-        code = add_other(report, &like, report->waits.labels.strings[i], (int64_t)i, err);
+        code = add_other(report, &like, report->waits->labels.strings[i], (int64_t)i, err);
     }
     return code;
 }
@@ -327,7 +326,7 @@ static int add_drops(struct report *report, double worth, struct error *err)
                                   .fate = fate,
                                   .fraction = 1};
         if (n)
-            code = add_other(report, &like, fate_row(fate)->sentence, NOT_WAITING, err);
+            code = add_other(report, &like, fate_row(fate)->sentence, REPORT_NOT_WAITING, err);
     }
     return code;
 }
@@ -541,7 +540,7 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
             report->event = &model->events[i];
     int code = merge_variables(report, with_paths, err);
     if (code == 0 && is_time(model->metrics[metric].name))
-        code = waits_init(&report->waits, model, err);
+        code = waits_new(&report->waits, model, err);
     if (code == 0)
         code = add_rows(report, with_unused, err);
     set_times(report);
@@ -581,6 +580,6 @@ void report_fini(struct report *report)
     free(report->variables);
     free(report->derived);
     free(report->waiting);
-    waits_fini(&report->waits);
+    waits_free(report->waits);
     memset(report, 0, sizeof *report);
 }

@@ -38,6 +38,7 @@ struct report_row {
     double value;        /* of the metric */
     double fraction;     /* of the variable's samples: what waited on it has rows of its own */
     bool is_waiting;     /* samples that waited; site tells for what */
+    int64_t wait;        /* is_waiting: its number, else REPORT_NOT_WAITING */
     int fate;            /* of samples that were dropped: why; else FATE_NAMED */
     double samples;      /* as counted, where that is known */
     double share;        /* percent of all samples that were taken, dropped ones included */
@@ -62,7 +63,7 @@ struct report {
     double user_s, system_s; /* CPU time, with sampled_s; both 0: not known */
     bool is_user_only;       /* time in the kernel gave no samples */
     bool has_too_few;        /* fewer than REPORT_SAMPLES_MIN */
-    struct waits waits;
+    struct waits *waits; /* NULL: the metric is no time */
     double *waiting;         /* [n_waiting] values by label of waits */
     size_t n_waiting, cap_waiting;
     struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site */
@@ -93,6 +94,10 @@ void report_fini(struct report *report);
  * fraction of the frame's. */
 double report_value(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
+
+/* Number of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING. */
+int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope);
+#define REPORT_NOT_WAITING (-1)
 
 /* report-fields.c: the fields of the rows, and the fields of one variable added to those of another (false when out of
  * memory). */

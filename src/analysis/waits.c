@@ -108,14 +108,16 @@ static uint8_t function_meaning(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") ? FUNCTION_WORKS : FUNCTION_INNER;
 }
 
-int waits_init(struct waits *waits, const struct model *model, struct error *err)
+int waits_new(struct waits **out, const struct model *model, struct error *err)
 {
     size_t n = model->strings.n_strings;
-    *waits = (struct waits){.model = model};
-    waits->modules = calloc(n + 1, 1);
-    waits->functions = calloc(n + 1, 1);
-    if (!waits->modules || !waits->functions) {
-        waits_fini(waits);
+    struct waits *waits = calloc(1, sizeof *waits);
+    *out = waits;
+    if (waits)
+        *waits = (struct waits){.model = model, .modules = calloc(n + 1, 1), .functions = calloc(n + 1, 1)};
+    if (!waits || !waits->modules || !waits->functions) {
+        waits_free(waits);
+        *out = NULL;
         return error_set(err, ERR_MEMORY, "out of memory");
     }
     for (size_t i = 1; i < n; i++) {
@@ -125,12 +127,14 @@ int waits_init(struct waits *waits, const struct model *model, struct error *err
     return 0;
 }
 
-void waits_fini(struct waits *waits)
+void waits_free(struct waits *waits)
 {
+    if (!waits)
+        return;
     free(waits->modules);
     free(waits->functions);
     strtab_fini(&waits->labels);
-    *waits = (struct waits){0};
+    free(waits);
 }
 
 bool waits_are_possible(const struct waits *waits, const struct variable *variable)
@@ -160,19 +164,28 @@ static int64_t label(struct waits *waits, const char *library, const char *what)
     return strtab_intern(&waits->labels, text);
 }
 
+/* Name of the runtime library that a function is in; that of MPI where its calls are in the program itself. */
+static const char *library_name(const struct waits *waits, uint32_t scope)
+{
+    uint8_t module = waits->modules[waits->model->scopes[scope].module];
+    return module >= MODULE_RUNTIMES ? libraries[module - MODULE_RUNTIMES].name : "MPI";
+}
+
 /* In a runtime library: what the innermost of its exported functions waits for. A path without any, and without code of
  * the program, is that of a thread which has nothing to do. Where an inner function is called by the program itself,
  * the exported one has jumped there as its last act: those of OpenMP that do are barriers. */
 static int64_t runtime_label(struct waits *waits, uint32_t at)
 {
     const struct model *model = waits->model;
-    const char *library = libraries[waits->modules[model->scopes[at].module] - MODULE_RUNTIMES].name;
+    const char *library = library_name(waits, at);
     bool is_openmp = !strcmp(library, "libgomp") || !strcmp(library, "libomp");
     for (; at; at = caller_scope(model, at)) {
         const struct scope *scope = &model->scopes[at];
         uint8_t function = waits->functions[scope->name];
-        if (function == FUNCTION_WAITS + N_CALLS)
-            return label(waits, library, model_text(model, scope->name) + (model_text(model, scope->name)[0] == 'P'));
+        if (function == FUNCTION_WAITS + N_CALLS) {
+            const char *name = model_text(model, scope->name);
+            return label(waits, library_name(waits, at), name + (name[0] == 'P'));
+        }
         if (function >= FUNCTION_WAITS)
             return label(waits, library, calls[function - FUNCTION_WAITS].what);
         if (function == FUNCTION_WORKS)
@@ -180,7 +193,7 @@ static int64_t runtime_label(struct waits *waits, uint32_t at)
         if (waits->modules[scope->module] == MODULE_PROGRAM)
             return is_openmp ? label(waits, library, "barrier") : -1;
     }
-    return label(waits, library, "idle threads");
+    return label(waits, library, is_openmp ? "idle threads" : "progress");
 }
 
 int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope)

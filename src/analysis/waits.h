@@ -6,16 +6,16 @@
 
 #include "analysis/model.h"
 
-/* What is known of the names in a model. All zero is empty. */
+/* What is known of the names in a model. */
 struct waits {
     const struct model *model;
     uint8_t *modules, *functions; /* [n_strings] what the names mean, by string id */
     struct strtab labels;         /* "libgomp: barrier" */
 };
 
-/* err: ERR_MEMORY */
-int waits_init(struct waits *waits, const struct model *model, struct error *err);
-void waits_fini(struct waits *waits);
+/* The caller frees *waits.  err: ERR_MEMORY */
+int waits_new(struct waits **waits, const struct model *model, struct error *err);
+void waits_free(struct waits *waits);
 
 /* Whether samples on the variable can be waiting: they are no variable, or one that a runtime library made for itself.
  * Data of the program never is. */

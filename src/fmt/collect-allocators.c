@@ -26,7 +26,7 @@ static const struct library libraries[] = {
     {"librpmalloc", "rpmalloc", SEEN_AS_MALLOC},
     {"libmemkind.", "memkind", SEEN_AS_MAPPINGS},
     {"libautohbw.", "memkind's autohbw", SEEN_AS_MALLOC},
-    {"libhugetlbfs.", "libhugetlbfs", "malloc's heap and the program's data may lie on huge pages; blocks are seen"},
+    {"libhugetlbfs", "libhugetlbfs", "malloc's heap and the program's data may lie on huge pages; blocks are seen"},
 };
 
 static void write_library(const struct process *process, const char *path, struct buf *out)
