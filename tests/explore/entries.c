@@ -139,20 +139,23 @@ static bool make_remapping(struct call *call)
     return true;
 }
 
+/* The segment goes with its last process, however that ends. */
 static void prepare_segment(struct call *call)
 {
-    call->status = shmget(IPC_PRIVATE, 65536, IPC_CREAT | 0600);
+    call->fd = shmget(IPC_PRIVATE, 65536, IPC_CREAT | 0600);
+    call->q = shmat(call->fd, NULL, 0);
+    shmctl(call->fd, IPC_RMID, NULL);
 }
 
 static void prepare_attached(struct call *call)
 {
     prepare_segment(call);
-    call->p = shmat(call->status, NULL, 0);
+    call->p = shmat(call->fd, NULL, 0);
 }
 
 static bool make_attached(struct call *call)
 {
-    call->p = shmat(call->status, NULL, 0);
+    call->p = shmat(call->fd, NULL, 0);
     return call->p != (char *)-1;
 }
 
@@ -167,9 +170,9 @@ static void finish_segment(struct call *call)
 {
     if (call->p && call->p != (char *)-1)
         (void)shmdt(call->p);
-    shmctl(call->status, IPC_RMID, NULL);
-    call->status = -1;
-    call->p = NULL;
+    if (call->q && call->q != (char *)-1)
+        (void)shmdt(call->q);
+    call->p = call->q = NULL;
 }
 
 /* The break is libc's, too: it only goes up, beyond what a handler may have taken in the meantime. */

@@ -34,7 +34,7 @@
 #define STEP_RUNS 2
 #define MISSED_MIN 10 /* points of which at least half must be reached */
 #define PLACES 3
-#define PROCESS_SHARE 4 /* of the points where an injection costs a process */
+#define PROCESS_SHARE 4 /* of the points where an injection costs a process, or may cost a session */
 
 static const char *const kind_names[KIND_COUNT] = {
     "none",   "malloc", "fork", "longjmp", "throw",       "exit",        "pthread-exit",
@@ -387,7 +387,7 @@ static size_t choose(uintptr_t *points, const uint32_t *counts, size_t n_wanted)
 
 static bool costs_process(uint32_t entry, uint32_t kind)
 {
-    return place_of(entry, kind) == PLACE_CHILD || kind == KIND_FORK || kind == KIND_FORK_BESIDE ||
+    return place_of(entry, kind) == PLACE_CHILD || kind == KIND_FORK || kind == KIND_FORK_BESIDE || is_leaving(kind) ||
            explore.entries[entry].flags & ENTRY_NEW_PROCESS;
 }
 

@@ -218,6 +218,8 @@ static long call_and_join(struct call *call)
     if (pthread_create(&thread, NULL, call_in_thread, call) != 0)
         abort();
     pthread_join(thread, &result);
+    if (call->entry->finish) /* it may have been left */
+        call->entry->finish(call);
     return (long)(intptr_t)result;
 }
 
