@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include "protocol.h"
 
@@ -435,6 +437,60 @@ static bool make_prctl(struct call *call)
     return prctl(PR_GET_DUMPABLE) >= 0;
 }
 
+/* Signals of which one waits, SIGUSR2: arguments are the set or the number. */
+static bool make_sigtimedwait(struct call *call)
+{
+    struct timespec none = {0};
+    sigset_t set;
+    fill(&set);
+    return ((int (*)(const sigset_t *, siginfo_t *, const struct timespec *))call->function)(&set, NULL, &none) ==
+           SIGUSR2;
+}
+
+static bool make_sigwait(struct call *call)
+{
+    int number = 0;
+    sigset_t set;
+    (void)call;
+    fill(&set);
+    return sigwait(&set, &number) == 0 && number == SIGUSR2;
+}
+
+static bool make_spawned(struct call *call)
+{
+    int (*spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,
+                 char *const *) = call->function;
+    int status = -1;
+    if (spawn(&call->child, "/bin/true", NULL, NULL, no_arguments, environ) != 0)
+        return false;
+    while (waitpid(call->child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status == 0;
+}
+
+static bool make_system(struct call *call)
+{
+    (void)call;
+    return system("exit 3") == 3 << 8;
+}
+
+static bool make_pipe(struct call *call)
+{
+    FILE *pipe = popen("exit 3", "r");
+    (void)call;
+    return pipe && pclose(pipe) == 3 << 8;
+}
+
+static bool make_words(struct call *call)
+{
+    wordexp_t words;
+    (void)call;
+    if (wordexp("a b", &words, WRDE_NOCMD) != 0)
+        return false;
+    wordfree(&words);
+    return true;
+}
+
 /* Our own interface, and functions of libraries that are not there: what they return is nothing to the program. */
 static bool make_any(struct call *call)
 {
@@ -520,6 +576,7 @@ static bool make_sampled(struct call *call)
 #define NAME ((uintptr_t) "explored")
 
 static int numbers[4];
+static const struct sigaction ignoring = {.sa_handler = ignore};
 
 static const struct entry entries[] = {
     BLOCK("malloc", "malloc", BYTES),
@@ -602,6 +659,34 @@ static const struct entry entries[] = {
     {"ppoll", "ppoll", 0, NULL, make_poll, NULL, {0}},
     {"pselect", "pselect", 0, NULL, make_select, NULL, {0}},
     {"epoll_pwait", "epoll_pwait", 0, prepare_epoll, make_epoll, finish_fd, {0}},
+    ANY("__sigaction", SIGUSR2, (uintptr_t)&ignoring),
+    ANY("bsd_signal", SIGUSR2, (uintptr_t)ignore),
+    ANY("ssignal", SIGUSR2, (uintptr_t)ignore),
+    ANY("sysv_signal", SIGUSR2, (uintptr_t)ignore),
+    ANY("__sysv_signal", SIGUSR2, (uintptr_t)ignore),
+    ANY("sigset", SIGUSR2, (uintptr_t)ignore),
+    {"sigset-ours", "sigset", 0, NULL, make_any, NULL, {SIGURG, (uintptr_t)ignore}},
+    ANY("sigignore", SIGUSR2),
+    ANY("siginterrupt", SIGUSR2, 1),
+    {"sighold", "sighold", 0, NULL, make_any, finish_mask, {SIGUSR2}},
+    ANY("sigrelse", SIGUSR2),
+    ANY("sigblock", 0),
+    ANY("siggetmask", 0),
+    ANY("sigsetmask", 0),
+    {"sigpause", "sigpause", 0, prepare_waiting, make_any, finish_mask, {0}},
+    {"__sigpause", "__sigpause", 0, prepare_waiting, make_any, finish_mask, {0, 0}},
+    {"__xpg_sigpause", "__xpg_sigpause", 0, prepare_waiting, make_any, finish_mask, {SIGUSR2}},
+    {"sigtimedwait", "sigtimedwait", 0, prepare_waiting, make_sigtimedwait, finish_mask, {0}},
+    {"sigwaitinfo", "sigwaitinfo", 0, prepare_waiting, make_sigtimedwait, finish_mask, {0}},
+    {"sigwait", "sigwait", 0, prepare_waiting, make_sigwait, finish_mask, {0}},
+    ANY("sigaltstack", 0, 0),
+    ANY("mlockall", 0),
+    ANY("munlockall", 0),
+    {"posix_spawn", "posix_spawn", 0, NULL, make_spawned, NULL, {0}},
+    {"posix_spawnp", "posix_spawnp", 0, NULL, make_spawned, NULL, {0}},
+    {"system", "system", 0, NULL, make_system, NULL, {0}},
+    {"popen", "popen", 0, NULL, make_pipe, NULL, {0}},
+    {"wordexp", "wordexp", 0, NULL, make_words, NULL, {0}},
     {"prctl", "prctl", 0, NULL, make_prctl, NULL, {0}},
     ANY("seccomp_load", 0),
     ANY("hpctoolkit_sampling_is_active", 0),
