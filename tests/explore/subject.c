@@ -207,6 +207,7 @@ static void call_here(struct call *call)
 static void *call_in_thread(void *argument)
 {
     call_here(argument);
+    await_beside(); /* a cancel that is still to come */
     pthread_testcancel();
     return (void *)1;
 }
