@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The zone of the profiler's memory; see zone.h. Raw system calls, no locks that are waited for: used in the handler,
- * in malloc hooks and at the start. */
+/* The zone of the profiler's memory; see zone.h. Raw system calls: used in the handler, in malloc hooks and at the
+ * start. */
 #include "runtime/zone.h"
 
+#include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/raw-mmap.h"
@@ -22,6 +25,7 @@
 #define PAGE_BYTES_MAX ((uintptr_t)65536)
 #define STEP_BYTES ((uint64_t)1 << 20)
 #define AHEAD_BYTES (STEP_BYTES / 2) /* growing begins when less is left, so that whoever comes meanwhile has room */
+#define TRIES 300 /* while another thread is at it: on a crowded machine its system call takes its time */
 #define NO_ZONE ((uintptr_t)1)
 #define FAILED_ABOVE ((uintptr_t)-4096)
 
@@ -114,7 +118,7 @@ static void leave(struct shared *file)
     if (!file->base)
         return;
     if (atomic_load(&file->is_growing))
-        n_bytes += 2 * STEP_BYTES;
+        n_bytes += 2 * STEP_BYTES + n_bytes / 8;
     syscall(SYS_munmap, file->base, n_bytes);
 }
 
@@ -155,6 +159,45 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
     return file->base;
 }
 
+/* Grows a file to hold n_bytes and room for more, or where that is refused at least n_bytes. */
+static void extend_sig(struct shared *file, uint64_t n_bytes)
+{
+    uint64_t mapped = atomic_load(&file->mapped_bytes), size = file->size_bytes;
+    uint64_t wanted = round_up((n_bytes > mapped ? n_bytes : mapped) + STEP_BYTES + mapped / 8, PAGE_BYTES_MAX);
+    for (int tries = 0; tries < 2 && wanted > mapped; tries++) {
+        if (wanted > size)
+            wanted = size;
+        if (grow_sig((uintptr_t)file->base + mapped, wanted - mapped)) {
+            atomic_store_explicit(&file->mapped_bytes, wanted, memory_order_release);
+            return;
+        }
+        wanted = round_up(n_bytes, PAGE_BYTES_MAX);
+    }
+}
+
+/* Without any signal meanwhile, so that whoever grows a file gets to its end, and nobody meets himself at it. Who
+ * cannot go on without it waits a little for another thread; who only looks ahead does not. */
+static void grow_once_sig(struct shared *file, uint64_t n_bytes)
+{
+    uint64_t all = ~UINT64_C(0), before;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    int n_tries = 0;
+    bool is_held = true;
+    while ((is_held = atomic_exchange(&file->is_growing, 1)) && n_bytes > atomic_load(&file->mapped_bytes) &&
+           n_tries++ < TRIES) {
+        if (n_tries < TRIES / 3)
+            syscall(SYS_sched_yield);
+        else
+            syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+    if (!is_held) {
+        if (n_bytes + AHEAD_BYTES > atomic_load(&file->mapped_bytes))
+            extend_sig(file, n_bytes);
+        atomic_store_explicit(&file->is_growing, 0, memory_order_release);
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+}
+
 bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
 {
     struct shared *file = &zone.files[which];
@@ -163,23 +206,9 @@ bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
         return n_bytes <= mapped || !file->base;
     if (n_bytes + AHEAD_BYTES <= mapped)
         return true;
-    /* Whoever is at it now, perhaps the interrupted code, has begun early enough. */
-    if (n_bytes > size || atomic_exchange(&file->is_growing, 1))
-        return n_bytes <= mapped;
-    mapped = atomic_load(&file->mapped_bytes);
-    uint64_t wanted = round_up((n_bytes > mapped ? n_bytes : mapped) + STEP_BYTES, PAGE_BYTES_MAX);
-    for (int tries = 0; tries < 2 && wanted > mapped; tries++) {
-        if (wanted > size)
-            wanted = size;
-        if (grow_sig((uintptr_t)file->base + mapped, wanted - mapped)) {
-            mapped = wanted;
-            atomic_store_explicit(&file->mapped_bytes, mapped, memory_order_release);
-            break;
-        }
-        wanted = round_up(n_bytes, PAGE_BYTES_MAX);
-    }
-    atomic_store_explicit(&file->is_growing, 0, memory_order_release);
-    return n_bytes <= mapped;
+    if (n_bytes <= size)
+        grow_once_sig(file, n_bytes);
+    return n_bytes <= atomic_load_explicit(&file->mapped_bytes, memory_order_acquire);
 }
 
 void zone_reach_all_sig(void)
