@@ -47,7 +47,7 @@ struct companion_message {
     uint32_t kind; /* enum companion_kind */
     uint32_t pid;
     int32_t rank;          /* HELLO, FORK, END: MPI rank or -1 */
-    int32_t exit_code;     /* END, STATUS */
+    int32_t exit_code;     /* END, STATUS; HELLO: 1 when what text says stands against samples only */
     uint64_t size_bytes;   /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS) */
     uint64_t recipe_bytes; /* WELCOME: size of the recipe store */
     char text[4096];       /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */

@@ -174,9 +174,11 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
 static enum client_answer greet(bool is_fork, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
-    const char *why = process_reason_to_leave();
+    bool is_of_samples;
+    const char *why = process_reason_to_leave(&is_of_samples);
     if (why)
         strncpy(message.text, why, sizeof message.text - 1);
+    message.exit_code = why && is_of_samples;
     struct rlimit limit;
     int fd = client_connect();
     if (fd < 0)

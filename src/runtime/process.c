@@ -41,10 +41,11 @@ extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 
 /* Valgrind preloads libraries of its own into the program that it simulates. */
-const char *process_reason_to_leave(void)
+const char *process_reason_to_leave(bool *is_of_samples)
 {
     const char *preloaded = process_environment("LD_PRELOAD");
-    if (preloaded && strstr(preloaded, "vgpreload_"))
+    *is_of_samples = preloaded && strstr(preloaded, "vgpreload_");
+    if (*is_of_samples)
         return "it runs under Valgrind, whose simulation the samples would show";
     if (__tsan_init)
         return "it is built with ThreadSanitizer, which takes our work for races of the program's";

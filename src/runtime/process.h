@@ -21,8 +21,8 @@ bool process_start_hook(void);
 const char *process_environment(const char *name);
 
 /* Why the process is better not measured, in words that follow "not measured:"; NULL when nothing speaks against it.
- * ctx: ordinary */
-const char *process_reason_to_leave(void);
+ * is_of_samples: allocations can be followed all the same.  ctx: ordinary */
+const char *process_reason_to_leave(bool *is_of_samples);
 
 /* The MPI rank of the process, from MPI itself or else from the environment; -1 when there is none.  ctx: ordinary */
 int process_rank(void);

@@ -163,14 +163,23 @@ static void index_refused(const struct companion *c, pid_t pid, const char *why)
     companion_index_unmeasured(companion_dir(c), c->host_id, pid, exe, why);
 }
 
+static bool takes_samples(const struct companion_setup *setup)
+{
+    for (uint32_t i = 0; i < setup->n_events; i++)
+        if (setup->events[i].source != SOURCE_MEMLEAK)
+            return true;
+    return false;
+}
+
 /* A process outside of the fraction that is measured, or one that says why it is better left alone; it leaves a line in
  * the index. */
 static bool is_left_out(const struct companion *c, const struct companion_message *hello, pid_t pid)
 {
     char why[256];
-    if (!hello->text[0] && fraction_chooses(c->setup->fraction, hello->rank, pid))
+    bool is_unfit = hello->text[0] && !(hello->exit_code == 1 && !takes_samples(c->setup));
+    if (!is_unfit && fraction_chooses(c->setup->fraction, hello->rank, pid))
         return false;
-    if (hello->text[0])
+    if (is_unfit)
         (void)snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, hello->text);
     else
         fraction_explain(why, sizeof why, hello->rank);
