@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TEXT_OF(name) #name
@@ -106,12 +107,12 @@ static bool find_functions_without_pipe(struct unwind_libunwind *lib, void *libr
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
         return false;
-    (void)close(fds[0]);
-    (void)close(fds[1]);
+    (void)syscall(SYS_close, fds[0]);
+    (void)syscall(SYS_close, fds[1]);
     bool is_found = find_functions(lib, library);
     for (int i = 0; i < 2; i++)
         if (fstat(fds[i], &status) == 0 && S_ISFIFO(status.st_mode))
-            (void)close(fds[i]);
+            (void)syscall(SYS_close, fds[i]);
     return is_found;
 }
 

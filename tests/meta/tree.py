@@ -65,14 +65,22 @@ def functions(text):
     return found
 
 
+def has_source(path, name):
+    """Whether the source of an object is still there: make leaves the objects of removed ones behind."""
+    folder = ROOT / str(path.parent.relative_to(BUILD)).removesuffix("/.libs")
+    stems = {name.removesuffix(".o"), name.removesuffix(".o").partition("-")[2]}
+    return any((folder / (stem + ending)).exists() for stem in stems for ending in (".c", ".S", ".cc"))
+
+
 def objects(pattern):
     """Built object files of src/ and tools/ whose source matches the glob, libtool's and plain ones; in a libtool
     pair the position-independent object, which is the one that gets linked."""
     found = []
     for path in sorted(p for top in ("src", "tools") for p in (BUILD / top).rglob("*.o")):
-        source = re.sub(r"^lib\w+_(la|a)-", "", path.name)
+        source = re.sub(r"^\w+_(la|a|test)-", "", path.name)
         if pathlib.PurePath(source).match(pattern) and not (path.parent / ".libs" / path.name).exists():
-            found.append(path)
+            if has_source(path, source):
+                found.append(path)
     return found
 
 
