@@ -299,8 +299,7 @@ static void add_named(struct load_sides *sides, uint32_t module, const struct ob
 {
     for (size_t i = 0; i < n; i++)
         if (functions[i].name)
-            symbolizer_add_function(sides->symbolizer, module, functions[i].start, functions[i].end,
-                                    functions[i].name);
+            symbolizer_add_function(sides->symbolizer, module, functions[i].start, functions[i].end, functions[i].name);
 }
 
 /* Functions that no file tells: those of the kernel and of generated code; and regions. */
@@ -341,6 +340,14 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
         like.event = events[access->event];
         (void)accesses_add(&sides->accesses, &like, &access->offsets);
     }
+}
+
+static void add_builds(struct load_sides *sides, const struct objects_file *file)
+{
+    for (size_t i = 0; i < file->n_modules; i++)
+        if (file->modules[i].path)
+            symbolizer_expect(sides->symbolizer, symbolizer_module(sides->symbolizer, file->modules[i].path),
+                              file->modules[i].id);
 }
 
 static void add_rows(struct load_sides *sides, const struct objects_file *file, const struct hpcrun_profile *head,
@@ -388,6 +395,7 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct sid
     const struct topology *topology = find_topology(sides, path, file->topology);
     add_placeholders(sides, file, head);
     add_functions(sides, file, head);
+    add_builds(sides, file);
     add_rows(sides, file, head, ids, topology);
     add_head(sides->model, file);
     sides->n_files++;

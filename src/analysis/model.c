@@ -59,6 +59,7 @@ void model_fini(struct model *model)
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
+    strtab_fini(&model->runs);
     memset(model, 0, sizeof *model);
 }
 

@@ -204,6 +204,7 @@ struct event_sum {
 
 struct model {
     struct strtab strings; /* id 0 is "" */
+    struct strtab runs;    /* ids of the launches that were measured; empty = not known */
     struct scope *scopes;  /* [n_scopes], scope 0 is SCOPE_TOP */
     size_t n_scopes, cap_scopes;
     struct metric *metrics; /* [n_metrics] */

@@ -15,6 +15,7 @@
 #include "analysis/perf-import.h"
 #include "base/scratch.h"
 #include "fmt/pending.h"
+#include "fmt/runs.h"
 
 /* Index of a directory, however it is spelled; -1 when out of memory. */
 static int64_t find_directory(struct profile_list *list, const char *directory)
@@ -89,6 +90,8 @@ static int list_directory(struct profile_list *list, const char *path, struct er
     (void)closedir(directory);
     if (code == 0 && list->n_profiles == n_before)
         code = refuse_directory(path, err);
+    if (code == 0)
+        code = runs_list(path, &list->model->runs, err);
     if (pending == PENDING_NONE)
         left_over_list(path, &list->skipped);
     left_over_note_unmeasured(path, list->model);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnbounds/modtab.h"
+#include "structure/elf-shape.h"
+
 struct placeholder_name {
     uint64_t ip;
     char *name;
@@ -18,6 +21,9 @@ struct function {
 
 struct module {
     char *path;
+    uint64_t build;  /* that was measured, 0 = not known */
+    bool is_mixed;   /* several builds were */
+    bool is_foreign; /* the file here is another build */
     bool tried, is_runtime, is_kernel, is_jit, is_region, looked_up;
     struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
@@ -38,8 +44,8 @@ struct position {
 struct symbolizer {
     struct model *model;
     const struct structure_file *const *files; /* NULL-terminated, or NULL */
-    struct strtab paths;    /* module id = index + 1 */
-    struct module *modules; /* [paths.n_strings] */
+    struct strtab paths;                       /* module id = index + 1 */
+    struct module *modules;                    /* [paths.n_strings] */
     size_t cap_modules;
     struct position *slots; /* [n_slots] open addressing */
     size_t n_slots, n_used;
@@ -150,6 +156,27 @@ bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
     return module && symbolizer->modules[module - 1].is_runtime;
 }
 
+void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t build)
+{
+    struct module *module = id && build ? &symbolizer->modules[id - 1] : NULL;
+    if (!module)
+        return;
+    module->is_mixed = module->is_mixed || (module->build && module->build != build);
+    module->build = build;
+}
+
+/* A file without a build id cannot be told from another. */
+static bool is_same_build(const struct module *module)
+{
+    struct elf_shape shape = {0};
+    if (!module->build || elf_shape_read(module->path, &shape, NULL) != 0)
+        return true;
+    bool is_same = !shape.n_build_id ||
+                   (!module->is_mixed && modtab_id_of_build_id(shape.build_id, shape.n_build_id) == module->build);
+    elf_shape_fini(&shape);
+    return is_same;
+}
+
 struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)
 {
     if (id == 0)
@@ -157,7 +184,8 @@ struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)
     struct module *module = &symbolizer->modules[id - 1];
     if (!module->tried) {
         module->tried = true;
-        if (module->path[0] == '/' && symbols_open(module->path, &module->symbols, NULL) != 0)
+        module->is_foreign = module->path[0] == '/' && !is_same_build(module);
+        if (module->path[0] == '/' && !module->is_foreign && symbols_open(module->path, &module->symbols, NULL) != 0)
             module->symbols = NULL;
     }
     return module->symbols;
@@ -436,18 +464,22 @@ static void note_names(struct model *model, const char *what, struct name_list *
 
 void symbolizer_note_missing(struct symbolizer *symbolizer)
 {
-    struct name_list absent = {0}, bare = {0};
+    struct name_list absent = {0}, bare = {0}, foreign = {0};
     bool is_kernel_nameless = false;
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
         const struct module *module = &symbolizer->modules[i];
         is_kernel_nameless |= module->is_kernel && module->looked_up && module->n_functions == 0;
         if (!module->looked_up || module->path[0] != '/' || module->file)
             continue;
-        if (!module->symbols)
+        if (module->is_foreign)
+            append_name(&foreign, module);
+        else if (!module->symbols)
             append_name(&absent, module);
         else if (!symbols_has_debug(module->symbols))
             append_name(&bare, module);
     }
+    note_names(symbolizer->model, "Another build than the one that was measured, so functions are shown by address",
+               &foreign);
     note_names(symbolizer->model, "Not readable here, so functions are shown by address", &absent);
     note_names(symbolizer->model, "Without debug information (compile with -g for lines and inlining)", &bare);
     if (is_kernel_nameless)

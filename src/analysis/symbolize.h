@@ -38,6 +38,10 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path);
 /* As shown: "[kernel]" for the kernel of any machine, "[jit]" for the generated code of any process. */
 const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module);
 
+/* Says which build of the module a profile was measured with (modtab_header.id). A file that is another build, or that
+ * cannot be all that profiles were measured with, is not read: its code is shown by offsets. */
+void symbolizer_expect(struct symbolizer *symbolizer, uint32_t module, uint64_t id);
+
 /* 1 when the module is the profiler's own library, which holds the placeholder functions. */
 bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module);
 

@@ -54,6 +54,8 @@ static void put_program(const struct report *report, const struct export_job *jo
     buf_printf(&text, "%s", model->command ? model->command : model->program ? model->program : "?");
     text_labelled(out, job, "program", text.data);
     buf_fini(&text);
+    if (model->runs.n_strings > 1)
+        buf_printf(&text, "%zu runs, ", model->runs.n_strings);
     buf_printf(&text, "%zu process%s", model->n_processes, model->n_processes == 1 ? "" : "es");
     put_programs(model, &text);
     buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");

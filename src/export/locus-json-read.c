@@ -57,6 +57,14 @@ static void take_texts(struct json_take *take, const json_t *root, struct model 
             model_note(model, "%s", note);
         free(note);
     }
+    take->where = "runs";
+    list = json_object_get(root, "runs") ? json_take_array_at(take, root, "runs", &n) : NULL;
+    for (take->index = 0; list && take->index < n; take->index++) {
+        char *run = json_take_text(take, json_array_get(list, take->index), "run");
+        if (run && strtab_intern(&model->runs, run) < 0)
+            (void)json_take_fail(take, ERR_MEMORY, "run", "out of memory");
+        free(run);
+    }
     take->where = "strings";
     list = json_take_array_at(take, root, "strings", &n);
     for (take->index = 0; list && take->index < n; take->index++) {

@@ -45,6 +45,13 @@ static void put_notes(const struct model *model, struct buf *out)
         next_row(out, i);
         json_put_text(out, model->notes[i]);
     }
+    if (model->runs.n_strings) {
+        buf_printf(out, "],\n\"runs\": [");
+        for (size_t i = 0; i < model->runs.n_strings; i++) {
+            next_row(out, i);
+            json_put_text(out, model->runs.strings[i]);
+        }
+    }
     buf_printf(out, "],\n\"strings\": [");
     for (size_t i = 0; i < model->strings.n_strings; i++) {
         next_row(out, i);

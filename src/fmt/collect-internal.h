@@ -34,7 +34,7 @@ struct view_module {
     uint32_t ref;
     uint32_t id;
     const char *path; /* in the arena */
-    uint64_t bias, table_id;
+    uint64_t bias, table_id, inode;
 };
 
 struct view {

@@ -144,6 +144,25 @@ static bool fill_placeholders(struct side *side, const struct thread *thread)
     return true;
 }
 
+/* The builds of the files in the load map, so that readers can tell whether they have the same. */
+static bool fill_modules(struct side *side, const struct thread *thread)
+{
+    const struct view *view = thread->process->view;
+    side->file.modules = calloc(thread->modules.n_strings + 1, sizeof *side->file.modules);
+    if (!side->file.modules)
+        return false;
+    for (size_t i = 0; i < thread->modules.n_strings; i++) {
+        const struct view_module *found = NULL;
+        for (size_t k = 0; k < view->n_modules && !found; k++)
+            if (strcmp(view->modules[k].path, thread->modules.strings[i]) == 0)
+                found = &view->modules[k];
+        if (found && found->table_id && found->path[0] == '/')
+            side->file.modules[side->file.n_modules++] =
+                (struct objects_module){found->table_id, borrowed(found->path)};
+    }
+    return true;
+}
+
 static int write_bounded(struct process *process, struct objects_file *file, const char *path, uint64_t max_bytes,
                          uint64_t *n_bytes, struct error *err)
 {
@@ -171,7 +190,7 @@ int thread_write_objects(const struct thread *thread, const char *path, uint64_t
         fill_context(side, thread->process->context);
         side->file.regions = thread->regions;
         side->file.n_regions = thread->n_regions;
-        if (fill_variables(side, thread) && fill_placeholders(side, thread) &&
+        if (fill_variables(side, thread) && fill_placeholders(side, thread) && fill_modules(side, thread) &&
             thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel) &&
             thread_jit_functions(thread, &side->file.jit, &side->file.n_jit))
             code = write_bounded(thread->process, &side->file, path, max_bytes, n_bytes, err);
@@ -179,6 +198,7 @@ int thread_write_objects(const struct thread *thread, const char *path, uint64_t
             code = error_set(err, ERR_MEMORY, "Out of memory for the side file of a thread.");
         free(side->file.variables);
         free(side->file.placeholders);
+        free(side->file.modules);
         free(side->file.kernel);
         free(side->file.jit);
         free(side->file.note);

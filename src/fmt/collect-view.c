@@ -67,6 +67,17 @@ static int compare_modules(const void *a, const void *b)
     return x->ref < y->ref ? -1 : x->ref > y->ref;
 }
 
+/* A file that is mapped several times may have been found by several names: readers refuse a load map with both. */
+static void name_once(struct view *view, size_t i)
+{
+    struct view_module *module = &view->modules[i];
+    for (size_t k = 0; k < i && module->inode && module->table_id; k++)
+        if (view->modules[k].inode == module->inode && view->modules[k].table_id == module->table_id) {
+            module->path = view->modules[k].path;
+            return;
+        }
+}
+
 static bool list_modules(struct view *view)
 {
     size_t capacity = 0;
@@ -77,11 +88,17 @@ static bool list_modules(struct view *view)
         if (!vec_reserve(&view->modules, &capacity, view->n_modules + 1, sizeof *view->modules))
             return false;
         if (path && *path)
-            view->modules[view->n_modules++] = (struct view_module){
-                .ref = walk.ref, .id = module->id, .path = path, .bias = module->bias, .table_id = module->table_id};
+            view->modules[view->n_modules++] = (struct view_module){.ref = walk.ref,
+                                                                    .id = module->id,
+                                                                    .path = path,
+                                                                    .bias = module->bias,
+                                                                    .table_id = module->table_id,
+                                                                    .inode = module->inode};
     }
     if (view->n_modules)
         qsort(view->modules, view->n_modules, sizeof *view->modules, compare_modules);
+    for (size_t i = 1; i < view->n_modules; i++)
+        name_once(view, i);
     return true;
 }
 

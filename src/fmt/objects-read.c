@@ -93,6 +93,24 @@ static void take_functions(struct json_take *take, const json_t *root, const cha
     take->where = NULL;
 }
 
+/* Older files lack them. */
+static void take_modules(struct json_take *take, const json_t *root, struct objects_file *file)
+{
+    size_t n_items = 0;
+    if (!json_object_get(root, "modules"))
+        return;
+    const json_t *list = json_take_array_at(take, root, "modules", &n_items);
+    file->modules = json_take_alloc(take, n_items, sizeof *file->modules);
+    file->n_modules = file->modules ? n_items : 0;
+    take->where = "modules";
+    for (take->index = 0; take->index < file->n_modules; take->index++) {
+        const json_t *item = json_array_get(list, take->index);
+        file->modules[take->index].id = json_take_word_at(take, item, "id", UINT64_MAX);
+        file->modules[take->index].path = json_take_text_at(take, item, "path");
+    }
+    take->where = NULL;
+}
+
 /* Every name must be known: a fate that is dropped would make the sums wrong. */
 static void take_fates(struct json_take *take, const json_t *item, uint64_t fates[FATE_MAX])
 {
@@ -308,6 +326,7 @@ int objects_take_json(struct json_take *take, const json_t *root, struct objects
     take_functions(take, root, "kernel_functions", &file->kernel, &file->n_kernel);
     take_functions(take, root, "jit_functions", &file->jit, &file->n_jit);
     take_functions(take, root, "regions", &file->regions, &file->n_regions);
+    take_modules(take, root, file);
     take_events(take, root, file);
     take_variables(take, root, file);
     if (take->code)

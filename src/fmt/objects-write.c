@@ -262,6 +262,20 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
         put_accesses(out, variable);
 }
 
+static void put_modules(struct buf *out, const struct objects_file *file)
+{
+    if (!file->n_modules)
+        return;
+    buf_printf(out, ",\n\"modules\": [");
+    for (size_t i = 0; i < file->n_modules; i++) {
+        buf_printf(out, i ? ",\n{\"path\": " : "\n{\"path\": ");
+        json_put_text(out, file->modules[i].path);
+        json_put_word_at(out, "id", file->modules[i].id);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
 static void put_variables(struct buf *out, const struct objects_file *file)
 {
     buf_printf(out, ",\n\"variables\": [");
@@ -280,6 +294,7 @@ int objects_write_memory(const struct objects_file *file, struct buf *out, struc
     put_functions(out, "kernel_functions", file->kernel, file->n_kernel);
     put_functions(out, "jit_functions", file->jit, file->n_jit);
     put_functions(out, "regions", file->regions, file->n_regions);
+    put_modules(out, file);
     put_events(out, file);
     put_variables(out, file);
     buf_printf(out, "}\n");

@@ -63,5 +63,8 @@ void objects_fini(struct objects_file *file)
     for (size_t i = 0; i < file->n_regions; i++)
         free(file->regions[i].name);
     free(file->regions);
+    for (size_t i = 0; i < file->n_modules; i++)
+        free(file->modules[i].path);
+    free(file->modules);
     *file = (struct objects_file){0};
 }

@@ -94,6 +94,12 @@ struct objects_function {
     char *name;
 };
 
+/* A file of the load map, and which build of it was loaded: modtab_header.id. */
+struct objects_module {
+    uint64_t id;
+    char *path;
+};
+
 /* One side file. All zero is empty. */
 struct objects_file {
     uint32_t version; /* as read; 0 is written as the newest */
@@ -127,6 +133,8 @@ struct objects_file {
     size_t n_jit;
     struct objects_function *regions; /* [n_regions] by address */
     size_t n_regions;
+    struct objects_module *modules; /* [n_modules] with samples, those whose build is known */
+    size_t n_modules;
 };
 
 /* Reads path; *file must be empty and is left empty on failure.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */

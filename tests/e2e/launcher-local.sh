@@ -97,7 +97,7 @@ expect_text "$scratch/out" '^Nothing on this node is on its way'
 # A collection that was interrupted is finished by the next one, without doubles; a directory of somebody who still
 # lives is left alone.
 kill_together again
-"$hpcrun" -e CPUTIME --local local -o again ./burn 3 >/dev/null 2>&1 &
+"$hpcrun" -e CPUTIME --local local --append -o again ./burn 3 >/dev/null 2>&1 &
 started=$!
 await sh -c '[ "$(ls -d local/locus-detour-*/*/arena | wc -l)" = 2 ]'
 expect_status 0 "$hpcrun" --collect again --local local

@@ -24,7 +24,7 @@ class Measurement:
         for path in sorted(self.directory.glob("*.hpcrun")):
             self.check_profile(path)
         self.wrong += [f"{path.name} was left behind" for path in self.directory.iterdir()
-                       if path.name.endswith((".tmp", ".part")) or path.name.startswith(".")]
+                       if path.name.endswith((".tmp", ".part")) or path.name.startswith(".") and path.name != ".runs"]
 
     def check_profile(self, path):
         name = NAME.match(path.name)

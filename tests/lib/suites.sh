@@ -104,7 +104,7 @@ record() {
 measure() {
     local n name
     rm -rf measurement
-    measured=("$suites_dir/locus/hpcrun" -o "$PWD/measurement" --)
+    measured=("$suites_dir/locus/hpcrun" --append -o "$PWD/measurement" --)
     run "$scratch/log" "${measured[@]}"
     n=$(passed "$scratch/log")
     [ "$n" -ge "$n_expected" ] || fail "as $who: only $n of at least $n_expected tests passed"

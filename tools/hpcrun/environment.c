@@ -86,6 +86,7 @@ bool environment_set(const struct hpcrun_options *options, const struct prepared
     if (!getenv("NVTX_INJECTION64_PATH") && !prepared->program.is_static)
         set("NVTX_INJECTION64_PATH", prepared->library);
     set("HPCRUN_OUT_PATH", prepared->setup.dir);
+    set(LAUNCH_ENV, prepared->run.id);
     set_list("HPCRUN_EVENT_LIST", options->events, options->n_events);
     set("HPCRUN_PERF_COUNT", options->count);
     set("HPCRUN_TRACE", options->trace ? "1" : NULL);

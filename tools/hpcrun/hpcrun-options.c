@@ -15,6 +15,7 @@ enum {
     OPT_COUNT,
     OPT_TRACE,
     OPT_OUTPUT,
+    OPT_APPEND,
     OPT_DELAY_SAMPLING,
     OPT_DELAY,
     OPT_DURATION,
@@ -64,7 +65,12 @@ static const struct option_row rows[] = {
     {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
     {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
     {OPT_OUTPUT, "-o --output", "DIR",
-     "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]."},
+     "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has a directory "
+     "of its own: an earlier measurement there is moved to DIR.1, the next one to DIR.2. Where it cannot be moved, "
+     "because it is still being written or lies among other files, the new one goes into such a directory. The ranks "
+     "of an MPI program or Slurm step share one."},
+    {OPT_APPEND, "--append", NULL,
+     "Add this run to the measurement that is in the directory already, so that reports cover both."},
     {OPT_FOREIGN, "--foreign-directory", NULL,
      "Accept a measurement directory that belongs to another user, or to which another user's link leads: without this "
      "option it is refused, as that user decides what becomes of files there."},
@@ -248,6 +254,7 @@ static int check_number(const char *option, const char *value, const char *allow
 static void set_flag(int id, struct hpcrun_options *options)
 {
     options->trace |= id == OPT_TRACE;
+    options->appends |= id == OPT_APPEND;
     options->delay |= id == OPT_DELAY_SAMPLING;
     options->retain_recursion |= id == OPT_RECURSION;
     options->waits_for_debugger |= id == OPT_DEBUG;

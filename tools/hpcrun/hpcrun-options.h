@@ -35,7 +35,7 @@ struct hpcrun_options {
     bool trace, delay, retain_recursion, waits_for_debugger;
     const char *machine;    /* --machine: directory that describes the machine to look at */
     bool allows_foreign;    /* --foreign-directory */
-    bool lists, doctor, report, leaks, strict, prints_plan, status, json;
+    bool appends, lists, doctor, report, leaks, strict, prints_plan, status, json;
     char **command; /* ends with NULL; command[0] NULL when there is none */
 };
 

@@ -187,6 +187,8 @@ int launch_run(const struct hpcrun_options *options)
         status = prepare_rest(options, &prepared, &plan_err);
     if (status != 0)
         return step_aside(options, &prepared.program, plan_err.text);
+    if (prepared.note[0])
+        (void)fprintf(stderr, "hpcrun: %s\n", prepared.note);
     say_plan(&prepared.plan);
     return must_stay(options) ? run_kept(options, &prepared) : run_replaced(options, &prepared);
 }

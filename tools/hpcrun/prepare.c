@@ -107,7 +107,11 @@ static int make_directory(const struct hpcrun_options *options, struct prepared 
     char *name = names_directory(wanted, options->command[0], names_job_id()), *real = NULL;
     if (!name)
         return error_set(err, ERR_MEMORY, "Out of memory.");
-    int status = names_directory_make(name, options->allows_foreign, &real, err);
+    const struct run_directory how = {.adds = options->appends,
+                                      .is_inherited = !options->output && wanted,
+                                      .allows_foreign = options->allows_foreign};
+    int status = run_directory_make(name, &how, &real, &prepared->run, prepared->note, sizeof prepared->note,
+                                    err);
     free(name);
     if (status != 0)
         return status;

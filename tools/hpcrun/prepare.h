@@ -6,6 +6,7 @@
 #include "companion.h"
 #include "hpcrun-options.h"
 #include "program.h"
+#include "run-directory.h"
 #include "sampling/source.h"
 
 /* One launch. */
@@ -17,6 +18,8 @@ struct prepared {
     char socket[COMPANION_NAME_MAX];
     int listen_fd;
     int way_fd; /* the program's end of the inherited way, -1: none */
+    struct run run;      /* as the measurement directory has it */
+    char note[PROGRAM_PATH_MAX + 128]; /* about that directory, for the user; "" for none */
 };
 
 /* Resolves the events of options and environment into *plan.
