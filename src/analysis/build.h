@@ -10,6 +10,7 @@
 
 /* What all side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
 struct side_row {
+    bool is_short; /* memory ran out for a part of it */
     uint32_t node; /* while side files are read: id in the store; then: merged tree */
     uint32_t kind; /* enum var_kind of fmt/arena.h */
     uint32_t name; /* string id, 0 = none */

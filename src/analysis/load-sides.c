@@ -42,6 +42,8 @@ static void add_place(struct side_row *row, uint32_t metric, uint32_t numa_node,
         }
     if (vec_reserve(&row->places, &row->cap_places, row->n_places + 1, sizeof *row->places))
         row->places[row->n_places++] = (struct side_place){metric, numa_node, count};
+    else
+        row->is_short = true;
 }
 
 static int64_t *find_offset(struct side_row *row, int64_t distance)
@@ -71,6 +73,7 @@ static void add_offsets(struct side_row *row, const struct objects_variable *fro
 {
     for (size_t i = 0; i < from->n_stack_offsets; i++) {
         int64_t *offset = find_offset(row, from->stack_offsets[2 * i]);
+        row->is_short = row->is_short || !offset;
         if (offset)
             offset[1] += from->stack_offsets[2 * i + 1];
     }
@@ -85,6 +88,8 @@ static void add_samples(struct side_row *row, uint32_t metric, uint64_t count)
         }
     if (vec_reserve(&row->samples, &row->cap_samples, row->n_samples + 1, sizeof *row->samples))
         row->samples[row->n_samples++] = (struct side_samples){metric, count};
+    else
+        row->is_short = true;
 }
 
 /* The row's latencies of an event, added when new; NULL when out of memory. */
@@ -108,6 +113,7 @@ static void add_latencies(struct side_row *row, const struct objects_variable *f
         const struct objects_latency *latency = &from->latencies[i];
         bool known = latency->event < n_events && events[latency->event] != UINT32_MAX;
         struct latency_sum *sum = known ? find_latency(row, events[latency->event]) : NULL;
+        row->is_short = row->is_short || (known && !sum);
         if (!sum)
             continue;
         sum->n_samples += latency->n_samples;
@@ -187,8 +193,10 @@ static struct side_row *add_variable(struct load_sides *sides, const struct obje
 {
     uint32_t node = raw_ids_find(ids, from->node);
     struct side_row *row = node == RAW_NONE ? NULL : find_row(sides, node, from->kind);
-    if (!row)
+    if (!row) {
+        sides->failed = sides->failed || node != RAW_NONE;
         return NULL;
+    }
     if (!row->name)
         row->name = model_string(sides->model, from->name);
     row->n_blocks += from->n_blocks;
@@ -222,6 +230,12 @@ static uint32_t add_event(struct model *model, const struct objects_event *from)
         *event = (struct event_sum){.metric = strdup(from->metric),
                                     .name = strdup(from->name ? from->name : from->metric),
                                     .scale = from->scale};
+        if (!event->metric || !event->name) {
+            free(event->metric);
+            free(event->name);
+            model->n_events--;
+            return UINT32_MAX;
+        }
     }
     event->taken += from->taken;
     event->overflows += from->overflows;
@@ -355,13 +369,16 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
 {
     uint32_t *events = calloc(file->n_events + 1, sizeof *events);
     for (size_t i = 0; events && i < file->n_events; i++)
-        events[i] = add_event(sides->model, &file->events[i]);
+        if ((events[i] = add_event(sides->model, &file->events[i])) == UINT32_MAX && file->events[i].metric)
+            sides->failed = true;
+    sides->failed = sides->failed || !events;
     for (size_t i = 0; i < file->n_variables; i++) {
         struct side_row *row = add_variable(sides, &file->variables[i], head, ids, topology);
         if (!row || !events)
             continue;
         add_latencies(row, &file->variables[i], events, file->n_events);
         add_accesses(sides, row, &file->variables[i], head, events, file->n_events);
+        sides->failed = sides->failed || row->is_short;
     }
     free(events);
 }

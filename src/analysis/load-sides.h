@@ -19,6 +19,7 @@ struct load_sides {
     struct strtab topology_paths;
     struct topology *topologies; /* [topology_paths.n_strings] */
     size_t cap_topologies;
+    bool failed; /* out of memory: counts are missing */
     size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
 };
 

@@ -44,6 +44,7 @@ int load_take_epoch(struct reading *reading, const struct hpcrun_profile *head, 
         ok = symbolizer_module(load->symbolizer, head->modules[i].path) != 0;
     if (ok)
         load_sides_add(&load->sides, reading->path, &reading->side, head, ids);
+    ok = ok && !load->sides.failed;
     if (ok && !reading->is_identified) {
         const char *program = hpcrun_pair_value(head, "program-path");
         processes_identify(reading->path, head, &reading->id);

@@ -52,13 +52,15 @@ static uint32_t find_or_add(struct build *build, const char *key, const struct v
     return (uint32_t)index;
 }
 
-static void add_scope(struct variable *variable, uint32_t scope)
+static void add_scope(struct build *build, struct variable *variable, uint32_t scope)
 {
     for (size_t i = 0; i < variable->n_scopes; i++)
         if (variable->scopes[i] == scope)
             return;
     if (vec_reserve(&variable->scopes, &variable->cap_scopes, variable->n_scopes + 1, sizeof *variable->scopes))
         variable->scopes[variable->n_scopes++] = scope;
+    else
+        build->builder.failed = true;
 }
 
 /* Makes the variable's scope below parent and ties row and scope together. */
@@ -77,7 +79,7 @@ static uint32_t finish(struct build *build, uint32_t row, uint32_t parent, enum 
                           .module = variable->module,
                           .line = variable->line};
     uint32_t index = scopes_child(&build->builder, parent, &scope);
-    add_scope(variable, index);
+    add_scope(build, variable, index);
     return index;
 }
 
@@ -88,8 +90,10 @@ static void push_frames(struct build *build, const struct raw_node *node, struct
     const struct code_frame *frames;
     uint64_t vaddr = node->ip ? node->ip - 1 : 0;
     size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
-    if (!vec_reserve(path, capacity, *n + n_frames, sizeof **path))
+    if (!vec_reserve(path, capacity, *n + n_frames, sizeof **path)) {
+        build->builder.failed = true;
         return;
+    }
     for (size_t i = n_frames; i-- > 0;)
         (*path)[(*n)++] =
             (struct path_frame){.code = frames[i], .module = node->module, .vaddr = vaddr, .inlined = i > 0};
@@ -127,13 +131,13 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     heap_name_find(build->symbolizer, build->source, path, n, &name);
     const struct side_row *side = find_side(build, index);
     const struct code_frame *site = &path[name.site].code;
-    struct variable proto = {
-        .name = model_string(build->model, name.name),
-        .function = site->function,
-        .file = site->file,
-        .line = site->line,
-        .module = model_string(build->model, symbolizer_path(build->symbolizer, path[name.site].module)),
-        .class = side && side->kind == VAR_MMAP ? CLASS_MMAP : CLASS_HEAP};
+    struct variable proto = {.name = model_string(build->model, name.name),
+                             .function = site->function,
+                             .file = site->file,
+                             .line = site->line,
+                             .module =
+                                 model_string(build->model, symbolizer_path(build->symbolizer, path[name.site].module)),
+                             .class = side && side->kind == VAR_MMAP ? CLASS_MMAP : CLASS_HEAP};
     buf_printf(&key, "%d/%s", proto.class, name.name);
     append_path_key(path, n, &key);
     uint32_t row = key.data ? find_or_add(build, key.data, &proto) : RAW_NONE;
@@ -199,7 +203,7 @@ static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t par
 {
     const struct raw_node *node = &build->tree->nodes[index];
     const char *path = symbolizer_path(build->symbolizer, node->module);
-    struct variable proto = {.class = (uint8_t)class, .module = model_string(build->model, path)};
+    struct variable proto = {.class = (uint8_t) class, .module = model_string(build->model, path)};
     char key[512];
     if (class == CLASS_STACK)
         describe_stack(build, index, &proto);
@@ -223,7 +227,7 @@ static uint32_t add_reason(struct build *build, const char *placeholder, uint32_
         (void)snprintf(reason, sizeof reason, "unknown");
     (void)snprintf(key, sizeof key, "%d/%s", class, reason);
     (void)snprintf(title, sizeof title, "<%.120s>", reason);
-    struct variable proto = {.class = (uint8_t)class, .name = model_string(build->model, title)};
+    struct variable proto = {.class = (uint8_t) class, .name = model_string(build->model, title)};
     uint32_t row = find_or_add(build, key, &proto);
     *out_row = row;
     return finish(build, row, parent, ROLE_REASON, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);

@@ -4,14 +4,24 @@
 
 #include <string.h>
 
-void csv_put_text(struct buf *out, const char *text)
+#include "base/printable.h"
+
+void csv_put_quoted(struct buf *out, const char *text)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        buf_printf(out, "%s", text);
-        return;
-    }
+    struct buf plain = {0};
+    printable_put(&plain, text);
     buf_append(out, "\"", 1);
-    for (const char *p = text; *p; p++)
+    for (const char *p = plain.data; p && *p; p++)
         buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
     buf_append(out, "\"", 1);
+    out->failed = out->failed || plain.failed;
+    buf_fini(&plain);
+}
+
+void csv_put_text(struct buf *out, const char *text)
+{
+    if (strpbrk(text, ",\""))
+        csv_put_quoted(out, text);
+    else
+        printable_put(out, text);
 }

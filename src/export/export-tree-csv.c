@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The call tree as comma-separated values (RFC 4180): one line a node, parents first. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "export/csv-text.h"
 #include "export/exporter-list.h"
 #include "export/tree-walk.h"
 
 static void put_field(struct buf *out, const char *text)
 {
-    buf_append(out, "\"", 1);
-    for (const char *p = text; *p; p++)
-        buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
-    buf_append(out, "\",", 2);
+    csv_put_quoted(out, text);
+    buf_append(out, ",", 1);
 }
 
 static const char *kind_name(const struct scope *scope)

@@ -77,7 +77,11 @@ static int copy_to(struct copying *copying, int from, char *path, struct error *
                   copying->copies->n_bytes + (uint64_t)info.st_size <= ALL_BYTES_MAX;
     if (!is_fit || !make_parents(path, strlen(copying->directory) + 1))
         return 0;
-    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    /* nobody may read the copy who may not read the file; its group may be another */
+    mode_t mode = info.st_mode & (info.st_gid == getegid() ? 0640 : 0600);
+    if ((info.st_mode & 0044) == 0044)
+        mode |= 0044;
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode | S_IWUSR);
     if (to < 0)
         return errno == EEXIST; /* the same file under another name */
     int64_t n_bytes = copy_bytes(from, to);
@@ -153,20 +157,39 @@ static int copy_named(struct copying *copying, const struct model *model, uint32
     return code < 0 ? code : 0;
 }
 
+/* Whose programs name the files; is_listed [number of strings] is all false, before and after. */
+static bool list_owners(const struct model *model, bool *is_listed, struct source_owner *owners, size_t *n_owners)
+{
+    bool are_few = true;
+    for (size_t i = 1; i < model->n_scopes; i++) {
+        uint32_t module = model->scopes[i].module;
+        if (!is_listed[module] && model_text(model, module)[0] == '/')
+            are_few = source_owner_add(model_text(model, module), owners, n_owners) && are_few;
+        is_listed[module] = true;
+    }
+    for (size_t i = 0; i < model->strings.n_strings; i++)
+        is_listed[i] = false;
+    return are_few;
+}
+
 int sources_copy(const struct model *model, struct source_find *find, const char *older, const char *directory,
                  const struct job *job, struct source_copies *copies, struct error *err)
 {
     bool *is_named = calloc(model->strings.n_strings, sizeof *is_named);
     struct copying copying = {directory, find, older, copies};
+    struct source_owner owners[SOURCE_OWNERS_MAX];
+    size_t n_owners = 0;
     int code = 0;
     sources_fini(copies);
     copies->is_copied = calloc(model->strings.n_strings, sizeof *copies->is_copied);
     if (!is_named || !copies->is_copied)
         code = error_set(err, ERR_MEMORY, "out of memory");
+    bool are_few = code == 0 && list_owners(model, is_named, owners, &n_owners);
+    source_find_limit(find, owners, n_owners);
     for (size_t i = 1; code == 0 && i < model->n_scopes; i++)
         is_named[model->scopes[i].file] = true;
     job_begin(job, "copying sources");
-    for (uint32_t i = 0; code == 0 && i < model->strings.n_strings; i++) {
+    for (uint32_t i = 0; code == 0 && are_few && i < model->strings.n_strings; i++) {
         if (!is_named[i] || !is_name(model_text(model, i)))
             continue;
         code = job_goes_on(job, err) ? copy_named(&copying, model, i, err) : ERR_USAGE;

@@ -5,34 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "structure/assign-name.h"
-
-/* Bytes of the UTF-8 character at p; bytes that are none count alone. */
-static size_t char_bytes(const char *p)
-{
-    unsigned char c = (unsigned char)*p;
-    size_t n = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 1;
-    for (size_t i = 1; i < n; i++)
-        if (((unsigned char)p[i] & 0xc0) != 0x80)
-            return 1;
-    return n;
-}
 
 static size_t count_chars(const char *text)
 {
     size_t n = 0;
-    for (const char *p = text; *p; p += char_bytes(p))
+    for (const char *p = text; *p; p += printable_utf8(p))
         n++;
     return n;
 }
 
-/* Appends at most width characters and returns how many. */
+/* Appends at most width characters of printable text and returns how many. */
 static size_t put_chars(struct buf *out, const struct export_job *job, const char *text, size_t width)
 {
     size_t n = 0, total = count_chars(text);
     size_t dots = total > width ? (job->unicode ? 1 : 2) : 0;
-    for (const char *p = text; *p && n + dots < (total > width ? width : total + dots); p += char_bytes(p), n++)
-        buf_append(out, (unsigned char)*p < 32 || *p == 127 ? "?" : p, (unsigned char)*p < 32 ? 1 : char_bytes(p));
+    for (const char *p = text; *p && n + dots < (total > width ? width : total + dots); p += printable_utf8(p), n++)
+        buf_append(out, p, printable_utf8(p));
     if (dots && width >= dots) {
         buf_printf(out, "%s", job->unicode ? "\xe2\x80\xa6" : "..");
         n += dots;
@@ -42,24 +32,36 @@ static size_t put_chars(struct buf *out, const struct export_job *job, const cha
 
 void text_cut(struct buf *out, const struct export_job *job, const char *text, size_t width)
 {
-    (void)put_chars(out, job, text, width);
+    struct buf plain = {0};
+    printable_put(&plain, text);
+    (void)put_chars(out, job, plain.data ? plain.data : "", width);
+    buf_fini(&plain);
 }
 
 void text_cell(struct buf *out, const struct export_job *job, const char *text, size_t width, bool right)
 {
-    size_t n = count_chars(text);
+    struct buf plain = {0};
+    printable_put(&plain, text);
+    const char *shown = plain.data ? plain.data : "";
+    size_t n = count_chars(shown);
     for (size_t i = n; right && i < width; i++)
         buf_append(out, " ", 1);
-    n = put_chars(out, job, text, width);
+    n = put_chars(out, job, shown, width);
     for (; !right && n < width; n++)
         buf_append(out, " ", 1);
+    buf_fini(&plain);
 }
 
 void text_bar(struct buf *out, const struct export_job *job, double share, size_t width)
 {
     static const char *const eighths[] = {"",
-                                          "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d", "\xe2\x96\x8c",
-                                          "\xe2\x96\x8b", "\xe2\x96\x8a", "\xe2\x96\x89"};
+                                          "\xe2\x96\x8f",
+                                          "\xe2\x96\x8e",
+                                          "\xe2\x96\x8d",
+                                          "\xe2\x96\x8c",
+                                          "\xe2\x96\x8b",
+                                          "\xe2\x96\x8a",
+                                          "\xe2\x96\x89"};
     double filled = share < 0 ? 0 : share > 100 ? (double)width : share * (double)width / 100;
     size_t full = (size_t)filled, part = (size_t)((filled - (double)full) * 8), n = full;
     if (!job->unicode) {
@@ -95,15 +97,20 @@ void text_style(struct buf *out, const struct export_job *job, int style)
         buf_printf(out, "\033[%dm", style);
 }
 
-void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *text)
+void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words)
 {
     size_t width = job->columns - TEXT_LABEL_WIDTH;
     bool first = true;
+    struct buf plain = {0};
+    printable_put(&plain, words);
+    const char *text = plain.data ? plain.data : "";
     while (*text) {
         size_t len = strlen(text), cut = len;
         if (len > width) {
             for (cut = width; cut > width / 2 && text[cut] != ' '; cut--)
                 continue;
+            while (cut < len && ((unsigned char)text[cut] & 0xc0) == 0x80)
+                cut--;
         }
         text_style(out, job, TEXT_BOLD);
         text_cell(out, job, first ? label : "", TEXT_LABEL_WIDTH, false);
@@ -113,6 +120,7 @@ void text_labelled(struct buf *out, const struct export_job *job, const char *la
         text += cut + (text[cut] == ' ');
         first = false;
     }
+    buf_fini(&plain);
 }
 
 void text_lines(struct buf *out, uint32_t first, uint32_t last)

@@ -23,7 +23,7 @@ void text_style(struct buf *out, const struct export_job *job, int style);
 enum { TEXT_PLAIN = 0, TEXT_BOLD = 1, TEXT_DIM = 2 };
 
 /* Appends a line of a report's head: a label and text, which is wrapped at the terminal's width. */
-void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *text);
+void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words);
 #define TEXT_LABEL_WIDTH 10
 
 /* The last part of a path; borrowed. */

@@ -10,38 +10,15 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/printable.h"
 
 #define MAX_EXACT_WORD (UINT64_C(1) << 53)
 
-/* Length in bytes of the UTF-8 sequence at s, 0 when it is none (overlong and surrogate forms included). */
-static size_t utf8_len(const unsigned char *s)
-{
-    static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = s[0] < 0x80             ? 1
-                 : (s[0] & 0xe0) == 0xc0 ? 2
-                 : (s[0] & 0xf0) == 0xe0 ? 3
-                 : (s[0] & 0xf8) == 0xf0 ? 4
-                                         : 0;
-    if (len < 2)
-        return len;
-    uint32_t code = s[0] & (0x7fu >> len);
-    for (size_t i = 1; i < len; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (s[i] & 0x3fu);
-    }
-    return code < smallest[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : len;
-}
-
 static bool is_utf8(const char *text)
 {
-    const unsigned char *s = (const unsigned char *)text;
-    while (*s) {
-        size_t len = utf8_len(s);
-        if (!len)
+    for (size_t len; *text; text += len)
+        if ((len = printable_utf8(text)) == 0)
             return false;
-        s += len;
-    }
     return true;
 }
 

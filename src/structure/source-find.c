@@ -3,13 +3,22 @@
 #include "structure/source-find.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/input.h"
+
+#define GROUPS_MAX 1024
 
 enum { INDEX_FILES_MAX = 500000, INDEX_DEPTH_MAX = 64 };
 
@@ -22,7 +31,9 @@ struct index {
 
 struct source_find {
     const char *const *search, *const *replace;
-    struct index *indices; /* [number of search directories] */
+    struct index *indices;             /* [number of search directories] */
+    const struct source_owner *owners; /* [n_owners] */
+    size_t n_owners;
 };
 
 struct source_find *source_find_new(const char *const *search, const char *const *replace)
@@ -83,10 +94,37 @@ void source_path_normalize(const char *path, struct buf *out)
         buf_append(out, "", 0);
 }
 
-/* Neither devices nor pipes: they would block, or have effects. */
+/* Files that the kernel makes up tell of this process and this machine. */
+static bool is_of_kernel(int fd)
+{
+    static const long magics[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,       TRACEFS_MAGIC,
+                                  SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
+                                  EFIVARFS_MAGIC,   PSTOREFS_MAGIC,     SELINUX_MAGIC,       DEVPTS_SUPER_MAGIC};
+    struct statfs info;
+    if (fstatfs(fd, &info) != 0)
+        return true;
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++)
+        if ((long)info.f_type == magics[i])
+            return true;
+    return false;
+}
+
+/* Neither devices nor pipes: they would block, or have effects. Links are followed here, once, but for those of /proc,
+ * which lead to what this process has open; what they led to is judged. */
 static int open_regular(const char *path)
 {
-    return input_open(AT_FDCWD, path, 0, NULL);
+    struct stat info;
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, .resolve = RESOLVE_NO_MAGICLINKS};
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return -1;
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd < 0 && errno == ENOSYS)
+        fd = input_open(AT_FDCWD, path, 0, NULL);
+    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || is_of_kernel(fd))) {
+        (void)close(fd);
+        fd = -1;
+    }
+    return fd;
 }
 
 /* Opens directory/name unless that lies elsewhere. */
@@ -219,7 +257,7 @@ static int open_replaced(const struct source_find *find, const char *path)
     return fd;
 }
 
-int source_find_open(struct source_find *find, const char *path)
+static int find_open(struct source_find *find, const char *path)
 {
     struct buf plain = {0};
     source_path_normalize(path, &plain);
@@ -235,5 +273,69 @@ int source_find_open(struct source_find *find, const char *path)
     for (size_t k = 0; fd < 0 && find->search && find->search[k]; k++)
         fd = open_below(find, k, plain.data);
     buf_fini(&plain);
+    return fd;
+}
+
+bool source_owner_add(const char *program, struct source_owner *owners, size_t *n)
+{
+    struct stat info;
+    if (stat(program, &info) != 0 || info.st_uid == 0)
+        return true;
+    for (size_t i = 0; i < *n; i++)
+        if (owners[i].user == info.st_uid)
+            return true;
+    if (*n == SOURCE_OWNERS_MAX)
+        return false;
+    owners[(*n)++] = (struct source_owner){info.st_uid, info.st_gid};
+    return true;
+}
+
+void source_find_limit(struct source_find *find, const struct source_owner *owners, size_t n)
+{
+    find->owners = owners;
+    find->n_owners = n;
+}
+
+/* This thread reads files as that user and its group alone; the other threads, and what the process may do otherwise,
+ * stay as they are. False when that is not possible. */
+static bool begin_as(const struct source_owner *owner)
+{
+    (void)syscall(SYS_setgroups, 0, NULL);
+    (void)setfsgid(owner->group);
+    (void)setfsuid(owner->user);
+    /* an impossible number asks which one is in force */
+    return (unsigned)setfsuid((uid_t)-1) == owner->user && (unsigned)setfsgid((gid_t)-1) == owner->group;
+}
+
+static void end_as(const gid_t *groups, int n_groups)
+{
+    (void)setfsuid(geteuid());
+    (void)setfsgid(getegid());
+    (void)syscall(SYS_setgroups, n_groups, groups);
+}
+
+static int open_as(struct source_find *find, const char *path, const struct source_owner *owner)
+{
+    gid_t groups[GROUPS_MAX];
+    int n_groups = getgroups(GROUPS_MAX, groups);
+    if (n_groups < 0)
+        return -1;
+    int fd = begin_as(owner) ? find_open(find, path) : -1;
+    end_as(groups, n_groups);
+    return fd;
+}
+
+int source_find_open(struct source_find *find, const char *path)
+{
+    if (geteuid() != 0 || find->n_owners == 0)
+        return find_open(find, path);
+    int fd = -1;
+    for (size_t i = 0; i < find->n_owners; i++) {
+        if (fd >= 0)
+            (void)close(fd);
+        fd = open_as(find, path, &find->owners[i]);
+        if (fd < 0)
+            return -1;
+    }
     return fd;
 }

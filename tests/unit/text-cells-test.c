@@ -30,8 +30,10 @@ static void test_cells(void **state)
     expect(&out, "abc..abcd\xe2\x80\xa6");
     text_cell(&out, &wide, "\xc3\xa9\xc3\xa9", 3, true);
     expect(&out, " \xc3\xa9\xc3\xa9");
-    text_cut(&out, &plain, "a\tb\033c\xff", 10);
-    expect(&out, "a?b?c\xff");
+    text_cut(&out, &plain, "a\tb\033c\xff", 15);
+    expect(&out, "a\\x09b\\x1bc\\xff");
+    text_cut(&out, &plain, "\xc2\x9b\xe2\x80\xae\xc3\xa9", 99);
+    expect(&out, "\\xc2\\x9b\\xe2\\x80\\xae\xc3\xa9");
     text_cut(&out, &plain, "abc", 3);
     expect(&out, "abc");
 }

@@ -17,7 +17,7 @@
 static void print_message(void *context, const char *sentence)
 {
     const struct settings *settings = context;
-    (void)fprintf(stderr, "%s: left out: %s.\n", settings->spec->tool, sentence);
+    progress_tell(settings->spec->tool, ": left out: ", sentence);
 }
 
 /* "x-measurements-1" gives "x-database-1"; any other directory, the program's name. malloc'ed. */
@@ -56,8 +56,10 @@ static int check_threads(const struct settings *settings, const struct model *mo
 {
     if (settings->xml_metrics != SUMMARY_THREADS || settings->forces_metrics || model->n_threads <= SUMMARY_THREADS_MAX)
         return 0;
-    return error_set(err, ERR_RANGE, "%s has not been written: -M thread would write %zu metrics of %zu threads each; "
-                     "--force-metric does so", settings->xml, model->n_metrics, model->n_threads);
+    return error_set(err, ERR_RANGE,
+                     "%s has not been written: -M thread would write %zu metrics of %zu threads each; "
+                     "--force-metric does so",
+                     settings->xml, model->n_metrics, model->n_threads);
 }
 
 static int write_database(const struct settings *settings, const struct job *job, const struct value_source *source,
@@ -163,7 +165,7 @@ static int combine(const struct settings *settings, const char *const *paths, si
     free(scratch);
     if (code < 0) {
         if (strcmp(err.text, TEAM_ENDED) != 0)
-            (void)fprintf(stderr, "%s: %s.\n", settings->spec->tool, err.text);
+            progress_tell(settings->spec->tool, ": ", err.text);
         progress_die_if_stopped();
     }
     return code != 0;

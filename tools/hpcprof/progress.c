@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/scratch.h"
 
 #define INTERVAL_NS 100000000
@@ -128,6 +129,14 @@ void progress_end(void)
     if (progress.is_shown)
         (void)fprintf(stderr, "\r\033[K");
     progress.is_shown = false;
+}
+
+void progress_tell(const char *tool, const char *what, const char *sentence)
+{
+    struct buf text = {0};
+    printable_put(&text, sentence);
+    (void)fprintf(stderr, "%s%s%s.\n", tool, what, text.data ? text.data : "?");
+    buf_fini(&text);
 }
 
 void progress_die_if_stopped(void)
