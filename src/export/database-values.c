@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,12 @@ struct trace_row {
     uint32_t profile, pad;
     uint64_t begin, end;
 };
+_Static_assert(sizeof(struct place) == 32 && offsetof(struct place, values) == 8 &&
+                   offsetof(struct place, indices) == 24,
+               "as in profile.db");
+_Static_assert(sizeof(struct trace_row) == 24 && offsetof(struct trace_row, begin) == 8 &&
+                   offsetof(struct trace_row, end) == 16,
+               "rows are read as trace.db has them");
 
 struct database_values {
     struct file profiles, traces;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded into a tool: of its calls of one kind the n-th fails, or is the last thing that the process does.
- * NTH_CALL=KIND:N:ACTION   KIND memory (malloc and its like), change (whatever gives, takes or moves names), file (the
+ * NTH_CALL=KIND:N:ACTION   KIND memory (malloc and its like, as far as the tool itself calls them: some of the
+ * libraries that it uses end the process without memory), change (whatever gives, takes or moves names), file (the
  * other calls that can fail on files, too); ACTION fail or kill. Once it has happened the file NTH_DONE is there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +30,23 @@ static struct {
     long n;
     atomic_long n_calls;
     const char *done;
+    uintptr_t low, high; /* the tool itself */
 } nth;
+
+/* The first object is the program. */
+static int take_program(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X)) {
+            nth.low = info->dlpi_addr + segment->p_vaddr;
+            nth.high = nth.low + segment->p_memsz;
+        }
+    }
+    return 1;
+}
 
 static void read_settings(void)
 {
@@ -39,6 +58,7 @@ static void read_settings(void)
     nth.is_active = text && nth.done && sscanf(text, "%15[a-z]:%ld:%15[a-z]", kind, &nth.n, action) == 3;
     nth.kind = strcmp(kind, "memory") == 0 ? MEMORY : strcmp(kind, "change") == 0 ? CHANGE : FILES;
     nth.kills = strcmp(action, "kill") == 0;
+    (void)dl_iterate_phdr(take_program, NULL);
 }
 
 __attribute__((constructor)) static void begin(void)
@@ -63,19 +83,32 @@ extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 
+/* Whether this call of the tool is the one. */
+static bool is_nth_of(const void *caller)
+{
+    return (uintptr_t)caller >= nth.low && (uintptr_t)caller < nth.high && is_nth(MEMORY);
+}
+
 void *malloc(size_t n)
 {
-    return is_nth(MEMORY) ? NULL : __libc_malloc(n);
+    return is_nth_of(__builtin_return_address(0)) ? NULL : __libc_malloc(n);
 }
 
 void *calloc(size_t n, size_t size)
 {
-    return is_nth(MEMORY) ? NULL : __libc_calloc(n, size);
+    return is_nth_of(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
 }
 
 void *realloc(void *p, size_t n)
 {
-    return is_nth(MEMORY) ? NULL : __libc_realloc(p, n);
+    return is_nth_of(__builtin_return_address(0)) ? NULL : __libc_realloc(p, n);
+}
+
+char *strdup(const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *copy = is_nth_of(__builtin_return_address(0)) ? NULL : __libc_malloc(n);
+    return copy ? memcpy(copy, text, n) : NULL;
 }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
