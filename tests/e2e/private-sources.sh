@@ -40,7 +40,7 @@ copy() {
     echo "db/src${1}"
 }
 mode() {
-    stat -c %a "$1"
+    find "$1" -printf %m
 }
 # no_kernel: nothing of the kernel's has been copied.
 no_kernel() {
