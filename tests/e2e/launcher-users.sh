@@ -63,7 +63,7 @@ for name in names + [f"index-{host}", f"topology-{host}.xml"]:
     os.lchown(f"open/{name}", 12346, 12346)
 END
 expect_status 4 "$hpcrun" -e CPUTIME -o open sh -c './burn'
-expect_status 4 "$hpcrun" -e CPUTIME -o open sh -c 'true; exit 4'
+expect_status 4 "$hpcrun" --append -e CPUTIME -o open sh -c 'true; exit 4'
 sleep 1
 [ "$(cat precious)" = precious ] || fail "a link led to a file that was overwritten: $(head -c 200 precious)"
 [ -n "$(find open -name 'burn-*.hpcrun' -user 0)" ] || fail "nothing was measured: $(find open ! -name '.writing*')"
