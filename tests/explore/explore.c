@@ -133,6 +133,9 @@ static const char *senseless(uint32_t entry, uint32_t kind)
         return "undefined while the process is ending or replaced";
     if ((kind == KIND_LONGJMP || kind == KIND_THROW) && flags & ENTRY_NEW_THREAD)
         return "undefined: out of a thread's first function";
+    if ((kind == KIND_LONGJMP || kind == KIND_THROW) && flags & ENTRY_IN_CHILD &&
+        (strcmp(explore.entries[entry].name, "exit") == 0 || strcmp(explore.entries[entry].name, "quick_exit") == 0))
+        return "undefined: out of what exit calls";
     if (kind == KIND_PTHREAD_EXIT && strcmp(explore.entries[entry].name, "thread-exit") == 0)
         return "undefined: pthread_exit inside pthread_exit";
     if ((kind == KIND_LONGJMP || kind == KIND_THROW || kind == KIND_PTHREAD_EXIT) &&
