@@ -39,6 +39,7 @@ FILES = {
                           "# comment\ncat <<'END'\ndocument\nEND\ncase $x in pattern) again ;; esac\n",
     "tests/e2e/calls.py": "import subprocess\nsubprocess.run(['scarce', '-x'])\n",
     "debian/rules": "",
+    "src/fmt/arena.h": LICENCE + WHAT + "struct odd {\n    int a, b[2];\n};\n",
     "tests/Makefile.am": "a: b\n\t$(AM_V_GEN)unwonted $(X) >$@\n",
     "src/base/deep-sig.c": LICENCE + WHAT + "void g_sig(char *);\nvoid f_sig(void);\nvoid f_sig(void)\n"
                            "{\n    char big[5000];\n    g_sig(big);\n}\n"
@@ -57,6 +58,7 @@ MUST_SAY = {
     "commands.py": ["calls.sh:1 calls seldom,", "calls.sh:1 calls rare,", "calls.sh:6 calls perf of linux-perf",
                     "calls.sh:7 calls quaint,", "calls.sh:12 calls again,", "calls.py:2 calls scarce,",
                     "calls unwonted,", "odd is not in Debian 12", "nothing calls unused"],
+    "layout.py": ["there is no SIZE(odd, ", "there is no FIELD(odd, b, "],
     "stack.py": ["f_sig needs 5", "recursion: r_sig > r_sig", "r_sig calls through a pointer"],
 }
 
