@@ -275,7 +275,7 @@ static bool is_parent_foreign(const char *path)
     bool is_known = parent && stat(parent, &info) == 0;
     free(parent);
     bool is_ours_to_move = is_known && (info.st_uid == geteuid() || info.st_uid == 0);
-    return !is_ours_to_move || ((info.st_mode & S_IWOTH) && !(info.st_mode & S_ISVTX));
+    return !is_ours_to_move || ((info.st_mode & (S_IWGRP | S_IWOTH)) && !(info.st_mode & S_ISVTX));
 }
 
 /* A directory beside the target that is being filled. */

@@ -33,9 +33,10 @@ static int append(const char *directory, const char *line, int flags, struct err
         return error_set(err, errno == EEXIST ? ERR_NOT_FOUND : ERR_IO, "%.600s cannot be written: %s.", path,
                          strerror(errno));
     size_t len = strlen(line);
-    bool is_fit = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    bool is_fit = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink <= 1;
     if (!is_fit || write(fd, line, len) != (ssize_t)len)
-        code = error_set(err, ERR_IO, "%.600s cannot be written: %s.", path, is_fit ? strerror(errno) : "no file");
+        code = error_set(err, ERR_IO, "%.600s cannot be written: %s.", path,
+                         is_fit ? strerror(errno) : "not a regular file of its own");
     (void)close(fd);
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -96,6 +97,7 @@ static void leave_arena(void)
     int fd = (int)syscall(SYS_openat, AT_FDCWD, header->left, flags, 0600);
     if (fd < 0)
         return;
+    (void)syscall(SYS_flock, fd, LOCK_EX); /* who collects leaves it alone until it is whole */
     if (!write_all(fd, (const char *)header, used) || syscall(SYS_ftruncate, fd, header->size_bytes) != 0)
         (void)syscall(SYS_unlinkat, AT_FDCWD, header->left, 0);
     (void)syscall(SYS_close, fd);

@@ -5,6 +5,7 @@
 #include "runtime/client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
@@ -112,6 +113,20 @@ static int knock(void)
     return -1;
 }
 
+/* Connects, with patience: the companion's queue may be full for a while, and a connect that blocks may never end. */
+static bool connect_to(int fd, const struct sockaddr_un *address, size_t len_bytes)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int tries = 0; tries < COMPANION_END_WAIT_MS; tries++) {
+        if (syscall(SYS_connect, fd, address, len_bytes) == 0)
+            return syscall(SYS_fcntl, fd, F_SETFL, 0) == 0;
+        if (errno != EAGAIN && errno != EINTR)
+            return false;
+        (void)syscall(SYS_nanosleep, &pause, NULL);
+    }
+    return false;
+}
+
 /* Connects by name: where the program has closed all its descriptors. */
 static int dial(void)
 {
@@ -120,8 +135,8 @@ static int dial(void)
     if (!len)
         return -1;
     memcpy(address.sun_path + 1, way.name, len);
-    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && syscall(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + 1 + len) != 0) {
+    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && !connect_to(fd, &address, offsetof(struct sockaddr_un, sun_path) + 1 + len)) {
         close_raw(fd);
         fd = -1;
     }

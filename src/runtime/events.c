@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/raw-mmap.h"
 #include "runtime/loadmap.h"
 #include "runtime/sample.h"
 #include "runtime/sandbox.h"
@@ -246,8 +247,8 @@ void events_forget(struct thread_state *self, bool keep)
 
 static void *map_empty(void *place, uint64_t n_bytes)
 {
-    void *mapped = (void *)syscall(SYS_mmap, place, n_bytes, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    void *mapped =
+        (void *)raw_mmap(place, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 

@@ -88,7 +88,7 @@ void mask_adopt_sig(struct thread_state *self, bool is_first)
     uint64_t real = mask_get_sig();
     if (is_first)
         mask_set_sig(mask_real_sig(real, self));
-    else if (real & MASK_OURS)
+    else if (real & MASK_OURS && !self->is_cramped)
         mask_set_sig(mask_real_sig(mask_shown_sig(real, self) | MASK_OURS, self));
 }
 

@@ -33,8 +33,8 @@ static void prepare_to_wait(void)
     forking.has_copied = NULL;
     if (!self || !thread_is_half_way_sig(self))
         return;
-    void *page = (void *)syscall(SYS_mmap, 0, sizeof *forking.has_copied, PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *page =
+        (void *)raw_mmap(NULL, sizeof *forking.has_copied, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if ((uintptr_t)page < (uintptr_t)-4095)
         forking.has_copied = page;
 }
@@ -72,8 +72,8 @@ static void write_nowhere(void)
 {
     uintptr_t low, high;
     arena_range_sig(&low, &high);
-    syscall(SYS_mmap, low, high - low, PROT_READ | PROT_WRITE,
-            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    (void)raw_mmap((const void *)low, high - low, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 static void clear_hits(char *data, uint32_t used_bytes)

@@ -451,7 +451,11 @@ void thread_fork_child(void)
         state = leave_to_interrupted(old);
     if (!state)
         return;
+    bool is_cramped = old->is_cramped;
+    uint8_t odd_mask = old->odd_mask;
     take_over(state, old);
+    state->is_cramped = is_cramped;
+    state->odd_mask = odd_mask;
     state->record = NULL;
     state->stack_slot = 0;
     sample_set_active_sig(sample_is_active_sig()); /* the new arena does not know yet */

@@ -159,12 +159,15 @@ static int lock_current(int flags)
     }
     /* Mappings to come first: so none is missed that another thread makes meanwhile. */
     bool is_future = flags & MCL_FUTURE, is_known = !is_future && !zone_is_locking_sig();
+    bool was_future = zone_is_locking_sig();
     zone_set_locking_sig(is_future);
     int status = is_future ? real_all(flags & ~MCL_CURRENT) : is_known ? 0 : real_none();
     if (status == 0)
         (void)visit_mappings(&ours, true, flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);
     if (status == 0)
         errno = saved_errno;
+    else
+        zone_set_locking_sig(was_future);
     return status;
 }
 

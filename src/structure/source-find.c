@@ -300,7 +300,8 @@ void source_find_limit(struct source_find *find, const struct source_owner *owne
  * stay as they are. False when that is not possible. */
 static bool begin_as(const struct source_owner *owner)
 {
-    (void)syscall(SYS_setgroups, 0, NULL);
+    if (syscall(SYS_setgroups, 0, NULL) != 0)
+        return false;
     (void)setfsgid(owner->group);
     (void)setfsuid(owner->user);
     /* an impossible number asks which one is in force */

@@ -22,7 +22,8 @@ static bool is_troubled(const char *path)
     const char *directory = getenv("TROUBLE_DIR");
     size_t len = directory ? strlen(directory) : 0;
     return len && path && !strncmp(path, directory, len) && path[len] == '/' &&
-           strncmp(path + len + 1, ".writing-", 9) != 0 && strncmp(path + len + 1, ".detour-", 8) != 0;
+           strncmp(path + len + 1, ".writing-", 9) != 0 && strncmp(path + len + 1, ".detour-", 8) != 0 &&
+           strncmp(path + len + 1, ".runs", 5) != 0;
 }
 
 static bool exists(const char *variable)

@@ -147,5 +147,8 @@ void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, co
     char path[ARENA_PATH_MAX + 64], line[2 * ARENA_PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/index-%08x", dir, host_id);
     int len = snprintf(line, sizeof line, "%ld %s not measured: %s\n", (long)pid, exe[0] ? exe : "?", why);
+    for (char *at = line; *at; at++) /* one line, whatever the program's path holds */
+        if (((unsigned char)*at < ' ' && at[1]) || *at == 127)
+            *at = '?';
     append_line(path, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
 }

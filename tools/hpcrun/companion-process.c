@@ -53,14 +53,12 @@ static bool read_stat(pid_t pid, char *state, long *parent, unsigned long long *
                   state, parent, start) == 3;
 }
 
-/* Another user's word does not choose whose records it gets. */
-static pid_t parent_of(const struct companion_message *hello, const struct ucred *peer)
+/* Of the kernel: a client's own word does not choose whose records it gets. */
+static pid_t parent_of(const struct ucred *peer)
 {
     char state;
     long parent = 0;
     unsigned long long start;
-    if (hello->text[0] && peer->uid == geteuid())
-        return (pid_t)strtol(hello->text, NULL, 10);
     return read_stat(peer->pid, &state, &parent, &start) ? (pid_t)parent : 0;
 }
 
@@ -134,7 +132,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         return NULL;
     }
     if (hello->kind == COMPANION_FORK) {
-        struct companion_process *parent = companion_process_find(c, parent_of(hello, peer));
+        struct companion_process *parent = companion_process_find(c, parent_of(peer));
         if (parent)
             companion_arena_copy(process, parent);
         process->n_chunks_backed = 0;
