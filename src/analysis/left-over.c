@@ -36,8 +36,8 @@ void left_over_list(const char *directory, struct strtab *phrases)
     unsigned n_left = detour_count_left(directory);
     detour_each_pointer(directory, add_phrase, &listing);
     (void)snprintf(text, sizeof text,
-                   "what %u process%s left when their companion had died ('hpcrun --collect "
-                   "%.4000s' recovers it)",
+                   "the records of %u process%s whose companion had died ('hpcrun --collect "
+                   "%.4000s' recovers them)",
                    n_left, n_left == 1 ? "" : "es", directory);
     if (n_left)
         (void)strtab_intern(phrases, text);

@@ -302,7 +302,7 @@ static int begin_building(const char *target, const struct team *team, struct bu
     scratch_note(building->temporary);
     building->fd = open(building->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (building->fd < 0 || fstat(building->fd, &info) != 0 || info.st_uid != geteuid())
-        return error_set(err, ERR_IO, "The database directory %s cannot be made: somebody else moves what lies there",
+        return error_set(err, ERR_IO, "The database directory %s cannot be made: another user is moving files there",
                          target);
     if (!team_is_several(team) && is_parent_foreign(target))
         (void)snprintf(building->own, sizeof building->own, "/proc/self/fd/%d", building->fd);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The arena: what the runtime records while the program runs, and what the companion reads, live or after the end.
  *
- * One memfd per process, mapped whole by the program and by the companion. It is position-independent: records name
- * each other by references, a reference being the record's byte offset divided by ARENA_UNIT (0 = none). Space is
- * handed out in runs of neighbouring chunks: the first runs of a thread are short, because there may be many thousands
- * of threads. A run belongs to one thread and one kind of record, is filled first and published by a release-store of
- * the used_bytes of its first chunk. Records inside the published length are complete, except for their counters and
- * links, which are single words that change atomically. Native byte order: an arena never leaves its machine.
+ * One memory file per process, mapped whole by the companion and as far as it is used by the program. It is
+ * position-independent: records name each other by references, a reference being the record's byte offset divided by
+ * ARENA_UNIT (0 = none). Space is handed out in runs of neighbouring chunks: the first runs of a thread are short,
+ * because there may be many thousands of threads. A run belongs to one thread and one kind of record, is filled first
+ * and published by a release-store of the used_bytes of its first chunk. Records inside the published length are
+ * complete, except for their counters and links, which are single words that change atomically. Native byte order: an
+ * arena never leaves its machine.
  *
  * Declarations only; nothing here allocates or locks, so every context may use it. */
 #ifndef LOCUS_FMT_ARENA_H

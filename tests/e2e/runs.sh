@@ -145,13 +145,13 @@ quiet mixed
 n_profiles 1 made
 echo note >mixed/note
 expect_status 0 "$hpcrun" -e CPUTIME -o mixed ./work
-expect_text err 'mixed holds other files, too: this measurement goes into .*/mixed.1'
+expect_text err 'mixed also contains other files: this measurement goes into .*/mixed.1'
 [ -e mixed/note ] || fail "a file of the user's was moved"
 quiet mixed.1
 n_profiles 1 mixed.1
 quiet m
 (cd m && "$hpcrun" -e CPUTIME -o . ../work 2>../err)
-expect_text err 'holds the working directory: this measurement goes into .*/m.3'
+expect_text err 'is the working directory or contains it: this measurement goes into .*/m.3'
 
 # One file by several names: a library behind a link, loaded and mapped.
 cat >lib.c <<'CODE'

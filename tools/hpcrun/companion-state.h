@@ -79,7 +79,7 @@ struct companion_connection {
     int fd; /* -1: to be removed */
     pid_t peer_pid;
     uid_t peer_uid;
-    bool is_guest;                           /* root at the companion of another user: may ask for the status only */
+    bool is_guest;                           /* of another user, where ours is not root: root may ask for the status */
     struct companion_process *waits_process; /* END: answered once it is written */
     struct companion_job *waits_job;         /* MODULE: answered once the job has ended */
 };
@@ -223,7 +223,7 @@ void companion_tables_open(struct companion *c);
 void companion_tables_close(struct companion *c);
 
 /* companion-process.c */
-/* Registers a process; parent_pid != 0: it goes on with a copy of the parent's arena. NULL with *err filled. */
+/* Registers a process; one that says FORK goes on with a copy of its parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err);
 /* Where there are no pidfds: whether process pid has ended. *start tells it from a later one of the same id: 0 at the

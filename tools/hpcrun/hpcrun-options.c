@@ -67,7 +67,7 @@ static const struct option_row rows[] = {
     {OPT_OUTPUT, "-o --output", "DIR",
      "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has a directory "
      "of its own: an earlier measurement there is moved to DIR.1, the next one to DIR.2. Where it cannot be moved, "
-     "because it is still being written or lies among other files, the new one goes into such a directory. The ranks "
+     "because it is still being written or other files lie beside it, the new one takes the next number. The ranks "
      "of an MPI program or Slurm step share one."},
     {OPT_APPEND, "--append", NULL,
      "Add this run to the measurement that is in the directory already, so that reports cover both."},

@@ -136,8 +136,8 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     if (n_recovered)
         (void)fprintf(
             stderr,
-            "hpcrun: The companion process had died: what %zu process%s left is written, what ended otherwise "
-            "than by exit is lost.\n",
+            "hpcrun: The companion process had died. The records that %zu process%s left behind have been written; "
+            "those of processes that were killed are lost.\n",
             n_recovered, n_recovered == 1 ? "" : "es");
     if (options->report && is_measured)
         report_print(prepared->setup.dir, options->leaks);

@@ -164,11 +164,11 @@ static const char *why_it_stays(const char *real, const struct contents *content
     if (pending_wait(real, 0) != PENDING_NONE || (*id && is_alive(id)))
         return "is still being written";
     if (contents->is_pointed_at)
-        return "waits for files that are on their way to it";
+        return "still waits for some of its files";
     if (contents->has_others)
-        return "holds other files, too";
+        return "also contains other files";
     if (holds_us(real))
-        return "holds the working directory";
+        return "is the working directory or contains it";
     if (stat(real, &info) != 0 || info.st_uid != geteuid())
         return "belongs to another user";
     return NULL;
@@ -304,7 +304,7 @@ static int use_existing(const struct search *search, const char *real, const str
                    : error_set(err, ERR_IO, "%s cannot be removed: %s.", path, strerror(errno));
     }
     int code = move_away(real, info.st_ino, err);
-    return code ? code : error_set(err, ERR_NOT_FOUND, "%s changes all the time.", real);
+    return code ? code : error_set(err, ERR_NOT_FOUND, "%s keeps being changed by other launches: choose another directory with -o.", real);
 }
 
 static int try_once(const struct search *search, char **real_path, struct error *err)
