@@ -34,7 +34,7 @@ def calls(scratch, hpcrun, *arguments):
     """How often each function was called."""
     out = scratch / "callgrind.out"
     shutil.rmtree(scratch / "m", ignore_errors=True)
-    run = subprocess.run([hpcrun, "-ds", "-o", scratch / "m", "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}",
+    run = subprocess.run([hpcrun, "-e", "MEMLEAK", "-o", scratch / "m", "valgrind", "--tool=callgrind", f"--callgrind-out-file={out}",
                           scratch / "program", *arguments], capture_output=True, text=True, check=False)
     if run.returncode or not out.exists():
         print(f"SKIP: callgrind does not run here: {run.stderr[-300:]}")
