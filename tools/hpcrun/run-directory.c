@@ -64,20 +64,30 @@ static void replace_blanks(char *text)
             *text = '_';
 }
 
-/* What a launcher of ranks calls one launch; false when it has no name for it. */
-static bool shared_id(char id[RUNS_ID_MAX])
+/* What a launcher of ranks calls one launch, and which rank it made this process: other variables may be left from a
+ * launcher around it. False when it has no name for it. */
+static bool shared_id(struct run *run)
 {
-    static const char *const spaces[] = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "ALPS_APP_ID",
-                                         "FLUX_JOB_ID"};
-    const char *space = first_set(spaces, sizeof spaces / sizeof *spaces);
+    static const char *const spaces[][2] = {{"PMIX_NAMESPACE", "PMIX_RANK"},
+                                            {"OMPI_MCA_ess_base_jobid", "OMPI_COMM_WORLD_RANK"},
+                                            {"PALS_APID", "PALS_RANKID"},
+                                            {"ALPS_APP_ID", "ALPS_APP_PE"},
+                                            {"FLUX_JOB_ID", "FLUX_TASK_RANK"},
+                                            {"PMI_PORT", "PMI_ID"}};
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID"), *again = getenv("SLURM_RESTART_COUNT");
     bool is_step = job && step && strtoull(step, NULL, 10) < 4294967280u; /* higher ones are no steps of srun */
+    const char *space = NULL, *rank = NULL;
+    for (size_t i = 0; !space && i < sizeof spaces / sizeof *spaces; i++) {
+        space = first_set(&spaces[i][0], 1);
+        rank = first_set(&spaces[i][1], 1);
+    }
+    run->rank = space && rank ? atoi(rank) : fraction_rank();
     if (space)
-        (void)snprintf(id, RUNS_ID_MAX, "space-%.100s-%.40s", space, job ? job : "");
+        (void)snprintf(run->id, RUNS_ID_MAX, "space-%.100s-%.40s", space, job ? job : "");
     else if (is_step)
-        (void)snprintf(id, RUNS_ID_MAX, "slurm-%.40s.%.40s-%.20s", job, step, again ? again : "0");
-    replace_blanks(id);
-    return space || is_step;
+        (void)snprintf(run->id, RUNS_ID_MAX, "slurm-%.40s.%.40s-%.20s", job, step, again ? again : "0");
+    replace_blanks(run->id);
+    return run->rank >= 0 && (space || is_step);
 }
 
 /* The batch system numbers the one process of a job's script, too, which is no rank. */
@@ -91,9 +101,9 @@ static void describe(struct run *run)
     static const char *const sizes[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_WORLD_SIZE"};
     const char *size = first_set(sizes, sizeof sizes / sizeof *sizes);
     uint32_t host = names_host_id();
-    *run = (struct run){.rank = fraction_rank(), .n_ranks = size ? atoi(size) : 0};
+    *run = (struct run){.n_ranks = size ? atoi(size) : 0};
     (void)snprintf(run->place, sizeof run->place, "%08x-%ld-%llu", host, (long)getppid(), start_of(getppid()));
-    run->is_shared = run->rank >= 0 && shared_id(run->id);
+    run->is_shared = shared_id(run);
     if (run->is_shared)
         return;
     char kind[32] = "alone-";
@@ -304,7 +314,9 @@ static int use_existing(const struct search *search, const char *real, const str
                    : error_set(err, ERR_IO, "%s cannot be removed: %s.", path, strerror(errno));
     }
     int code = move_away(real, info.st_ino, err);
-    return code ? code : error_set(err, ERR_NOT_FOUND, "%s keeps being changed by other launches: choose another directory with -o.", real);
+    return code ? code
+                : error_set(err, ERR_NOT_FOUND,
+                            "%s keeps being changed by other launches: choose another directory with -o.", real);
 }
 
 static int try_once(const struct search *search, char **real_path, struct error *err)
