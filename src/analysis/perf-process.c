@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnbounds/modtab.h"
+
 #define PAGE_BYTES 4096
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define STACK_BYTES_MAX (UINT64_C(8) << 20)
@@ -44,7 +46,12 @@ static struct perf_loaded *find_loaded(struct perf_process *process, const struc
         return NULL;
     struct perf_loaded *loaded = &process->loaded[process->n_loaded];
     *loaded = (struct perf_loaded){.bias = bias, .file = file};
-    loaded->module = perf_arena_module(&process->arena, files->files[file].shown, bias, file + 1, &loaded->id);
+    const struct perf_file *of = &files->files[file];
+    /* Which build it is, for whoever reads the files later; else any number but 0. */
+    uint64_t table_id = of->is_elf && of->shape.n_build_id
+                            ? modtab_id_of_build_id(of->shape.build_id, of->shape.n_build_id)
+                            : file + 1;
+    loaded->module = perf_arena_module(&process->arena, of->shown, bias, table_id, &loaded->id);
     if (!loaded->module)
         return NULL;
     process->n_loaded++;
