@@ -11,6 +11,7 @@
 
 #include "structure/alloc-name.h"
 #include "structure/assign-name.h"
+#include "structure/call-order.h"
 
 #define FUNCTION_LINES_MAX 400
 #define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and what it tells us */
@@ -36,11 +37,10 @@ static const char *base_name(const char *path)
 
 static bool in_runtime_library(const struct search *search, const struct path_frame *frame)
 {
-    static const char *const prefixes[] = {"libstdc++.", "libc++.",     "libc++abi.", "libgfortran.",
-                                           "libhpcrun",  "libc.so",     "libc-2.",    "ld-linux",
-                                           "libquadmath.", "libgcc_s.", "libpthread",   "libjemalloc.",
-                                           "libtcmalloc", "libmimalloc", "libtbbmalloc", "libmemkind.",
-                                           "libhugetlbfs",  "libnuma."};
+    static const char *const prefixes[] = {"libstdc++.",  "libc++.",      "libc++abi.",  "libgfortran.", "libhpcrun",
+                                           "libc.so",     "libc-2.",      "ld-linux",    "libquadmath.", "libgcc_s.",
+                                           "libpthread",  "libjemalloc.", "libtcmalloc", "libmimalloc",  "libtbbmalloc",
+                                           "libmemkind.", "libhugetlbfs", "libnuma."};
     const char *base = base_name(symbolizer_path(search->symbolizer, frame->module));
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(base, prefixes[i], strlen(prefixes[i])) == 0)
@@ -225,10 +225,41 @@ static enum alloc_name_result name_by_code(const struct search *search, size_t s
                            call_value(search, site), out->name, sizeof out->name);
 }
 
+/* Which object of a Fortran allocate statement with several of them the block is: by the code when that names one of
+ * them, else by the order of the calls when there is one for each. False when the statement is none. */
+static bool name_by_allocate(const struct search *search, bool has_code_name, struct heap_name *out)
+{
+    const struct path_frame *frame = &search->path[out->site];
+    struct buf statement = {0}, all = {0};
+    size_t offset = 0, n = 0, rank = 0;
+    char name[sizeof out->name], chosen[sizeof out->name] = "";
+    struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
+    if (source_text_statement(search->source, text_of(search, frame->code.file), frame->code.line, frame->code.column,
+                              &statement, &offset))
+        for (; assign_name_fortran(statement.data, n, name, sizeof name); n++) {
+            if (has_code_name && !*chosen && assign_name_is_same(out->name, name))
+                memcpy(chosen, out->name, sizeof chosen);
+            buf_printf(&all, "%s%s", n ? ", " : "", name);
+        }
+    if (n == 1)
+        (void)assign_name_fortran(statement.data, 0, name, sizeof name);
+    if (n == 1 && !*chosen)
+        memcpy(chosen, name, sizeof chosen);
+    if (n > 1 && !*chosen && symbols && call_order_find(symbols, frame->vaddr + 1, &rank) == n &&
+        assign_name_fortran(statement.data, rank, name, sizeof name))
+        memcpy(chosen, name, sizeof chosen);
+    if (n > 0)
+        (void)snprintf(out->name, sizeof out->name, *chosen ? "%s" : "one of %s", *chosen ? chosen : all.data);
+    out->is_variable = *chosen;
+    buf_fini(&statement);
+    buf_fini(&all);
+    return n > 0;
+}
+
 /* True when the statement makes several blocks, so that its text alone may name the wrong one. */
 static bool is_ambiguous(const struct search *search, size_t site, const char *statement)
 {
-    char buffer[256], name[64];
+    char buffer[256];
     const char *callee = callee_of(search, site, buffer, sizeof buffer);
     static const char *const allocators[] = {"malloc", "calloc", "realloc", "new", "mmap"};
     int n = 0;
@@ -237,7 +268,7 @@ static bool is_ambiguous(const struct search *search, size_t site, const char *s
             n++;
     for (const char *p = statement; callee && *callee && (p = strstr(p, callee)); p++)
         n++;
-    return n > 1 || assign_name_fortran(statement, 1, name, sizeof name);
+    return n > 1;
 }
 
 /* True for "field_of(object)": a macro that stands for a member, which the code can tell. */
@@ -310,6 +341,8 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
             break;
         out->site = find_site(&search, outer);
     }
+    if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out))
+        return;
     /* the text tells "v" where the code shows a temporary or a member of v; the code tells two calls on a line apart */
     bool by_text = name_by_text(&search, result == ALLOC_NAME_FOUND, out);
     out->is_variable = by_text || result == ALLOC_NAME_FOUND;

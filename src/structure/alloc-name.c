@@ -4,6 +4,7 @@
 
 #include <Zydis/Zydis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define STEPS_MAX 96
@@ -114,13 +115,8 @@ static void offer(struct flow *flow, uint64_t vaddr, const struct place *place, 
     int depth = 0;
     if (place->kind == PLACE_NONE)
         return;
-    if (!alloc_variable_at(flow->symbols, vaddr, place, member, indexed, name, sizeof name, &depth)) {
-        struct symbols_data data;
-        if (place->kind != PLACE_STATIC || member >= 0 ||
-            !symbols_data_at(flow->symbols, (uint64_t)place->offset, &data))
-            return;
-        (void)snprintf(name, sizeof name, "%s", data.name);
-    }
+    if (!alloc_variable_at(flow->symbols, vaddr, place, member, indexed, name, sizeof name, &depth))
+        return;
     if (flow->best_depth >= 0 && depth >= flow->best_depth)
         return;
     flow->best_depth = depth;
@@ -144,8 +140,7 @@ static struct origin origin_of(const struct flow *flow, uint64_t vaddr, const Zy
     if (origin.kind == ORIGIN_NONE && index >= 0 && flow->registers[index].kind != ORIGIN_NONE)
         origin = flow->registers[index];
     if (origin.kind == ORIGIN_NONE && base >= 0 && base != 7)
-        origin = (struct origin){
-            .kind = ORIGIN_LOADED, .from = {.kind = PLACE_REGISTER, .reg = base}, .vaddr = vaddr};
+        origin = (struct origin){.kind = ORIGIN_LOADED, .from = {.kind = PLACE_REGISTER, .reg = base}, .vaddr = vaddr};
     origin.indexed |= index >= 0;
     if (origin.kind == ORIGIN_LOADED || origin.kind == ORIGIN_ADDRESS)
         origin.offset += operand->mem.disp.has_displacement ? operand->mem.disp.value : 0;

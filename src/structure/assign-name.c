@@ -109,7 +109,7 @@ static bool is_assignment(const char *begin, const char *p)
 
 static bool is_keyword(struct span s)
 {
-    static const char *const words[] = {"return", "if",     "while", "for",   "switch", "sizeof", "new",
+    static const char *const words[] = {"return", "if",    "while", "for",   "switch", "sizeof", "new",
                                         "delete", "throw", "else",  "const", "static", "case",   "goto"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (span_is(s, words[i]))
@@ -132,8 +132,9 @@ static bool name_before_parenthesis(const char *begin, const char *open, char *n
     if (word.begin == word.end || is_keyword(word))
         return false;
     const char *before = skip_blanks_back(begin, word.begin);
-    size_t dot = before > begin && before[-1] == '.' ? 1
-                 : before - begin >= 2 && before[-1] == '>' && before[-2] == '-' ? 2 : 0;
+    size_t dot = before > begin && before[-1] == '.'                             ? 1
+                 : before - begin >= 2 && before[-1] == '>' && before[-2] == '-' ? 2
+                                                                                 : 0;
     if (dot) {
         const char *end = before - dot;
         return copy_span((struct span){operand_start(begin, end), end}, name, size);
@@ -256,44 +257,87 @@ enum assign_kind assign_name_find(const char *statement, const char *callee, siz
  * before it but a label, another statement, or a condition. */
 static bool begins_statement(const char *statement, const char *p)
 {
-    const char *before = skip_blanks_back(statement, p), *first = statement + strspn(statement, " \t");
-    if (before == statement || strchr(";&", before[-1]))
+    const char *first = p;
+    while (first > statement && first[-1] != ';')
+        first--;
+    first += strspn(first, " \t");
+    const char *before = skip_blanks_back(first < p ? first : p, p);
+    if (before <= first)
         return true;
     if (before[-1] == ')')
         return strncasecmp(first, "if", 2) == 0;
     return first + strspn(first, "0123456789") == before;
 }
 
-bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size)
+/* Behind the "(" of the next allocate statement at or behind p; NULL when there is none. */
+static const char *next_allocate(const char *statement, const char *p)
 {
-    const char *p = statement;
-    while ((p = strcasestr(p, "allocate")) && ((p > statement && is_word(p[-1])) || !begins_statement(statement, p)))
-        p += 8;
-    if (!p)
-        return false;
-    p += 8;
-    p += strspn(p, " \t");
-    if (*p++ != '(')
-        return false;
-    int depth = 0;
-    const char *start = p;
-    for (;; p++) {
-        if (*p == 0 || (depth == 0 && (*p == ',' || *p == ')'))) {
-            if (n-- == 0)
-                break;
-            if (*p != ',')
-                return false;
-            start = p + 1;
-        }
+    for (; (p = strcasestr(p, "allocate")); p += 8) {
+        const char *open = p + 8 + strspn(p + 8, " \t");
+        if ((p == statement || !is_word(p[-1])) && *open == '(' && begins_statement(statement, p))
+            return open + 1;
+    }
+    return NULL;
+}
+
+/* End of one thing in a list: at its comma or closing bracket. *type_end is set behind a "type ::" in it. */
+static const char *list_item_end(const char *p, const char **type_end)
+{
+    for (int depth = 0; *p && (depth > 0 || (*p != ',' && *p != ')')); p++) {
         depth += *p == '(';
         depth -= *p == ')';
+        if (depth == 0 && p[0] == ':' && p[1] == ':')
+            *type_end = p + 2;
     }
-    struct span object = trim((struct span){start, p});
-    const char *end = object.begin;
-    while (end < object.end && (is_word(*end) || *end == '%' || *end == ' '))
-        end++;
-    return !memchr(object.begin, '=', (size_t)(object.end - object.begin)) &&
-           copy_span((struct span){object.begin, end}, name, size);
+    return p;
+}
+
+/* Copies an object without its own shape: "many(i)%rho(n)" is "many(:)%rho". */
+static bool copy_object(struct span object, char *name, size_t size)
+{
+    size_t len = 0;
+    int depth = 0;
+    bool has_subscript = false;
+    for (const char *p = object.begin; p < object.end && len + 4 < size; p++) {
+        depth += *p == '(';
+        depth -= *p == ')';
+        has_subscript |= *p == ')';
+        if (depth > 0 || *p == ')' || isspace((unsigned char)*p) || *p == '&')
+            continue;
+        if (*p == '%' && has_subscript) {
+            memcpy(name + len, "(:)", 3);
+            len += 3;
+        }
+        has_subscript = false;
+        name[len++] = *p;
+    }
+    name[len] = 0;
+    return len > 0 && !isdigit((unsigned char)name[0]);
+}
+
+bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size)
+{
+    for (const char *p = statement; (p = next_allocate(statement, p));) {
+        bool is_last = false;
+        while (!is_last) {
+            const char *type_end = NULL, *end = list_item_end(p, &type_end);
+            struct span object = {type_end ? type_end : p, end};
+            bool is_option = memchr(object.begin, '=', (size_t)(end - object.begin));
+            if (!is_option && n-- == 0)
+                return copy_object(object, name, size);
+            is_last = *end != ',';
+            p = end + (*end != 0);
+        }
+    }
+    return false;
+}
+
+bool assign_name_is_same(const char *a, const char *b)
+{
+    const char *scope = strstr(a, "::");
+    for (a = scope ? scope + 2 : a; *a && *b && tolower((unsigned char)*a) == tolower((unsigned char)*b); a++)
+        b++;
+    return *a == 0 && *b == 0;
 }
 
 bool assign_name_returns(const char *line, const char *variable)

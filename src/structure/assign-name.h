@@ -18,8 +18,12 @@ enum assign_kind {
  * name[size] is filled for ASSIGN_NAME. */
 enum assign_kind assign_name_find(const char *statement, const char *callee, size_t offset, char *name, size_t size);
 
-/* Name of the n-th object of a Fortran allocate statement, from 0; false when there is none. */
+/* Name of the n-th object of the Fortran allocate statements in a line, from 0, with "(:)" for its subscripts; false
+ * when there is none. */
 bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size);
+
+/* Whether a name of Fortran, perhaps with the module that declares it ("fields::rho"), is the name b. */
+bool assign_name_is_same(const char *a, const char *b);
 
 /* True when the text of one line is a statement that returns the variable (casts allowed). */
 bool assign_name_returns(const char *line, const char *variable);

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef char *demangle_function(const char *, char *, size_t *, int *);
@@ -46,5 +47,20 @@ char *demangle_name(const char *name)
     char *readable = demangler()(name, NULL, NULL, &status);
     if (readable)
         drop_hash(readable);
+    return readable;
+}
+
+char *demangle_module_variable(const char *name)
+{
+    const char *sign = strncmp(name, "__", 2) == 0 ? strstr(name + 2, "_MOD_") : NULL;
+    size_t len = sign ? (size_t)(sign - name) - 2 : 0;
+    if (len == 0 || !sign[strlen("_MOD_")])
+        return NULL;
+    char *readable = malloc(strlen(name) + 1);
+    if (!readable)
+        return NULL;
+    memcpy(readable, name + 2, len);
+    memcpy(readable + len, "::", 2);
+    strcpy(readable + len + 2, sign + strlen("_MOD_"));
     return readable;
 }

@@ -126,6 +126,26 @@ static bool is_fortran(const char *path)
     return dot && (dot[1] == 'f' || dot[1] == 'F') && strchr("o90p7", dot[2] ? dot[2] : '9');
 }
 
+/* The code on a line of Fortran without the signs of continuation; *is_open: it goes on with the next one. */
+static size_t fortran_code(const char *line, size_t *indent, bool *is_open)
+{
+    size_t len = strcspn(line, "!");
+    while (len > 0 && isspace((unsigned char)line[len - 1]))
+        len--;
+    *indent = strspn(line, " \t&");
+    *is_open = len > 0 && line[len - 1] == '&';
+    return len - *is_open;
+}
+
+static bool goes_on(const char *line)
+{
+    size_t indent;
+    bool is_open = false;
+    if (line)
+        (void)fortran_code(line, &indent, &is_open);
+    return is_open;
+}
+
 bool source_text_statement(struct source_text *source, const char *path, uint32_t line, uint32_t column,
                            struct buf *statement, size_t *offset)
 {
@@ -134,22 +154,24 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
         return false;
     bool fortran = is_fortran(path);
     uint32_t first = line, last = line;
-    while (!fortran && first > 1 && line - first < STATEMENT_LINES_MAX) {
+    while (first > 1 && line - first < STATEMENT_LINES_MAX) {
         const char *before = source_text_line(source, path, first - 1);
-        if (!before || ends_statement(before))
+        if (!before || (fortran ? !goes_on(before) : ends_statement(before)))
             break;
         first--;
     }
     for (uint32_t i = first; i <= last; i++) {
         text = source_text_line(source, path, i);
-        size_t indent = strspn(text, " \t"), len = fortran ? strcspn(text, "!") : code_length(text);
+        size_t indent = strspn(text, " \t");
+        bool is_open = false;
+        size_t len = fortran ? fortran_code(text, &indent, &is_open) : code_length(text);
         if (i == line)
             *offset = statement->len_bytes + (column > indent ? column - 1 - indent : 0);
         if (len > indent)
             buf_append(statement, text + indent, len - indent);
         buf_append(statement, " ", 1);
-        bool open = fortran ? len > 0 && strchr(text, '&') : !ends_statement(text);
-        if (i >= line && i - line < STATEMENT_LINES_MAX && open && source_text_line(source, path, i + 1))
+        is_open |= !fortran && !ends_statement(text);
+        if (i >= line && i - line < STATEMENT_LINES_MAX && is_open && source_text_line(source, path, i + 1))
             last = i + 1;
     }
     if (*offset > statement->len_bytes)

@@ -181,6 +181,10 @@ static bool describe_data(struct symbols *symbols, enum elf_symbol_kind kind, ui
         return false;
     *data = (struct symbols_data){
         .name = symbols_own_name(symbols, symbol->name), .vaddr = symbol->vaddr, .size_bytes = symbol->size_bytes};
+    char *of_module = demangle_module_variable(symbol->name);
+    if (of_module)
+        data->name = own(symbols, of_module);
+    free(of_module);
     const struct dwarf_variable *variable =
         kind == ELF_SYMBOL_DATA ? symbols_dwarf_variable(symbols, symbol->vaddr) : NULL;
     if (!variable)

@@ -69,8 +69,7 @@ static void test_statements(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char name[64] = "";
-        enum assign_kind kind =
-            assign_name_find(rows[i].statement, rows[i].callee, rows[i].offset, name, sizeof name);
+        enum assign_kind kind = assign_name_find(rows[i].statement, rows[i].callee, rows[i].offset, name, sizeof name);
         const char *got = kind == ASSIGN_NAME ? name : kind == ASSIGN_RETURN ? "return" : "-";
         if (strcmp(got, rows[i].name ? rows[i].name : "-") != 0)
             fail_msg("%s: got %s, not %s", rows[i].statement, got, rows[i].name ? rows[i].name : "no name");
@@ -88,6 +87,11 @@ static void test_fortran_objects(void **state)
     assert_string_equal(name, "c");
     assert_false(assign_name_fortran(statement, 3, name, sizeof name));
     assert_false(assign_name_fortran(statement, 4, name, sizeof name));
+    assert_true(assign_name_fortran("allocate(real(8) :: d(n)); if (.not. allocated(e)) allocate (m(i)%e(n))", 1, name,
+                                    sizeof name));
+    assert_string_equal(name, "m(:)%e");
+    assert_true(assign_name_is_same("fields::rho", "Rho"));
+    assert_false(assign_name_is_same("mesh%rho", "rho"));
     assert_false(assign_name_fortran("deallocate(a)", 0, name, sizeof name));
     assert_false(assign_name_fortran("p = my_allocate(n)", 0, name, sizeof name));
 }
@@ -109,9 +113,9 @@ static void test_function_names(void **state)
     (void)state;
     char text[128];
     assert_string_equal(assign_name_function("malloc", text, sizeof text), "malloc");
-    assert_string_equal(assign_name_function("std::vector<int, std::allocator<int> >::resize(unsigned long)", text,
-                                             sizeof text),
-                        "resize");
+    assert_string_equal(
+        assign_name_function("std::vector<int, std::allocator<int> >::resize(unsigned long)", text, sizeof text),
+        "resize");
     assert_string_equal(text, "std::vector::resize");
     assert_string_equal(assign_name_function("void std::f<int>(int)", text, sizeof text), "f");
     assert_string_equal(text, "std::f");
@@ -137,11 +141,8 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statements),
-        cmocka_unit_test(test_fortran_objects),
-        cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_function_names),
-        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_statements),     cmocka_unit_test(test_fortran_objects), cmocka_unit_test(test_returns),
+        cmocka_unit_test(test_function_names), cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every block and every static array of a program is reported under the name that the program's author would use. The
+sources say which: each block has a size of its own, and "@block SIZE NAME" its name. Compiled by each compiler at each
+level; what is allocated, and which pages are touched first, is recorded as it happens and no sample is taken.
+usage: names.py [PROGRAM...]"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+LEVELS = {
+    "names-fortran.f90": [("gfortran", level) for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
+}
+failures = []
+
+
+def run(*command, **options):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True, **options)
+
+
+def expectations(source):
+    text = source.read_text(encoding="utf-8")
+    blocks = re.findall(r"@block (\d+) (.+)", text)
+    return {int(size): name for size, name in blocks}, re.findall(r"@static (.+)", text)
+
+
+def query(database, *words):
+    return json.loads(run(BUILD / "hpcquery", *words, "--json", database).stdout)
+
+
+def check(source, title, database):
+    blocks, statics = expectations(source)
+    found = {}
+    for row in query(database, "leaks", "--all")["paths"]:
+        size, rest = divmod(row["allocated_bytes"], row["allocated_blocks"])
+        if rest == 0:
+            found.setdefault(size, set()).add(row["variable"])
+    for size, name in blocks.items():
+        if found.get(size) != {name}:
+            failures.append(f"{title}: the blocks of {size} bytes are {name}, not {found.get(size)}")
+    names = {row["variable"] for row in query(database, "vars", "--metric", "FAULTS")["variables"]}
+    failures.extend(f"{title}: {name} is not in {sorted(names)}" for name in statics if name not in names)
+    return len(blocks) + len(statics)
+
+
+def main():
+    if not (BUILD / ".libs/libhpcrun.so").exists():
+        print("SKIP: libhpcrun.so has not been built")
+        return 77
+    chosen = sys.argv[1:] or LEVELS
+    n_checked = 0
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="locus-names-"))
+    environment = dict(os.environ, DATACENTRIC_MIN_BYTES="32")
+    for program in chosen:
+        source = SOURCE / "tests/e2e/programs" / program
+        for compiler, level in LEVELS[program]:
+            title = f"{program} by {compiler} {level}"
+            if not shutil.which(compiler):
+                print(f"SKIP part: {compiler} is not installed")
+                continue
+            folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
+            run(compiler, "-g", *level.split(), "-o", folder / "program", source, cwd=folder)
+            run(BUILD / "hpcrun", "-e", "MEMLEAK", "-e", "FAULTS@1", "-o", folder / "m", folder / "program",
+                env=environment)
+            run(BUILD / "hpcprof", "-o", folder / "db", folder / "m")
+            n_checked += check(source, title, folder / "db")
+    shutil.rmtree(scratch)
+    for failure in failures:
+        print(failure)
+    print(f"{n_checked} names, {len(failures)} wrong")
+    return 1 if failures else 77 if n_checked == 0 else 0
+
+
+sys.exit(main())
