@@ -10,7 +10,8 @@
 #include "structure/assign-name.h"
 
 #define TIME_UNIT "(usec)"
-#define NOTHING 1e-9 /* of a sum of values */
+#define NOTHING 1e-9     /* of a sum of values */
+#define KERNEL_MIN 0.005 /* of the CPU time */
 
 static const char *base_name(const char *path)
 {
@@ -91,7 +92,7 @@ static bool is_time(const char *metric)
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope)
 {
     return report->waits && waits_are_possible(report->waits, variable) ? waits_label(report->waits, variable, scope)
-                                                                         : REPORT_NOT_WAITING;
+                                                                        : REPORT_NOT_WAITING;
 }
 
 /* Adds the statements of a variable to the row's lines: those that waited for this, or those that did not wait. */
@@ -381,7 +382,7 @@ static unsigned size_class(const struct variable *variable)
         return 0;
     unsigned class = 1;
     for (double mean = (double)variable->size_bytes / (double)variable->n_blocks; mean >= 2; mean /= 2)
-        class++;
+        class ++;
     return class;
 }
 
@@ -521,14 +522,21 @@ static void set_times(struct report *report)
 {
     const struct model *model = report->model;
     const char *name = model->metrics[report->metric].name;
-    bool is_sampled = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) != 0;
-    report->has_too_few = report->event && is_sampled && report->event->taken < REPORT_SAMPLES_MIN;
+    report->is_leaks = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
+    report->has_too_few = report->event && !report->is_leaks && report->event->taken < REPORT_SAMPLES_MIN;
     if (!is_time(name) || !report->event)
         return;
     report->sampled_s = report->total_value / 1e6;
     report->user_s = (double)model->user_ns / 1e9;
     report->system_s = (double)model->system_ns / 1e9;
     report->is_user_only = report->event->is_user_only;
+}
+
+double report_kernel_percent(const struct report *report)
+{
+    double cpu_s = report->user_s + report->system_s;
+    bool is_worth = report->is_user_only && cpu_s > 0 && report->system_s >= KERNEL_MIN * cpu_s;
+    return is_worth ? 100 * report->system_s / cpu_s : 0;
 }
 
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,

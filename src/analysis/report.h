@@ -62,6 +62,7 @@ struct report {
     double sampled_s;        /* time that they stand for, 0 = not known: the metric is no time */
     double user_s, system_s; /* CPU time, with sampled_s; both 0: not known */
     bool is_user_only;       /* time in the kernel gave no samples */
+    bool is_leaks;           /* the metric is bytes allocated, freed or leaked: no samples */
     bool has_too_few;        /* fewer than REPORT_SAMPLES_MIN */
     struct waits *waits; /* NULL: the metric is no time */
     double *waiting;         /* [n_waiting] values by label of waits */
@@ -94,6 +95,10 @@ void report_fini(struct report *report);
  * fraction of the frame's. */
 double report_value(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
+
+/* Time in the kernel, percent of the CPU time, where it is worth a row: when it gave no samples, and is at least half a
+ * percent; else 0. */
+double report_kernel_percent(const struct report *report);
 
 /* Number of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING. */
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope);

@@ -16,6 +16,7 @@ struct export_job {
     bool with_paths;  /* heap variables by allocation path */
     bool at_mark;     /* leaks: what was live at the mark */
     bool with_fields; /* vars: the fields of each variable */
+    bool is_verbose;  /* vars: how it was measured, too */
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */

@@ -3,6 +3,7 @@
 #include "export/skid-text.h"
 
 #include <jansson.h>
+#include <string.h>
 
 /* Samples of all kernels of the self-test, and those that lay on the instruction after the stalled one. */
 static void sum_kernels(const json_t *kernels, double *samples, double *next, double *worst)
@@ -39,4 +40,13 @@ void skid_text(struct buf *out, const char *json)
         buf_printf(out, ": %.0f %% of %.0f samples lay on the next instruction (worst loop: %.0f %%)",
                    100 * next / samples, samples, worst);
     json_decref(figures);
+}
+
+bool skid_holds(const char *json)
+{
+    json_t *figures = json_loads(json, 0, NULL);
+    const char *rule = json_string_value(json_object_get(figures, "rule"));
+    bool holds = rule && strcmp(rule, "holds") == 0;
+    json_decref(figures);
+    return holds;
 }

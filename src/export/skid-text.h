@@ -8,4 +8,7 @@
 /* Appends what the JSON text of a profile's skid figures says; text of another form is appended as it is. */
 void skid_text(struct buf *out, const char *json);
 
+/* Whether they say that the rule holds; false for text of another form. */
+bool skid_holds(const char *json);
+
 #endif

@@ -2,7 +2,9 @@
 /* Pieces of terminal tables. */
 #include "export/text-cells.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -97,30 +99,88 @@ void text_style(struct buf *out, const struct export_job *job, int style)
         buf_printf(out, "\033[%dm", style);
 }
 
-void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words)
+void text_number(struct buf *out, double value)
 {
-    size_t width = job->columns - TEXT_LABEL_WIDTH;
-    bool first = true;
+    if (isnan(value))
+        buf_printf(out, "-");
+    else if (value >= 10000)
+        buf_printf(out, "%.3gk", value / 1000);
+    else
+        buf_printf(out, value >= 100 ? "%.0f" : "%.1f", value);
+}
+
+size_t text_width(const char *text)
+{
+    struct buf plain = {0};
+    printable_put(&plain, text);
+    size_t n = count_chars(plain.data ? plain.data : "");
+    buf_fini(&plain);
+    return n;
+}
+
+/* Bytes of the first width characters, and in *fitting whether that is all of the text. */
+static size_t bytes_of(const char *text, size_t width, bool *is_all)
+{
+    const char *p = text;
+    for (size_t n = 0; *p && n < width; n++)
+        p += printable_utf8(p) ? printable_utf8(p) : 1;
+    *is_all = !*p;
+    return (size_t)(p - text);
+}
+
+/* Whether a line may end behind the first n bytes: at a blank, unless that would part a number and its percent sign, or
+ * behind what separates the parts of a name or path. */
+static bool may_end(const char *text, size_t n, bool at_blank)
+{
+    if (at_blank)
+        return text[n] == ' ' && text[n + 1] != '%';
+    return n > 0 && text[n] != '>' && strchr("/:>.,_(<", text[n - 1]);
+}
+
+/* The longest end of a line between two lengths, 0 when there is none. */
+static size_t find_end(const char *text, size_t least, size_t most, bool at_blank)
+{
+    size_t n = most;
+    while (n > least && !may_end(text, n, at_blank))
+        n--;
+    return n > least ? n : 0;
+}
+
+char *text_take_line(const char **rest, size_t width)
+{
+    const char *text = *rest;
+    bool is_all;
+    size_t len = bytes_of(text, width ? width : 1, &is_all), cut = is_all ? len : 0;
+    cut = cut ? cut : find_end(text, 2 * len / 3, len, true);
+    cut = cut ? cut : find_end(text, len / 2, len, false);
+    cut = cut ? cut : find_end(text, 0, len, true);
+    cut = cut ? cut : len;
+    *rest = text + cut;
+    while (!is_all && **rest == ' ')
+        ++*rest;
+    return strndup(text, cut);
+}
+
+void text_wrapped(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent)
+{
     struct buf plain = {0};
     printable_put(&plain, words);
-    const char *text = plain.data ? plain.data : "";
-    while (*text) {
-        size_t len = strlen(text), cut = len;
-        if (len > width) {
-            for (cut = width; cut > width / 2 && text[cut] != ' '; cut--)
-                continue;
-            while (cut < len && ((unsigned char)text[cut] & 0xc0) == 0x80)
-                cut--;
-        }
-        text_style(out, job, TEXT_BOLD);
-        text_cell(out, job, first ? label : "", TEXT_LABEL_WIDTH, false);
-        text_style(out, job, TEXT_PLAIN);
-        buf_append(out, text, cut);
-        buf_append(out, "\n", 1);
-        text += cut + (text[cut] == ' ');
-        first = false;
+    const char *rest = plain.data ? plain.data : "";
+    for (bool is_first = true; is_first || *rest; is_first = false) {
+        size_t begin = is_first ? at : indent;
+        char *line = text_take_line(&rest, job->columns > begin + 12 ? job->columns - begin : 12);
+        buf_printf(out, "%*s%s\n", is_first ? 0 : (int)indent, "", line ? line : "");
+        free(line);
     }
     buf_fini(&plain);
+}
+
+void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words)
+{
+    text_style(out, job, TEXT_BOLD);
+    text_cell(out, job, label, TEXT_LABEL_WIDTH, false);
+    text_style(out, job, TEXT_PLAIN);
+    text_wrapped(out, job, words, TEXT_LABEL_WIDTH, TEXT_LABEL_WIDTH);
 }
 
 void text_lines(struct buf *out, uint32_t first, uint32_t last)

@@ -22,6 +22,20 @@ void text_size(uint64_t bytes, char *text);
 void text_style(struct buf *out, const struct export_job *job, int style);
 enum { TEXT_PLAIN = 0, TEXT_BOLD = 1, TEXT_DIM = 2 };
 
+/* Appends "475", "5.0" or "12.3k", as many digits as say something; "-" for NAN. */
+void text_number(struct buf *out, double value);
+
+/* Characters that a terminal shows for the text. */
+size_t text_width(const char *text);
+
+/* Takes the next line of at most width characters from *rest, malloc'ed, NULL when out of memory: to a blank, else
+ * behind a character that separates parts of names and paths, else as much as there is room for. */
+char *text_take_line(const char **rest, size_t width);
+
+/* Appends printable words and ends the line. at: characters that are in the line already; what does not fit goes on in
+ * further lines, indented. */
+void text_wrapped(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent);
+
 /* Appends a line of a report's head: a label and text, which is wrapped at the terminal's width. */
 void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words);
 #define TEXT_LABEL_WIDTH 10

@@ -7,15 +7,15 @@
 
 #include "export/text-cells.h"
 
-#define INDENT (TEXT_LABEL_WIDTH + 8)
 #define FIELDS_SHOWN 12
 #define FIELD_MIN 0.005 /* of the row's samples */
 #define NAME_WIDTH 34
 
-const char *fields_short_name(const char *name, size_t width)
+/* Of a local variable without its function, which is shown beside it. */
+static const char *short_name(const char *name)
 {
     const char *local = strstr(name, "()::");
-    return local && strlen(name) > width ? local + 4 : name;
+    return local && strlen(name) > NAME_WIDTH ? local + 4 : name;
 }
 
 void fields_put_summary(const struct report *report, const struct export_job *job, struct buf *out)
@@ -36,22 +36,21 @@ void fields_put_summary(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
-static void put_line(const struct export_job *job, const char *text, struct buf *out)
+static void put_line(const struct export_job *job, const char *text, size_t indent, struct buf *out)
 {
-    buf_printf(out, "%*s", INDENT, "");
+    buf_printf(out, "%*s", (int)indent, "");
     text_style(out, job, TEXT_DIM);
-    text_cut(out, job, text, job->columns - INDENT);
+    text_wrapped(out, job, text, indent, indent + 2);
     text_style(out, job, TEXT_PLAIN);
-    buf_append(out, "\n", 1);
 }
 
 static void put_field(const struct export_job *job, const struct report_row *row, const struct report_field *field,
-                      struct buf *out)
+                      size_t indent, struct buf *out)
 {
     struct buf text = {0};
     buf_printf(&text, "%5.1f %%  ", 100 * field->fraction);
     bool is_typed = !(field->flags & FIELD_UNTYPED);
-    text_cell(&text, job, is_typed ? fields_short_name(field->name, NAME_WIDTH) : field->path, NAME_WIDTH, false);
+    text_cell(&text, job, is_typed ? short_name(field->name) : field->path, NAME_WIDTH, false);
     if (!is_typed)
         buf_printf(&text, "  no type");
     else if (row->element_bytes && field->size_bytes && field->size_bytes < row->element_bytes)
@@ -59,23 +58,23 @@ static void put_field(const struct export_job *job, const struct report_row *row
                    (unsigned long long)row->element_bytes, field->type);
     else
         buf_printf(&text, "  %s", field->type);
-    put_line(job, text.data, out);
+    put_line(job, text.data, indent, out);
     buf_fini(&text);
 }
 
-void fields_put_row(const struct export_job *job, const struct report_row *row, struct buf *out)
+void fields_put_row(const struct export_job *job, const struct report_row *row, size_t indent, struct buf *out)
 {
     size_t n = 0;
     while (job->with_fields && n < row->n_fields && n < FIELDS_SHOWN && row->fields[n].fraction >= FIELD_MIN)
-        put_field(job, row, &row->fields[n++], out);
+        put_field(job, row, &row->fields[n++], indent, out);
     if (n && n < row->n_fields) {
         double rest = 0;
         char text[64];
         for (size_t i = n; i < row->n_fields; i++)
             rest += row->fields[i].fraction;
         (void)snprintf(text, sizeof text, "%5.1f %%  %zu more", 100 * rest, row->n_fields - n);
-        put_line(job, text, out);
+        put_line(job, text, indent, out);
     }
     if (row->advice)
-        put_line(job, row->advice, out);
+        put_line(job, row->advice, indent, out);
 }

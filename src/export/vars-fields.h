@@ -9,10 +9,8 @@
 /* One line of the head: how many samples have a type, and from where. Nothing in reports without places. */
 void fields_put_summary(const struct report *report, const struct export_job *job, struct buf *out);
 
-/* The lines below a row: with the job's with_fields its fields, and always the advice that follows from them. */
-void fields_put_row(const struct export_job *job, const struct report_row *row, struct buf *out);
-
-/* A name as it fits into width characters: of a local variable without its function, which is shown beside it. */
-const char *fields_short_name(const char *name, size_t width);
+/* The lines below a row: with the job's with_fields its fields, and always the advice that follows from them.
+ * indent: characters before them. */
+void fields_put_row(const struct export_job *job, const struct report_row *row, size_t indent, struct buf *out);
 
 #endif

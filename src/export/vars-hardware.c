@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rows and head of the table of variables measured by hardware. */
+/* What hardware told of all accesses together. */
 #include "export/vars-hardware.h"
 
 #include <math.h>
@@ -7,25 +7,6 @@
 #include <string.h>
 
 #include "export/text-cells.h"
-
-#define WIDE 95 /* columns from which on there is room for bars */
-#define CLASS_WIDTH 12
-
-/* Widths that depend on the terminal's. */
-struct layout {
-    size_t bar, name, cell;
-};
-
-static struct layout layout_of(const struct export_job *job)
-{
-    struct layout layout = {.bar = job->columns < WIDE ? 0 : 8, .cell = job->columns < WIDE ? 6 : 7};
-    size_t used = 8 + layout.bar + 2 + 1 + CLASS_WIDTH;
-    for (size_t i = 0; metrics_row(i); i++)
-        used += metrics_row(i)->title ? layout.cell : 0;
-    layout.name = job->columns > used + 12 ? job->columns - used : 12;
-    layout.name = layout.name < 32 ? layout.name : 32;
-    return layout;
-}
 
 void hardware_put_counters(const struct report *report, struct buf *text)
 {
@@ -43,17 +24,6 @@ void hardware_put_counters(const struct report *report, struct buf *text)
     if (event->running_ns < event->enabled_ns)
         buf_printf(text, "; counted %.1f %% of the time, scaled to all of it",
                    100 * (double)event->running_ns / (double)event->enabled_ns);
-}
-
-/* Value with as many digits as say something. */
-static void put_number(double value, char text[16])
-{
-    if (isnan(value))
-        (void)snprintf(text, 16, "-");
-    else if (value >= 10000)
-        (void)snprintf(text, 16, "%.3gk", value / 1000);
-    else
-        (void)snprintf(text, 16, value >= 100 ? "%.0f" : "%.1f", value);
 }
 
 /* "52.0 M loads" */
@@ -76,13 +46,12 @@ static void put_levels(const struct report *report, struct buf *text)
         const struct metric_derived *row = metrics_row(i);
         double value = report->derived[i];
         size_t len = row->title ? strlen(row->title) : 0;
-        char number[16];
         if (!row->title || isnan(value))
             continue;
-        put_number(value, number);
         bool is_percent = len > 2 && strcmp(row->title + len - 2, " %") == 0;
-        buf_printf(text, "%s %.*s %s%s", n_put++ ? "," : ";", (int)(is_percent ? len - 2 : len), row->title, number,
-                   is_percent ? " %" : " cycles");
+        buf_printf(text, "%s %.*s ", n_put++ ? "," : ";", (int)(is_percent ? len - 2 : len), row->title);
+        text_number(text, value);
+        buf_printf(text, is_percent ? " %%" : " cycles");
     }
 }
 
@@ -102,64 +71,13 @@ void hardware_put_summary(const struct report *report, const struct export_job *
         text_labelled(out, job, "remote", text.data ? text.data : "");
     }
     buf_fini(&text);
-    text_labelled(out, job, "columns",
-                  "mean, p95: latency in core cycles; L1 % of the loads, L2 % of those that missed L1, LLC % of those "
-                  "that missed L2; lcl %, rmt %: of those that missed it, from this and from other NUMA nodes");
 }
 
-void hardware_put_head(const struct export_job *job, struct buf *out)
+void hardware_put_legend(const struct report *report, const struct export_job *job, struct buf *out)
 {
-    const struct layout layout = layout_of(job);
-    buf_append(out, "\n", 1);
-    text_style(out, job, TEXT_BOLD);
-    buf_printf(out, "  share %*s", (int)layout.bar + 2, "");
-    text_cell(out, job, "variable", layout.name + 1, false);
-    text_cell(out, job, "class", CLASS_WIDTH, false);
-    for (size_t i = 0; metrics_row(i); i++)
-        if (metrics_row(i)->title)
-            text_cell(out, job, metrics_row(i)->title, layout.cell, true);
-    text_style(out, job, TEXT_PLAIN);
-    buf_append(out, "\n", 1);
-}
-
-/* Size and origin, in a line below the numbers. */
-static void put_origin(const struct export_job *job, const struct report_row *row, size_t indent, struct buf *out)
-{
-    struct buf text = {0};
-    char size[16];
-    text_size(row->size_bytes, size);
-    if (row->size_bytes)
-        buf_printf(&text, "%s", size);
-    if (row->n_blocks > 1)
-        buf_printf(&text, " in %llu blocks", (unsigned long long)row->n_blocks);
-    if (*row->site && strcmp(row->site, row->name) != 0)
-        buf_printf(&text, "%s%s", text.len_bytes ? " from " : "from ", row->site);
-    if (text.len_bytes) {
-        buf_printf(out, "%*s", (int)indent, "");
-        text_cut(out, job, text.data, job->columns - indent);
-        buf_append(out, "\n", 1);
-    }
-    buf_fini(&text);
-}
-
-void hardware_put_row(const struct export_job *job, const struct report_row *row, struct buf *out)
-{
-    const struct layout layout = layout_of(job);
-    buf_printf(out, "%5.1f %% ", row->share);
-    text_bar(out, job, row->share, layout.bar);
-    buf_printf(out, "  ");
-    text_style(out, job, TEXT_BOLD);
-    text_cell(out, job, fields_short_name(row->name, layout.name), layout.name, false);
-    text_style(out, job, TEXT_PLAIN);
-    buf_append(out, " ", 1);
-    text_cell(out, job, row->class, CLASS_WIDTH, false);
-    for (size_t i = 0; metrics_row(i); i++) {
-        char number[16];
-        if (!metrics_row(i)->title)
-            continue;
-        put_number(row->derived ? row->derived[i] : (double)NAN, number);
-        text_cell(out, job, number, layout.cell, true);
-    }
-    buf_append(out, "\n", 1);
-    put_origin(job, row, TEXT_LABEL_WIDTH + 8, out);
+    if (report->is_hardware)
+        text_labelled(out, job, "columns",
+                      "mean, p95: latency in core cycles; L1 % of the loads, L2 % of those that missed L1, LLC % of "
+                      "those that missed L2; lcl %, rmt %: of those that missed it, from this and from other NUMA "
+                      "nodes");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables for a terminal, where hardware told about each access: latencies and cache levels take the
- * place of size and site, which get a line of their own. Ordinary code. */
+/* The report of variables for a terminal, where hardware told about each access: what stands above and below the table.
+ * Ordinary code. */
 #ifndef LOCUS_EXPORT_VARS_HARDWARE_H
 #define LOCUS_EXPORT_VARS_HARDWARE_H
 
@@ -14,8 +14,7 @@ void hardware_put_counters(const struct report *report, struct buf *text);
 /* Appends the labelled lines about all accesses together; nothing when the report is not about hardware. */
 void hardware_put_summary(const struct report *report, const struct export_job *job, struct buf *out);
 
-/* Appends the title of the table, and a row: its numbers, then size and site. */
-void hardware_put_head(const struct export_job *job, struct buf *out);
-void hardware_put_row(const struct export_job *job, const struct report_row *row, struct buf *out);
+/* Appends what the columns of the hardware mean; nothing when there are none. */
+void hardware_put_legend(const struct report *report, const struct export_job *job, struct buf *out);
 
 #endif

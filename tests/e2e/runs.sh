@@ -79,10 +79,10 @@ n_profiles 2 m
 [ ! -e m.3 ] || fail "--append made another directory"
 expect_status 0 "$builddir/hpcprof" -q -o db2 m
 expect_status 0 "$builddir/hpcquery" vars db2
-expect_text out '^run +2 runs, 2 processes'
+expect_text <(tr -s ' \n' ' ' <out) '^program .*: 2 runs, 2 processes'
 expect_status 0 "$builddir/hpcprof" -q -o db3 m m.1
 expect_status 0 "$builddir/hpcquery" vars db3
-expect_text out '^run +3 runs, 3 processes'
+expect_text <(tr -s ' \n' ' ' <out) '^program .*: 3 runs, 3 processes'
 
 # Ranks of one launch, which come one by one and at once; the next launch of as many; another launcher's names for one.
 ranks() {

@@ -188,11 +188,11 @@ def check_faults(database):
 
 
 def check_reports(database):
-    text = run("hpcquery", "vars", database).stdout
+    text = run("hpcquery", "vars", "-v", database).stdout
     expect(max(map(len, text.split("\n"))) <= 100, "a line of the report is longer than 100 columns")
     for wanted in ("EADDR because of a test", "2 processes, 5 threads, 5.00 s of CPU time", "455 named, 5 unknown-data",
                    "heap 69.3 %, mmap 5.0 %, static 6.9 %, thread-local 4.0 %, stack 3.0 %, file 2.0 %,",
-                   "unknown 1.0 %, unattributed 7.9 %, dropped 1.0 %", "NUMA node 0:", "address found for 91.1 %", "variable named for 90.1 %", "49.5 % ####"):
+                   "unknown 1.0 %, unattributed 7.9 %, dropped 1.0 %", "NUMA node 0:", "address found for 91.1 %", "variable named for 90.1 %", "49.5 %  ####"):
         expect(wanted in text, f"the report lacks '{wanted}':\n{text}")
     expect("\033" not in text, "escape sequences in a pipe")
     top = run("hpcquery", "vars", "--top", "2", database).stdout

@@ -336,7 +336,7 @@ def main():
         for file, text in outputs(committed):
             expect((GOLDEN / file).read_text(encoding="utf-8") == text, f"{file} of the committed database differs")
         check_older(database, scratch)
-        for n_columns in (80, 94, 100, 160):
+        for n_columns in (60, 80, 94, 100, 160):
             wide = widest_line(database, n_columns)
             expect(n_columns - 30 < wide <= n_columns, f"{n_columns} columns: a line has {wide}")
         data = json.loads(run("hpcquery", "vars", "--json", database))

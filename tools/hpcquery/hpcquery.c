@@ -16,8 +16,22 @@
 #include "export/exporters.h"
 
 #define COLUMNS_DEFAULT 100
+#define COLUMNS_MIN 60
+#define COLUMNS_MAX 1000
 
-enum { OPT_CSV = 1, OPT_JSON, OPT_TOP, OPT_METRIC, OPT_ALL, OPT_PATHS, OPT_BY, OPT_MARK, OPT_FIELDS, OPT_THRESHOLD };
+enum {
+    OPT_CSV = 1,
+    OPT_JSON,
+    OPT_TOP,
+    OPT_METRIC,
+    OPT_ALL,
+    OPT_PATHS,
+    OPT_BY,
+    OPT_MARK,
+    OPT_FIELDS,
+    OPT_THRESHOLD,
+    OPT_VERBOSE
+};
 
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
@@ -35,6 +49,8 @@ static const struct option_row rows[] = {
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
+    {OPT_VERBOSE, "-v --verbose", NULL,
+     "vars: also tell how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -79,7 +95,7 @@ struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused, with_paths, with_fields, by_region, at_mark;
+    bool with_unused, with_paths, with_fields, by_region, at_mark, is_verbose;
 };
 
 static int usage(const char *text)
@@ -119,6 +135,9 @@ static int take_option(int id, const char *value, struct settings *settings)
     case OPT_MARK:
         settings->at_mark = true;
         break;
+    case OPT_VERBOSE:
+        settings->is_verbose = true;
+        break;
     case OPT_FIELDS:
         settings->with_fields = true;
         break;
@@ -135,12 +154,18 @@ static int take_option(int id, const char *value, struct settings *settings)
     return 0;
 }
 
+/* COLUMNS, else the terminal's width, else a default. */
 static unsigned terminal_columns(void)
 {
     struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    const char *columns = getenv("COLUMNS");
+    char *end = NULL;
+    unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
+    if (n == 0 || *end || *columns == '-')
+        n = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+    if (n == 0)
         return COLUMNS_DEFAULT;
-    return size.ws_col < 80 ? 80 : size.ws_col;
+    return n < COLUMNS_MIN ? COLUMNS_MIN : n > COLUMNS_MAX ? COLUMNS_MAX : (unsigned)n;
 }
 
 /* Says which metrics there are. */
@@ -173,6 +198,7 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .with_paths = settings->with_paths,
                                    .at_mark = settings->at_mark,
                                    .with_fields = settings->with_fields,
+                                   .is_verbose = settings->is_verbose,
                                    .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
                                    .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                    .columns = terminal_columns(),

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Head and foot of the table of variables. */
+#include "export/vars-head.h"
+
+#include <string.h>
+
+#include "analysis/regions.h"
+#include "analysis/special-rows.h"
+#include "export/skid-text.h"
+#include "export/text-cells.h"
+#include "export/vars-hardware.h"
+
+#define REGIONS_SHOWN 8
+#define REGION_WIDTH 40
+#define PROGRAMS_SHOWN 8
+#define LOSS_PERCENT 1.0 /* of the samples: from then on the head tells what was lost, and the foot how */
+
+/* The programs of the processes, when they are several. */
+static void put_programs(const struct model *model, struct buf *text)
+{
+    struct strtab names = {0};
+    for (size_t i = 0; i < model->n_processes; i++)
+        (void)strtab_intern(&names, model->processes[i].exe);
+    for (size_t i = 0; names.n_strings > 1 && i < names.n_strings && i < PROGRAMS_SHOWN; i++)
+        buf_printf(text, "%s%s", i ? ", " : " (", names.strings[i]);
+    if (names.n_strings > PROGRAMS_SHOWN)
+        buf_printf(text, " and %zu other programs", names.n_strings - PROGRAMS_SHOWN);
+    buf_printf(text, "%s", names.n_strings > 1 ? ")" : "");
+    strtab_fini(&names);
+}
+
+static void put_program(const struct export_job *job, struct buf *out)
+{
+    const struct model *model = job->model;
+    struct buf text = {0};
+    buf_printf(&text, "%s: ", model->command ? model->command : model->program ? text_base(model->program) : "?");
+    if (model->runs.n_strings > 1)
+        buf_printf(&text, "%zu runs, ", model->runs.n_strings);
+    buf_printf(&text, "%zu process%s", model->n_processes, model->n_processes == 1 ? "" : "es");
+    put_programs(model, &text);
+    buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");
+    if (model->cpu_time_ns)
+        buf_printf(&text, ", %.2f s of CPU time", (double)model->cpu_time_ns / 1e9);
+    text_labelled(out, job, "program", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+/* The source in a phrase: the plan without its reasons in parentheses, as far as the first event. */
+static void put_source(const char *plan, struct buf *text)
+{
+    static const char by_default[] = "datacentric: ";
+    int depth = 0;
+    if (strncmp(plan, by_default, strlen(by_default)) == 0)
+        plan += strlen(by_default);
+    for (const char *p = plan; *p && (*p != ';' || depth); p++) {
+        bool opens = *p == '(' || (*p == ' ' && p[1] == '(');
+        if (depth == 0 && !opens)
+            buf_append(text, p, 1);
+        depth += *p == '(' ? 1 : *p == ')' && depth > 0 ? -1 : 0;
+    }
+}
+
+static void put_samples(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const char *metric = report->model->metrics[report->metric].name;
+    struct buf text = {0};
+    if (report->is_leaks) {
+        buf_printf(&text, "%.0f of %s", report->total_value, metric);
+        text_labelled(out, job, "bytes", text.data ? text.data : "");
+        buf_fini(&text);
+        return;
+    }
+    buf_printf(&text, "%.0f %s %s: ", report->total_samples, metrics_is_access(metric) ? "with" : "of", metric);
+    if (report->has_too_few)
+        buf_printf(&text, "too few for shares, which take at least %d", REPORT_SAMPLES_MIN);
+    else
+        buf_printf(&text, "address found for %.1f %%, variable named for %.1f %%", report->recovered, report->named);
+    if (job->model->plan) {
+        buf_printf(&text, "; ");
+        put_source(job->model->plan, &text);
+    }
+    text_labelled(out, job, "samples", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+static double percent(uint64_t n, const struct event_sum *event)
+{
+    double all = (double)event->taken + (double)event->fates[FATE_NOT_DELIVERED];
+    return all > 0 ? 100 * (double)n / all : 0;
+}
+
+/* Samples that were taken and not recorded, and those that never came. */
+static uint64_t count_lost(const struct event_sum *event)
+{
+    uint64_t n = event->fates[FATE_NOT_DELIVERED];
+    for (int fate = 0; fate < FATE_TAKEN_MAX; fate++)
+        n += fate_is_recorded(fate) ? 0 : event->fates[fate];
+    return n;
+}
+
+/* What is not in the numbers. */
+static void put_missing(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct event_sum *event = report->event;
+    double cpu_s = report->user_s + report->system_s;
+    struct buf text = {0};
+    if (report->is_user_only && cpu_s > 0)
+        buf_printf(&text, "; time in the kernel: %.2f s, %.0f %% of the CPU time", report->system_s,
+                   100 * report->system_s / cpu_s);
+    if (event && percent(event->fates[FATE_IN_KERNEL], event) >= LOSS_PERCENT)
+        buf_printf(&text, "; %llu samples in the kernel", (unsigned long long)event->fates[FATE_IN_KERNEL]);
+    if (event && percent(count_lost(event), event) >= LOSS_PERCENT)
+        buf_printf(&text, "; %.1f %% of the samples, which were lost", percent(count_lost(event), event));
+    if (report->model->n_killed)
+        buf_printf(&text, "; the CPU time of %u threads that were killed", report->model->n_killed);
+    if (text.len_bytes)
+        text_labelled(out, job, "left out", text.data + 2);
+    buf_fini(&text);
+}
+
+/* Where the program tells of regions: how much of the metric each has. */
+static void put_regions(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    struct region_report regions;
+    struct error err;
+    struct buf text = {0};
+    if (regions_make(report, &regions, &err) != 0)
+        return;
+    for (size_t i = 0; regions.names.n_strings > 1 && i < regions.n_regions && i < REGIONS_SHOWN; i++) {
+        const char *name = regions.regions[i].name;
+        if (regions.regions[i].share < 0.05)
+            break;
+        buf_printf(&text, "%s", i ? ", " : "");
+        text_cut(&text, job, *name ? name : "outside", REGION_WIDTH);
+        buf_printf(&text, " %.1f %%", regions.regions[i].share);
+    }
+    if (regions.n_regions > REGIONS_SHOWN)
+        buf_printf(&text, ", %zu more (--by region)", regions.n_regions - REGIONS_SHOWN);
+    if (text.len_bytes)
+        text_labelled(out, job, "regions", text.data);
+    buf_fini(&text);
+    regions_fini(&regions);
+}
+
+void head_put(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    put_program(job, out);
+    put_samples(report, job, out);
+    put_missing(report, job, out);
+    put_regions(report, job, out);
+    hardware_put_summary(report, job, out);
+}
+
+/* The machine, and what 100 % is: which part of the CPU time the samples stand for. */
+static void put_times(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = report->model;
+    double cpu_s = report->user_s + report->system_s;
+    struct buf text = {0};
+    if (model->topology)
+        text_labelled(out, job, "machine", model->topology);
+    if (model->user_ns || model->system_ns)
+        buf_printf(&text, "%.2f s of CPU time in user mode, %.2f s in the kernel", (double)model->user_ns / 1e9,
+                   (double)model->system_ns / 1e9);
+    if (report->sampled_s > 0 && cpu_s > 0)
+        buf_printf(&text, "%sthe samples stand for %.2f s, %.0f %% of the CPU time%s", text.len_bytes ? "; " : "",
+                   report->sampled_s, 100 * report->sampled_s / cpu_s,
+                   report->is_user_only ? ", and are taken in user mode only" : "");
+    if (text.len_bytes)
+        text_labelled(out, job, "time", text.data);
+    buf_fini(&text);
+}
+
+/* Shares by class, so that many small variables are seen as a whole. */
+static void put_classes(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    double shares[CLASS_COUNT] = {0};
+    struct buf text = {0};
+    for (size_t i = 0; i < report->n_rows && !report->has_too_few; i++) {
+        const struct report_row *row = &report->rows[i];
+        enum variable_class other = row->is_waiting ? CLASS_WAITING : CLASS_UNATTRIBUTED;
+        shares[row->variable ? row->variable->class : row->fate ? CLASS_DROPPED : other] += row->share;
+    }
+    for (int i = 0; i < CLASS_COUNT; i++)
+        if (shares[i] >= 0.05)
+            buf_printf(&text, "%s%s %.1f %%", text.len_bytes ? ", " : "", model_class_name((enum variable_class)i),
+                       shares[i]);
+    if (text.len_bytes)
+        text_labelled(out, job, "classes", text.data);
+    buf_fini(&text);
+}
+
+static void put_fates(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    struct buf text = {0};
+    for (int i = 0; report->event && i < FATE_MAX; i++)
+        if (report->event->fates[i])
+            buf_printf(&text, "%s%llu %s", text.len_bytes ? ", " : "", (unsigned long long)report->event->fates[i],
+                       fate_row(i)->name);
+    hardware_put_counters(report, &text);
+    if (text.len_bytes)
+        text_labelled(out, job, "fates", text.data);
+    buf_fini(&text);
+}
+
+static void put_skid(const struct export_job *job, struct buf *out)
+{
+    struct buf text = {0};
+    if (job->model->skid)
+        skid_text(&text, job->model->skid);
+    if (text.len_bytes)
+        text_labelled(out, job, "skid test", text.data);
+    buf_fini(&text);
+}
+
+/* How it was measured, for those who ask. */
+static void put_method(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    if (job->model->program)
+        text_labelled(out, job, "path", job->model->program);
+    if (job->model->plan)
+        text_labelled(out, job, "source", job->model->plan);
+    put_times(report, job, out);
+    put_classes(report, job, out);
+    put_fates(report, job, out);
+    fields_put_summary(report, job, out);
+    put_skid(job, out);
+}
+
+/* Whether something about the samples needs a word also when nobody asks. */
+static bool has_trouble(const struct report *report)
+{
+    const struct event_sum *event = report->event;
+    return event && (percent(count_lost(event), event) >= LOSS_PERCENT || event->n_throttles || event->n_truncated ||
+                     event->n_collisions || event->running_ns < event->enabled_ns);
+}
+
+/* One line for each kind of special row that is shown. */
+static void put_legend(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
+{
+    for (size_t i = 0; special_rows_at(i); i++) {
+        const struct special_row *special = special_rows_at(i);
+        bool is_shown = strcmp(special->name, SPECIAL_KERNEL) == 0 && report_kernel_percent(report) > 0;
+        struct buf text = {0};
+        for (size_t r = 0; !is_shown && r < n_rows; r++)
+            is_shown = strcmp(report->rows[r].name, special->name) == 0;
+        if (!is_shown)
+            continue;
+        buf_printf(&text, "%s: %s. %s", special->name, special->means, special->advice);
+        text_wrapped(out, job, text.data ? text.data : "", 0, 2);
+        buf_fini(&text);
+    }
+}
+
+void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
+{
+    const struct model *model = job->model;
+    struct buf text = {0};
+    put_legend(report, job, n_rows, &text);
+    hardware_put_legend(report, job, &text);
+    for (size_t i = 0; i < model->n_notes; i++)
+        text_labelled(&text, job, "note", model->notes[i]);
+    if (job->is_verbose) {
+        put_method(report, job, &text);
+    } else {
+        if (has_trouble(report))
+            put_fates(report, job, &text);
+        if (model->skid && !skid_holds(model->skid))
+            put_skid(job, &text);
+    }
+    if (text.len_bytes)
+        buf_printf(out, "\n%s", text.data);
+    buf_fini(&text);
+}

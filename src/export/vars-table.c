@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Columns of the table of variables, and how they share the terminal's width. */
+#include "export/vars-table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/special-rows.h"
+#include "base/printable.h"
+#include "export/text-cells.h"
+
+#define WIDE 95       /* columns from which on there is room for bars */
+#define NAME_WIDTH 10 /* least width of what wraps */
+#define TEXT_ROOM 44  /* for name and origin: below that the origin goes into a line of its own */
+#define LEAST_ROOM 12 /* for the name alone: below that the class joins it */
+#define CELL_LINES 4  /* that a cell is wrapped to */
+#define PATH_FUNCTIONS 4
+#define WORDS_WIDTH 40 /* what is narrower is no room for words */
+#define GAP 2
+#define NARROW_GAP 1
+
+static bool has_shares(const struct report *report, const struct export_job *job)
+{
+    (void)job;
+    return !report->has_too_few;
+}
+
+static bool has_counts(const struct report *report, const struct export_job *job)
+{
+    return !has_shares(report, job);
+}
+
+static bool has_bars(const struct report *report, const struct export_job *job)
+{
+    return has_shares(report, job) && job->columns >= WIDE;
+}
+
+static bool has_levels(const struct report *report, const struct export_job *job)
+{
+    (void)job;
+    return report->is_hardware;
+}
+
+static bool has_sizes(const struct report *report, const struct export_job *job)
+{
+    return !has_levels(report, job);
+}
+
+static void put_samples(const struct table_row *row, struct buf *cell)
+{
+    buf_printf(cell, "%.0f", row->row->samples);
+}
+
+static void put_share(const struct table_row *row, struct buf *cell)
+{
+    buf_printf(cell, "%.1f %%", row->row->share);
+}
+
+static void put_bar(const struct table_row *row, struct buf *cell)
+{
+    text_bar(cell, row->job, row->row->share, 8);
+}
+
+static void put_name(const struct table_row *row, struct buf *cell)
+{
+    buf_printf(cell, "%s", row->row->name);
+}
+
+static void put_class(const struct table_row *row, struct buf *cell)
+{
+    buf_printf(cell, "%s", row->row->class);
+}
+
+/* Numbers of the hardware, with as many digits as say something. */
+static void put_derived(const struct table_row *row, struct buf *cell)
+{
+    text_number(cell, row->row->derived ? row->row->derived[row->derived] : (double)NAN);
+}
+
+static void put_size(const struct table_row *row, struct buf *cell)
+{
+    char size[16];
+    text_size(row->row->size_bytes, size);
+    buf_printf(cell, "%s", size);
+}
+
+static void put_blocks(const struct table_row *row, struct buf *cell)
+{
+    if (row->row->n_blocks)
+        buf_printf(cell, "%llu", (unsigned long long)row->row->n_blocks);
+    else
+        buf_printf(cell, "-");
+}
+
+static void put_origin(const struct table_row *row, struct buf *cell)
+{
+    vars_table_put_origin(row->report, row->row, cell);
+}
+
+/* To add a column, add its row here. */
+static const struct table_column columns[] = {
+    {"samples", 7, COLUMN_RIGHT, has_counts, put_samples},
+    {"share", 7, COLUMN_RIGHT, has_shares, put_share},
+    {"", 8, 0, has_bars, put_bar},
+    {"variable", NAME_WIDTH, COLUMN_BOLD | COLUMN_WRAPS, NULL, put_name},
+    {"class", 5, COLUMN_BELOW_LAST, NULL, put_class},
+    {NULL, 5, COLUMN_RIGHT | COLUMN_DERIVED, has_levels, put_derived},
+    {"size", 8, COLUMN_RIGHT | COLUMN_BELOW, has_sizes, put_size},
+    {"blocks", 6, COLUMN_RIGHT | COLUMN_BELOW, has_sizes, put_blocks},
+    {"comes from", NAME_WIDTH, COLUMN_WRAPS | COLUMN_BELOW, has_sizes, put_origin},
+};
+
+/* The functions on the way to a block, innermost first, without the one that is its site. */
+static void put_path(const struct report *report, const struct report_row *row, struct buf *text)
+{
+    const struct model *model = report->model;
+    size_t n = 0;
+    uint32_t at = row->variable->n_scopes ? row->variable->scopes[0] : 0;
+    while (at && (at = model->scopes[at].parent)) {
+        const struct scope *scope = &model->scopes[at];
+        bool is_function = scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
+        if (scope->role != ROLE_NONE)
+            break;
+        if (!is_function || (n == 0 && scope->name == row->variable->function))
+            continue;
+        buf_printf(text, n == PATH_FUNCTIONS ? " < ..." : n ? " < " : "path: ");
+        if (n++ == PATH_FUNCTIONS)
+            break;
+        text_function(text, model_text(model, scope->name));
+    }
+}
+
+void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text)
+{
+    const struct special_row *special = special_rows_find(row->name);
+    const struct variable *variable = row->variable;
+    size_t before = text->len_bytes;
+    bool is_block = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
+    if (*row->site && strcmp(row->site, row->name) != 0)
+        buf_printf(text, "%s", row->site);
+    else if (special && special->origin)
+        buf_printf(text, "%s", special->origin);
+    else if (is_block)
+        put_path(report, row, text);
+    else if (variable && variable->class == CLASS_FILE)
+        buf_printf(text, "a mapped file");
+    if (text->len_bytes == before)
+        buf_printf(text, "%s", *row->site ? row->site : "-");
+}
+
+static void put_cell(const struct vars_table *table, size_t i, const struct report_row *row, struct buf *cell)
+{
+    const struct table_row of = {table->report, table->job, row, table->shown[i].derived};
+    struct buf raw = {0};
+    table->shown[i].column->put(&of, &raw);
+    printable_put(cell, raw.data ? raw.data : "");
+    buf_fini(&raw);
+}
+
+static const char *title_of(const struct vars_table *table, size_t i)
+{
+    const struct table_column *column = table->shown[i].column;
+    return column->flags & COLUMN_DERIVED ? metrics_row(table->shown[i].derived)->title : column->title;
+}
+
+static void add_column(struct vars_table *table, const struct table_column *column, size_t derived)
+{
+    if (table->n_columns == TABLE_COLUMNS_MAX)
+        return;
+    size_t i = table->n_columns++, width = column->width;
+    table->shown[i].column = column;
+    table->shown[i].derived = derived;
+    if (strlen(title_of(table, i)) > width)
+        width = strlen(title_of(table, i));
+    for (size_t r = 0; r < table->n_rows; r++) {
+        struct buf cell = {0};
+        put_cell(table, i, &table->report->rows[r], &cell);
+        size_t n = text_width(cell.data ? cell.data : "");
+        width = n > width ? n : width;
+        buf_fini(&cell);
+    }
+    table->shown[i].width = width;
+}
+
+static void choose_columns(struct vars_table *table)
+{
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        const struct table_column *column = &columns[i];
+        if (column->is_shown && !column->is_shown(table->report, table->job))
+            continue;
+        if (!(column->flags & COLUMN_DERIVED))
+            add_column(table, column, 0);
+        for (size_t m = 0; column->flags & COLUMN_DERIVED && metrics_row(m); m++)
+            if (metrics_row(m)->title)
+                add_column(table, column, m);
+    }
+}
+
+static bool is_below(const struct vars_table *table, size_t i)
+{
+    return table->shown[i].column->flags & table->flags_below;
+}
+
+/* What the columns that do not wrap leave of the terminal's width. */
+static size_t room_of(const struct vars_table *table, size_t *wanted, size_t *n_wrapped)
+{
+    size_t used = 0, n_columns = 0;
+    *wanted = *n_wrapped = 0;
+    for (size_t i = 0; i < table->n_columns; i++) {
+        bool wraps = table->shown[i].column->flags & COLUMN_WRAPS;
+        if (is_below(table, i))
+            continue;
+        used += wraps ? 0 : table->shown[i].width;
+        *wanted += wraps ? table->shown[i].width : 0;
+        *n_wrapped += wraps;
+        n_columns++;
+    }
+    used += n_columns ? table->gap * (n_columns - 1) : 0;
+    return table->job->columns > used ? table->job->columns - used : 0;
+}
+
+/* Columns that wrap share what is left: those that need less than their part have what they need. */
+static void share_room(struct vars_table *table)
+{
+    size_t wanted, n, room = room_of(table, &wanted, &n);
+    for (bool is_new = true; is_new && wanted > room;) {
+        is_new = false;
+        for (size_t i = 0; i < table->n_columns && n > 0; i++) {
+            size_t width = table->shown[i].width;
+            bool wraps = table->shown[i].column->flags & COLUMN_WRAPS && !is_below(table, i);
+            if (!wraps || table->shown[i].at || width > room / n)
+                continue;
+            table->shown[i].at = 1; /* settled */
+            room -= width;
+            wanted -= width;
+            n--;
+            is_new = true;
+        }
+    }
+    for (size_t i = 0; i < table->n_columns && wanted > room; i++)
+        if (table->shown[i].column->flags & COLUMN_WRAPS && !is_below(table, i) && !table->shown[i].at) {
+            table->shown[i].width = room / n > NAME_WIDTH ? room / n : NAME_WIDTH;
+            room -= table->shown[i].width < room ? table->shown[i].width : room;
+            n -= n > 1;
+        }
+}
+
+/* What goes below the rows. */
+static void choose_lines(struct vars_table *table)
+{
+    size_t wanted, n, room = room_of(table, &wanted, &n);
+    if (table->report->is_hardware || (wanted > room && room < TEXT_ROOM))
+        table->flags_below = COLUMN_BELOW;
+    room = room_of(table, &wanted, &n);
+    if (table->flags_below && wanted > room && room < LEAST_ROOM)
+        table->flags_below |= COLUMN_BELOW_LAST;
+}
+
+void vars_table_init(struct vars_table *table, const struct report *report, const struct export_job *job, size_t n_rows)
+{
+    size_t at = 0;
+    *table = (struct vars_table){
+        .report = report, .job = job, .n_rows = n_rows, .gap = job->columns < WIDE ? NARROW_GAP : GAP};
+    choose_columns(table);
+    choose_lines(table);
+    share_room(table);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        table->shown[i].at = at;
+        if (table->shown[i].column->put == put_name)
+            table->indent = at + 2;
+        at += is_below(table, i) ? 0 : table->shown[i].width + table->gap;
+    }
+}
+
+static void end_line(struct buf *out)
+{
+    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
+        out->data[--out->len_bytes] = 0;
+    buf_append(out, "\n", 1);
+}
+
+void vars_table_put_titles(const struct vars_table *table, struct buf *out)
+{
+    text_style(out, table->job, TEXT_BOLD);
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (is_below(table, i))
+            continue;
+        buf_printf(out, "%*s", table->shown[i].at ? (int)table->gap : 0, "");
+        text_cell(out, table->job, title_of(table, i), table->shown[i].width,
+                  table->shown[i].column->flags & COLUMN_RIGHT);
+    }
+    end_line(out);
+    text_style(out, table->job, TEXT_PLAIN);
+}
+
+/* One line of a row; takes it from the rests of the cells. */
+static void put_line(const struct vars_table *table, const char **rests, bool is_last, struct buf *out)
+{
+    const struct export_job *job = table->job;
+    for (size_t i = 0; i < table->n_columns; i++) {
+        size_t width = table->shown[i].width, flags = table->shown[i].column->flags;
+        if (is_below(table, i))
+            continue;
+        buf_printf(out, "%*s", table->shown[i].at ? (int)table->gap : 0, "");
+        char *line = is_last ? strdup(rests[i]) : text_take_line(&rests[i], width);
+        if (flags & COLUMN_BOLD)
+            text_style(out, job, TEXT_BOLD);
+        text_cell(out, job, line ? line : "", width, flags & COLUMN_RIGHT);
+        if (flags & COLUMN_BOLD)
+            text_style(out, job, TEXT_PLAIN);
+        free(line);
+    }
+    end_line(out);
+}
+
+/* What has no room beside the name, where the terminal is narrow or the numbers of the hardware take it. */
+static void put_below(const struct vars_table *table, const struct report_row *row, struct buf *out)
+{
+    struct buf text = {0};
+    char size[16];
+    bool is_data = row->variable && !special_rows_find(row->name);
+    if (table->flags_below & COLUMN_BELOW_LAST)
+        buf_printf(&text, "%s: ", row->class);
+    text_size(row->size_bytes, size);
+    if (row->size_bytes)
+        buf_printf(&text, "%s ", size);
+    if (row->n_blocks > 1)
+        buf_printf(&text, "in %llu blocks ", (unsigned long long)row->n_blocks);
+    buf_printf(&text, is_data ? "from " : "");
+    vars_table_put_origin(table->report, row, &text);
+    buf_printf(out, "%*s", (int)table->indent, "");
+    text_wrapped(out, table->job, text.data ? text.data : "", table->indent, table->indent);
+    buf_fini(&text);
+}
+
+void vars_table_put_row(const struct vars_table *table, const struct report_row *row, struct buf *out)
+{
+    struct buf cells[TABLE_COLUMNS_MAX] = {{0}};
+    const char *rests[TABLE_COLUMNS_MAX];
+    bool goes_on = true;
+    for (size_t i = 0; i < table->n_columns; i++) {
+        if (!is_below(table, i))
+            put_cell(table, i, row, &cells[i]);
+        rests[i] = cells[i].data ? cells[i].data : "";
+    }
+    for (int line = 1; goes_on; line++) {
+        put_line(table, rests, line == CELL_LINES, out);
+        goes_on = false;
+        for (size_t i = 0; i < table->n_columns && line < CELL_LINES; i++)
+            goes_on |= *rests[i] != 0;
+    }
+    for (size_t i = 0; i < table->n_columns; i++)
+        buf_fini(&cells[i]);
+    if (table->flags_below)
+        put_below(table, row, out);
+}
+
+void vars_table_put_words(const struct vars_table *table, double share, const char *name, const char *words,
+                          struct buf *out)
+{
+    const struct report_row row = {.share = share, .name = name, .class = "", .site = (char *)(uintptr_t) ""};
+    bool is_named = false;
+    size_t at = 0;
+    for (size_t i = 0; i < table->n_columns && !is_named; i++) {
+        struct buf cell = {0};
+        put_cell(table, i, &row, &cell);
+        buf_printf(out, "%*s", table->shown[i].at ? (int)table->gap : 0, "");
+        text_cell(out, table->job, cell.data ? cell.data : "", table->shown[i].width,
+                  table->shown[i].column->flags & COLUMN_RIGHT);
+        at = table->shown[i].at + table->shown[i].width + table->gap;
+        is_named = table->shown[i].column->put == put_name;
+        buf_fini(&cell);
+    }
+    bool has_room = at + text_width(words) <= table->job->columns || at + WORDS_WIDTH <= table->job->columns;
+    if (!has_room)
+        end_line(out);
+    at = has_room ? at : table->indent;
+    buf_printf(out, "%*s", has_room ? (int)table->gap : (int)at, "");
+    text_wrapped(out, table->job, words, at, table->indent);
+}

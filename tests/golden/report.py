@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of variables as text, at four widths: what is committed in tests/golden/report for three databases. A measured
+one (minicg.json), the same with what reports stumble over (long names, blocks without names, lost samples), and the one of
+hardware. Nothing is wider than the terminal, no name is cut, and each row says where its variable comes from. The report in
+README.md is the measured one. `report.py --record` writes the texts anew."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+GOLDEN = SOURCE / "tests" / "golden" / "report"
+WIDTHS = (60, 80, 120, 180)
+LONG = "Problem<double, int>::Matrix::coefficients_of_the_interior_rows_and_of_the_boundary_rows"
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def report(database, columns, *options):
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": str(columns)}
+    result = subprocess.run([str(BUILD / "hpcquery"), "vars", *options, str(database)], capture_output=True, check=False,
+                            text=True, env=environment, encoding="utf-8")
+    expect(result.returncode == 0, f"{database} {options}: {result.stderr}")
+    return result.stdout
+
+
+def variable(data, name):
+    return next(v for v in data["variables"] if data["strings"][v["name"]] == name)
+
+
+def string(data, text):
+    if text not in data["strings"]:
+        data["strings"].append(text)
+    return data["strings"].index(text)
+
+
+def make_trouble(data):
+    """Long names, a block that is known by its site alone, one without debug information, samples that were lost."""
+    variable(data, "state->p")["name"] = string(data, LONG)
+    variable(data, "state->rhs")["name"] = string(data, "state_build (solver.c:40)")
+    bare = variable(data, "state->capacity")
+    bare["name"] = string(data, "0x4ff [libfoo.so.1]")
+    bare["function"] = string(data, "0x4ff [libfoo.so.1]")
+    bare["file"], bare["line"] = 0, 0
+    variable(data, "<compute>")["name"] = string(data, "<address lost>")
+    names = [variable(data, name) for name in ("state->q", "state->z", "state->inv_diag")]
+    for row, name in zip(names, ("<small block>", "<no block>", "<profiler>")):
+        row.update(name=string(data, name), function=0, file=0, line=0, module=0, size_bytes=0, n_blocks=0, fields=[])
+        row["class"] = 6
+    event = data["events"][0]
+    event["fates"].update({"dropped-arena-full": 200, "not-delivered": 300})
+    event["taken"] += 200
+    event["n_throttles"] = 3
+    data["skid"] = data["skid"].replace('"rule":"holds"', '"rule":"fails"')
+    data["n_killed"] = 2
+    data["notes"].append("Another build than the one that was measured: libfoo.so.1.")
+
+
+def databases(scratch):
+    data = json.loads((GOLDEN / "minicg.json").read_text(encoding="utf-8"))
+    texts = {"minicg": json.dumps(data)}
+    make_trouble(data)
+    texts["trouble"] = json.dumps(data)
+    texts["hardware"] = (SOURCE / "tests" / "golden" / "hardware" / "locus.json").read_text(encoding="utf-8")
+    for name, text in texts.items():
+        (scratch / name).mkdir()
+        (scratch / name / "locus.json").write_text(text, encoding="utf-8")
+        yield name, scratch / name
+
+
+def widest(text):
+    return max(len(line) for line in text.split("\n"))
+
+
+def check_names(text, columns):
+    """The pieces of a wrapped name, in the column of names, are the whole name."""
+    lines = text.split("\n")
+    first = next((i for i, line in enumerate(lines) if LONG[:9] in line), 0)
+    at, end = lines[first].find(LONG[:9]), lines[first].find("  heap" if columns > 94 else " heap")
+    pieces = "".join(line[at:end] for line in lines[first:first + 4])
+    expect(first and LONG.replace(" ", "") in pieces.replace(" ", ""), f"{columns} columns: the name is cut:\n{text}")
+
+
+def check_readme(database):
+    """Its block is the report at 100 columns, with "..." for what is left out."""
+    blocks = re.findall(r"^```\n(program .*?)^```$", (SOURCE / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    lines = report(database, 100).split("\n")
+    expect(len(blocks) == 1, f"README.md has {len(blocks)} reports")
+    for line in "".join(blocks).split("\n"):
+        if line == "...":
+            continue
+        expect(line in lines, f"README.md shows a line that is not in the report, or not in this order: {line}")
+        if line in lines:
+            lines = lines[lines.index(line) + 1:]
+
+
+def main():
+    record = "--record" in sys.argv
+    with tempfile.TemporaryDirectory() as name:
+        for case, database in databases(pathlib.Path(name)):
+            for columns in WIDTHS:
+                text, path = report(database, columns), GOLDEN / f"{case}-{columns}.txt"
+                if record:
+                    path.write_text(text, encoding="utf-8")
+                known = path.read_text(encoding="utf-8") if path.exists() else ""
+                expect(text == known, f"{path.name} is not the committed one:\n{text}")
+                expect(widest(text) <= columns, f"{case}: a line of {widest(text)} characters in {columns} columns")
+                if case == "trouble":
+                    check_names(text, columns)
+            text = report(database, 120, "-v", "--top", "2")
+            path = GOLDEN / f"{case}-verbose.txt"
+            if record:
+                path.write_text(text, encoding="utf-8")
+            expect(path.exists() and text == path.read_text(encoding="utf-8"), f"{path.name} is not the committed one:\n{text}")
+            if case == "minicg":
+                check_readme(database)
+    for failure in failures:
+        print("FAIL:", failure)
+    sys.exit(1 if failures else 0)
+
+
+main()
