@@ -7,11 +7,14 @@
 #include "runtime/wrap.h"
 
 #define FUNCTION_ROWS(ROW)                                                                                             \
+    ROW(__longjmp_chk)                                                                                                 \
     ROW(__sigpause)                                                                                                    \
     ROW(__sysv_signal)                                                                                                 \
     ROW(__xpg_sigpause)                                                                                                \
+    ROW(_longjmp)                                                                                                      \
     ROW(bsd_signal)                                                                                                    \
     ROW(epoll_pwait)                                                                                                   \
+    ROW(longjmp)                                                                                                       \
     ROW(mlockall)                                                                                                      \
     ROW(munlockall)                                                                                                    \
     ROW(popen)                                                                                                         \
@@ -30,6 +33,7 @@
     ROW(sighold)                                                                                                       \
     ROW(sigignore)                                                                                                     \
     ROW(siginterrupt)                                                                                                  \
+    ROW(siglongjmp)                                                                                                    \
     ROW(signal)                                                                                                        \
     ROW(sigpause)                                                                                                      \
     ROW(sigprocmask)                                                                                                   \

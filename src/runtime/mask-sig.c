@@ -178,6 +178,7 @@ uint64_t mask_begin_wait_sig(struct thread_state *self)
     if (atomic_load(&masks.is_sandboxed))
         return mask_get_sig();
     uint64_t before = mask_get_sig();
+    self->is_waiting = true;
     enable_sig(self, false);
     mask_set_sig(before | MASK_OURS);
     clear_pending_sig();
@@ -191,7 +192,13 @@ void mask_end_wait_sig(struct thread_state *self, uint64_t before)
         return;
     int thread = (int)syscall(SYS_gettid);
     atomic_compare_exchange_strong(&masks.waiter, &thread, 0);
-    self->is_holding = false;
+    self->is_waiting = self->is_holding = false;
     enable_sig(self, true);
     mask_set_sig(self->is_cramped ? before : before & ~MASK_OURS);
+}
+
+void mask_leave_wait_sig(struct thread_state *self)
+{
+    if (self->is_waiting)
+        mask_end_wait_sig(self, mask_get_sig());
 }

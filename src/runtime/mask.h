@@ -60,6 +60,10 @@ void mask_take_foreign_sig(struct thread_state *self, siginfo_t *info, ucontext_
 uint64_t mask_begin_wait_sig(struct thread_state *self);
 void mask_end_wait_sig(struct thread_state *self, uint64_t before);
 
+/* A handler jumps, or the thread is cancelled: a wait does not return any more, and the thread takes samples again.
+ * (Where the jump ends within the handler, the wait goes on with our signal deliverable.)  ctx: any, calling thread */
+void mask_leave_wait_sig(struct thread_state *self);
+
 /* The thread takes samples again, if it had stopped for a signal that is held back.  ctx: any, calling thread */
 void mask_release_sig(struct thread_state *self);
 

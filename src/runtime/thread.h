@@ -128,6 +128,7 @@ struct thread_state {
     volatile sig_atomic_t ending;
     _Atomic bool is_taken; /* somebody opens or closes its events: its own thread, or who ends the process */
     bool is_holding;  /* a signal of our number is held back for the program, and no samples are taken */
+    bool is_waiting;  /* the program waits for a signal of our number, and no samples are taken */
     bool is_cramped;  /* the program's alternate signal stack has no room for a sample: our signal is blocked */
     uint8_t odd_mask; /* of mask-sig.c */
     uint32_t toggle;  /* which operand of a two-operand instruction is next */

@@ -5,6 +5,8 @@
  * threads are asked for (wall-clock time), it is translated. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -28,6 +30,7 @@ typedef int suspend_function(const sigset_t *);
 typedef int ppoll_function(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 typedef int pselect_function(int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *);
 typedef int epoll_pwait_function(int, struct epoll_event *, int, int, const sigset_t *);
+typedef void jump_function(struct __jmp_buf_tag *, int);
 typedef int wait_function(const sigset_t *, int *);
 typedef int wait_info_function(const sigset_t *, siginfo_t *);
 typedef int wait_timed_function(const sigset_t *, siginfo_t *, const struct timespec *);
@@ -43,6 +46,7 @@ static struct {
     ppoll_function *ppoll;
     pselect_function *pselect;
     epoll_pwait_function *epoll_pwait;
+    jump_function *longjmp, *longjmp_bsd, *siglongjmp, *longjmp_checked;
     wait_function *sigwait;
     wait_info_function *sigwaitinfo;
     wait_timed_function *sigtimedwait;
@@ -61,6 +65,10 @@ __attribute__((constructor)) static void find_real(void)
     real.ppoll = (ppoll_function *)wrap_real("ppoll");
     real.pselect = (pselect_function *)wrap_real("pselect");
     real.epoll_pwait = (epoll_pwait_function *)wrap_real("epoll_pwait");
+    real.longjmp = (jump_function *)wrap_real("longjmp");
+    real.longjmp_bsd = (jump_function *)wrap_real("_longjmp");
+    real.siglongjmp = (jump_function *)wrap_real("siglongjmp");
+    real.longjmp_checked = (jump_function *)wrap_real("__longjmp_chk");
     real.sigwait = (wait_function *)wrap_real("sigwait");
     real.sigwaitinfo = (wait_info_function *)wrap_real("sigwaitinfo");
     real.sigtimedwait = (wait_timed_function *)wrap_real("sigtimedwait");
@@ -249,39 +257,96 @@ static struct thread_state *waiter_for(const sigset_t *set)
     return mask_is_translated_sig() && set && mask_of_set_sig(set) & MASK_OURS ? thread_self_sig() : NULL;
 }
 
+static void end_wait(struct thread_state *self, uint64_t before)
+{
+    int saved_errno = errno;
+    mask_end_wait_sig(self, before);
+    errno = saved_errno;
+}
+
+/* The thread is cancelled while it waits, and has the mask that it is to end with. */
+static void cancel_wait(void *self)
+{
+    mask_leave_wait_sig(self);
+}
+
 WRAP_EXPORT int sigwait(const sigset_t *set, int *number)
 {
     struct thread_state *self = waiter_for(set);
+    int result;
     if (!self)
         return real.sigwait(set, number);
     uint64_t before = mask_begin_wait_sig(self);
-    int result = real.sigwait(set, number);
-    mask_end_wait_sig(self, before);
+    pthread_cleanup_push(cancel_wait, self);
+    result = real.sigwait(set, number);
+    pthread_cleanup_pop(0);
+    end_wait(self, before);
     return result;
 }
 
 WRAP_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
     struct thread_state *self = waiter_for(set);
+    int result;
     if (!self)
         return real.sigwaitinfo(set, info);
     uint64_t before = mask_begin_wait_sig(self);
-    int result = real.sigwaitinfo(set, info), saved_errno = errno;
-    mask_end_wait_sig(self, before);
-    errno = saved_errno;
+    pthread_cleanup_push(cancel_wait, self);
+    result = real.sigwaitinfo(set, info);
+    pthread_cleanup_pop(0);
+    end_wait(self, before);
     return result;
 }
 
 WRAP_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
     struct thread_state *self = waiter_for(set);
+    int result;
     if (!self)
         return real.sigtimedwait(set, info, timeout);
     uint64_t before = mask_begin_wait_sig(self);
-    int result = real.sigtimedwait(set, info, timeout), saved_errno = errno;
-    mask_end_wait_sig(self, before);
-    errno = saved_errno;
+    pthread_cleanup_push(cancel_wait, self);
+    result = real.sigtimedwait(set, info, timeout);
+    pthread_cleanup_pop(0);
+    end_wait(self, before);
     return result;
+}
+
+/* A handler may leave the wait for ever, by a jump. Under their names in the library, as the header gives the checked
+ * one to all of them where it checks. */
+static void jump(jump_function *function, struct __jmp_buf_tag *place, int value) __attribute__((noreturn));
+
+static void jump(jump_function *function, struct __jmp_buf_tag *place, int value)
+{
+    struct thread_state *self = mask_is_translated_sig() ? thread_self_sig() : NULL;
+    if (self)
+        mask_leave_wait_sig(self);
+    for (;;)
+        function(place, value);
+}
+
+void locus_longjmp(struct __jmp_buf_tag *place, int value) __asm__("longjmp") __attribute__((noreturn));
+WRAP_EXPORT void locus_longjmp(struct __jmp_buf_tag *place, int value)
+{
+    jump(real.longjmp, place, value);
+}
+
+void locus_longjmp_bsd(struct __jmp_buf_tag *place, int value) __asm__("_longjmp") __attribute__((noreturn));
+WRAP_EXPORT void locus_longjmp_bsd(struct __jmp_buf_tag *place, int value)
+{
+    jump(real.longjmp_bsd, place, value);
+}
+
+void locus_siglongjmp(struct __jmp_buf_tag *place, int value) __asm__("siglongjmp") __attribute__((noreturn));
+WRAP_EXPORT void locus_siglongjmp(struct __jmp_buf_tag *place, int value)
+{
+    jump(real.siglongjmp, place, value);
+}
+
+void locus_longjmp_checked(struct __jmp_buf_tag *place, int value) __asm__("__longjmp_chk") __attribute__((noreturn));
+WRAP_EXPORT void locus_longjmp_checked(struct __jmp_buf_tag *place, int value)
+{
+    jump(real.longjmp_checked, place, value);
 }
 
 WRAP_EXPORT int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,

@@ -19,6 +19,7 @@
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -342,6 +343,58 @@ static int way_waits(void)
     return 4;
 }
 
+/* A handler jumps out of the wait for the signal: afterwards the thread is as any other. */
+static int way_jump_from_wait(void)
+{
+    struct itimerval soon = {.it_value.tv_usec = 20000};
+    sigset_t set;
+    int number;
+    one(&set, SIGURG);
+    signal(SIGALRM, jump);
+    for (int i = 0; i < 2; i++) {
+        setitimer(ITIMER_REAL, &soon, NULL);
+        if (!sigsetjmp(back, !i)) /* with the mask and without */
+            sigwait(&set, &number);
+        say_mask("out of the wait");
+        alarm(0);
+    }
+    sigrelse(SIGALRM);
+    printf("burnt %u\n", burn(300) != 0);
+    say_got("out of the wait");
+    return 9;
+}
+
+static void burn_at_last(void *argument)
+{
+    (void)argument;
+    say_mask("cancelled");
+    printf("burnt %u\n", burn(300) != 0);
+}
+
+static void *wait_for_ever(void *argument)
+{
+    sigset_t set;
+    int number;
+    one(&set, SIGURG);
+    pthread_cleanup_push(burn_at_last, NULL);
+    sigwait(&set, &number);
+    pthread_cleanup_pop(0);
+    return argument;
+}
+
+/* A thread is cancelled in the wait: what it does at last is measured. */
+static int way_cancel_in_wait(void)
+{
+    pthread_t thread;
+    void *result = NULL;
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
+    usleep(50000);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    printf("cancelled %d\n", result == PTHREAD_CANCELED);
+    return 10;
+}
+
 /* Urgent data on a socket, an asynchronous descriptor and a timer, with the signal's number. */
 static int way_senders(void)
 {
@@ -480,7 +533,8 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } ways[] = {{"actions", way_actions}, {"masks", way_masks},       {"jumps", way_jumps}, {"waits", way_waits},
-                {"senders", way_senders}, {"children", way_children}, {"found", way_found}, {"raw", way_raw}};
+                {"senders", way_senders}, {"children", way_children}, {"found", way_found}, {"raw", way_raw},
+                {"jump-from-wait", way_jump_from_wait}, {"cancel-in-wait", way_cancel_in_wait}};
     own_path = argv[0];
     setvbuf(stdout, NULL, _IONBF, 0);
     for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)

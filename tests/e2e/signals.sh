@@ -23,6 +23,12 @@ for way in actions masks jumps waits senders raw; do
     taken=$(sed -nE 's/.*EVENT SUMMARY: taken: ([0-9]+).*/\1/p' "$way".m/*.log | head -1)
     [ "${taken:-0}" -gt 0 ] || ! perf_works || fail "$way: no sample was taken"
 done
+# Who leaves a wait for the signal by a jump or by its end computes for 0.3 s then.
+for way in jump-from-wait cancel-in-wait; do
+    live "$way" 1 -
+    taken=$(sed -nE 's/.*EVENT SUMMARY: taken: ([0-9]+).*/\1/p' "$way".m/*.log | head -1)
+    [ "${taken:-0}" -ge 20 ] || ! perf_works || fail "$way: $taken samples were taken"
+done
 cat raw.m/*.log >raw.log
 expect_text raw.log 'put another action in the place of'
 live children - -
