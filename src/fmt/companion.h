@@ -4,8 +4,9 @@
  *
  * The way to the companion is a descriptor that all processes inherit: one end of a socket pair, over which a process
  * sends COMPANION_KNOCK together with one end of a fresh socket pair. The kernel says who sent it. Where the descriptor
- * is gone, because the program has closed all of them, there is an abstract socket to connect to, which is known in
- * the launcher's network namespace only. COMPANION_ENV tells both.
+ * is gone, because the program has closed all of them, and where the companion has none left to receive that end with,
+ * there is an abstract socket to connect to, which is known in the launcher's network namespace only. COMPANION_ENV
+ * tells both.
  *
  * A process opens a connection, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order):
  * its arena, the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then

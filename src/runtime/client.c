@@ -143,13 +143,6 @@ static int dial(void)
     return fd;
 }
 
-/* A connection to the companion, -1 when there is none. */
-static int client_connect(void)
-{
-    way_read();
-    int fd = knock();
-    return fd >= 0 ? fd : dial();
-}
 
 static bool client_send(int fd, enum companion_kind kind, struct companion_message *message)
 {
@@ -168,8 +161,8 @@ static void take_descriptors(struct msghdr *header, int fds[3])
         memcpy(fds, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
 }
 
-/* Receives one message with up to three descriptors, waiting at most timeout_ms. */
-static bool client_receive(int fd, struct companion_message *message, int fds[3], int timeout_ms)
+/* Receives one message with up to three descriptors; false when there is none, or not one of ours. */
+static bool client_receive(int fd, struct companion_message *message, int fds[3])
 {
     union {
         char bytes[CMSG_SPACE(3 * sizeof(int))];
@@ -178,11 +171,35 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
     struct msghdr header = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    if (!wait_for(fd, POLLIN, timeout_ms) ||
-        syscall(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (long)sizeof *message)
+    if (syscall(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (long)sizeof *message)
         return false;
     take_descriptors(&header, fds);
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
+}
+
+/* What became of a conversation. */
+enum talk { TALK_ANSWERED, TALK_SILENT /* in time */, TALK_HUNG_UP /* or nobody was there */ };
+
+/* Says one message over a connection of its own, fd, and takes the answer in its place. */
+static enum talk talk_over(int fd, enum companion_kind kind, struct companion_message *message, int fds[3])
+{
+    enum talk talk = TALK_HUNG_UP;
+    if (fd < 0)
+        return talk;
+    if (client_send(fd, kind, message)) {
+        bool is_heard = wait_for(fd, POLLIN, COMPANION_END_WAIT_MS);
+        talk = !is_heard ? TALK_SILENT : client_receive(fd, message, fds) ? TALK_ANSWERED : TALK_HUNG_UP;
+    }
+    close_raw(fd);
+    return talk;
+}
+
+/* Over the way, and where that leads to nobody, or to one who has no descriptor left for it, by name. */
+static enum talk client_talk(enum companion_kind kind, struct companion_message *message, int fds[3])
+{
+    way_read();
+    enum talk talk = talk_over(knock(), kind, message, fds);
+    return talk == TALK_HUNG_UP ? talk_over(dial(), kind, message, fds) : talk;
 }
 
 /* The conversation of the start. */
@@ -195,16 +212,11 @@ static enum client_answer greet(bool is_fork, struct client_welcome *welcome)
         strncpy(message.text, why, sizeof message.text - 1);
     message.exit_code = why && is_of_samples;
     struct rlimit limit;
-    int fd = client_connect();
-    if (fd < 0)
-        return CLIENT_NO_ANSWER;
     if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         message.size_bytes = SMALL_ARENA_BYTES;
     int fds[3] = {-1, -1, -1};
-    bool is_answered = client_send(fd, is_fork ? COMPANION_FORK : COMPANION_HELLO, &message) &&
-                       client_receive(fd, &message, fds, COMPANION_END_WAIT_MS);
+    bool is_answered = client_talk(is_fork ? COMPANION_FORK : COMPANION_HELLO, &message, fds) == TALK_ANSWERED;
     bool is_welcome = is_answered && message.kind == COMPANION_WELCOME && fds[0] >= 0;
-    close_raw(fd);
     for (int i = 0; !is_welcome && i < 3; i++) {
         if (fds[i] >= 0)
             close_raw(fds[i]);
@@ -232,15 +244,9 @@ enum client_answer client_hello(bool is_fork, struct client_welcome *welcome)
 static bool part(int exit_code, int rank)
 {
     struct companion_message message = {.rank = rank, .exit_code = exit_code};
-    int fd = client_connect();
     int fds[3] = {-1, -1, -1};
-    if (fd < 0)
-        return false;
     /* Who takes long to answer has the arena, and writes it; who has hung up will not. */
-    bool is_there = client_send(fd, COMPANION_END, &message) &&
-                    (!wait_for(fd, POLLIN, COMPANION_END_WAIT_MS) || client_receive(fd, &message, fds, 0));
-    close_raw(fd);
-    return is_there;
+    return client_talk(COMPANION_END, &message, fds) != TALK_HUNG_UP;
 }
 
 bool client_end(int exit_code, int rank)

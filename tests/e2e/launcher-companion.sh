@@ -106,4 +106,26 @@ sleep 0.3
 kill -KILL "$companion"
 wait "$started" || status=$?
 [ "$status" = 4 ] || fail "status $status after the companion was killed"
+
+# The companion has no descriptor left when a process comes: that one waits until there is one again.
+need prlimit mkfifo
+mkfifo gate
+"$hpcrun" -e CPUTIME -o full-table bash -c 'read -r _ <gate; ./burn 0.3' &
+started=$! free=0 status=0
+await compgen -G 'full-table/.writing-*'
+companion=$(find full-table -name '.writing-*' | sed 's/.*-//')
+await test -e "/proc/$companion/fd/8"
+sleep 0.5
+while [ -e "/proc/$companion/fd/$free" ]; do
+    free=$((free + 1))
+done
+limit=$(awk '/^Max open files/ { print $4 }' "/proc/$companion/limits")
+prlimit --pid "$companion" --nofile="$free:"
+echo go >gate
+sleep 1
+prlimit --pid "$companion" --nofile="$limit:"
+wait "$started" || status=$?
+[ "$status" = 4 ] || fail "status $status of a program whose companion had no descriptor for it"
+settle full-table
+files full-table 'burn-*.hpcrun' 1
 finish

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -529,6 +530,18 @@ static void knock(int way_fd, const void *bytes, size_t n_bytes, int fd)
     assert_int_equal(sendmsg(way_fd, &header, MSG_NOSIGNAL), n_bytes);
 }
 
+/* Until the index has a line with these words. */
+static void await_line(const struct fixture *f, const char *words)
+{
+    char text[4096] = "";
+    for (int waited_ms = 0; waited_ms < 30000 && !strstr(text, words); waited_ms += 50) {
+        text[0] = '\0';
+        (void)count_files(f, "index-", text, sizeof text);
+        (void)usleep(50000);
+    }
+    assert_non_null(strstr(text, words));
+}
+
 /* What is no knock is closed and forgotten; who knocks is asked of the kernel. */
 static void test_inherited_way(void **state)
 {
@@ -563,6 +576,71 @@ static void test_inherited_way(void **state)
     assert_int_equal(hear(ends[0], &message, fds), COMPANION_WRITTEN);
     close(ends[0]);
     close(way_fd);
+}
+
+static void set_descriptor_limit(pid_t pid, rlim_t n)
+{
+    struct rlimit limit;
+    assert_int_equal(prlimit(pid, RLIMIT_NOFILE, NULL, &limit), 0);
+    limit.rlim_cur = n;
+    assert_int_equal(prlimit(pid, RLIMIT_NOFILE, &limit, NULL), 0);
+}
+
+/* The lowest number that process pid has no descriptor of. */
+static rlim_t first_free_descriptor(pid_t pid)
+{
+    char path[64], target[256];
+    rlim_t n = 0;
+    do
+        (void)snprintf(path, sizeof path, "/proc/%ld/fd/%lu", (long)pid, (unsigned long)n++);
+    while (readlink(path, target, sizeof target) >= 0);
+    return n - 1;
+}
+
+/* A knock for which the companion has no descriptor left: who knocked is hung up on at once, and can come by name when
+ * there are some again; who does not come again stands in the index. */
+static void test_knock_without_descriptors(void **state)
+{
+    static const uint32_t word = COMPANION_KNOCK;
+    struct fixture *f = *state;
+    struct error err;
+    struct companion_message message;
+    char name[COMPANION_NAME_MAX], text[4096];
+    int ends[2], fds[3], status, listen_fd = companion_listen(name, &err);
+    int way_fd = companion_way_open(&f->setup);
+    pid_t companion = companion_start(&f->setup, listen_fd, &err);
+    assert_true(companion > 0);
+    int fd = dial(name);
+    say(fd, COMPANION_HELLO, COMPANION_VERSION + 1, ""); /* it is up */
+    assert_int_equal(hear(fd, &message, fds), COMPANION_REFUSED);
+    close(fd);
+    set_descriptor_limit(companion, first_free_descriptor(companion));
+    pid_t quiet = fork();
+    if (quiet == 0) {
+        (void)!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends);
+        knock(way_fd, &word, sizeof word, ends[1]);
+        close(ends[1]);
+        _exit(hear(ends[0], &message, fds) == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(quiet, &status, 0), quiet);
+    assert_int_equal(status, 0);
+    set_descriptor_limit(companion, 1024);
+    fd = dial(name);
+    say(fd, COMPANION_HELLO, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WELCOME);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+    say(fd, COMPANION_END, COMPANION_VERSION, "");
+    assert_int_equal(hear(fd, &message, fds), COMPANION_WRITTEN);
+    close(fd);
+    close(way_fd);
+    await_line(f, "no descriptor left");
+    char expected[64];
+    (void)snprintf(expected, sizeof expected, "%ld ", (long)quiet);
+    assert_int_equal(count_files(f, "index-", text, sizeof text), 1);
+    assert_non_null(strstr(text, expected));
+    (void)kill(companion, SIGKILL);
+    assert_int_equal(waitpid(companion, &status, 0), companion);
 }
 
 static void test_strangers_are_refused(void **state)
@@ -626,6 +704,7 @@ int main(void)
         TEST(test_written_even_without_workers),
         TEST(test_processes_without_pidfds),
         TEST(test_inherited_way),
+        TEST(test_knock_without_descriptors),
         TEST(test_strangers_are_refused),
         TEST(test_directory_that_vanishes),
     };

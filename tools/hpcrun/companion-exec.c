@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define REPLACED_MS 5000 /* a program that is measured has registered by then */
+#define TURNED_AWAY_MS (2 * COMPANION_END_WAIT_MS) /* for one that has to come again, and waits for our answer */
 
 static void path_of_exe(const struct companion_process *process, char path[64])
 {
@@ -103,14 +104,30 @@ void companion_strays_take(struct companion *c, struct companion_process *proces
     }
 }
 
-void companion_strays_heard(struct companion *c, uint32_t pid)
+void companion_strays_turned_away(struct companion *c, pid_t peer_pid)
+{
+    char link[64];
+    struct companion_stray *stray = companion_process_find(c, peer_pid) ? NULL : calloc(1, sizeof *stray);
+    if (!stray)
+        return;
+    stray->pid = (uint32_t)peer_pid;
+    stray->peer_pid = peer_pid;
+    stray->due_ms = companion_now_ms() + TURNED_AWAY_MS;
+    (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)peer_pid);
+    ssize_t n = readlink(link, stray->name, sizeof stray->name - 1);
+    stray->name[n > 0 ? n : 0] = '\0';
+    stray->next = c->strays;
+    c->strays = stray;
+}
+
+void companion_strays_heard(struct companion *c, uint32_t pid, pid_t peer_pid)
 {
     for (struct companion_process *p = c->processes; p; p = p->next)
         if (p->state == PROCESS_LIVE)
             companion_strays_take(c, p);
     for (struct companion_stray **link = &c->strays; *link;) {
         struct companion_stray *stray = *link;
-        if (stray->pid == pid) {
+        if (stray->peer_pid ? stray->peer_pid == peer_pid : stray->pid == pid) {
             *link = stray->next;
             free(stray);
         } else {
@@ -123,7 +140,7 @@ void companion_strays_heard(struct companion *c, uint32_t pid)
 static void stray_give_up(struct companion *c, const struct companion_stray *stray)
 {
     for (struct companion_process *p = c->processes; p; p = p->next)
-        if (p->state == PROCESS_LIVE && p->pid == stray->parent_pid)
+        if (p->state == PROCESS_LIVE && stray->parent_pid && p->pid == stray->parent_pid)
             (void)atomic_fetch_add(&p->arena->n_children_lost, 1);
     companion_index_stray(c, stray);
 }

@@ -133,22 +133,35 @@ void companion_index(const struct companion *c, const struct companion_process *
 
 void companion_index_stray(const struct companion *c, const struct companion_stray *stray)
 {
-    char line[1024];
-    int len = snprintf(line, sizeof line, "%u %s not measured: process %u started it, and it was never heard of\n",
-                       stray->pid, stray->name[0] ? stray->name : "?", stray->parent_pid);
+    char why[128] = "the companion had no descriptor left when it came";
+    if (!stray->peer_pid)
+        (void)snprintf(why, sizeof why, "process %u started it, and it was never heard of", stray->parent_pid);
+    companion_index_refused(c, (pid_t)stray->pid, stray->name, why);
+}
+
+/* One line, whatever the program's path holds. Returns its length. */
+static size_t unmeasured_line(char *line, size_t n_line, pid_t pid, const char *exe, const char *why)
+{
+    int len = snprintf(line, n_line, "%ld %s not measured: %s\n", (long)pid, exe[0] ? exe : "?", why);
+    for (char *at = line; *at; at++)
+        if (((unsigned char)*at < ' ' && at[1]) || *at == 127)
+            *at = '?';
+    return (size_t)len < n_line ? (size_t)len : n_line - 1;
+}
+
+void companion_index_refused(const struct companion *c, pid_t pid, const char *exe, const char *why)
+{
+    char line[2 * ARENA_PATH_MAX];
+    size_t len = unmeasured_line(line, sizeof line, pid, exe, why);
     if (c->is_worker || !c->notes)
-        (void)write_index(c, line, (size_t)len);
+        (void)write_index(c, line, len);
     else
-        queue(c->notes, &c->notes->index, line, (size_t)len);
+        queue(c->notes, &c->notes->index, line, len);
 }
 
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why)
 {
     char path[ARENA_PATH_MAX + 64], line[2 * ARENA_PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/index-%08x", dir, host_id);
-    int len = snprintf(line, sizeof line, "%ld %s not measured: %s\n", (long)pid, exe[0] ? exe : "?", why);
-    for (char *at = line; *at; at++) /* one line, whatever the program's path holds */
-        if (((unsigned char)*at < ' ' && at[1]) || *at == 127)
-            *at = '?';
-    append_line(path, line, (size_t)len < sizeof line ? (size_t)len : sizeof line - 1);
+    append_line(path, line, unmeasured_line(line, sizeof line, pid, exe, why));
 }

@@ -65,11 +65,12 @@ struct companion_process {
     int64_t mark_due_ms; /* 0: no mark is to be made */
 };
 
-/* A child of a measured process from which nothing has been heard yet. */
+/* A process from which nothing has been heard yet: a child of a measured one, or one that could not be let in. */
 struct companion_stray {
     struct companion_stray *next;
     uint32_t pid;        /* as it sees itself */
-    uint32_t parent_pid; /* likewise */
+    uint32_t parent_pid; /* likewise; 0: not known, because it knocked when no descriptor was left for it */
+    pid_t peer_pid;      /* in that case: as we see it */
     int64_t due_ms;      /* when it is given up */
     char name[256];
 };
@@ -167,8 +168,10 @@ static inline const char *companion_dir(const struct companion *c)
 void companion_log(const struct companion *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line into the host's index: a process that leaves no files, or whose files could not be written. */
 void companion_index(const struct companion *c, const struct companion_process *process, const char *what);
-/* One about a child that was never heard of. */
+/* One about a process that was never heard of, or not again. */
 void companion_index_stray(const struct companion *c, const struct companion_stray *stray);
+/* One about a process that is not measured, and why. */
+void companion_index_refused(const struct companion *c, pid_t pid, const char *exe, const char *why);
 /* There are lines to be written. */
 bool companion_has_notes(const struct companion *c);
 /* In a worker: writes them. Returns an exit status. */
@@ -237,7 +240,9 @@ void companion_process_end(struct companion *c, struct companion_process *proces
 /* Takes over what process has noted of its children. */
 void companion_strays_take(struct companion *c, struct companion_process *process);
 /* A process has said HELLO: it is no stray. */
-void companion_strays_heard(struct companion *c, uint32_t pid);
+void companion_strays_heard(struct companion *c, uint32_t pid, pid_t peer_pid);
+/* A process has knocked that could not be let in: it may come again. Nothing happens for one that is measured. */
+void companion_strays_turned_away(struct companion *c, pid_t peer_pid);
 /* Gives up those that have had their time: a line in the index each. is_over: nobody else is left, so those that have
  * ended are not waited for. */
 void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);

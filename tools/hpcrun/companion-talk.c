@@ -103,6 +103,12 @@ static bool accept_knock(struct companion *c)
         return false;
     }
     int fd = take_knock(&header, &peer);
+    if (fd < 0 && header.msg_flags & MSG_CTRUNC && knock == COMPANION_KNOCK && peer.pid > 0) {
+        /* No descriptor was left for the connection, so the kernel has closed it: who knocked sees that, and dials. */
+        c->is_full = true;
+        companion_strays_turned_away(c, peer.pid);
+        return false;
+    }
     bool is_ours = n == (ssize_t)sizeof knock && knock == COMPANION_KNOCK && fd >= 0 && is_connection(fd);
     if (!(is_ours && peer.pid > 0 && companion_connect(c, fd, &peer)) && fd >= 0)
         (void)close(fd);
@@ -160,7 +166,7 @@ static void index_refused(const struct companion *c, pid_t pid, const char *why)
     (void)snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
     ssize_t len = readlink(link, exe, sizeof exe - 1);
     exe[len > 0 ? len : 0] = '\0';
-    companion_index_unmeasured(companion_dir(c), c->host_id, pid, exe, why);
+    companion_index_refused(c, pid, exe, why);
 }
 
 static bool takes_samples(const struct companion_setup *setup)
@@ -204,7 +210,7 @@ static void serve_hello(struct companion *c, struct companion_connection *connec
 {
     struct error err;
     const struct ucred peer = {.pid = connection->peer_pid, .uid = connection->peer_uid};
-    companion_strays_heard(c, hello->pid);
+    companion_strays_heard(c, hello->pid, connection->peer_pid);
     if (connection->is_guest) {
         refuse_guest(c, connection);
         return;
