@@ -40,17 +40,17 @@ static void print_case(const struct option_spec *spec, bool (*wanted)(const stru
 
 static bool takes_file(const struct option_row *row)
 {
-    return is_file(row->arg);
+    return is_file(row->arg) && !options_is_optional(row);
 }
 
 static bool takes_other(const struct option_row *row)
 {
-    return row->arg && !is_file(row->arg);
+    return row->arg && !is_file(row->arg) && !options_is_optional(row);
 }
 
 static bool takes_any(const struct option_row *row)
 {
-    return row->arg != NULL;
+    return row->arg && !options_is_optional(row);
 }
 
 /* After the first operand a launcher's words belong to the program. */
@@ -112,12 +112,12 @@ static void print_zsh_row(const struct option_row *row, FILE *out)
         print_names(row, ',', out);
         (void)fputs("}'[", out);
     } else {
-        (void)fprintf(out, "'%s%s[", row->arg ? "*" : "", row->names);
+        (void)fprintf(out, "'%s%s%s[", row->arg ? "*" : "", row->names, options_is_optional(row) ? "=-" : "");
     }
     print_zsh_help(row->help, out);
     (void)fputc(']', out);
     if (row->arg)
-        (void)fprintf(out, ":%s:%s", row->arg, is_file(row->arg) ? "_files" : "");
+        (void)fprintf(out, ":%s:%s", options_is_optional(row) ? ":FILE" : row->arg, is_file(row->arg) ? "_files" : "");
     (void)fputs("' \\\n", out);
 }
 

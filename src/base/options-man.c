@@ -87,7 +87,7 @@ static void print_option(const struct option_row *row, FILE *out)
         name += len + strspn(name + len, " ");
     }
     if (row->arg) {
-        (void)fputs(" \\fI", out);
+        (void)fputs(options_is_optional(row) ? "\\fI" : " \\fI", out);
         print_escaped(out, row->arg, strlen(row->arg));
         (void)fputs("\\fR", out);
     }

@@ -154,6 +154,11 @@ static bool skip_operands(const struct option_spec *spec, struct option_scan *sc
     return false;
 }
 
+bool options_is_optional(const struct option_row *row)
+{
+    return row->arg && row->arg[0] == '[' && row->arg[1] == '=';
+}
+
 bool options_is_known(const struct option_spec *spec, const char *word)
 {
     return match_word(spec, word).row != NULL;
@@ -178,7 +183,7 @@ int options_next(const struct option_spec *spec, struct option_scan *scan, int a
         (void)error_set(err, ERR_USAGE, "option %.*s takes no argument", (int)(match.attached - 1 - word), word);
         return OPTIONS_BAD;
     }
-    bool wants_next = match.row->arg && !match.attached;
+    bool wants_next = match.row->arg && !match.attached && !options_is_optional(match.row);
     if (wants_next && scan->index + 1 >= argc) {
         (void)error_set(err, ERR_USAGE, "option %s needs an argument: %s", word, match.row->arg);
         return OPTIONS_BAD;

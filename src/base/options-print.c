@@ -95,7 +95,7 @@ static int print_names(const struct option_row *row, FILE *out)
     for (const char *name = row->names; *name; name++)
         column += fprintf(out, "%s%c", *name == ' ' ? "," : "", *name);
     if (row->arg)
-        column += fprintf(out, " %s", row->arg);
+        column += fprintf(out, "%s%s", options_is_optional(row) ? "" : " ", row->arg);
     return column;
 }
 

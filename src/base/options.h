@@ -11,7 +11,8 @@
 #include "base/error.h"
 
 /* One option. names: all spellings with their dashes, separated by blanks ("-o --output"); multi-letter single-dash
- * names such as "-ds" are allowed. arg: name of the argument in help texts, NULL for a flag.
+ * names such as "-ds" are allowed. arg: name of the argument in help texts, NULL for a flag; "[=FILE]" for one that may
+ * be left out and is given behind an equals sign only.
  * help: one or more sentences; lines are wrapped by the printer; NULL hides the option from people.
  * A row whose names is NULL ends the table. */
 struct option_row {
@@ -51,7 +52,7 @@ struct option_spec {
  * and operands are mixed they have been moved to the end of argv, order kept). */
 struct option_scan {
     int index;
-    const char *value; /* the argument of the option just returned, borrowed from argv; NULL for a flag */
+    const char *value; /* the argument of the option just returned, borrowed from argv; NULL for a flag, or left out */
     int n_operands;    /* seen so far; after OPTIONS_END all of them */
 };
 
@@ -61,6 +62,9 @@ enum { OPTIONS_END = 0, OPTIONS_BAD = -1 };
  * known name, missing argument). Accepts "-o X", "-oX" only for one-letter names, "--output X" and "--output=X";
  * "--" ends the options. argv[0] is the tool's name. */
 int options_next(const struct option_spec *spec, struct option_scan *scan, int argc, char **argv, struct error *err);
+
+/* Whether the row's argument may be left out. */
+bool options_is_optional(const struct option_row *row);
 
 /* Whether word, with or without "=VALUE", is an option of the table. */
 bool options_is_known(const struct option_spec *spec, const char *word);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runs of a measurement directory: see runs.h. Lines "run ID" and, for ranks that are one run, "rank R PLACE". */
+/* The runs of a measurement directory: see runs.h. Lines "run ID" and, for ranks that are one run, "rank R PLACE",
+ * and "done R PLACE" when a report waits for all of them. */
 #include "fmt/runs.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +63,15 @@ int runs_join(const char *directory, const struct run *run, struct error *err)
     if (run->rank < 0)
         return 0;
     put_rank(run, line, sizeof line);
+    return append(directory, line, 0, err);
+}
+
+int runs_end(const char *directory, const struct run *run, struct error *err)
+{
+    char line[160];
+    if (run->rank < 0)
+        return 0;
+    (void)snprintf(line, sizeof line, "done %d %s\n", run->rank, run->place);
     return append(directory, line, 0, err);
 }
 
@@ -133,6 +144,68 @@ bool runs_belongs(const char *text, const struct run *run)
     size_t len_kind = kind_length(run->id);
     bool is_like = run->is_shared ? strcmp(id, run->id) == 0 : len_kind > 0 && strncmp(id, run->id, len_kind) == 0;
     return is_like && (run->rank < 0 || is_missing(ranks, run, run->is_shared));
+}
+
+/* The lines behind the last "run ID". */
+static const char *last_ranks(const char *text)
+{
+    char id[RUNS_ID_MAX];
+    const char *ranks = text;
+    for (const char *line = text; *line; line = next_line(line))
+        if (take_id(line, id))
+            ranks = next_line(line);
+    return ranks;
+}
+
+#define BEGAN "rank "
+#define ENDED "done "
+
+/* The rank of a line "rank R PLACE" or "done R PLACE", -1 when it is another one. */
+static int rank_of(const char *line, const char *what)
+{
+    size_t len = strlen(what);
+    char *end;
+    if (strncmp(line, what, len) != 0)
+        return -1;
+    long rank = strtol(line + len, &end, 10);
+    return end > line + len && rank >= 0 && rank < INT_MAX ? (int)rank : -1;
+}
+
+static bool has_line(const char *ranks, const char *what, int rank)
+{
+    for (const char *line = ranks; *line; line = next_line(line))
+        if (rank_of(line, what) == rank)
+            return true;
+    return false;
+}
+
+bool runs_is_first(const char *text, const struct run *run)
+{
+    const char *ranks = last_ranks(text);
+    if (run->rank < 0 || !has_line(ranks, BEGAN, run->rank))
+        return true;
+    while (*ranks && rank_of(ranks, BEGAN) < 0)
+        ranks = next_line(ranks);
+    return rank_of(ranks, BEGAN) == run->rank;
+}
+
+bool runs_is_last(const char *text, const struct run *run, int *n_begun)
+{
+    const char *ranks = last_ranks(text);
+    bool have_ended = true;
+    int last = run->rank;
+    *n_begun = 0;
+    if (run->rank < 0 || !has_line(ranks, BEGAN, run->rank))
+        return true;
+    for (const char *line = ranks; *line; line = next_line(line)) {
+        int ended = rank_of(line, ENDED), rank = rank_of(line, BEGAN);
+        last = ended >= 0 ? ended : last;
+        if (rank < 0)
+            continue;
+        ++*n_begun;
+        have_ended = have_ended && has_line(ranks, ENDED, rank);
+    }
+    return have_ended && last == run->rank;
 }
 
 bool runs_has(const char *text, const char *id)

@@ -29,6 +29,17 @@ int runs_add(const char *directory, const struct run *run, bool is_first, struct
 /* Notes that a rank has joined the last run there.  err: ERR_IO */
 int runs_join(const char *directory, const struct run *run, struct error *err);
 
+/* Notes that the program of a rank has ended, and its measurement is complete.  err: ERR_IO */
+int runs_end(const char *directory, const struct run *run, struct error *err);
+
+/* Whether the run is the first rank of the last run of the text; true for what is no rank of it. */
+bool runs_is_first(const char *text, const struct run *run);
+
+/* Whether its end was the last one that the last run of the text waited for: all ranks that have begun have ended, and
+ * nobody noted his end after it, so that this holds for one of them. True for what is no rank of it. *n_begun: how many
+ * ranks have begun. */
+bool runs_is_last(const char *text, const struct run *run, int *n_begun);
+
 /* The text of the file, empty when there is none.  err: ERR_IO, ERR_MEMORY */
 int runs_text(const char *directory, struct buf *text, struct error *err);
 

@@ -40,5 +40,5 @@ gcc -O1 -g -o "$scratch/spin" "$scratch/spin.c"
 cd "$scratch"
 mv "$prefix" "$scratch/moved"
 expect_status 0 env -u LOCUS_SRCDIR -u LOCUS_BUILDDIR "$scratch/moved/bin/hpcrun" --report -o m "$scratch/spin"
-expect_text "$scratch/out" '% .* counts '
+expect_text "$scratch/err" '% .* counts '
 finish

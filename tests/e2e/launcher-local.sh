@@ -50,7 +50,7 @@ settled
 [ "$(find family -name 'burn-*.hpctrace' | wc -l)" = 3 ] || fail "family: no traces"
 expect_text <(cat family/index-*) 'no samples'
 expect_status 4 "$hpcrun" --report -e CPUTIME --local local -o reported ./burn 0.2
-expect_text "$scratch/out" 'samples .*CPUTIME'
+expect_text "$scratch/err" 'samples .*CPUTIME'
 settled
 
 # Ranks, each with its companion.

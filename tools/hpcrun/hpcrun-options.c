@@ -3,8 +3,10 @@
 #include "hpcrun-options.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "control-options.h"
@@ -76,7 +78,10 @@ static const struct option_row rows[] = {
      "option it is refused, as that user decides what becomes of files there."},
     {OPT_DOCTOR, "--doctor", NULL,
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
-    {OPT_REPORT, "--report", NULL, "When the program has ended, combine the measurements and print the variables."},
+    {OPT_REPORT, "--report", "[=FILE]",
+     "When the program has ended, combine the measurements and print the variables: to standard error, so that the "
+     "program's output stays as it is, or into FILE. Of the ranks of an MPI program or Slurm step the one that ends "
+     "last does so, for all of them."},
     {OPT_LEAKS, "--leaks", NULL,
      "Also count bytes allocated, freed and leaked (never freed) by allocation path: adds the event MEMLEAK to those "
      "of -e, or to the default ones, so that one run tells what is left over and how much it was used. With --report "
@@ -251,6 +256,17 @@ static int check_number(const char *option, const char *value, const char *allow
     return error_set(err, ERR_USAGE, "%s: '%s' is not one of its values.", option, value);
 }
 
+/* A name that cannot be written is refused now, not when the program has run for a day. */
+static int check_report(const char *file, struct error *err)
+{
+    int fd = file ? open(file, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666) : -1;
+    if (file && fd < 0)
+        return error_set(err, ERR_USAGE, "--report: %s cannot be written: %s.", file, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return 0;
+}
+
 static void set_flag(int id, struct hpcrun_options *options)
 {
     options->trace |= id == OPT_TRACE;
@@ -260,7 +276,6 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->waits_for_debugger |= id == OPT_DEBUG;
     options->lists |= id == OPT_LIST;
     options->doctor |= id == OPT_DOCTOR;
-    options->report |= id == OPT_REPORT;
     options->leaks |= id == OPT_LEAKS;
     options->strict |= id == OPT_STRICT;
     options->allows_foreign |= id == OPT_FOREIGN;
@@ -310,6 +325,10 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
     case OPT_OUTPUT:
         options->output = value;
         return 0;
+    case OPT_REPORT:
+        options->report = true;
+        options->report_file = value;
+        return check_report(value, err);
     case OPT_FRACTION:
         options->fraction = value;
         return fraction_parse("-f", value, &options->part, err);

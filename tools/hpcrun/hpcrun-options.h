@@ -35,6 +35,7 @@ struct hpcrun_options {
     bool trace, delay, retain_recursion, waits_for_debugger;
     const char *machine;    /* --machine: directory that describes the machine to look at */
     bool allows_foreign;    /* --foreign-directory */
+    const char *report_file; /* --report=FILE; NULL: standard error */
     bool appends, lists, doctor, report, leaks, strict, prints_plan, status, json;
     char **command; /* ends with NULL; command[0] NULL when there is none */
 };

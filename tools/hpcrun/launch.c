@@ -73,8 +73,11 @@ static int step_aside(const struct hpcrun_options *options, const struct program
     return execute(program, options->command);
 }
 
-static void say_plan(const struct source_plan *plan)
+static void say_start(const struct prepared *prepared)
 {
+    const struct source_plan *plan = &prepared->plan;
+    if (prepared->note[0])
+        (void)fprintf(stderr, "hpcrun: %s\n", prepared->note);
     if (plan->choice[0])
         (void)fprintf(stderr, "hpcrun: %s\n", plan->choice);
     if (plan->warning[0])
@@ -112,6 +115,13 @@ static bool must_stay(const struct hpcrun_options *options)
     return options->report || getpid() == 1 || getenv("SLURM_JOB_ID") || getenv("SLURM_STEP_ID");
 }
 
+/* --report: for all ranks at once, by the last of them. */
+static int end_run(const struct hpcrun_options *options, const struct prepared *prepared, bool is_measured)
+{
+    const struct report_wish wish = {prepared->setup.dir, options->report_file, options->leaks};
+    return report_end(&wish, &prepared->run, is_measured);
+}
+
 static int run_kept(const struct hpcrun_options *options, struct prepared *prepared)
 {
     struct error err;
@@ -139,8 +149,8 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
             "hpcrun: The companion process had died. The records that %zu process%s left behind have been written; "
             "those of processes that were killed are lost.\n",
             n_recovered, n_recovered == 1 ? "" : "es");
-    if (options->report && is_measured)
-        report_print(prepared->setup.dir, options->leaks);
+    if (options->report)
+        (void)end_run(options, prepared, is_measured);
     keeper_end_like(status);
     return keeper_exit_status(status);
 }
@@ -151,6 +161,8 @@ static int run_left_out(const struct hpcrun_options *options, struct prepared *p
     struct error err;
     if (prepare_left_out(options, prepared, rank, &err) != 0)
         return step_aside(options, &prepared->program, err.text);
+    if (options->report)
+        (void)runs_end(prepared->setup.dir, &prepared->run, &err);
     return execute(&prepared->program, options->command);
 }
 
@@ -185,10 +197,11 @@ int launch_run(const struct hpcrun_options *options)
         return step_aside(options, &prepared.program, err.text);
     if (status == 0)
         status = prepare_rest(options, &prepared, &plan_err);
+    if (status != 0 && prepared.setup.dir[0] && options->report)
+        (void)runs_end(prepared.setup.dir, &prepared.run, &err);
     if (status != 0)
         return step_aside(options, &prepared.program, plan_err.text);
-    if (prepared.note[0])
-        (void)fprintf(stderr, "hpcrun: %s\n", prepared.note);
-    say_plan(&prepared.plan);
+    if (report_speaks(prepared.setup.dir, &prepared.run))
+        say_start(&prepared);
     return must_stay(options) ? run_kept(options, &prepared) : run_replaced(options, &prepared);
 }

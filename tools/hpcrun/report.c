@@ -3,16 +3,19 @@
 #include "report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "prepare.h"
 
 #define MEASUREMENTS "-measurements"
+#define STEPS_MAX 20 /* of a tenth of a second */
 
 static int run_tool(const char *tool, char *const *arguments, int out_fd)
 {
@@ -47,23 +50,69 @@ static void database_name(const char *dir, char *name, size_t n)
         (void)snprintf(name, n, "%s-database", dir);
 }
 
-int report_print(const char *dir, bool with_leaks)
+static int print_to(const struct report_wish *wish, int out_fd)
 {
-    static char hpcprof[] = "hpcprof", option[] = "-o", hpcquery[] = "hpcquery", vars[] = "vars", leaks[] = "leaks";
+    static char hpcprof[] = "hpcprof", option[] = "-o", hpcquery[] = "hpcquery", vars[] = "vars";
+    static char leaks[] = "leaks";
     char measurements[PROGRAM_PATH_MAX], database[PROGRAM_PATH_MAX + 16];
-    (void)snprintf(measurements, sizeof measurements, "%s", dir);
-    database_name(dir, database, sizeof database);
+    (void)snprintf(measurements, sizeof measurements, "%s", wish->dir);
+    database_name(wish->dir, database, sizeof database);
     char *const combine[] = {hpcprof, option, database, measurements, NULL};
     char *const print[] = {hpcquery, vars, database, NULL};
-    (void)fflush(NULL);
-    if (run_tool(hpcprof, combine, STDERR_FILENO) != 0)
-        return 1;
-    if (run_tool(hpcquery, print, STDOUT_FILENO) != 0)
-        return 1;
-    if (!with_leaks)
-        return 0;
     char *const print_leaks[] = {hpcquery, leaks, database, NULL};
-    (void)puts("");
-    (void)fflush(stdout);
-    return run_tool(hpcquery, print_leaks, STDOUT_FILENO);
+    (void)fflush(NULL);
+    if (run_tool(hpcprof, combine, STDERR_FILENO) != 0 || run_tool(hpcquery, print, out_fd) != 0)
+        return 1;
+    if (!wish->with_leaks)
+        return 0;
+    (void)!write(out_fd, "\n", 1);
+    return run_tool(hpcquery, print_leaks, out_fd);
+}
+
+int report_print(const struct report_wish *wish)
+{
+    int fd = STDERR_FILENO;
+    if (wish->file)
+        fd = open(wish->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0) {
+        (void)fprintf(stderr, "hpcrun: --report: %s cannot be written: %s.\n", wish->file, strerror(errno));
+        return 1;
+    }
+    int status = print_to(wish, fd);
+    if (wish->file)
+        (void)close(fd);
+    return status;
+}
+
+/* Whether it is for this run to report. Where fewer ranks have begun than there are, others may be about to begin. */
+static bool is_last(const char *dir, const struct run *run)
+{
+    const struct timespec step = {.tv_nsec = 100000000};
+    for (int i = 0;; i++) {
+        struct buf text = {0};
+        struct error ignored;
+        int n_begun = 0;
+        bool is = runs_text(dir, &text, &ignored) != 0 || runs_is_last(text.data, run, &n_begun);
+        buf_fini(&text);
+        if (!is || n_begun >= run->n_ranks || i == STEPS_MAX)
+            return is;
+        (void)nanosleep(&step, NULL);
+    }
+}
+
+int report_end(const struct report_wish *wish, const struct run *run, bool is_measured)
+{
+    struct error err;
+    if (runs_end(wish->dir, run, &err) != 0)
+        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
+    return (is_measured || run->rank >= 0) && is_last(wish->dir, run) ? report_print(wish) : 0;
+}
+
+bool report_speaks(const char *dir, const struct run *run)
+{
+    struct buf text = {0};
+    struct error ignored;
+    bool is = run->rank < 0 || runs_text(dir, &text, &ignored) != 0 || runs_is_first(text.data, run);
+    buf_fini(&text);
+    return is;
 }

@@ -99,11 +99,13 @@ static const char *rank_variable(const char *name)
 static void describe(struct run *run)
 {
     static const char *const sizes[] = {"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "MPI_WORLD_SIZE"};
-    const char *size = first_set(sizes, sizeof sizes / sizeof *sizes);
+    const char *size = first_set(sizes, sizeof sizes / sizeof *sizes), *tasks = getenv("SLURM_STEP_NUM_TASKS");
     uint32_t host = names_host_id();
     *run = (struct run){.n_ranks = size ? atoi(size) : 0};
     (void)snprintf(run->place, sizeof run->place, "%08x-%ld-%llu", host, (long)getppid(), start_of(getppid()));
     run->is_shared = shared_id(run);
+    if (run->is_shared && !size && tasks)
+        run->n_ranks = atoi(tasks);
     if (run->is_shared)
         return;
     char kind[32] = "alone-";
