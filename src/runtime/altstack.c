@@ -103,15 +103,16 @@ void altstack_begin(void)
 {
     struct thread_state *self = mask_is_translated_sig() ? thread_self_sig() : NULL;
     stack_t current = {0};
+    int saved_errno = errno;
     if (!self)
         return;
     mask_adopt_sig(self, !atomic_exchange(&altstacks.is_begun, true));
-    if (sandbox_is_entered_sig() || kernel_altstack(NULL, &current) != 0)
-        return;
-    if (current.ss_flags & SS_DISABLE)
+    bool is_known = !sandbox_is_entered_sig() && kernel_altstack(NULL, &current) == 0;
+    if (is_known && current.ss_flags & SS_DISABLE)
         (void)set_own(self);
-    else
+    else if (is_known)
         look_for_room(self, &current);
+    errno = saved_errno;
 }
 
 void altstack_end(struct thread_state *self)

@@ -34,8 +34,6 @@ bool arena_map_sig(int fd, uint64_t n_bytes)
     bool is_arena =
         header && memcmp(header->magic, ARENA_MAGIC, 8) == 0 && zone_reach_sig(ZONE_ARENA, header->chunk_data_offset);
     writer.base = is_arena ? (char *)(uintptr_t)header : NULL;
-    if (is_arena) /* what is mapped of it; the rest gets it by growing */
-        syscall(SYS_madvise, writer.base, n_bytes, MADV_DONTDUMP);
     return is_arena;
 }
 

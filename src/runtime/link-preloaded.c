@@ -2,6 +2,7 @@
 /* What depends on how the runtime came into the program, for the preloaded library: real functions lie behind it in
  * the loader's order, and the whole library is the profiler's. A static program takes link-static.c instead. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <sys/auxv.h>
 
@@ -11,7 +12,10 @@
 
 void *wrap_real(const char *name)
 {
-    return dlsym(RTLD_NEXT, name);
+    int saved_errno = errno;
+    void *real = dlsym(RTLD_NEXT, name);
+    errno = saved_errno;
+    return real;
 }
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* the linker's: where this library begins */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whose arena it is: asked by every entry point, signal handler included, before it touches anything of ours. And what
  * keeps signals from an entry point that must not be interrupted. */
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -45,6 +46,7 @@ void process_set_owner_sig(void *page, uint32_t pid)
 void shield_raise_sig(struct shield *shield)
 {
     static const uint64_t all = UINT64_MAX;
+    shield->saved_errno = errno;
     shield->is_up = !atomic_load_explicit(&owner.is_unshielded, memory_order_relaxed);
     if (shield->is_up)
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &shield->blocked, sizeof all);
@@ -54,6 +56,7 @@ void shield_lower_sig(const struct shield *shield)
 {
     if (shield->is_up)
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &shield->blocked, NULL, sizeof shield->blocked);
+    errno = shield->saved_errno;
 }
 
 void shield_forbid_sig(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Life of the profiled process: start and end. Ordinary code, but it may run inside the first malloc of a program,
  * before any constructor: so it uses no malloc and no stdio, and guards what the library does for it. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -161,12 +162,14 @@ static void process_quick_exit(void)
  * look-up of the real functions never happens inside a libc function that holds a lock and allocates (setlocale). */
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
 {
+    int saved_errno = errno;
     process.arguments = arguments;
     process.environment = environment;
     process_find_launcher(argc, arguments);
     alloc_wrap_init();
     if (process_start_hook())
         (void)at_quick_exit(process_quick_exit);
+    errno = saved_errno;
 }
 
 __attribute__((destructor)) static void process_destructor(void)

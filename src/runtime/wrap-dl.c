@@ -30,11 +30,13 @@ WRAP_EXPORT int chroot(const char *path);
 WRAP_EXPORT int chroot(const char *path)
 {
     chroot_function *real = (chroot_function *)wrap_real("chroot");
+    int saved_errno = errno;
     if (!real) {
         errno = ENOSYS;
         return -1;
     }
     if (process_is_ours_sig())
         loadmap_complete();
+    errno = saved_errno;
     return real(path);
 }

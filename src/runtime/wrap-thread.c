@@ -90,8 +90,10 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     if (!real)
         return EAGAIN;
     struct thread_state *state = NULL;
+    int saved_errno = errno;
     if (process_is_ours_sig() && thread_self_sig())
         state = thread_prepare();
+    errno = saved_errno;
     if (!state)
         return real(thread, attr, start, argument);
     state->start = start;
@@ -100,6 +102,7 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     alloc_wrap_guard_enter();
     state->stack_bytes = stack_size_of(attr);
     alloc_wrap_guard_leave();
+    errno = saved_errno;
     int result = real(thread, attr, monitor_begin_thread, state);
     if (result != 0)
         thread_discard(state);
@@ -123,8 +126,10 @@ WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     if (!real)
         return thrd_error;
     struct thread_state *state = NULL;
+    int saved_errno = errno;
     if (process_is_ours_sig() && thread_self_sig())
         state = thread_prepare();
+    errno = saved_errno;
     if (!state)
         return real(thread, start, argument);
     state->start_c11 = start;
@@ -132,6 +137,7 @@ WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     alloc_wrap_guard_enter();
     state->stack_bytes = stack_size_of(NULL);
     alloc_wrap_guard_leave();
+    errno = saved_errno;
     int result = real(thread, begin_c11_thread, state);
     if (result != thrd_success)
         thread_discard(state);

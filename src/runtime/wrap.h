@@ -7,7 +7,7 @@
 
 #define WRAP_EXPORT __attribute__((visibility("default")))
 
-/* The next definition of a function after this library, NULL when there is none.  ctx: ordinary */
+/* The next definition of a function after this library, NULL when there is none. errno is kept.  ctx: ordinary */
 void *wrap_real(const char *name);
 
 /* Where the profiler's own code and data lie, when they are a library of their own; else both 0.  ctx: any */

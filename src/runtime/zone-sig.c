@@ -3,6 +3,7 @@
  * start. */
 #include "runtime/zone.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -155,7 +156,10 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
                             : map_sig(0, size_bytes, protection, MAP_SHARED | MAP_NORESERVE, fd);
         atomic_store(&file->mapped_bytes, file->base ? size_bytes : 0);
     }
-    unlock_sig(file->base, atomic_load(&file->mapped_bytes));
+    if (file->base) { /* a mapping that grows stays out of core files */
+        syscall(SYS_madvise, file->base, atomic_load(&file->mapped_bytes), MADV_DONTDUMP);
+        unlock_sig(file->base, atomic_load(&file->mapped_bytes));
+    }
     return file->base;
 }
 
@@ -230,7 +234,7 @@ static uintptr_t take_sig(_Atomic uint64_t *n_taken, int part, size_t n_bytes)
 
 void *zone_pages_sig(size_t n_bytes)
 {
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, saved_errno = errno;
     uintptr_t at = take_sig(&zone.private_bytes, PART_PRIVATE, n_bytes);
     size_t n = round_up(n_bytes, PAGE_BYTES_MAX);
     /* Memory that grows does not count against the limit of a program that locks what it maps from now on. */
@@ -240,6 +244,7 @@ void *zone_pages_sig(size_t n_bytes)
     if (!p)
         p = map_sig(0, n, PROT_READ | PROT_WRITE, flags, -1);
     unlock_sig(p, n);
+    errno = saved_errno;
     return p;
 }
 

@@ -51,6 +51,29 @@
 extern char **environ;
 static const char *own_path;
 
+/* errno where the program did nothing yet that could have set it. */
+static int errno_of_constructor = -1;
+static bool is_quiet;
+
+__attribute__((constructor)) static void note_errno(void)
+{
+    errno_of_constructor = errno;
+}
+
+__attribute__((destructor)) static void print_last_errno(void)
+{
+    int problem = errno;
+    if (!is_quiet)
+        printf("errno in a destructor %d\n", problem);
+}
+
+static void print_errno_at_exit(void)
+{
+    int problem = errno;
+    printf("errno in a function of atexit %d\n", problem);
+    errno = problem;
+}
+
 static bool has_prefix(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -405,6 +428,33 @@ static void print_memory_calls(void)
     CALL("munlockall", munlockall());
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void print_older_signal_calls(void)
+{
+    static char memory[65536];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory}, small = {.ss_sp = memory, .ss_size = 1}, old;
+    struct timespec none = {0};
+    siginfo_t info;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGURG);
+    CALL("sigaltstack", sigaltstack(&stack, &old));
+    CALL("sigaltstack too small", sigaltstack(&small, NULL));
+    CALL("sigaltstack back", sigaltstack(&old, NULL));
+    CALL("sighold", sighold(SIGUSR1));
+    CALL("sighold wrong", sighold(-1));
+    CALL("sigrelse", sigrelse(SIGUSR1));
+    CALL("sigset", sigset(SIGUSR1, on_signal) == SIG_DFL);
+    CALL("sigset SIGURG", sigset(SIGURG, on_signal) == SIG_DFL);
+    CALL("siginterrupt SIGURG", siginterrupt(SIGURG, 1));
+    CALL("sigignore", sigignore(SIGUSR1));
+    CALL("sigtimedwait", sigtimedwait(&set, &info, &none));
+    signal(SIGUSR1, SIG_DFL);
+    signal(SIGURG, SIG_DFL);
+}
+#pragma GCC diagnostic pop
+
 static void print_signal_calls(void)
 {
     struct sigaction action = {.sa_handler = on_signal}, old;
@@ -435,6 +485,7 @@ static void print_signal_calls(void)
     close(fd);
     signal(SIGUSR1, SIG_DFL);
     signal(SIGUSR2, SIG_DFL);
+    print_older_signal_calls();
 }
 
 static int spawn_self(const char *argument)
@@ -474,8 +525,76 @@ static void print_process_calls(void)
     CALL("execvp none", execvp("none-there", arguments));
     CALL("posix_spawn", spawn_self("quiet"));
     CALL("system", system("exit 3"));
+    CALL("popen", pclose(popen("exit 3", "r")));
+    CALL("chroot none", chroot("/none/there"));
+    CALL("quick fork", (fork() ? wait(NULL) > 0 : (_exit(0), 0)));
+    CALL("dlclose", dlclose(dlopen(NULL, RTLD_NOW)));
     CALL("prctl", prctl(PR_SET_TIMERSLACK, 50000));
     CALL("prctl wrong", prctl(-1, 0, 0, 0, 0));
+}
+
+/* Called when a thread ends, with the errno that it ended with. */
+static void print_errno_of_thread(void *name)
+{
+    int problem = errno;
+    printf("errno in %s %d\n", (const char *)name, problem);
+    errno = problem;
+}
+
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, void *library);
+extern void *__dso_handle;
+static pthread_key_t key;
+
+static void *errno_main(void *argument)
+{
+    static char key_name[] = "a destructor of a key", local_name[] = "a destructor of a thread_local object";
+    int problem = errno;
+    printf("errno in a new thread %d\n", problem);
+    pthread_setspecific(key, key_name);
+    __cxa_thread_atexit_impl(print_errno_of_thread, local_name, &__dso_handle);
+    errno = 79;
+    if (argument)
+        pthread_exit(NULL);
+    return NULL;
+}
+
+static void print_errno_at_quick_exit(void)
+{
+    print_errno_of_thread((void *)(uintptr_t) "a function of at_quick_exit");
+    fflush(stdout);
+}
+
+static void print_errno_of_child(bool is_quick)
+{
+    fflush(stdout);
+    errno = 78;
+    pid_t child = fork();
+    int problem = errno;
+    if (child == 0) {
+        printf("errno in a child of fork %d\n", problem);
+        fflush(stdout);
+        if (is_quick)
+            quick_exit(3);
+        _exit(3);
+    }
+    waitpid(child, NULL, 0);
+    printf("errno in a parent %d\n", problem);
+}
+
+/* Where errno is not the result of a call: it is what it was before. */
+static void print_errno(int of_main)
+{
+    pthread_t thread;
+    printf("errno in a constructor %d, in main %d\n", errno_of_constructor, of_main);
+    pthread_key_create(&key, print_errno_of_thread);
+    for (uintptr_t i = 0; i < 2; i++) {
+        pthread_create(&thread, NULL, errno_main, (void *)i);
+        pthread_join(thread, NULL);
+    }
+    pthread_key_delete(key);
+    at_quick_exit(print_errno_at_quick_exit);
+    print_errno_of_child(false);
+    print_errno_of_child(true);
 }
 
 /* What a thread looks at again and again while the others work. */
@@ -566,11 +685,15 @@ static void print_children(void)
 
 int main(int argc, char **argv)
 {
+    int of_main = errno;
     pthread_t thread;
     static char titles[2][20] = {"thread", "thread at the end"};
     own_path = argv[0];
-    if (argc > 1 && strcmp(argv[1], "quiet") == 0)
+    is_quiet = argc > 1 && strcmp(argv[1], "quiet") == 0;
+    if (is_quiet)
         return 42;
+    atexit(print_errno_at_exit);
+    print_errno(of_main);
     print_all(argc > 1 ? argv[1] : "start");
     if (argc > 1)
         return 0;
@@ -584,5 +707,6 @@ int main(int argc, char **argv)
     pthread_create(&thread, NULL, print_main, titles[1]);
     pthread_join(thread, NULL);
     print_all("end");
+    errno = 76;
     return 7;
 }
