@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fmt/arena.h"
+
 /* The topology file beside the profile, read once; NULL when there is none. */
 static const struct topology *find_topology(struct load_sides *sides, const char *profile_path, const char *name)
 {
@@ -349,7 +351,7 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
                               .vaddr = access->ip,
                               .module = module_of(sides, profile, access->module),
                               .n_samples = access->n_samples};
-        if (access->event >= n_events || events[access->event] == UINT32_MAX)
+        if (access->event >= n_events || events[access->event] == UINT32_MAX || from->kind > VAR_STACK)
             continue;
         like.event = events[access->event];
         (void)accesses_add(&sides->accesses, &like, &access->offsets);

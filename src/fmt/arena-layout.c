@@ -8,7 +8,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(arena_node, 40);
@@ -21,7 +21,7 @@ FIELD(arena_node, right, 24);
 FIELD(arena_node, hits, 28);
 FIELD(arena_node, flags, 32);
 FIELD(arena_node, trace_id, 36);
-SIZE(arena_hit, 64);
+SIZE(arena_hit, 80);
 FIELD(arena_hit, next, 0);
 FIELD(arena_hit, event, 4);
 FIELD(arena_hit, class, 5);
@@ -34,10 +34,20 @@ FIELD(arena_hit, weight, 32);
 FIELD(arena_hit, latency, 40);
 FIELD(arena_hit, first_offset, 48);
 FIELD(arena_hit, n_offsets, 56);
+FIELD(arena_hit, pattern, 64);
+FIELD(arena_hit, lines, 72);
+FIELD(arena_hit, pad, 76);
 SIZE(arena_offsets, 8);
 FIELD(arena_offsets, next, 0);
 FIELD(arena_offsets, n_values, 4);
 FIELD(arena_offsets, values, 8);
+SIZE(arena_lines, 88);
+FIELD(arena_lines, first_line, 0);
+FIELD(arena_lines, last_line, 8);
+FIELD(arena_lines, slots, 16);
+FIELD(arena_lines, n_words, 80);
+FIELD(arena_lines, pad, 84);
+FIELD(arena_lines, bits, 88);
 SIZE(arena_place, 24);
 FIELD(arena_place, next, 0);
 FIELD(arena_place, cpu, 4);

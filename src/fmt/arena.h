@@ -17,10 +17,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/access-pattern.h"
 #include "fmt/fate.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 5
+#define ARENA_VERSION 6
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -42,6 +43,7 @@ enum arena_kind {
     ARENA_TRACE,       /* struct arena_trace */
     ARENA_SKETCHES,    /* struct arena_sketch */
     ARENA_OFFSETS,     /* struct arena_offsets */
+    ARENA_LINES,       /* struct arena_lines */
     ARENA_KINDS
 };
 
@@ -133,7 +135,9 @@ struct arena_node {
  * Where in the variable the samples lie: n_offsets of them have an offset in bytes from the start of their block
  * or symbol, in stack frames from the address down to it from the CFA. The first is first_offset, the next ones lie in
  * the chain of arena_offsets. The chain holds ARENA_OFFSETS_MAX - 1 at most (fewer where the arena ran short); of more
- * samples each has the same chance to be among them. */
+ * samples each has the same chance to be among them.
+ * pattern: how the instruction walks through memory (base/access-pattern.h), 0 = not known. Hits with a pattern keep
+ * places (pattern_place) where others keep offsets, and the lines of all their samples once these are more. */
 struct arena_hit {
     uint32_t next; /* next hit of the same node */
     uint8_t event; /* index into arena_header.events, or HIT_EVENT_* */
@@ -147,6 +151,9 @@ struct arena_hit {
     _Atomic uint64_t latency;
     _Atomic uint64_t first_offset;
     _Atomic uint64_t n_offsets;
+    uint64_t pattern;
+    uint32_t lines; /* arena_lines, 0 = none */
+    uint32_t pad;
 };
 
 #define ARENA_OFFSETS_MAX 64 /* of a hit: 1 in itself, then 7, 24 and 32 in its chain */
@@ -168,6 +175,17 @@ static inline uint32_t arena_offsets_next(uint32_t capacity)
 {
     return capacity == 1 ? 7 : capacity == 8 ? 24 : capacity == 32 ? 32 : 0;
 }
+
+/* Which cache lines the samples of a hit lie in: counts of their places in the line, in slots of 4 bytes; bits
+ * [n_words] by a hash of the line (pattern_place), where the number of lines matters; and the lowest and highest line,
+ * as address / 64 (of the samples since the record was made). */
+struct arena_lines {
+    _Atomic uint64_t first_line, last_line;
+    _Atomic uint32_t slots[PATTERN_SLOTS];
+    uint32_t n_words, pad;
+    _Atomic uint64_t bits[];
+};
+#define ARENA_LINES_WORDS (1u << (PATTERN_HASH_BITS - 6))
 
 /* Samples of one thread on one variable by CPU. Chained per thread in ARENA_PLACE_BUCKETS buckets. */
 struct arena_place {

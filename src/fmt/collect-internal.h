@@ -231,6 +231,7 @@ struct declaration {
 };
 
 struct access_slot;
+struct line_set;
 
 struct variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
@@ -276,6 +277,8 @@ struct thread {
     size_t n_variables, cap_variables;
     struct access_slot *access_slots; /* [n_access_slots] hash of the variables' accesses */
     size_t n_accesses, n_access_slots;
+    struct line_set *line_sets; /* [n_line_sets] the lines of the accesses that call for them */
+    size_t n_line_sets, cap_line_sets;
     uint64_t trace_min_ns, trace_max_ns;
 };
 
@@ -344,8 +347,11 @@ void thread_take_sketches(struct thread *thread);
 /* Adds a hit of thread->path to the accesses of its variable. */
 void thread_describe_offsets(struct thread *thread, uint32_t variable, const struct arena_hit *hit);
 
-/* Brings all lists of offsets to the size that files hold. */
+/* Brings all lists of offsets to the size that files hold, and counts the lines. */
 void thread_finish_offsets(struct thread *thread);
+
+/* Frees what was kept until thread_finish_offsets. */
+void thread_free_lines(struct thread *thread);
 
 /* --- collect-kernel.c --- */
 

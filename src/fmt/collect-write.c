@@ -269,8 +269,10 @@ void variable_fini(struct variable *variable)
     free(variable->row.stack_offsets);
     free(variable->row.samples);
     free(variable->row.latencies);
-    for (size_t i = 0; i < variable->row.n_accesses; i++)
+    for (size_t i = 0; i < variable->row.n_accesses; i++) {
         spread_fini(&variable->row.accesses[i].offsets);
+        free(variable->row.accesses[i].lines);
+    }
     free(variable->row.accesses);
 }
 
@@ -287,6 +289,7 @@ static void thread_fini(struct thread *thread)
         variable_fini(&thread->variables[i]);
     free(thread->variables);
     free(thread->access_slots);
+    thread_free_lines(thread);
 }
 
 static bool build(struct thread *thread, struct trace_file *trace)
@@ -320,8 +323,8 @@ static int write_objects(struct thread *thread, uint64_t *rest_bytes, struct err
 {
     char *path = file_path(thread, "objects");
     uint64_t n_bytes = 0;
-    int code = path ? thread_write_objects(thread, path, *rest_bytes - *rest_bytes / 8, &n_bytes, err)
-                    : out_of_memory(err);
+    int code =
+        path ? thread_write_objects(thread, path, *rest_bytes - *rest_bytes / 8, &n_bytes, err) : out_of_memory(err);
     *rest_bytes = less(*rest_bytes, n_bytes);
     free(path);
     return code;

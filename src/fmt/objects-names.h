@@ -12,7 +12,7 @@
 #define OBJECTS_FORMAT "locus-objects"
 /* 1: without samples, latencies, and the times and hardware counters of events; 2: without marks and thresholds; 3:
  * without accesses */
-#define OBJECTS_VERSION 5
+#define OBJECTS_VERSION 6
 
 /* Name of a kind in files, e.g. "heap"; NULL when there is none. */
 const char *objects_kind_name(uint32_t kind);

@@ -238,8 +238,28 @@ static void take_latencies(struct json_take *take, const json_t *item, struct ob
         take_latency(take, json_array_get(list, i), &variable->latencies[i]);
 }
 
-/* [event, module, ip, samples, [offset, samples ...]] */
-static void take_access(struct json_take *take, const json_t *row, struct objects_access *access)
+/* The pattern and lines of an access, where its row has them. */
+static void take_lines(struct json_take *take, const json_t *row, struct objects_access *access)
+{
+    const json_t *list = json_array_get(row, 6);
+    if (json_array_size(row) > 5)
+        access->pattern = json_take_word(take, json_array_get(row, 5), UINT64_MAX, "accesses");
+    if (!list)
+        return;
+    if (json_array_size(list) != 3 + PATTERN_SLOTS || !access->pattern)
+        json_take_fail(take, ERR_FORMAT, "accesses", "19 numbers about lines and their slots are expected");
+    access->lines = json_take_alloc(take, 1, sizeof *access->lines);
+    if (!access->lines)
+        return;
+    access->lines->n_bins = json_take_word(take, json_array_get(list, 0), 1u << PATTERN_HASH_BITS, "accesses");
+    access->lines->n_lines = json_take_word(take, json_array_get(list, 1), UINT64_MAX, "accesses");
+    access->lines->n_spanned = json_take_word(take, json_array_get(list, 2), UINT64_MAX, "accesses");
+    for (size_t i = 0; i < PATTERN_SLOTS; i++)
+        access->lines->slots[i] = json_take_word(take, json_array_get(list, 3 + i), UINT64_MAX, "accesses");
+}
+
+/* [event, module, ip, samples, [offset, samples ...]] and, from version 6 on, lines */
+static void take_access(struct json_take *take, const json_t *row, uint32_t version, struct objects_access *access)
 {
     const json_t *list = json_array_get(row, 4);
     size_t n_words = json_array_size(list);
@@ -256,16 +276,19 @@ static void take_access(struct json_take *take, const json_t *row, struct object
         entry->offset = json_take_word(take, json_array_get(list, 2 * i), UINT64_MAX, "accesses");
         entry->count = json_take_word(take, json_array_get(list, 2 * i + 1), UINT64_MAX, "accesses");
     }
+    if (version > 5)
+        take_lines(take, row, access);
 }
 
-static void take_accesses(struct json_take *take, const json_t *item, struct objects_variable *variable)
+static void take_accesses(struct json_take *take, const json_t *item, uint32_t version,
+                          struct objects_variable *variable)
 {
     size_t n_items = 0;
     const json_t *list = json_take_array_at(take, item, "accesses", &n_items);
     variable->accesses = json_take_alloc(take, n_items, sizeof *variable->accesses);
     variable->n_accesses = variable->accesses ? n_items : 0;
     for (size_t i = 0; i < variable->n_accesses && !take->code; i++)
-        take_access(take, json_array_get(list, i), &variable->accesses[i]);
+        take_access(take, json_array_get(list, i), version, &variable->accesses[i]);
 }
 
 static void take_kind(struct json_take *take, const json_t *item, struct objects_variable *variable)
@@ -302,7 +325,7 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
         variable->bytes_marked = json_take_word_at(take, item, "bytes_marked", UINT64_MAX);
     }
     if (version > 3)
-        take_accesses(take, item, variable);
+        take_accesses(take, item, version, variable);
     else if (json_object_get(item, "accesses"))
         json_take_fail(take, ERR_FORMAT, "accesses", "this version of the side file has no such key");
 }

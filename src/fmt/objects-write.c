@@ -207,8 +207,26 @@ static void put_latencies(struct buf *out, const struct objects_variable *variab
     buf_append(out, "]", 1);
 }
 
-/* [event, module, ip, samples, [offset, samples, offset, samples ...]] */
-static void put_accesses(struct buf *out, const struct objects_variable *variable)
+/* , pattern, [bins, lines, samples spanned, samples in slot 0, ...]; nothing when the pattern is not known */
+static void put_lines(struct buf *out, const struct objects_access *access)
+{
+    const struct objects_lines *lines = access->lines;
+    if (!access->pattern)
+        return;
+    buf_append(out, ", ", 2);
+    json_put_word(out, access->pattern);
+    if (!lines)
+        return;
+    const uint64_t words[] = {lines->n_bins, lines->n_lines, lines->n_spanned};
+    for (size_t i = 0; i < 3 + PATTERN_SLOTS; i++) {
+        buf_append(out, i ? ", " : ", [", i ? 2 : 3);
+        json_put_word(out, i < 3 ? words[i] : lines->slots[i - 3]);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* [event, module, ip, samples, [offset, samples, offset, samples ...]] and, from version 6 on, lines */
+static void put_accesses(struct buf *out, const struct objects_variable *variable, uint32_t version)
 {
     json_put_key(out, "accesses", 0);
     buf_append(out, "[", 1);
@@ -226,7 +244,10 @@ static void put_accesses(struct buf *out, const struct objects_variable *variabl
             buf_append(out, ", ", 2);
             json_put_word(out, access->offsets.entries[j].count);
         }
-        buf_append(out, "]]", 2);
+        buf_append(out, "]", 1);
+        if (version > 5)
+            put_lines(out, access);
+        buf_append(out, "]", 1);
     }
     buf_append(out, "]", 1);
 }
@@ -259,7 +280,7 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
         json_put_word_at(out, "bytes_marked", variable->bytes_marked);
     }
     if (version > 3)
-        put_accesses(out, variable);
+        put_accesses(out, variable, version);
 }
 
 static void put_modules(struct buf *out, const struct objects_file *file)

@@ -32,8 +32,10 @@ static void free_variable(struct objects_variable *variable)
     free(variable->stack_offsets);
     free(variable->samples);
     free(variable->latencies);
-    for (size_t i = 0; i < variable->n_accesses; i++)
+    for (size_t i = 0; i < variable->n_accesses; i++) {
         spread_fini(&variable->accesses[i].offsets);
+        free(variable->accesses[i].lines);
+    }
     free(variable->accesses);
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/access-pattern.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "fmt/fate.h"
@@ -35,7 +36,17 @@ struct objects_latency {
     uint64_t bins[OBJECTS_LATENCY_BINS]; /* samples; may lack some of n_samples where there was no room */
 };
 
-/* Samples of one event that one instruction took on a variable, on any call path. */
+/* Which cache lines the samples of an access lie in, as far as their addresses are known. */
+struct objects_lines {
+    uint64_t slots[PATTERN_SLOTS]; /* samples by address % 64 / 4 */
+    uint64_t n_bins;    /* of 2^PATTERN_HASH_BITS bins, those that the hash of some sample's line (pattern_place) hits;
+                         * 0 where the pattern does not call for lines */
+    uint64_t n_lines;   /* from the lowest to the highest line ... */
+    uint64_t n_spanned; /* ... of this many samples at least; both 0: not known */
+};
+
+/* Samples of one event that one instruction took on a variable, on any call path. Where an instruction has several
+ * patterns, each is an access. */
 struct objects_access {
     uint32_t event;  /* index into the side file's events */
     uint16_t module; /* id in the profile's load map ... */
@@ -43,6 +54,8 @@ struct objects_access {
     uint64_t n_samples;
     struct spread offsets; /* of the samples whose place in the variable is known: bytes from the start of the block or
                             * symbol; of stack frames bytes from the address up to the CFA */
+    uint64_t pattern; /* how the instruction walks through memory (base/access-pattern.h), 0: not known; version 6 */
+    struct objects_lines *lines; /* NULL: none */
 };
 
 /* A variable: the node of the data-centric tree that declares it. */

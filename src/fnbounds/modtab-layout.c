@@ -8,7 +8,7 @@
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)
-#define FIELD(record, field, bytes) \
+#define FIELD(record, field, bytes)                                                                                    \
     _Static_assert(offsetof(struct record, field) == (bytes), "place of " #field " in " #record HINT)
 
 SIZE(modtab_func, 8);
@@ -63,7 +63,7 @@ FIELD(recipe_operand, flags, 3);
 FIELD(recipe_operand, disp, 4);
 FIELD(recipe_operand, size_bytes, 8);
 FIELD(recipe_operand, offset, 10);
-SIZE(recipe, 40);
+SIZE(recipe, 48);
 FIELD(recipe, pc, 0);
 FIELD(recipe, class, 4);
 FIELD(recipe, n_operands, 5);
@@ -73,6 +73,8 @@ FIELD(recipe, guard_value, 32);
 FIELD(recipe, guard_reg, 36);
 FIELD(recipe, guard_other, 37);
 FIELD(recipe, pad, 38);
+FIELD(recipe, pattern_low, 40);
+FIELD(recipe, pattern_high, 44);
 SIZE(recipe_block, 24);
 FIELD(recipe_block, module_id, 0);
 FIELD(recipe_block, func, 8);

@@ -209,6 +209,7 @@ void flow_fini(struct flow *flow)
     free(flow->insns);
     free(flow->first_source);
     free(flow->sources);
+    free(flow->patterns);
     *flow = (struct flow){0};
 }
 

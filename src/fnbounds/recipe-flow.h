@@ -25,6 +25,8 @@ struct flow {
     size_t n_sources, sources_capacity;
     uint32_t last_indirect; /* the function's only indirect jump, INSN_NONE when there is none or several */
     uint32_t n_indirect;
+    uint64_t *patterns; /* [n_insns] how they walk through memory, by stride_build(); NULL before the first time */
+    size_t patterns_capacity;
 };
 
 /* Decodes bytes [end - start] of one function and finds its branch targets, jump tables included where the table is

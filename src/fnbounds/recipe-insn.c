@@ -285,7 +285,15 @@ static void add_lea(const struct source *s, struct insn *out)
         index = base;
         base = reg;
     }
-    if (index == reg || (s->operands[0].size != 64 && base != reg))
+    if (s->operands[0].size != 64 && base != reg) {
+        if (index == RECIPE_NO_REG && s->operands[0].size == 32) {
+            struct insn_effect *narrow = new_effect(out, EFFECT_NARROW, reg);
+            narrow->source = base;
+            narrow->value = (int32_t)value;
+        }
+        return;
+    }
+    if (index == reg)
         return;
     bool is_in_place = base == reg;
     struct insn_effect *effect = new_effect(out,
@@ -469,6 +477,24 @@ static bool is_fusible(ZydisMnemonic mnemonic)
     }
 }
 
+/* Arithmetic of three cycles or more on every processor of the last years. */
+static bool is_slow(const struct source *s)
+{
+    switch (s->head->mnemonic) {
+    case ZYDIS_MNEMONIC_IMUL:
+    case ZYDIS_MNEMONIC_MUL:
+    case ZYDIS_MNEMONIC_IDIV:
+    case ZYDIS_MNEMONIC_DIV:
+        return true;
+    default:
+        break;
+    }
+    bool is_move = s->head->meta.category == ZYDIS_CATEGORY_DATAXFER;
+    return !is_move && s->n > 1 && s->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           (s->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 ||
+            s->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT64);
+}
+
 /* Direct branch target; addresses outside 32 bits belong to another module anyhow. */
 static void set_target(const struct source *s, struct insn *out)
 {
@@ -496,6 +522,7 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
     out->kind = (uint8_t)kind_of(&s);
     out->is_pause = head.mnemonic == ZYDIS_MNEMONIC_PAUSE;
     out->is_fusible = is_fusible(head.mnemonic);
+    out->is_slow = is_slow(&s);
     set_target(&s, out);
     if (out->kind == INSN_NOP || out->kind == INSN_STOP)
         return;

@@ -44,6 +44,7 @@ enum insn_effect_kind {
     EFFECT_EXTEND, /* reg = lower 32 bits of other, extended */
     EFFECT_LOAD,   /* reg = 64-bit word at the first operand */
     EFFECT_CONSTANT, /* reg = value */
+    EFFECT_NARROW,   /* reg = lower 32 bits of source + value */
     EFFECT_STORE   /* 64-bit word at the first operand = source */
 };
 
@@ -65,6 +66,7 @@ struct insn {
     uint8_t n_operands;
     uint8_t n_effects;
     bool is_pause;   /* tells the processor that the loop around it waits */
+    bool is_slow;    /* computes for three cycles or more: floating point, multiplication, division */
     bool is_fusible; /* cmp, test and the like: retires together with a conditional jump right after it */
     uint64_t reads;  /* registers read as data (address registers of memory operands are not in here) */
     uint64_t writes;

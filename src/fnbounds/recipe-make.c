@@ -7,6 +7,7 @@
 #include "fnbounds/recipe-image.h"
 #include "fnbounds/recipe-rules.h"
 #include "fnbounds/recipe-store.h"
+#include "fnbounds/recipe-stride.h"
 
 struct recipe_maker {
     const struct modtab_header *table;
@@ -90,5 +91,8 @@ int recipe_maker_func(struct recipe_maker *maker, struct recipe_store *store, ui
     struct flow_image image = {bytes_at_pc, maker};
     if (!flow_build(&maker->flow, maker->decoder, &image, bytes, range->start, range->end))
         return error_set(err, ERR_MEMORY, "out of memory for a function of %u bytes", range->end - range->start);
+    if (!stride_build(&maker->flow))
+        return error_set(err, ERR_MEMORY, "out of memory for the loops of a function of %u bytes",
+                         range->end - range->start);
     return publish(maker, store, func, err);
 }

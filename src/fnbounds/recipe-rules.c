@@ -5,12 +5,37 @@
 
 #include <string.h>
 
+#include "base/access-pattern.h"
 #include "fnbounds/recipe-guard.h"
 #include "fnbounds/recipe-value.h"
 
 #define FOLLOW_MAX 16
 #define NOPS_MAX 4
 #define ENTRY_SCORE_MIN 4 /* only what may wait long is worth telling apart */
+
+static void put_pattern(struct recipe *out, uint64_t pattern)
+{
+    out->pattern_low = (uint32_t)pattern;
+    out->pattern_high = (uint32_t)(pattern >> 32);
+}
+
+/* Gives the recipe the pattern of instruction x. A link that stands for the node it was read from is in a line of its
+ * own, as good as any; the start of an array stands for no line. */
+static void set_pattern(const struct flow *flow, uint32_t x, struct recipe *out)
+{
+    const struct insn *insn = &flow->insns[x];
+    uint64_t pattern = flow->patterns ? flow->patterns[x] : 0;
+    bool is_inexact = out->operands[0].flags & RECIPE_OP_INEXACT, lost_index = false;
+    for (unsigned o = 0; o < insn->n_operands && insn->kind != INSN_REP; o++)
+        lost_index = lost_index || (insn->operands[o].scale && !out->operands[0].scale);
+    if (out->class == RECIPE_DEPENDENT)
+        put_pattern(out, pattern_make(PATTERN_FED, out->pc, 0, 8));
+    if (out->class != RECIPE_MEMORY || !pattern || insn->n_operands != out->n_operands)
+        return;
+    if (is_inexact)
+        pattern |= lost_index ? PATTERN_NO_LINE : PATTERN_PROXY;
+    put_pattern(out, pattern);
+}
 
 static void set_operands(const struct flow *flow, const struct value_path *path, uint32_t pc, enum recipe_class class,
                          struct recipe *out)
@@ -33,6 +58,7 @@ static void set_stack_word(struct recipe *out, int32_t disp, uint8_t flags)
     out->n_operands = 1;
     out->operands[0] = (struct recipe_operand){
         .base = RECIPE_RSP, .index = RECIPE_NO_REG, .flags = flags | RECIPE_OP_STACK, .disp = disp, .size_bytes = 8};
+    put_pattern(out, pattern_make(PATTERN_FIXED, out->pc, 0, 8));
 }
 
 /* Operands of a repeated string operation: where it stands now, or, once it has ended, its last elements. */
@@ -117,6 +143,7 @@ static void apply_pred(const struct flow *flow, uint32_t x, uint32_t pc, struct 
         set_operands(flow, &path, pc, RECIPE_MEMORY, out);
     else
         follow_inputs(flow, &path, pc, out);
+    set_pattern(flow, fused, out);
 }
 
 /* How likely it is that control which came this way waited here: a load more than its dependents, those more than
@@ -161,6 +188,8 @@ static void apply_preds(const struct flow *flow, const uint32_t *preds, unsigned
     }
     for (unsigned o = 0; is_ambiguous && o < best.n_operands; o++)
         best.operands[o].flags |= RECIPE_OP_INEXACT;
+    if (is_ambiguous)
+        best.pattern_low = best.pattern_high = 0;
     *out = best;
 }
 
@@ -175,6 +204,7 @@ void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out)
     }
     if (insn->kind == INSN_REP) {
         set_string_operands(insn, false, out);
+        set_pattern(flow, i, out);
         return;
     }
     unsigned n = flow_preds(flow, i, preds);

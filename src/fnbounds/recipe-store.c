@@ -6,7 +6,7 @@
 
 #include "fnbounds/recipe-make.h"
 
-_Static_assert(sizeof(struct recipe) == 40, "recipes are shared between processes");
+_Static_assert(sizeof(struct recipe) == 48, "recipes are shared between processes");
 _Static_assert(sizeof(struct recipe_slot) == 16, "slots are shared between processes");
 
 int recipe_store_init(void *memory, size_t size_bytes, uint32_t n_slots)

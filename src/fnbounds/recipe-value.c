@@ -138,6 +138,7 @@ static struct value effect_value(struct machine *m, const struct insn *insn, con
         value.offset += effect->value;
         return value;
     case EFFECT_CONSTANT:
+    case EFFECT_NARROW:
         return fresh(m);
     case EFFECT_SUM:
         return add_sum(m, m->regs[effect->source], m->regs[effect->other], effect->scale, effect->value);

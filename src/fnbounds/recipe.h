@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECIPE_MAGIC "LOCUSRS1"
+#define RECIPE_MAGIC "LOCUSRS2"
 #define RECIPE_NO_REG 0xff
 
 /* Register numbers in operands: x86 encoding order rax rcx rdx rbx rsp rbp rsi rdi r8-r15 (0-15), 16 = rip (the
@@ -74,6 +74,9 @@ struct recipe {
     uint32_t guard_value;
     uint8_t guard_reg, guard_other;
     uint16_t pad;
+    /* Of RECIPE_MEMORY and _DEPENDENT: how the stalled instruction walks through memory, in two halves
+     * (base/access-pattern.h). */
+    uint32_t pattern_low, pattern_high;
 };
 
 struct recipe_block {

@@ -168,7 +168,7 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
     for (uint32_t ref = owner->hits; ref && !hit;) {
         struct arena_hit *candidate = arena_record_sig(ref);
         if (candidate->var == key->var && candidate->event == key->event && candidate->class == key->class &&
-            candidate->flags == key->flags && candidate->metrics == key->metrics)
+            candidate->flags == key->flags && candidate->metrics == key->metrics && candidate->pattern == key->pattern)
             hit = candidate;
         ref = candidate->next;
     }
@@ -181,6 +181,7 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
         hit->class = key->class;
         hit->flags = key->flags;
         hit->metrics = key->metrics;
+        hit->pattern = key->pattern;
         hit->next = owner->hits;
         arena_publish_sig(&tree->hits);
         /* Other threads that free blocks of this path walk the list. */
@@ -192,12 +193,19 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
     return hit;
 }
 
-/* Makes room for more offsets; returns how many the hit can keep now. The last quarter of the arena is for samples. */
-static uint32_t offsets_grow_sig(struct cct_tree *tree, struct arena_hit *hit, uint32_t capacity)
+/* The last quarter of the arena is for samples. */
+static bool has_room_sig(void)
 {
     const struct arena_header *header = arena_header_sig();
+    return atomic_load_explicit(&header->n_chunks, memory_order_relaxed) <=
+           header->chunk_limit - header->chunk_limit / 4;
+}
+
+/* Makes room for more offsets; returns how many the hit can keep now. */
+static uint32_t offsets_grow_sig(struct cct_tree *tree, struct arena_hit *hit, uint32_t capacity)
+{
     uint32_t n_values = arena_offsets_next(capacity);
-    if (atomic_load_explicit(&header->n_chunks, memory_order_relaxed) > header->chunk_limit - header->chunk_limit / 4)
+    if (!has_room_sig())
         return capacity;
     struct arena_offsets *record = arena_reserve_sig(&tree->offsets, ARENA_OFFSETS, tree->thread,
                                                      sizeof *record + n_values * sizeof record->values[0]);
@@ -239,6 +247,52 @@ void cct_offset_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t offse
     if (kept)
         atomic_store_explicit(kept, offset_bytes, memory_order_relaxed);
     atomic_store_explicit(&hit->n_offsets, n + 1, memory_order_release);
+}
+
+static void lines_add_sig(struct arena_lines *lines, uint64_t place)
+{
+    unsigned hash = pattern_place_hash(place);
+    atomic_fetch_add_explicit(&lines->slots[pattern_place_slot(place)], 1, memory_order_relaxed);
+    if (lines->n_words)
+        atomic_fetch_or_explicit(&lines->bits[hash / 64], UINT64_C(1) << hash % 64, memory_order_relaxed);
+}
+
+/* Lines of a hit all of whose samples so far are among the places that it keeps. */
+static void lines_begin_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t line)
+{
+    uint32_t n_words = pattern_has_footprint(hit->pattern) ? ARENA_LINES_WORDS : 0;
+    struct arena_lines *lines = has_room_sig() ? arena_reserve_sig(&tree->lines, ARENA_LINES, tree->thread,
+                                                                   sizeof *lines + n_words * sizeof lines->bits[0])
+                                               : NULL;
+    if (!lines)
+        return;
+    lines->n_words = n_words;
+    atomic_store_explicit(&lines->first_line, line, memory_order_relaxed);
+    atomic_store_explicit(&lines->last_line, line, memory_order_relaxed);
+    for (uint32_t slot = 0; slot < ARENA_OFFSETS_MAX; slot++) {
+        const _Atomic uint64_t *kept = offset_slot_sig(hit, slot);
+        if (kept)
+            lines_add_sig(lines, atomic_load_explicit(kept, memory_order_relaxed));
+    }
+    arena_publish_sig(&tree->lines);
+    __atomic_store_n(&hit->lines, arena_ref_sig(lines), __ATOMIC_RELEASE);
+}
+
+void cct_line_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t address, uint64_t offset_bytes)
+{
+    uint64_t place = pattern_place(address, offset_bytes), line = address / PATTERN_LINE_BYTES;
+    bool is_kept = pattern_has_contrast(hit->pattern) || pattern_has_footprint(hit->pattern);
+    if (is_kept && atomic_load_explicit(&hit->n_offsets, memory_order_relaxed) == ARENA_OFFSETS_MAX)
+        lines_begin_sig(tree, hit, line);
+    cct_offset_sig(tree, hit, place);
+    struct arena_lines *lines = hit->lines ? arena_record_sig(hit->lines) : NULL;
+    if (!lines)
+        return;
+    lines_add_sig(lines, place);
+    if (line < atomic_load_explicit(&lines->first_line, memory_order_relaxed))
+        atomic_store_explicit(&lines->first_line, line, memory_order_relaxed);
+    if (line > atomic_load_explicit(&lines->last_line, memory_order_relaxed))
+        atomic_store_explicit(&lines->last_line, line, memory_order_relaxed);
 }
 
 bool cct_place_sig(struct cct_tree *tree, uint64_t var, uint8_t event, unsigned cpu)

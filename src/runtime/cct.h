@@ -12,7 +12,7 @@
 
 /* A tree and where it grows. */
 struct cct_tree {
-    struct arena_cursor nodes, hits, places, sketches, offsets;
+    struct arena_cursor nodes, hits, places, sketches, offsets, lines;
     enum arena_kind kind; /* ARENA_NODES or ARENA_ALLOC_NODES */
     uint32_t thread;      /* reference of the owner */
     uint32_t root, partial; /* references; partial is 0 in an allocation tree */
@@ -40,6 +40,7 @@ struct cct_key {
     uint8_t event, class;
     uint16_t flags;
     uint32_t metrics;
+    uint64_t pattern;
 };
 
 /* Adds count and weight to the node's hit with this key, creating it; NULL when the arena is full.  ctx: owner */
@@ -48,6 +49,10 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
 
 /* Adds the offset of one of the hit's samples to those it keeps.  ctx: owner */
 void cct_offset_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t offset_bytes);
+
+/* The same for a hit with a pattern: adds the place of a sample at address, with its offset (or PATTERN_NO_OFFSET), and
+ * its line.  ctx: owner */
+void cct_line_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t address, uint64_t offset_bytes);
 
 /* Adds one latency, by its bin, to the owner's histogram of an event on a variable; false when the arena is full.
  * ctx: owner */

@@ -84,6 +84,7 @@ static void clear_hits(char *data, uint32_t used_bytes)
         atomic_store(&hits[i].weight, 0);
         atomic_store(&hits[i].latency, 0);
         atomic_store(&hits[i].n_offsets, 0);
+        hits[i].lines = 0;
     }
 }
 

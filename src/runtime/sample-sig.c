@@ -31,6 +31,7 @@ struct taken {
     uint16_t flags;
     uint32_t metrics;
     uint64_t weight, lat_cycles;
+    uint64_t pattern, address; /* address: with a pattern */
     bool is_own_code; /* the profiler's own instruction */
     bool has_frames;  /* the thread's path is that of this sample */
 };
@@ -72,8 +73,12 @@ static void record_at_sig(struct thread_state *self, const struct taken *taken, 
                           enum fate fate)
 {
     uint64_t var = found->var;
-    struct cct_key key = {
-        .var = var, .event = taken->event, .class = taken->class, .flags = taken->flags, .metrics = taken->metrics};
+    struct cct_key key = {.var = var,
+                          .event = taken->event,
+                          .class = taken->class,
+                          .flags = taken->flags,
+                          .metrics = taken->metrics,
+                          .pattern = taken->pattern};
     struct arena_hit *hit = taken->leaf ? cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight) : NULL;
     if (!hit) {
         count_fate_sig(self, taken->event, FATE_DROP_ARENA_FULL);
@@ -84,7 +89,9 @@ static void record_at_sig(struct thread_state *self, const struct taken *taken, 
         (void)cct_sketch_sig(&self->samples, var, taken->event, mem_latency_bin_sig(taken->lat_cycles));
     }
     /* a proxy address is that of another element, at the same place in it */
-    if (found->offset != RESOLVE_NO_OFFSET)
+    if (taken->pattern && (found->offset != RESOLVE_NO_OFFSET || var_key_kind(var) > VAR_STACK))
+        cct_line_sig(&self->samples, hit, taken->address, found->offset);
+    else if (found->offset != RESOLVE_NO_OFFSET)
         cct_offset_sig(&self->samples, hit, found->offset);
     (void)cct_place_sig(&self->samples, var, taken->event, taken->cpu);
     count_fate_sig(self, taken->event, fate);
@@ -101,6 +108,7 @@ static void record_without_address_sig(struct thread_state *self, struct taken *
 {
     taken->class = (uint8_t) class;
     taken->flags = 0;
+    taken->pattern = 0;
     record_sig(self, taken, var_key(VAR_NONE, 0, 0), fate);
 }
 
@@ -108,10 +116,8 @@ static void record_without_address_sig(struct thread_state *self, struct taken *
 static void record_class_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
 {
     static const enum fate fates[HIT_CLASSES] = {
-        [HIT_COMPUTE] = FATE_NO_ADDRESS_COMPUTE,
-        [HIT_LOST] = FATE_NO_ADDRESS_LOST,
-        [HIT_SYSCALL] = FATE_NO_ADDRESS_SYSCALL,
-        [HIT_PLAIN] = FATE_NO_ADDRESS_SOURCE,
+        [HIT_COMPUTE] = FATE_NO_ADDRESS_COMPUTE, [HIT_LOST] = FATE_NO_ADDRESS_LOST,
+        [HIT_SYSCALL] = FATE_NO_ADDRESS_SYSCALL, [HIT_PLAIN] = FATE_NO_ADDRESS_SOURCE,
         [HIT_WAITING] = FATE_NO_ADDRESS_WAITING,
     };
     record_without_address_sig(self, taken, class, fates[class]);
@@ -122,6 +128,7 @@ static bool record_address_sig(struct thread_state *self, struct taken *taken, u
                                const struct thread_frame *frames, unsigned n_frames)
 {
     struct resolved found;
+    taken->address = address;
     switch (resolve_address_sig(self, address, frames, n_frames, &found)) {
     case RESOLVE_NAMED:
         record_at_sig(self, taken, &found, FATE_NAMED);
@@ -165,6 +172,7 @@ static bool record_recipe_sig(struct thread_state *self, struct taken *taken, co
     }
     taken->class = recipe->class;
     taken->flags = operand->flags & RECIPE_OP_INEXACT ? HIT_FLAG_INEXACT : 0;
+    taken->pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
     return record_address_sig(self, taken, *address, frames, n_frames);
 }
 
@@ -188,9 +196,9 @@ static bool pending_extend_sig(struct thread_state *self, const struct taken *ta
     for (uint32_t i = self->n_pending; i-- > 0;) {
         struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
         if (pending->leaf != taken->leaf || pending->event != taken->event || pending->class != taken->class ||
-            pending->flags != taken->flags || !pending->has_address || pending->cpu != taken->cpu || pending->metrics ||
-            taken->metrics || taken->lat_cycles || address + PENDING_GAP_BYTES < pending->address ||
-            address > pending->last_address + PENDING_GAP_BYTES)
+            pending->flags != taken->flags || pending->pattern != taken->pattern || !pending->has_address ||
+            pending->cpu != taken->cpu || pending->metrics || taken->metrics || taken->lat_cycles ||
+            address + PENDING_GAP_BYTES < pending->address || address > pending->last_address + PENDING_GAP_BYTES)
             continue;
         pending->address = address < pending->address ? address : pending->address;
         pending->last_address = address > pending->last_address ? address : pending->last_address;
@@ -236,6 +244,7 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
     pending->event = taken->event;
     pending->class = taken->class;
     pending->flags = taken->flags;
+    pending->pattern = taken->pattern;
     pending->weight = taken->weight;
     pending->metrics = taken->metrics;
     pending->lat_cycles = taken->lat_cycles;
@@ -269,6 +278,7 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
                           .event = pending->event,
                           .class = pending->class,
                           .flags = pending->flags,
+                          .pattern = pending->pattern,
                           .weight = pending->weight,
                           .metrics = pending->metrics,
                           .lat_cycles = pending->lat_cycles};
@@ -287,6 +297,7 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
             pending->has_address = true;
             pending->class = taken.class;
             pending->flags = taken.flags;
+            pending->pattern = taken.pattern;
         }
     } else if (pending_record_sig(self, pending, &taken)) {
         return true;

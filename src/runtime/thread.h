@@ -88,6 +88,7 @@ struct thread_pending {
     uint64_t last_address; /* of n_samples from neighbouring pages, the first of which is address */
     uint64_t weight;       /* of all of them */
     uint64_t lat_cycles;
+    uint64_t pattern; /* when has_address */
     uint32_t metrics;
     uint32_t n_samples;
     uint64_t t_ns; /* CLOCK_MONOTONIC when it was taken */

@@ -151,6 +151,48 @@ static void test_offsets_are_kept_fairly(void **state)
     arena_drop(header);
 }
 
+static unsigned n_bits(const struct arena_lines *lines)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < lines->n_words; i++)
+        n += (unsigned)__builtin_popcountll(atomic_load(&lines->bits[i]));
+    return n;
+}
+
+/* A hit keeps the places of its first samples as they are, then all of them in a record of its lines. */
+static void test_lines_of_all_samples_are_kept(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS);
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, false));
+    uint64_t strided = pattern_with_slots(pattern_make(PATTERN_STRIDED, 0, 8, 8), 8, 1);
+    struct cct_key keys[] = {{.var = 1, .pattern = strided},
+                             {.var = 1, .pattern = pattern_make(PATTERN_IRREGULAR, 0, 0, 8)},
+                             {.var = 1, .pattern = pattern_make(PATTERN_FIXED, 0, 0, 8)}};
+    struct arena_hit *hits[3];
+    for (int k = 0; k < 3; k++) {
+        hits[k] = cct_hit_sig(&tree, tree.root, &keys[k], 1, 0);
+        for (uint64_t i = 0; i < ARENA_OFFSETS_MAX; i++)
+            cct_line_sig(&tree, hits[k], 0x700000000000 + i % 50 * 64 + 24, i * 8);
+        assert_int_equal(hits[k]->lines, 0);
+        assert_true(pattern_place_offset(atomic_load(&hits[k]->first_offset)) == 0);
+        assert_int_equal(pattern_place_slot(atomic_load(&hits[k]->first_offset)), 6);
+        for (uint64_t i = 0; i < 36; i++)
+            cct_line_sig(&tree, hits[k], 0x700000000000 + (50 + i) * 64, PATTERN_NO_OFFSET);
+    }
+    assert_true(hits[0]->lines && hits[1]->lines && !hits[2]->lines);
+    for (int k = 0; k < 2; k++) {
+        const struct arena_lines *lines = arena_record_sig(hits[k]->lines);
+        assert_int_equal(atomic_load(&lines->slots[6]), ARENA_OFFSETS_MAX);
+        assert_int_equal(atomic_load(&lines->slots[0]), 36);
+        assert_int_equal(atomic_load(&lines->last_line), 0x700000000000 / 64 + 85);
+        assert_int_equal(lines->n_words, k ? ARENA_LINES_WORDS : 0);
+        assert_in_range(n_bits(lines), k ? 80 : 0, k ? 86 : 0); /* 86 lines, some of which may share a bin */
+    }
+    arena_drop(header);
+}
+
 static void test_full_arena_keeps_few_offsets(void **state)
 {
     (void)state;
@@ -199,9 +241,13 @@ static void test_strings_are_published(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children_are_found_again), cmocka_unit_test(test_paths_share_their_callers),
-        cmocka_unit_test(test_hits_sum_by_key),          cmocka_unit_test(test_offsets_are_kept_fairly),
-        cmocka_unit_test(test_full_arena_refuses),       cmocka_unit_test(test_full_arena_keeps_few_offsets),
+        cmocka_unit_test(test_children_are_found_again),
+        cmocka_unit_test(test_paths_share_their_callers),
+        cmocka_unit_test(test_hits_sum_by_key),
+        cmocka_unit_test(test_offsets_are_kept_fairly),
+        cmocka_unit_test(test_lines_of_all_samples_are_kept),
+        cmocka_unit_test(test_full_arena_refuses),
+        cmocka_unit_test(test_full_arena_keeps_few_offsets),
         cmocka_unit_test(test_strings_are_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -410,12 +410,80 @@ static void test_damage(void **state)
     free_arena(&maker);
 }
 
+/* A sample of the first 64 lines of an array, at element i. */
+static uint64_t place_of(unsigned i)
+{
+    return pattern_place(0x7f0000000000 + 8 * (uint64_t)i, 8 * (uint64_t)i);
+}
+
+/* A hit with one sample for each of n elements from the first on; more than a few have a record of their lines. */
+static void make_walk(struct maker *maker, const struct paths *p, uint32_t node, uint64_t pattern, unsigned first,
+                      unsigned n)
+{
+    uint64_t heap = var_key(VAR_HEAP, 0, p->alloc);
+    struct arena_hit *hit = make_hit(maker, p->ref, node, EADDR, HIT_MEMORY, heap, n, 0);
+    uint32_t n_words = pattern_has_footprint(pattern) ? ARENA_LINES_WORDS : 0;
+    hit->pattern = pattern;
+    atomic_store(&hit->n_offsets, n);
+    atomic_store(&hit->first_offset, place_of(first));
+    if (n == 1)
+        return;
+    struct arena_lines *lines =
+        make_record(maker, p->ref, ARENA_LINES, sizeof *lines + n_words * sizeof lines->bits[0], &hit->lines);
+    lines->n_words = n_words;
+    lines->first_line = 0x7f0000000000 / 64 + first / 8;
+    lines->last_line = 0x7f0000000000 / 64 + (first + n - 1) / 8;
+    for (unsigned i = first; i < first + n; i++) {
+        unsigned bin = pattern_place_hash(place_of(i));
+        lines->slots[pattern_place_slot(place_of(i))]++;
+        if (n_words)
+            lines->bits[bin / 64] |= UINT64_C(1) << bin % 64;
+    }
+}
+
+/* The lines of one instruction are put together over its call paths, pattern by pattern. */
+static void test_lines(void **state)
+{
+    (void)state;
+    struct maker maker;
+    make_arena(&maker);
+    struct paths p = make_paths(&maker, 0);
+    uint64_t strided = pattern_with_slots(pattern_make(PATTERN_STRIDED, 1, 8, 8), 8, 1);
+    uint64_t irregular = pattern_make(PATTERN_IRREGULAR, 1, 0, 8);
+    uint64_t ip = ((struct arena_node *)arena_at(maker.base, p.leaf))->ip;
+    uint32_t other = make_node(&maker, p.ref, ARENA_NODES, p.main, ip, maker.app);
+    make_walk(&maker, &p, p.leaf, strided, 0, 80);
+    make_walk(&maker, &p, other, strided, 80, 1);
+    make_walk(&maker, &p, p.leaf, irregular, 0, 80);
+    make_walk(&maker, &p, other, irregular, 88, 1);
+    take(&p, EADDR, 162);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    struct objects_file file = read_objects(&maker, 0);
+    const struct objects_variable *heap = variable_of(&file, VAR_HEAP, NULL);
+    assert_int_equal(heap->n_accesses, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct objects_access *access = &heap->accesses[i];
+        bool is_strided = access->pattern == strided;
+        assert_true(access->n_samples == 81 && access->lines && (is_strided || access->pattern == irregular));
+        assert_int_equal(access->lines->n_bins, is_strided ? 0 : 11);
+        assert_int_equal(access->lines->slots[0], 11);
+        assert_int_equal(access->lines->slots[14], 10);
+        assert_int_equal(access->lines->slots[1], 0);
+        assert_true(access->lines->n_lines == 10 && access->lines->n_spanned == 80);
+        assert_int_equal(spread_total(&access->offsets), 81);
+    }
+    objects_fini(&file);
+    free_arena(&maker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordinary_tree), cmocka_unit_test(test_data_tree),   cmocka_unit_test(test_side_file),
-        cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_log),         cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_empty),         cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_ordinary_tree), cmocka_unit_test(test_data_tree), cmocka_unit_test(test_side_file),
+        cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_log),       cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_lines),         cmocka_unit_test(test_empty),     cmocka_unit_test(test_checkpoints),
+        cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,13 @@ static struct objects_latency latencies[] = {
     {.event = 1, .n_samples = 1, .cycles = 4}};
 
 static struct spread_entry entries[] = {{0, 3}, {56, UINT64_MAX}};
+static struct objects_lines lines = {
+    .slots = {[0] = 9, [15] = UINT64_MAX}, .n_bins = 16384, .n_lines = UINT64_MAX - 1, .n_spanned = 7};
 static struct objects_access accesses[] = {
     {.event = 0, .module = 65535, .ip = 0x401234, .n_samples = 12, .offsets = {.entries = entries, .n = 2}},
-    {.event = 1, .module = 1, .ip = UINT64_MAX, .n_samples = 1}};
+    {.event = 1, .module = 1, .ip = UINT64_MAX, .n_samples = 1},
+    {.event = 1, .module = 1, .ip = 5, .n_samples = 1, .pattern = UINT64_MAX, .lines = &lines},
+    {.event = 1, .module = 1, .ip = 5, .n_samples = 1, .pattern = 1}};
 
 static struct objects_file sample(struct objects_variable *variables, struct objects_event *event)
 {
@@ -47,7 +51,7 @@ static struct objects_file sample(struct objects_variable *variables, struct obj
                                              .n_blocks_marked = 3,
                                              .bytes_marked = UINT64_MAX - 7,
                                              .accesses = accesses,
-                                             .n_accesses = 2,
+                                             .n_accesses = 4,
                                              .max_block_bytes = UINT64_C(1) << 60};
     *event = (struct objects_event){.metric = "EADDR (usec)",
                                     .name = "EADDR@1000",
@@ -104,7 +108,7 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_memory_equal(again->variables[1].stack_offsets, offsets, sizeof offsets);
     assert_memory_equal(again->variables[1].classes, file->variables[1].classes, sizeof file->variables[1].classes);
     assert_true(again->variables[1].max_block_bytes == UINT64_C(1) << 60);
-    assert_int_equal(again->version, 5);
+    assert_int_equal(again->version, 6);
     assert_true(again->user_ns == 11 && again->system_ns == UINT64_MAX - 9);
     assert_string_equal(again->note, "An allocator of its own.");
     assert_true(again->events[0].has_address == 1 && again->events[0].is_user_only == 1);
@@ -115,12 +119,15 @@ static void check_same(const struct objects_file *file, const struct objects_fil
     assert_true(again->variables[1].n_blocks_marked == 3 && again->variables[1].bytes_marked == UINT64_MAX - 7);
     assert_true(again->min_bytes == 1024 && again->sample_bytes == 77 && again->mark_ns == UINT64_MAX - 5);
     assert_int_equal(again->variables[0].n_accesses, 0);
-    assert_int_equal(again->variables[1].n_accesses, 2);
+    assert_int_equal(again->variables[1].n_accesses, 4);
     const struct objects_access *access = again->variables[1].accesses;
     assert_true(access[0].module == 65535 && access[0].ip == 0x401234 && access[0].n_samples == 12);
     assert_int_equal(access[0].offsets.n, 2);
     assert_memory_equal(access[0].offsets.entries, entries, sizeof entries);
     assert_true(access[1].event == 1 && access[1].ip == UINT64_MAX && access[1].offsets.n == 0);
+    assert_true(!access[1].pattern && !access[1].lines && access[3].pattern == 1 && !access[3].lines);
+    assert_true(access[2].pattern == UINT64_MAX && access[2].lines);
+    assert_memory_equal(access[2].lines, &lines, sizeof lines);
     assert_int_equal(again->n_events, 1);
     assert_true(again->events[0].enabled_ns == UINT64_MAX && again->events[0].running_ns == 5);
     assert_true(again->events[0].n_throttles == 6 && again->events[0].n_no_metric == 7);

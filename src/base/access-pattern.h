@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How an instruction walks through memory, in one word: worked out from machine code outside the program, carried
+ * through its records to the analysis, which tells waiting for memory from execution by it. 0: nothing is known.
+ * Any context. */
+#ifndef LOCUS_BASE_ACCESS_PATTERN_H
+#define LOCUS_BASE_ACCESS_PATTERN_H
+
+#include <stdint.h>
+
+#define PATTERN_LINE_BYTES 64
+#define PATTERN_SLOTS 16 /* of 4 bytes in a line */
+
+enum pattern_kind {
+    PATTERN_UNKNOWN = 0,
+    PATTERN_FIXED,    /* the same address in every turn of its loop, or a slot of the stack */
+    PATTERN_STRIDED,  /* moves on by a constant in every turn */
+    PATTERN_DERIVED,   /* the same, by way of another register: mov, movsxd, lea */
+    PATTERN_IRREGULAR, /* anything else: loaded addresses, computed indexes */
+    PATTERN_FED        /* no access: an instruction without memory operand, which uses what was loaded from there */
+};
+
+/* Bits 0-31 group: where (in the module) the first instruction lies that walks the same data in the same loop; 32-47
+ * stride in bytes, saturated; 48-51 slots - 1: how many places of a line, of PATTERN_SLOTS, the group visits; 52-54
+ * firsts - 1: at how many of them a line can be met first, as far as 8; 55-57 logarithm of the bytes of an access, at
+ * most 64; 58-60 kind; then flags. */
+#define PATTERN_PROXY (UINT64_C(1) << 61)   /* the address is that of a neighbour: it has a line, but no place in it */
+#define PATTERN_MIXED (UINT64_C(1) << 62)   /* also computes with a value that the turn before made, slowly */
+#define PATTERN_NO_LINE (UINT64_C(1) << 63) /* the address says only which array it is */
+
+/* Its parts.  ctx: any */
+static inline enum pattern_kind pattern_kind(uint64_t pattern)
+{
+    return (enum pattern_kind)(pattern >> 58 & 7);
+}
+static inline uint32_t pattern_group(uint64_t pattern)
+{
+    return (uint32_t)pattern;
+}
+static inline int pattern_stride_bytes(uint64_t pattern)
+{
+    return (int16_t)(uint16_t)(pattern >> 32);
+}
+static inline unsigned pattern_slots(uint64_t pattern)
+{
+    return (unsigned)(pattern >> 48 & 15) + 1;
+}
+static inline unsigned pattern_firsts(uint64_t pattern)
+{
+    return (unsigned)(pattern >> 52 & 7) + 1;
+}
+static inline unsigned pattern_access_bytes(uint64_t pattern)
+{
+    return 1u << (pattern >> 55 & 7);
+}
+
+/* A word of these parts, without flags: slots 1, firsts 1. size_bytes is rounded up to a power of two.  ctx: any */
+static inline uint64_t pattern_make(enum pattern_kind kind, uint32_t group, int64_t stride_bytes, unsigned size_bytes)
+{
+    uint64_t log = 0;
+    while (log < 6 && 1u << log < size_bytes)
+        log++;
+    stride_bytes = stride_bytes > INT16_MAX ? INT16_MAX : stride_bytes < INT16_MIN ? INT16_MIN : stride_bytes;
+    return (uint64_t)kind << 58 | log << 55 | (uint64_t)(uint16_t)(int16_t)stride_bytes << 32 | group;
+}
+
+/* The word with slots and firsts, both from 1; where every place can be the first one, or more than 8 can, they say
+ * nothing and stay 1.  ctx: any */
+static inline uint64_t pattern_with_slots(uint64_t pattern, unsigned slots, unsigned firsts)
+{
+    if (firsts >= slots || firsts > 8 || slots > PATTERN_SLOTS)
+        return pattern;
+    return pattern | (uint64_t)(slots - 1) << 48 | (uint64_t)(firsts - 1) << 52;
+}
+
+/* True when the places of samples within lines say something: the group visits several.  ctx: any */
+static inline int pattern_has_contrast(uint64_t pattern)
+{
+    enum pattern_kind kind = pattern_kind(pattern);
+    return (kind == PATTERN_STRIDED || kind == PATTERN_DERIVED) && pattern_slots(pattern) > 1 &&
+           !(pattern & (PATTERN_PROXY | PATTERN_NO_LINE));
+}
+
+/* True when the number of different lines says something.  ctx: any */
+static inline int pattern_has_footprint(uint64_t pattern)
+{
+    enum pattern_kind kind = pattern_kind(pattern);
+    return kind >= PATTERN_STRIDED && kind <= PATTERN_IRREGULAR && !pattern_has_contrast(pattern) &&
+           !(pattern & PATTERN_NO_LINE);
+}
+
+/* A sample's place as it is kept with its offset in the variable: bits 0-45 the offset (all ones: none), 46-49 the slot
+ * of its line, 50-63 a hash of the line. */
+#define PATTERN_OFFSET_BITS 46
+#define PATTERN_NO_OFFSET ((UINT64_C(1) << PATTERN_OFFSET_BITS) - 1)
+#define PATTERN_HASH_BITS 14
+
+/* The word for a sample at address.  ctx: any */
+static inline uint64_t pattern_place(uint64_t address, uint64_t offset_bytes)
+{
+    uint64_t hash = (address / PATTERN_LINE_BYTES * 0x9e3779b97f4a7c15u) >> (64 - PATTERN_HASH_BITS);
+    if (offset_bytes > PATTERN_NO_OFFSET)
+        offset_bytes = PATTERN_NO_OFFSET;
+    return hash << (64 - PATTERN_HASH_BITS) | (address / 4 % PATTERN_SLOTS) << PATTERN_OFFSET_BITS | offset_bytes;
+}
+static inline uint64_t pattern_place_offset(uint64_t place)
+{
+    return place & PATTERN_NO_OFFSET;
+}
+static inline unsigned pattern_place_slot(uint64_t place)
+{
+    return (unsigned)(place >> PATTERN_OFFSET_BITS) % PATTERN_SLOTS;
+}
+static inline unsigned pattern_place_hash(uint64_t place)
+{
+    return (unsigned)(place >> (64 - PATTERN_HASH_BITS));
+}
+
+#endif

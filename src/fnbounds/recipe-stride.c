@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Strides of addresses in natural loops: see recipe-stride.h. An address is a linear form of registers as they were
+ * when the loop began, and of the number of turns. Ordinary code. */
+#include "fnbounds/recipe-stride.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/access-pattern.h"
+#include "base/vec.h"
+
+#define WORK_MAX 4000000 /* steps a function, over all loops */
+#define DEPTH_MAX 6      /* registers made from registers */
+#define TERMS_MAX 3
+#define GROUPS_MAX 512 /* of one loop */
+#define PLACES_MAX 32  /* of one group */
+#define NO_LOOP UINT32_MAX
+
+/* Sum of scales[k] * register regs[k] as it was before the loop, constant, and stride * turns. */
+struct form {
+    bool is_known, is_derived;
+    uint8_t n_terms;
+    uint8_t regs[TERMS_MAX];
+    int64_t scales[TERMS_MAX];
+    int64_t constant, stride;
+};
+
+/* A natural loop: all instructions from which the jumps back to its head are reached without passing the head. */
+struct loop {
+    uint32_t head;
+    uint32_t *body; /* [n_body], the first is the head; in order only after sort_body() */
+    size_t n_body;
+    uint8_t n_writes[16]; /* of each general register in the body, at most 2 */
+    uint32_t writer[16];  /* one of them */
+};
+
+/* Instructions that walk the same data. */
+struct group {
+    struct form form; /* of the first one */
+    uint32_t pc;
+    uint32_t n_places;
+    int64_t places[PLACES_MAX]; /* [n_places] constants of their forms, all different, in the order of the code */
+};
+
+struct work {
+    struct flow *flow;
+    uint32_t *owner;      /* [n_insns] head of the innermost loop, NO_LOOP */
+    uint32_t *owner_size; /* [n_insns] its length */
+    uint32_t *seen;       /* [n_insns] number of the walk that was here last */
+    uint32_t *body;       /* [n_insns] scratch of struct loop */
+    uint32_t n_walks;
+    uint64_t n_steps;
+    struct loop loop;
+    struct group *groups; /* [n_groups] of the loop */
+    size_t n_groups;
+};
+
+/* --- loops --- */
+
+static void visit(struct work *work, uint32_t i)
+{
+    if (work->seen[i] == work->n_walks)
+        return;
+    work->seen[i] = work->n_walks;
+    work->body[work->loop.n_body++] = i;
+}
+
+/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, or when the walk comes
+ * to the function's start: then the loop has another entry. */
+static bool find_loop(struct work *work, uint32_t head)
+{
+    const struct flow *flow = work->flow;
+    struct loop *loop = &work->loop;
+    work->n_walks++;
+    loop->head = head;
+    loop->body = work->body;
+    loop->n_body = 0;
+    visit(work, head);
+    for (uint32_t s = flow->first_source[head]; s < flow->first_source[head + 1]; s++)
+        if (flow->sources[s] >= head && flow->insns[flow->sources[s]].kind != INSN_JMP_INDIRECT)
+            visit(work, flow->sources[s]);
+    bool is_loop = loop->n_body > 1;
+    for (uint32_t s = flow->first_source[head]; s < flow->first_source[head + 1]; s++)
+        is_loop = is_loop || flow->sources[s] == head;
+    for (size_t k = 1; is_loop && k < loop->n_body; k++) {
+        uint32_t i = loop->body[k];
+        if (i == 0 || work->n_steps++ > WORK_MAX)
+            return false;
+        if (flow_falls_through(flow, i - 1))
+            visit(work, i - 1);
+        for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++)
+            visit(work, flow->sources[s]);
+    }
+    return is_loop;
+}
+
+static int compare_indexes(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void sort_body(struct loop *loop)
+{
+    qsort(loop->body, loop->n_body, sizeof *loop->body, compare_indexes);
+}
+
+static void claim_body(struct work *work)
+{
+    const struct loop *loop = &work->loop;
+    for (size_t k = 0; k < loop->n_body; k++) {
+        uint32_t i = loop->body[k];
+        if (work->owner[i] != NO_LOOP && work->owner_size[i] <= loop->n_body)
+            continue;
+        work->owner[i] = loop->head;
+        work->owner_size[i] = (uint32_t)loop->n_body;
+    }
+}
+
+/* An index that is extended in place stays the same number. */
+static uint64_t written_by(const struct insn *insn)
+{
+    uint64_t writes = insn->writes & INSN_GPRS;
+    for (unsigned e = 0; e < insn->n_effects; e++)
+        if (insn->effects[e].kind == EFFECT_EXTEND && insn->effects[e].reg == insn->effects[e].other)
+            writes &= ~INSN_BIT(insn->effects[e].reg);
+    return writes;
+}
+
+static void count_writes(struct work *work)
+{
+    struct loop *loop = &work->loop;
+    memset(loop->n_writes, 0, sizeof loop->n_writes);
+    for (size_t k = 0; k < loop->n_body; k++) {
+        uint64_t writes = written_by(&work->flow->insns[loop->body[k]]);
+        for (unsigned r = 0; writes; r++, writes >>= 1) {
+            if (!(writes & 1))
+                continue;
+            loop->n_writes[r] = loop->n_writes[r] ? 2 : 1;
+            loop->writer[r] = loop->body[k];
+        }
+    }
+}
+
+/* --- forms --- */
+
+static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t visiting, unsigned depth);
+
+static const struct insn_effect *effect_on(const struct insn *insn, uint8_t reg)
+{
+    for (unsigned e = 0; e < insn->n_effects; e++)
+        if (insn->effects[e].kind != EFFECT_STORE && insn->effects[e].reg == reg)
+            return &insn->effects[e];
+    return NULL;
+}
+
+static void add_form(struct form *to, const struct form *from, int64_t scale)
+{
+    to->is_known = to->is_known && from->is_known;
+    to->is_derived = to->is_derived || from->is_derived;
+    to->constant += from->constant * scale;
+    to->stride += from->stride * scale;
+    for (unsigned k = 0; k < from->n_terms; k++) {
+        unsigned at = 0;
+        while (at < to->n_terms && to->regs[at] != from->regs[k])
+            at++;
+        if (at == TERMS_MAX) {
+            to->is_known = false;
+            return;
+        }
+        if (at == to->n_terms) {
+            to->regs[to->n_terms] = from->regs[k];
+            to->scales[to->n_terms++] = 0;
+        }
+        to->scales[at] += from->scales[k] * scale;
+    }
+}
+
+/* The form of an operand's address; not known with lanes of vectors. */
+static struct form form_of_operand(const struct work *work, const struct insn *insn,
+                                   const struct recipe_operand *operand, uint32_t visiting, unsigned depth)
+{
+    struct form form = {.is_known = true, .constant = operand->disp};
+    if (operand->base == RECIPE_RIP) {
+        form.constant += insn->pc;
+    } else if (operand->base < 16) {
+        struct form base = form_of_reg(work, operand->base, visiting, depth);
+        add_form(&form, &base, 1);
+    }
+    if (operand->scale && operand->index < 16) {
+        struct form index = form_of_reg(work, operand->index, visiting, depth);
+        add_form(&form, &index, operand->scale);
+    } else if (operand->scale) {
+        form.is_known = false;
+    }
+    return form;
+}
+
+/* True when nothing in the loop stores to where insn loads from, as far as the same registers tell. */
+static bool is_kept(const struct work *work, const struct recipe_operand *from)
+{
+    for (size_t k = 0; k < work->loop.n_body; k++) {
+        const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+        for (unsigned o = 0; o < insn->n_operands; o++) {
+            const struct recipe_operand *to = &insn->operands[o];
+            if (to->flags & RECIPE_OP_WRITE && to->base == from->base && to->index == from->index &&
+                (from->base == RECIPE_RIP || (to->disp < from->disp + 8 && from->disp < to->disp + to->size_bytes)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether copies lead from reg back to itself, and by how much it has moved then. */
+static bool is_cycle(const struct work *work, uint8_t reg, int64_t *stride)
+{
+    uint8_t at = reg;
+    *stride = 0;
+    for (unsigned n = 0; n < DEPTH_MAX && at < 16 && work->loop.n_writes[at] == 1; n++) {
+        const struct insn_effect *effect = effect_on(&work->flow->insns[work->loop.writer[at]], at);
+        if (!effect || effect->kind != EFFECT_COPY)
+            return false;
+        *stride += effect->value;
+        at = effect->source;
+        if (at == reg)
+            return true;
+    }
+    return false;
+}
+
+static struct form form_of_effect(const struct work *work, const struct insn *insn, const struct insn_effect *effect,
+                                  uint32_t visiting, unsigned depth)
+{
+    struct form form = {.is_known = true, .is_derived = true, .constant = effect->value}, part;
+    switch (effect->kind) {
+    case EFFECT_COPY:
+    case EFFECT_NARROW:
+        part = form_of_reg(work, effect->source, visiting, depth);
+        add_form(&form, &part, 1);
+        break;
+    case EFFECT_EXTEND:
+        part = form_of_reg(work, effect->other, visiting, depth);
+        add_form(&form, &part, 1);
+        break;
+    case EFFECT_SUM:
+        part = form_of_reg(work, effect->source, visiting, depth);
+        add_form(&form, &part, 1);
+        part = form_of_reg(work, effect->other, visiting, depth);
+        add_form(&form, &part, effect->scale);
+        break;
+    case EFFECT_SCALE:
+        part = form_of_reg(work, effect->other, visiting, depth);
+        add_form(&form, &part, effect->scale);
+        break;
+    case EFFECT_CONSTANT:
+        break;
+    case EFFECT_LOAD:
+        form = form_of_operand(work, insn, &insn->operands[0], visiting, depth);
+        form.is_known = form.is_known && !form.stride && is_kept(work, &insn->operands[0]);
+        form.n_terms = 1;
+        form.regs[0] = effect->reg;
+        form.scales[0] = 1;
+        form.constant = 0;
+        break;
+    default:
+        form.is_known = false;
+        break;
+    }
+    return form;
+}
+
+static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t visiting, unsigned depth)
+{
+    struct form form = {.is_known = true, .n_terms = 1, .regs = {reg}, .scales = {1}};
+    if (reg >= 16 || visiting >> reg & 1 || depth > DEPTH_MAX)
+        return (struct form){0};
+    if (work->loop.n_writes[reg] == 0 || is_cycle(work, reg, &form.stride))
+        return form;
+    const struct insn *insn = &work->flow->insns[work->loop.writer[reg]];
+    const struct insn_effect *effect = effect_on(insn, reg);
+    if (work->loop.n_writes[reg] > 1 || !effect)
+        return (struct form){0};
+    if (effect->kind == EFFECT_ADD && effect->source == RECIPE_NO_REG) {
+        form.stride = effect->value;
+        return form;
+    }
+    return form_of_effect(work, insn, effect, visiting | 1u << reg, depth + 1);
+}
+
+/* --- patterns --- */
+
+/* A slot of the stack, or a scalar: what no loop can make anything else. */
+static bool is_scalar(const struct recipe_operand *operand)
+{
+    bool is_frame = operand->base == RECIPE_RSP || (operand->base == RECIPE_RBP && operand->disp < 0);
+    return operand->flags & RECIPE_OP_STACK || (!operand->scale && (is_frame || operand->base == RECIPE_RIP));
+}
+
+static bool same_walk(const struct form *a, const struct form *b)
+{
+    return a->stride == b->stride && a->n_terms == b->n_terms && !memcmp(a->regs, b->regs, a->n_terms) &&
+           !memcmp(a->scales, b->scales, a->n_terms * sizeof a->scales[0]);
+}
+
+static struct group *find_group(struct work *work, const struct form *form)
+{
+    for (size_t g = 0; g < work->n_groups; g++)
+        if (same_walk(&work->groups[g].form, form))
+            return &work->groups[g];
+    return NULL;
+}
+
+/* Puts an instruction's address into its group. */
+static void join_group(struct work *work, const struct form *form, uint32_t pc)
+{
+    struct group *group = find_group(work, form);
+    if (!group && work->n_groups < GROUPS_MAX) {
+        group = &work->groups[work->n_groups++];
+        group->form = *form;
+        group->pc = pc;
+        group->n_places = 0;
+    }
+    for (uint32_t k = 0; group && k < group->n_places; k++)
+        if (group->places[k] == form->constant)
+            return;
+    if (group && group->n_places < PLACES_MAX)
+        group->places[group->n_places++] = form->constant;
+}
+
+static int64_t line_of(int64_t address)
+{
+    return address >= 0 ? address / PATTERN_LINE_BYTES : -((PATTERN_LINE_BYTES - 1 - address) / PATTERN_LINE_BYTES);
+}
+
+/* Which lines a walk has met; a line comes back within the group's spread, so that the last ones are enough. */
+struct met {
+    int64_t lines[2 * PLACES_MAX];
+    unsigned n;
+};
+
+static bool meets_first(struct met *met, int64_t line)
+{
+    const unsigned n_kept = sizeof met->lines / sizeof met->lines[0];
+    for (unsigned k = 0; k < met->n && k < n_kept; k++)
+        if (met->lines[k] == line)
+            return false;
+    met->lines[met->n++ % n_kept] = line;
+    return true;
+}
+
+/* Adds the slots that the group visits to the pattern: walks it until its places in lines repeat, from an array at the
+ * start of a line, and again to see which places meet a line first. */
+static uint64_t add_slots(const struct group *group, uint64_t pattern)
+{
+    struct met met = {.n = 0};
+    uint32_t visited = 0, firsts = 0;
+    for (unsigned turn = 0; turn < 3 * PATTERN_LINE_BYTES; turn++)
+        for (uint32_t k = 0; k < group->n_places; k++) {
+            int64_t address = group->places[k] - group->places[0] + (int64_t)turn * group->form.stride;
+            int64_t line = line_of(address);
+            uint32_t slot = 1u << (address - line * PATTERN_LINE_BYTES) / 4;
+            bool is_first = meets_first(&met, line);
+            visited |= slot;
+            if (is_first && turn >= PATTERN_LINE_BYTES)
+                firsts |= slot;
+        }
+    return pattern_with_slots(pattern, (unsigned)__builtin_popcount(visited), (unsigned)__builtin_popcount(firsts));
+}
+
+/* True when what the load-and-compute instruction x, at place k of the body, computes comes back to it in the next
+ * turn. */
+static bool is_carried(const struct work *work, size_t k)
+{
+    const uint64_t no_data = INSN_BIT(RECIPE_RSP) | INSN_FLAGS;
+    const struct loop *loop = &work->loop;
+    const struct insn *x = &work->flow->insns[loop->body[k]];
+    uint64_t made = x->writes & ~no_data;
+    if (!x->is_slow || !x->n_operands || !(x->operands[0].flags & RECIPE_OP_READ))
+        return false;
+    for (size_t step = 1; step < loop->n_body; step++) {
+        const struct insn *insn = &work->flow->insns[loop->body[(k + step) % loop->n_body]];
+        if (insn->reads & made && insn->kind != INSN_CALL)
+            made |= insn->writes & ~no_data;
+        else
+            made &= ~insn->writes;
+    }
+    return (x->reads & made) != 0;
+}
+
+static bool has_pattern(const struct insn *insn)
+{
+    return insn->n_operands && insn->kind != INSN_CALL && insn->kind != INSN_RET && insn->kind != INSN_REP;
+}
+
+static uint64_t pattern_of(struct work *work, size_t k)
+{
+    const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+    const struct recipe_operand *operand = &insn->operands[0];
+    struct form form = form_of_operand(work, insn, operand, 0, 0);
+    const struct group *group = form.is_known && form.stride ? find_group(work, &form) : NULL;
+    uint64_t pattern;
+    if (is_scalar(operand) || (form.is_known && !form.stride))
+        return pattern_make(PATTERN_FIXED, insn->pc, 0, operand->size_bytes);
+    if (group)
+        pattern = add_slots(group, pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, group->pc,
+                                                form.stride, operand->size_bytes));
+    else
+        pattern = pattern_make(PATTERN_IRREGULAR, insn->pc, 0, operand->size_bytes);
+    return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;
+}
+
+static void fill_loop(struct work *work)
+{
+    const struct loop *loop = &work->loop;
+    work->n_groups = 0;
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (size_t k = 0; k < loop->n_body && work->n_steps < WORK_MAX; k++) {
+            const struct insn *insn = &work->flow->insns[loop->body[k]];
+            if (work->owner[loop->body[k]] != loop->head || !has_pattern(insn))
+                continue;
+            struct form form = form_of_operand(work, insn, &insn->operands[0], 0, 0);
+            bool is_walking = form.is_known && form.stride && !is_scalar(&insn->operands[0]);
+            work->n_steps += 16 + work->n_groups;
+            if (pass == 0 && is_walking)
+                join_group(work, &form, insn->pc);
+            if (pass == 1) {
+                work->flow->patterns[loop->body[k]] = pattern_of(work, k);
+                work->n_steps += (insn->is_slow ? loop->n_body : 0) + (is_walking ? 1000 : 0);
+            }
+        }
+}
+
+static void fill_straight(struct work *work)
+{
+    for (uint32_t i = 0; i < work->flow->n_insns; i++) {
+        const struct insn *insn = &work->flow->insns[i];
+        const struct recipe_operand *operand = &insn->operands[0];
+        bool is_string = insn->kind == INSN_REP && insn->n_operands;
+        if (is_string)
+            work->flow->patterns[i] = pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
+        else if (work->owner[i] == NO_LOOP && has_pattern(insn))
+            work->flow->patterns[i] =
+                pattern_make(is_scalar(operand) ? PATTERN_FIXED : PATTERN_IRREGULAR, insn->pc, 0, operand->size_bytes);
+    }
+}
+
+bool stride_build(struct flow *flow)
+{
+    size_t n = flow->n_insns;
+    struct work work = {.flow = flow};
+    if (!vec_reserve(&flow->patterns, &flow->patterns_capacity, n + 1, sizeof *flow->patterns))
+        return false;
+    memset(flow->patterns, 0, n * sizeof *flow->patterns);
+    work.owner = malloc((n + 1) * 4 * sizeof *work.owner);
+    work.groups = malloc(GROUPS_MAX * sizeof *work.groups);
+    bool ok = work.owner && work.groups;
+    if (ok) {
+        work.owner_size = work.owner + n;
+        work.seen = work.owner_size + n;
+        work.body = work.seen + n;
+        memset(work.owner, 0xff, n * sizeof *work.owner);
+        memset(work.owner_size, 0, 2 * n * sizeof *work.owner);
+    }
+    for (uint32_t i = 0; ok && i < n; i++)
+        if (flow_is_target(flow, i) && find_loop(&work, i))
+            claim_body(&work);
+    for (uint32_t i = 0; ok && i < n; i++) {
+        if (work.owner[i] == NO_LOOP || !flow_is_target(flow, i) || !find_loop(&work, i))
+            continue;
+        sort_body(&work.loop);
+        count_writes(&work);
+        fill_loop(&work);
+    }
+    if (ok)
+        fill_straight(&work);
+    free(work.owner);
+    free(work.groups);
+    return ok;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loops whose walks through memory are known by construction: for strides.py, compiled by several compilers. */
+#include <stdint.h>
+
+struct point {
+    double x, y, z;
+};
+struct wide {
+    double x[9];
+};
+struct node {
+    struct node *next;
+    int64_t value;
+};
+struct vector {
+    double *data;
+    int64_t n;
+};
+
+double chain(const double *a, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i];
+    return sum;
+}
+
+void triad(double *restrict a, const double *restrict b, const double *restrict c, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        a[i] = b[i] + 3.0 * c[i];
+}
+
+void backwards(double *a, int64_t n)
+{
+    for (int64_t i = n - 1; i >= 0; i--)
+        a[i] *= 1.5;
+}
+
+double column(const double *a, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i * 512];
+    return sum;
+}
+
+double strided_x(const struct point *a, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i].x;
+    return sum;
+}
+
+double wide_x(const struct wide *a, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i].x[0];
+    return sum;
+}
+
+double indexed(const double *x, const int32_t *index, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[index[i]];
+    return sum;
+}
+
+int64_t chase(const struct node *at, int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += at->value;
+        at = at->next;
+    }
+    return sum;
+}
+
+uint64_t update(uint64_t *table, uint64_t mask, int64_t n)
+{
+    uint64_t random = 1;
+    for (int64_t i = 0; i < n; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        table[random >> 20 & mask] ^= random;
+    }
+    return random;
+}
+
+/* The pointer may be changed by the stores, so compilers load it again in every turn. */
+void member(struct vector *v, double by)
+{
+    for (int64_t i = 0; i < v->n; i++)
+        v->data[i] += by;
+}
+
+double short_index(const double *a, int32_t first, int32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < (uint32_t)n; i++)
+        sum += a[(int32_t)(i + (uint32_t)first)];
+    return sum;
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How compiled loops walk through memory, as their recipes say: gcc and clang, -O2 and -O3, against what the source says.
+Of each function the accesses in loops are looked at; what comes before and after an unrolled loop is straight code."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "stride-kernels.c"
+LISTER = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "tests" / "golden" / "list-strides"
+
+# function: ({walks that must be there}, {walks that may be there, as in the rest of a loop}, is the walk also a chain?)
+# A walk: "KIND DIRECTION CONTRAST", the sign of the stride and whether places in lines tell something; or "irregular".
+KERNELS = {
+    "chain": ({"strided + yes"}, {"irregular"}, True),
+    "triad": ({"strided + yes"}, {"irregular"}, False),
+    "backwards": ({"strided - yes"}, {"irregular"}, False),
+    "column": ({"strided + no"}, {"irregular"}, True),
+    "strided_x": ({"strided + yes"}, {"irregular"}, True),
+    "wide_x": ({"strided + no"}, {"irregular"}, True),
+    "indexed": ({"strided + yes", "irregular"}, set(), True),
+    "chase": ({"irregular"}, set(), False),
+    "update": ({"irregular"}, set(), False),
+    "member": ({"strided + yes"}, {"irregular"}, False),
+    "short_index": (set(), {"strided + yes", "derived + yes", "irregular"}, True),
+}
+
+
+def walk(words):
+    _, _, kind, stride, slots, firsts, *_ = words
+    if kind not in ("strided", "derived"):
+        return kind
+    return f"{kind} {'+' if int(stride) > 0 else '-'} {'yes' if int(firsts) < int(slots) else 'no'}"
+
+
+def check(compiler, level, folder):
+    library = pathlib.Path(folder) / f"{compiler}{level}.so"
+    subprocess.run([compiler, level, "-w", "-shared", "-fPIC", "-o", library, SOURCE], check=True)
+    lines = subprocess.run([LISTER, library], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split() for line in lines]
+    failures = []
+    for name, (needed, allowed, is_chain) in KERNELS.items():
+        own = [row for row in rows if row[0] == name and row[1] == "memory" and row[2] != "fixed"]
+        seen = {walk(row) for row in own}
+        if not needed <= seen <= needed | allowed:
+            failures.append(f"{name}: {sorted(seen)}, expected {sorted(needed)}")
+        if level == "-O2" and is_chain != any("m" in row[7] for row in own):
+            failures.append(f"{name}: {'no' if is_chain else 'a'} chain was seen")
+        if name == "short_index" and not seen & {"strided + yes", "derived + yes"}:
+            failures.append(f"{name}: {sorted(seen)}")
+        if any(row[2] != "fed" for row in rows if row[0] == name and row[1] == "dependent"):
+            failures.append(f"{name}: an instruction without access has another pattern than that")
+        strides = {abs(int(row[3])) for row in own if row[2] in ("strided", "derived")}
+        if name in ("chain", "triad", "backwards", "member") and any(stride % 8 for stride in strides):
+            failures.append(f"{name}: strides {sorted(strides)}")
+    return [f"{compiler} {level}: {failure}" for failure in failures]
+
+
+def main():
+    compilers = [name for name in ("gcc", "clang") if shutil.which(name)]
+    if not compilers:
+        print("SKIP: neither gcc nor clang is installed")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        failures = [failure for compiler in compilers for level in ("-O2", "-O3")
+                    for failure in check(compiler, level, folder)]
+    for failure in failures:
+        print(f"FAIL: {failure}")
+    print(f"{len(KERNELS)} kernels by {', '.join(compilers)}")
+    sys.exit(1 if failures else 0)
+
+
+main()
