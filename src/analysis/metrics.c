@@ -122,6 +122,11 @@ double metrics_percentile(const struct latency_sum *latency, double percent)
     return (double)NAN;
 }
 
+bool metrics_is_beyond(const struct metric_derived *row, double value)
+{
+    return row->is_of_histogram && value >= (double)mem_latency_of_bin_sig(LATENCY_BINS - 1);
+}
+
 static double count_set(const struct metric_input *input, uint32_t set)
 {
     double sum = 0;

@@ -18,13 +18,14 @@ struct metric_input {
 };
 
 struct metric_derived {
-    const char *name;  /* in CSV and JSON */
-    const char *title; /* column of the table on a terminal, at most five characters; NULL: not in it */
+    const char *name;        /* in CSV and JSON */
+    const char *title;       /* column of the table on a terminal, at most five characters; NULL: not in it */
     const char *description; /* formula in words */
     /* NAN where it is not defined, as a share of nothing. */
     double (*value)(const struct metric_derived *row, const struct metric_input *input);
     uint32_t above, below, without; /* for value functions that are ratios: sets of metrics, one bit each */
     double parameter;               /* for those that take a number */
+    bool is_of_histogram;           /* metrics_is_beyond says whether a value is only known to be larger */
 };
 
 /* Row i of all derived metrics, NULL at the end of the table. */
@@ -57,9 +58,12 @@ bool metrics_is_access(const char *name);
 /* Index of the metric that counts instructions, -1 when none was measured. */
 int64_t metrics_instructions(const struct model *model);
 
-/* The latency that percent of the samples stay below, core cycles: linear within the histogram's bin; NAN when there is
- * no sample. */
+/* The latency that percent of the samples stay below, core cycles: linear within the histogram's bin, the beginning of
+ * the last one, which holds everything larger; NAN when there is no sample. */
 double metrics_percentile(const struct latency_sum *latency, double percent);
+
+/* Whether a percentile is at the end of the histogram, so that the latency may be any larger one. */
+bool metrics_is_beyond(const struct metric_derived *row, double value);
 
 /* For the table's rows: the sum of the counts in a set; 100 * above / (below - without), NAN when that is 0. */
 double metrics_sum(const struct metric_derived *row, const struct metric_input *input);

@@ -116,9 +116,9 @@ static bool add_rows(struct maker *maker)
         const struct report_row *row = &maker->report->rows[i];
         if (row->variable)
             sum_variable(maker, row->variable, row->part ? row->part->fraction : 1, REPORT_NOT_WAITING);
-        for (size_t k = 0; row->is_waiting && k < maker->report->n_variables; k++)
+        for (size_t k = 0; row->wait != REPORT_NOT_WAITING && k < maker->report->n_variables; k++)
             sum_variable(maker, &maker->report->variables[k], 1, row->wait);
-        if (row->variable || row->is_waiting)
+        if (row->variable || row->wait != REPORT_NOT_WAITING)
             ok = give_row(maker, row);
     }
     return ok;

@@ -276,17 +276,21 @@ static double take_waits(struct report *report, const struct variable *variable)
     return sum;
 }
 
+/* Rows of what was set aside: one for each thing that was waited for, and one of the profiler. */
 static int add_waits(struct report *report, struct error *err)
 {
     int code = 0;
     for (size_t i = 0; code == 0 && i < report->n_waiting; i++) {
-        struct report_row like = {.name = "<waiting>",
-                                  .class = model_class_name(CLASS_WAITING),
-                                  .is_waiting = true,
+        const char *label = report->waits->labels.strings[i];
+        bool is_profiler = strcmp(label, WAITS_PROFILER) == 0;
+        struct report_row like = {.name = is_profiler ? WAITS_PROFILER : "<waiting>",
+                                  .class = model_class_name(is_profiler ? CLASS_UNKNOWN : CLASS_WAITING),
+                                  .is_waiting = !is_profiler,
                                   .value = report->waiting[i],
                                   .samples = model_samples(report->model, report->metric, report->waiting[i]),
                                   .fraction = 1};
-        code = add_other(report, &like, report->waits->labels.strings[i], (int64_t)i, err);
+        if (!is_profiler || report->waiting[i] > 0)
+            code = add_other(report, &like, is_profiler ? "" : label, (int64_t)i, err);
     }
     return code;
 }
@@ -461,7 +465,8 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strcmp(x->site, y->site);
 }
 
-/* Shares of samples whose address was found, and whose variable is known. */
+/* Shares of samples whose address was found, and whose variable is known. Hardware that samples any operation takes
+ * some that access no memory: those are no failures. */
 static void set_quality(struct report *report)
 {
     double lost = 0, unknown = 0;
@@ -476,7 +481,10 @@ static void set_quality(struct report *report)
     report->named = 100 - lost - unknown;
     if (report->event && report->event->taken) {
         const uint64_t *fates = report->event->fates;
-        double taken = (double)report->event->taken;
+        double taken = (double)(report->event->taken - fates[FATE_NO_ADDRESS_NO_ACCESS]);
+        report->no_access = 100 - 100 * taken / (double)report->event->taken;
+        if (taken <= 0)
+            return;
         report->recovered = 100 * (double)(fates[FATE_NAMED] + fates[FATE_UNKNOWN_DATA]) / taken;
         report->named = 100 * (double)fates[FATE_NAMED] / taken;
     }
@@ -547,8 +555,8 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
         if (strcmp(model->events[i].metric, model->metrics[metric].name) == 0)
             report->event = &model->events[i];
     int code = merge_variables(report, with_paths, err);
-    if (code == 0 && is_time(model->metrics[metric].name))
-        code = waits_new(&report->waits, model, err);
+    if (code == 0)
+        code = waits_new(&report->waits, model, is_time(model->metrics[metric].name), err);
     if (code == 0)
         code = add_rows(report, with_unused, err);
     set_times(report);

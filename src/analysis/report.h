@@ -18,70 +18,71 @@ struct report_line {
 
 /* Samples of a row on one field, or on one offset without type. */
 struct report_field {
-    char *name;       /* with the variable's: "particles[].vel.x" */
-    const char *path; /* behind the variable's name */
-    const char *type; /* "" = not known */
-    uint32_t flags;   /* FIELD_* */
+    char *name;                        /* with the variable's: "particles[].vel.x" */
+    const char *path;                  /* behind the variable's name */
+    const char *type;                  /* "" = not known */
+    uint32_t flags;                    /* FIELD_* */
     uint64_t offset_bytes, size_bytes; /* within an element */
-    double samples;   /* whose place is known */
-    double fraction;  /* of those of the row */
-    double share;     /* percent of all samples */
+    double samples;                    /* whose place is known */
+    double fraction;                   /* of those of the row */
+    double share;                      /* percent of all samples */
 };
 
 struct report_row {
-    const struct variable *variable; /* NULL: of samples that waited, were dropped, or are in no variable */
+    const struct variable *variable;  /* NULL: of samples that waited, were dropped, or are in no variable */
     const struct variable_part *part; /* the row is about this part of a stack frame; NULL = all of the variable */
     const char *name;
     const char *class;
     uint64_t size_bytes, n_blocks;
-    char *site;          /* "function (file:line)", "file:line", module, or "" */
-    double value;        /* of the metric */
-    double fraction;     /* of the variable's samples: what waited on it has rows of its own */
-    bool is_waiting;     /* samples that waited; site tells for what */
-    int64_t wait;        /* is_waiting: its number, else REPORT_NOT_WAITING */
-    int fate;            /* of samples that were dropped: why; else FATE_NAMED */
-    double samples;      /* as counted, where that is known */
-    double share;        /* percent of all samples that were taken, dropped ones included */
+    char *site;                /* "function (file:line)", "file:line", module, or "" */
+    double value;              /* of the metric */
+    double fraction;           /* of the variable's samples: what waited on it has rows of its own */
+    bool is_waiting;           /* samples that waited; site tells for what */
+    int64_t wait;              /* the number of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
+    int fate;                  /* of samples that were dropped: why; else FATE_NAMED */
+    double samples;            /* as counted, where that is known */
+    double share;              /* percent of all samples that were taken, dropped ones included */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
-    size_t n_paths;      /* allocation paths that the row stands for */
-    const uint64_t *places; /* [n_numa_nodes] samples by node, NULL = not known */
+    size_t n_paths;              /* allocation paths that the row stands for */
+    const uint64_t *places;      /* [n_numa_nodes] samples by node, NULL = not known */
     struct report_field *fields; /* [n_fields] by samples, most first; of the metric's event, else of the first */
     size_t n_fields, cap_fields;
     const char *type;        /* of an element; NULL or "" = not known */
     const char *type_source; /* how that is known; NULL = it is not */
     uint64_t element_bytes;
-    char *advice;        /* a sentence about its fields, NULL = none */
-    double *derived;     /* one for each metrics_row, NAN where not defined; NULL: the hardware told nothing */
+    char *advice;    /* a sentence about its fields, NULL = none */
+    double *derived; /* one for each metrics_row, NAN where not defined; NULL: the hardware told nothing */
 };
 
 struct report {
     const struct model *model;
     size_t metric;
     double total_value, total_samples; /* of the samples taken */
-    double sampled_s;        /* time that they stand for, 0 = not known: the metric is no time */
-    double user_s, system_s; /* CPU time, with sampled_s; both 0: not known */
-    bool is_user_only;       /* time in the kernel gave no samples */
-    bool is_leaks;           /* the metric is bytes allocated, freed or leaked: no samples */
-    bool has_too_few;        /* fewer than REPORT_SAMPLES_MIN */
-    struct waits *waits; /* NULL: the metric is no time */
-    double *waiting;         /* [n_waiting] values by label of waits */
+    double sampled_s;                  /* time that they stand for, 0 = not known: the metric is no time */
+    double user_s, system_s;           /* CPU time, with sampled_s; both 0: not known */
+    bool is_user_only;                 /* time in the kernel gave no samples */
+    bool is_leaks;                     /* the metric is bytes allocated, freed or leaked: no samples */
+    bool has_too_few;                  /* fewer than REPORT_SAMPLES_MIN */
+    struct waits *waits;               /* what is set aside from variables */
+    double *waiting;                   /* [n_waiting] values by label of waits */
     size_t n_waiting, cap_waiting;
     struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site */
     size_t n_variables, cap_variables;
     struct report_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
     const struct event_sum *event; /* of the metric; NULL without side files */
-    struct event_sum events; /* what it points to when several events add to the metric */
-    bool has_hardware;       /* there are derived values */
-    bool is_hardware;        /* the metric comes from hardware that told about each access */
-    bool is_work_counted;    /* remote costs are per instruction, not per load */
-    struct metric_input all; /* of all accesses */
-    double *derived;         /* of all accesses, as in a row */
-    bool has_fields;         /* places in variables are known */
-    double typed;            /* percent of the samples in variables whose field or element has a type */
+    struct event_sum events;       /* what it points to when several events add to the metric */
+    bool has_hardware;             /* there are derived values */
+    bool is_hardware;              /* the metric comes from hardware that told about each access */
+    bool is_work_counted;          /* remote costs are per instruction, not per load */
+    struct metric_input all;       /* of all accesses */
+    double *derived;               /* of all accesses, as in a row */
+    bool has_fields;               /* places in variables are known */
+    double typed;                  /* percent of the samples in variables whose field or element has a type */
     double typed_by[TYPE_SOURCES]; /* the same by how the type is known; [0]: members of COMMON blocks */
-    double recovered, named; /* percent of the samples taken; by fates, else by the tree */
+    double recovered, named;       /* percent of the samples taken that are accesses; by fates, else by the tree */
+    double no_access; /* percent of the samples taken: operations without access, where the hardware takes any */
 };
 
 /* Makes the table of variables for a metric. Rows without samples are left out unless with_unused. Heap variables of

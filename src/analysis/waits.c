@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MODULE_PROGRAM = 0, MODULE_SYSTEM, MODULE_RUNTIMES };
+#define PROFILER_LIBRARY "libhpcrun.so"
+
+enum { MODULE_PROGRAM = 0, MODULE_SYSTEM, MODULE_PROFILER, MODULE_RUNTIMES };
 enum { FUNCTION_INNER = 0, FUNCTION_YIELD, FUNCTION_WORKS, FUNCTION_WAITS };
 
 static const struct {
@@ -80,6 +82,8 @@ static uint8_t module_meaning(const char *path)
     for (size_t i = 0; i < N_LIBRARIES; i++)
         if (begins(name, libraries[i].prefix))
             return (uint8_t)(MODULE_RUNTIMES + i);
+    if (begins(name, PROFILER_LIBRARY))
+        return MODULE_PROFILER;
     bool is_system = begins(name, "libc.so") || begins(name, "libpthread") || begins(name, "ld-linux") ||
                      begins(name, "libc-") || begins(name, "ld.so");
     return is_system ? MODULE_SYSTEM : MODULE_PROGRAM;
@@ -108,13 +112,14 @@ static uint8_t function_meaning(const char *name)
     return begins(name, "MPI_") || begins(name, "PMPI_") ? FUNCTION_WORKS : FUNCTION_INNER;
 }
 
-int waits_new(struct waits **out, const struct model *model, struct error *err)
+int waits_new(struct waits **out, const struct model *model, bool is_time, struct error *err)
 {
     size_t n = model->strings.n_strings;
     struct waits *waits = calloc(1, sizeof *waits);
     *out = waits;
     if (waits)
-        *waits = (struct waits){.model = model, .modules = calloc(n + 1, 1), .functions = calloc(n + 1, 1)};
+        *waits = (struct waits){
+            .model = model, .is_time = is_time, .modules = calloc(n + 1, 1), .functions = calloc(n + 1, 1)};
     if (!waits || !waits->modules || !waits->functions) {
         waits_free(waits);
         *out = NULL;
@@ -123,6 +128,7 @@ int waits_new(struct waits **out, const struct model *model, struct error *err)
     for (size_t i = 1; i < n; i++) {
         waits->modules[i] = module_meaning(model->strings.strings[i]);
         waits->functions[i] = function_meaning(model->strings.strings[i]);
+        waits->has_profiler |= waits->modules[i] == MODULE_PROFILER;
     }
     return 0;
 }
@@ -137,11 +143,22 @@ void waits_free(struct waits *waits)
     free(waits);
 }
 
-bool waits_are_possible(const struct waits *waits, const struct variable *variable)
+static bool is_no_data(const struct waits *waits, const struct variable *variable)
 {
     return variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_UNKNOWN ||
            variable->class == CLASS_WAITING || variable->class == CLASS_STACK || variable->class == CLASS_TLS ||
            waits->modules[variable->module] >= MODULE_RUNTIMES;
+}
+
+/* Samples on its own memory count as the profiler's wherever they were taken. */
+static bool is_profiler(const struct waits *waits, const struct variable *variable)
+{
+    return variable->class == CLASS_UNKNOWN && strcmp(model_text(waits->model, variable->name), WAITS_PROFILER) == 0;
+}
+
+bool waits_are_possible(const struct waits *waits, const struct variable *variable)
+{
+    return waits->has_profiler || is_profiler(waits, variable) || (waits->is_time && is_no_data(waits, variable));
 }
 
 /* The function that a scope lies in, 0 at the top: variables and placeholders end the path of code. */
@@ -200,6 +217,10 @@ int64_t waits_label(struct waits *waits, const struct variable *variable, uint32
 {
     const struct model *model = waits->model;
     uint32_t leaf = function_scope(model, scope), at = leaf;
+    if (is_profiler(waits, variable) || (leaf && waits->modules[model->scopes[leaf].module] == MODULE_PROFILER))
+        return strtab_intern(&waits->labels, WAITS_PROFILER);
+    if (!waits->is_time || !is_no_data(waits, variable))
+        return -1;
     if (!leaf)
         return variable->class == CLASS_WAITING ? label(waits, "spin loop", "") : -1;
     bool is_yield = waits->functions[model->scopes[leaf].name] == FUNCTION_YIELD;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Samples in which a thread waited for others in a loop: told by the runtime library that they lie in and by the call
- * that led there, or by the loop's own code (PAUSE). Ordinary code. */
+/* Samples that are no time at a variable, whatever they touched: those in which a thread waited for others in a loop,
+ * told by the runtime library that they lie in and by the call that led there, or by the loop's own code (PAUSE); and
+ * those in the profiler's own code. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_WAITS_H
 #define LOCUS_ANALYSIS_WAITS_H
 
@@ -10,15 +11,19 @@
 struct waits {
     const struct model *model;
     uint8_t *modules, *functions; /* [n_strings] what the names mean, by string id */
-    struct strtab labels;         /* "libgomp: barrier" */
+    struct strtab labels;         /* "libgomp: barrier", WAITS_PROFILER */
+    bool is_time;                 /* waiting takes time; other metrics know the profiler only */
+    bool has_profiler;            /* its library is among the names */
 };
 
-/* The caller frees *waits.  err: ERR_MEMORY */
-int waits_new(struct waits **waits, const struct model *model, struct error *err);
+#define WAITS_PROFILER "<profiler>" /* the label of the profiler's own work; no library has such a name */
+
+/* For a metric that is time or not. The caller frees *waits.  err: ERR_MEMORY */
+int waits_new(struct waits **waits, const struct model *model, bool is_time, struct error *err);
 void waits_free(struct waits *waits);
 
 /* Whether samples on the variable can be waiting: they are no variable, or one that a runtime library made for itself.
- * Data of the program never is. */
+ * Data of the program never is; the profiler's own code may touch anything. */
 bool waits_are_possible(const struct waits *waits, const struct variable *variable);
 
 /* Index into waits->labels when samples of the statement scope, below one of the variable's scopes, were waiting; -1

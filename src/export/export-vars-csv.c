@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/report.h"
+#include "analysis/special-rows.h"
 #include "export/csv-text.h"
 #include "export/exporter-list.h"
 #include "export/text-cells.h"
@@ -110,8 +111,8 @@ static int put_row(const struct export_job *job, const struct report *report, co
     csv_put_text(out, row->name);
     buf_printf(out, ",%s,", row->class);
     csv_put_text(out, row->site);
-    buf_printf(out, ",%llu,%llu,%.15g,%.6f", (unsigned long long)row->size_bytes,
-               (unsigned long long)row->n_blocks, row->samples, row->share);
+    buf_printf(out, ",%llu,%llu,%.15g,%.6f", (unsigned long long)row->size_bytes, (unsigned long long)row->n_blocks,
+               row->samples, row->share);
     buf_printf(out, ",%.15g,", row->value);
     csv_put_text(out, variable ? model_text(report->model, variable->file) : "");
     buf_printf(out, ",%u,", variable ? variable->line : 0);
@@ -131,6 +132,16 @@ static int put_row(const struct export_job *job, const struct report *report, co
         put_hardware(report, row, out);
     buf_append(out, "\n", 1);
     return code;
+}
+
+/* Time in the kernel, which no sample stands for: a value, and no share. */
+static int put_kernel(const struct export_job *job, const struct report *report, struct buf *out, struct error *err)
+{
+    const struct report_row row = {.name = SPECIAL_KERNEL,
+                                   .class = "kernel",
+                                   .site = (char *)(uintptr_t) "system calls and page faults",
+                                   .value = 1e6 * report->system_s};
+    return report_kernel_percent(report) > 0 ? put_row(job, report, &row, out, err) : 0;
 }
 
 /* A row for each field of each variable; what has no known place is a row without field. */
@@ -184,6 +195,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     buf_append(out, "\n", 1);
     for (size_t i = 0; code == 0 && i < report.n_rows && (job->top == 0 || i < job->top); i++)
         code = put_row(job, &report, &report.rows[i], out, err);
+    if (code == 0)
+        code = put_kernel(job, &report, out, err);
     report_fini(&report);
     return code;
 }

@@ -207,6 +207,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
     json_put_double_at(out, "total_value", report.total_value);
     json_put_double_at(out, "total_samples", report.total_samples);
+    json_put_double_at(out, "no_access_percent", report.no_access);
     json_put_double_at(out, "recovered_percent", report.recovered);
     json_put_double_at(out, "named_percent", report.named);
     if (report.has_fields)

@@ -49,7 +49,8 @@ static void put_levels(const struct report *report, struct buf *text)
         if (!row->title || isnan(value))
             continue;
         bool is_percent = len > 2 && strcmp(row->title + len - 2, " %") == 0;
-        buf_printf(text, "%s %.*s ", n_put++ ? "," : ";", (int)(is_percent ? len - 2 : len), row->title);
+        buf_printf(text, "%s %.*s %s", n_put++ ? "," : ";", (int)(is_percent ? len - 2 : len), row->title,
+                   metrics_is_beyond(row, value) ? "> " : "");
         text_number(text, value);
         buf_printf(text, is_percent ? " %%" : " cycles");
     }

@@ -13,6 +13,7 @@
 #define REGIONS_SHOWN 8
 #define REGION_WIDTH 40
 #define PROGRAMS_SHOWN 8
+#define PROFILER_PERCENT 2.0
 #define LOSS_PERCENT 1.0 /* of the samples: from then on the head tells what was lost, and the foot how */
 
 /* The programs of the processes, when they are several. */
@@ -60,6 +61,15 @@ static void put_source(const char *plan, struct buf *text)
     }
 }
 
+/* The part of the samples that the profiler took for itself. */
+static double profiler_share(const struct report *report)
+{
+    double share = 0;
+    for (size_t i = 0; i < report->n_rows; i++)
+        share += strcmp(report->rows[i].name, WAITS_PROFILER) == 0 ? report->rows[i].share : 0;
+    return share;
+}
+
 static void put_samples(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const char *metric = report->model->metrics[report->metric].name;
@@ -73,8 +83,15 @@ static void put_samples(const struct report *report, const struct export_job *jo
     buf_printf(&text, "%.0f %s %s: ", report->total_samples, metrics_is_access(metric) ? "with" : "of", metric);
     if (report->has_too_few)
         buf_printf(&text, "too few for shares, which take at least %d", REPORT_SAMPLES_MIN);
+    else if (report->no_access > 0)
+        buf_printf(&text,
+                   "%.1f %% are operations without access; of the others address found for %.1f %%, variable named "
+                   "for %.1f %%",
+                   report->no_access, report->recovered, report->named);
     else
         buf_printf(&text, "address found for %.1f %%, variable named for %.1f %%", report->recovered, report->named);
+    if (profiler_share(report) >= PROFILER_PERCENT)
+        buf_printf(&text, "; %.1f %% are the profiler's own work", profiler_share(report));
     if (job->model->plan) {
         buf_printf(&text, "; ");
         put_source(job->model->plan, &text);
@@ -178,7 +195,8 @@ static void put_classes(const struct report *report, const struct export_job *jo
     struct buf text = {0};
     for (size_t i = 0; i < report->n_rows && !report->has_too_few; i++) {
         const struct report_row *row = &report->rows[i];
-        enum variable_class other = row->is_waiting ? CLASS_WAITING : CLASS_UNATTRIBUTED;
+        bool is_aside = row->wait != REPORT_NOT_WAITING;
+        enum variable_class other = row->is_waiting ? CLASS_WAITING : is_aside ? CLASS_UNKNOWN : CLASS_UNATTRIBUTED;
         shares[row->variable ? row->variable->class : row->fate ? CLASS_DROPPED : other] += row->share;
     }
     for (int i = 0; i < CLASS_COUNT; i++)

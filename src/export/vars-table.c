@@ -11,7 +11,7 @@
 #include "export/text-cells.h"
 
 #define WIDE 95       /* columns from which on there is room for bars */
-#define NAME_WIDTH 10 /* least width of what wraps */
+#define NAME_WIDTH 8 /* least width of what wraps */
 #define TEXT_ROOM 44  /* for name and origin: below that the origin goes into a line of its own */
 #define LEAST_ROOM 12 /* for the name alone: below that the class joins it */
 #define CELL_LINES 4  /* that a cell is wrapped to */
@@ -75,7 +75,9 @@ static void put_class(const struct table_row *row, struct buf *cell)
 /* Numbers of the hardware, with as many digits as say something. */
 static void put_derived(const struct table_row *row, struct buf *cell)
 {
-    text_number(cell, row->row->derived ? row->row->derived[row->derived] : (double)NAN);
+    double value = row->row->derived ? row->row->derived[row->derived] : (double)NAN;
+    buf_printf(cell, metrics_is_beyond(metrics_row(row->derived), value) ? "> " : "");
+    text_number(cell, value);
 }
 
 static void put_size(const struct table_row *row, struct buf *cell)

@@ -92,8 +92,8 @@ static int plan_faults(struct source_plan *plan, char *text, size_t n)
     return status;
 }
 
-static int plan_source(const struct sample_source *source, const char *event,
-                       const struct source_threshold *threshold, struct source_plan *plan, struct error *err)
+static int plan_source(const struct sample_source *source, const char *event, const struct source_threshold *threshold,
+                       struct source_plan *plan, struct error *err)
 {
     if (source->name[0] && !source->takes_terms && !source->takes_file && strchr(event, ','))
         return error_set(err, ERR_USAGE, "%s: %s takes no terms.", event, source->name);
@@ -162,12 +162,48 @@ static int plan_one(const char *text, const struct source_threshold *standard, s
     return status;
 }
 
-static int refuse_twins(const struct source_plan *plan, struct error *err)
+static bool is_in_group(const struct source_plan *plan, uint32_t event)
 {
     for (uint32_t i = 0; i < plan->n_events; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (!strcasecmp(plan->events[i].metric, plan->events[j].metric))
-                return error_set(err, ERR_USAGE, "%s is asked for twice.", plan->events[i].name);
+        if (plan->events[i].leader == event + 1)
+            return true;
+    return plan->events[event].leader != 0;
+}
+
+static void remove_event(struct source_plan *plan, uint32_t event)
+{
+    plan->n_events--;
+    for (uint32_t i = event; i < plan->n_events; i++)
+        plan->events[i] = plan->events[i + 1];
+    for (uint32_t i = 0; i < plan->n_events; i++)
+        plan->events[i].leader -= plan->events[i].leader > event + 1;
+}
+
+/* The event of the plan, before this one, with the same metric; this one when there is none. */
+static uint32_t find_twin(const struct source_plan *plan, uint32_t event)
+{
+    for (uint32_t i = 0; i < event; i++)
+        if (!strcasecmp(plan->events[event].metric, plan->events[i].metric))
+            return i;
+    return event;
+}
+
+/* Where the events from first on, which one word of the command line asked for, have been asked for before, the later
+ * word counts; but what datacentric brings along is no word on an event (is_along). */
+static int settle_twins(struct source_plan *plan, uint32_t first, bool is_along, struct error *err)
+{
+    for (uint32_t i = first; i < plan->n_events;) {
+        uint32_t twin = find_twin(plan, i);
+        if (twin == i) {
+            i++;
+            continue;
+        }
+        if (twin >= first || is_in_group(plan, i) || is_in_group(plan, twin))
+            return error_set(err, ERR_USAGE, "%s is asked for twice.", plan->events[i].name);
+        if (!is_along)
+            plan->events[twin] = plan->events[i];
+        remove_event(plan, i);
+    }
     return 0;
 }
 
@@ -183,7 +219,11 @@ int source_plan_events(const char *const *events, unsigned n_events, const char 
         events = nothing_named;
         n_events = 1;
     }
-    for (unsigned i = 0; status == 0 && i < n_events; i++)
+    for (unsigned i = 0; status == 0 && i < n_events; i++) {
+        uint32_t first = plan->n_events;
         status = plan_one(events[i], count ? &standard : NULL, plan, err);
-    return status == 0 ? refuse_twins(plan, err) : status;
+        if (status == 0)
+            status = settle_twins(plan, first, is_name(DATACENTRIC, events[i]), err);
+    }
+    return status;
 }

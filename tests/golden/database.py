@@ -361,7 +361,8 @@ def check_bad_input(directory, scratch):
     for arguments in ((), ("--nonsense", directory), ("-R", "x", directory), ("-M", "x", directory), ("-N", "x", directory),
                       ("--metric-db", "x", directory)):
         run("hpcprof", *arguments, status=2)
-    for arguments in ((), ("vars",), ("flowers", scratch / "again"), ("vars", "--top", "x", scratch / "again")):
+    for arguments in ((), ("vars",), ("flowers", scratch / "again"), ("vars", "--top", "x", scratch / "again"),
+                      ("tree", "--threshold", "150", scratch / "again"), ("tree", "--threshold", "-1", scratch / "again")):
         run("hpcquery", *arguments, status=2)
     for arguments in (("vars", scratch / "empty"), ("vars", "-M", "none", scratch / "again"), ("tree", scratch / "no")):
         result = run("hpcquery", *arguments, status=1)

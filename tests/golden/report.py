@@ -3,6 +3,8 @@
 one (minicg.json), the same with what reports stumble over (long names, blocks without names, lost samples), and the one of
 hardware. Nothing is wider than the terminal, no name is cut, and each row says where its variable comes from. The report in
 README.md is the measured one. `report.py --record` writes the texts anew."""
+import csv
+import io
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 GOLDEN = SOURCE / "tests" / "golden" / "report"
 WIDTHS = (60, 80, 120, 180)
+OWN = "deposit_sources._omp_fn.0"
 LONG = "Problem<double, int>::Matrix::coefficients_of_the_interior_rows_and_of_the_boundary_rows"
 failures = []
 
@@ -61,7 +64,39 @@ def make_trouble(data):
     event["n_throttles"] = 3
     data["skid"] = data["skid"].replace('"rule":"holds"', '"rule":"fails"')
     data["n_killed"] = 2
+    library = next(i for i, text in enumerate(data["strings"]) if text.endswith("/libhpcrun.so"))
+    for scope in data["scopes"]:
+        if scope[1] == 1 and data["strings"][scope[4]] == OWN:
+            scope[6] = library
     data["notes"].append("Another build than the one that was measured: libfoo.so.1.")
+
+
+def make_saturated(data):
+    """Latencies beyond the histogram, as POWER tells them, and operations that access nothing, as AMD samples them."""
+    latencies = next(row for row in data["variables"] if data["strings"][row["name"]] == "grid")["latencies"]
+    for latency, bins in latencies:
+        n = sum(bins)
+        latency[2] = 510000 * n
+        bins[:] = [0] * (len(bins) - 1) + [n]
+    for event in data["events"]:
+        event["fates"]["no-access"] = event["taken"]
+        event["taken"] *= 2
+
+
+def check_saturated(text):
+    expect(re.search(r"grid .*510k +> 115k", text), f"a percentile beyond the histogram: {text}")
+    expect("50.0 % are operations without access" in " ".join(text.split()), f"operations without access: {text}")
+
+
+def check_profiler(text, database):
+    """All that is in its code is in one row, and the head tells how much that is."""
+    rows = re.findall(r"^ *([0-9.]+) %.* <profiler> ", text, re.M)
+    words = " ".join(text.split())
+    expect(len(rows) == 1 and f"{rows[0]} % are the profiler's own work" in words, f"the profiler has {rows}: {text}")
+    table = [row for row in csv.DictReader(io.StringIO(report(database, 100, "--csv"))) if row["variable"] != "<profiler>"]
+    expect(abs(sum(float(row["share"]) for row in table) + float(rows[0] if rows else 0) - 100) < 0.1, "the shares")
+    kernel = [row for row in table if row["variable"] == "<kernel>"]
+    expect(len(kernel) == 1 and float(kernel[0]["value"]) == 920105 and float(kernel[0]["share"]) == 0, f"kernel: {kernel}")
 
 
 def databases(scratch):
@@ -69,7 +104,11 @@ def databases(scratch):
     texts = {"minicg": json.dumps(data)}
     make_trouble(data)
     texts["trouble"] = json.dumps(data)
-    texts["hardware"] = (SOURCE / "tests" / "golden" / "hardware" / "locus.json").read_text(encoding="utf-8")
+    hardware = (SOURCE / "tests" / "golden" / "hardware" / "locus.json").read_text(encoding="utf-8")
+    texts["hardware"] = hardware
+    data = json.loads(hardware)
+    make_saturated(data)
+    texts["saturated"] = json.dumps(data)
     for name, text in texts.items():
         (scratch / name).mkdir()
         (scratch / name / "locus.json").write_text(text, encoding="utf-8")
@@ -115,6 +154,9 @@ def main():
                 expect(widest(text) <= columns, f"{case}: a line of {widest(text)} characters in {columns} columns")
                 if case == "trouble":
                     check_names(text, columns)
+                    check_profiler(report(database, columns, "--top", "0"), database)
+                if case == "saturated":
+                    check_saturated(text)
             text = report(database, 120, "-v", "--top", "2")
             path = GOLDEN / f"{case}-verbose.txt"
             if record:

@@ -49,11 +49,9 @@ static void test_bad_events(void **state)
         const char *text;
         int code;
     } cases[] = {
-        {"", ERR_USAGE},          {"@5", ERR_USAGE},
-        {"EADDR@", ERR_USAGE},    {"EADDR@f", ERR_USAGE},
-        {"EADDR@5x", ERR_USAGE},  {"EADDR@-5", ERR_USAGE},
-        {"EADDR@0", ERR_RANGE},   {"EADDR@f0", ERR_RANGE},
-        {"EADDR@99999999999999999999999", ERR_RANGE},
+        {"", ERR_USAGE},        {"@5", ERR_USAGE},       {"EADDR@", ERR_USAGE},
+        {"EADDR@f", ERR_USAGE}, {"EADDR@5x", ERR_USAGE}, {"EADDR@-5", ERR_USAGE},
+        {"EADDR@0", ERR_RANGE}, {"EADDR@f0", ERR_RANGE}, {"EADDR@99999999999999999999999", ERR_RANGE},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -91,9 +89,8 @@ static void dump_attr(const struct source_event *event, char *text, size_t n)
     (void)snprintf(text, n,
                    "%s source=%u flags=%u scale=%g size=%s type=%u config=%llu period=%llu freq=%u sample_type=%#llx "
                    "disabled=%u inherit=%u xuser=%u xkernel=%u xhv=%u wakeup=%u backward=%u precise=%u read=%llu",
-                   event->metric, event->source, event->flags, event->scale,
-                   a->size == sizeof *a ? "whole" : "wrong", a->type,
-                   (unsigned long long)a->config, (unsigned long long)a->sample_period, (unsigned)a->freq,
+                   event->metric, event->source, event->flags, event->scale, a->size == sizeof *a ? "whole" : "wrong",
+                   a->type, (unsigned long long)a->config, (unsigned long long)a->sample_period, (unsigned)a->freq,
                    (unsigned long long)a->sample_type, (unsigned)a->disabled, (unsigned)a->inherit,
                    (unsigned)a->exclude_user, (unsigned)a->exclude_kernel, (unsigned)a->exclude_hv, a->wakeup_events,
                    (unsigned)a->write_backward, (unsigned)a->precise_ip, (unsigned long long)a->read_format);
@@ -190,7 +187,6 @@ static void test_datacentric_is_the_default(void **state)
 static void test_several_events(void **state)
 {
     static const char *const events[] = {"CPUTIME", "MEMLEAK", "REALTIME@f50"};
-    static const char *const twins[] = {"CPUTIME", "cputime@f10"};
     struct source_plan plan;
     struct error err;
     (void)state;
@@ -203,7 +199,43 @@ static void test_several_events(void **state)
     assert_int_equal(plan.events[2].timer_interval_ns, 20000000);
     assert_int_equal(plan.events[2].flags, SOURCE_TIMER | SOURCE_WALLCLOCK);
     assert_non_null(strstr(plan.warning, "EINTR"));
-    assert_int_equal(plan_of(twins, 2, NULL, &plan, &err), ERR_USAGE);
+}
+
+/* The event of this metric in a plan of two words; NULL unless it is there once. */
+static const struct source_event *event_of(const char *first, const char *second, const char *metric,
+                                           struct source_plan *plan)
+{
+    const char *const events[] = {first, second};
+    const struct source_event *found = NULL;
+    struct error err;
+    assert_int_equal(plan_of(events, 2, NULL, plan, &err), 0);
+    for (uint32_t i = 0; i < plan->n_events; i++)
+        if (!strcmp(plan->events[i].metric, metric)) {
+            assert_null(found);
+            found = &plan->events[i];
+        }
+    assert_non_null(found);
+    return found;
+}
+
+/* The later word on an event counts, whatever datacentric brings along. */
+static void test_same_event_again(void **state)
+{
+    static const char *const group[] = {"{task-clock,task-clock}"};
+    struct source_plan plan;
+    struct error err;
+    (void)state;
+    need_perf();
+    assert_int_equal(event_of("CPUTIME", "cputime@f10", "CPUTIME (usec)", &plan)->attr.sample_period, 100000000);
+    assert_int_equal(event_of("cputime@f10", "CPUTIME@f100", "CPUTIME (usec)", &plan)->attr.sample_period, 10000000);
+    assert_int_equal(event_of("datacentric", "FAULTS@1", "FAULTS", &plan)->attr.sample_period, 1);
+    assert_false(event_of("datacentric", "FAULTS@1", "FAULTS", &plan)->attr.freq);
+    assert_int_equal(plan.n_events, 2);
+    assert_int_equal(event_of("FAULTS@1", "datacentric", "FAULTS", &plan)->attr.sample_period, 1);
+    assert_true(event_of("datacentric", "FAULTS", "FAULTS", &plan)->attr.freq);
+    assert_int_equal(event_of("datacentric", "EADDR@f10", "EADDR (usec)", &plan)->attr.sample_period, 100000000);
+    assert_string_equal(plan.events[0].name, "EADDR");
+    assert_int_equal(plan_of(group, 1, NULL, &plan, &err), ERR_USAGE);
     assert_non_null(strstr(err.text, "twice"));
 }
 
@@ -321,10 +353,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),
-        cmocka_unit_test(test_bad_events), cmocka_unit_test(test_terms),
+        cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_terms),
         cmocka_unit_test(test_attrs),
         cmocka_unit_test(test_datacentric_is_the_default),
         cmocka_unit_test(test_several_events),
+        cmocka_unit_test(test_same_event_again),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_near_names),
         cmocka_unit_test(test_probes_tell_why_not),

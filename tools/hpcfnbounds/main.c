@@ -261,6 +261,8 @@ int main(int argc, char **argv)
         return usage("-c does not go with --rows and --table");
     if (request.what == OPTION_EMPTY && !request.is_c)
         return usage("-x needs -c");
+    if (min_bytes_check(&err) != 0)
+        return usage(err.text);
     char **operands = argv + scan.index;
     int status =
         request.fd_in >= 0 ? run_server(&request, operands, scan.n_operands) : run(&request, operands, scan.n_operands);

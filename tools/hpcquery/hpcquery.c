@@ -149,7 +149,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         return *end || end == value || settings->top < 0 ? 1 + usage("--top takes a number") : 0;
     default:
         settings->threshold = strtod(value, &end);
-        return *end || end == value || !(settings->threshold >= 0) ? 1 + usage("--threshold takes a percentage") : 0;
+        return *end || end == value || !(settings->threshold >= 0 && settings->threshold <= 100)
+                   ? 1 + usage("--threshold takes a percentage, from 0 to 100")
+                   : 0;
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/min-bytes.h"
 #include "config.h"
 #include "control-options.h"
 #include "fraction.h"
@@ -228,8 +229,8 @@ static int parse_max_size(const char *origin, const char *text, uint64_t *bytes,
 {
     int status = parse_bytes(text, bytes, err);
     if (status == 0 && *bytes < FILES_BYTES_MIN)
-        status = error_set(err, ERR_USAGE, "%s: %s is too small for the files of a process: at least 256k.", origin,
-                           text);
+        status =
+            error_set(err, ERR_USAGE, "%s: %s is too small for the files of a process: at least 256k.", origin, text);
     return status;
 }
 
@@ -382,7 +383,7 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
         status = parse_max_size("HPCRUN_MAX_SIZE", max_size, &options->max_bytes, err);
     if (!options->max_bytes)
         options->max_bytes = FILES_BYTES_DEFAULT;
-    return status;
+    return status ? status : min_bytes_check(err);
 }
 
 int hpcrun_options_parse(int argc, char **argv, struct hpcrun_options *options, struct error *err)

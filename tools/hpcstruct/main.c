@@ -347,6 +347,8 @@ int main(int argc, char **argv)
                                    : take_option(id, (char *)(uintptr_t)(const void *)scan.value, &request) - 1;
     if (status < 0 && scan.n_operands != 1)
         status = usage(scan.n_operands ? "one module or measurement directory at a time" : "which module?");
+    if (status < 0 && min_bytes_check(&err) != 0)
+        status = usage(err.text);
     if (status < 0)
         status = run(&request, argv[scan.index]);
     free(request.replacements);
