@@ -26,7 +26,7 @@
 #define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */
 #define COMPANION_PREFIX "locus-"   /* of all these names */
 #define COMPANION_MAGIC 0x4c4f4331u
-#define COMPANION_VERSION 1
+#define COMPANION_VERSION 2
 #define COMPANION_END_WAIT_MS 5000
 
 enum companion_kind {
@@ -36,10 +36,10 @@ enum companion_kind {
     COMPANION_END = 4,
     COMPANION_WRITTEN = 5,
     COMPANION_MODULE = 6, /* text: path; blocks until the module's table is in the cache, answer WRITTEN */
-    COMPANION_FORK = 7,   /* like HELLO, from a child of fork that goes on with a copy of its parent's arena */
-    COMPANION_STATUS = 8  /* exit_code: a process id. Answered by STATUS about the process with the next higher one:
-                           * pid, size_bytes, text: measurement directory, and its arena, to be read only; without
-                           * arena and with pid 0 after the last. Also root may ask */
+    COMPANION_FORK = 7,  /* like HELLO, from a child of fork, which copies what it needs of its parent's arena itself */
+    COMPANION_STATUS = 8 /* exit_code: a process id. Answered by STATUS about the process with the next higher one:
+                          * pid, size_bytes, text: measurement directory, and its arena, to be read only; without
+                          * arena and with pid 0 after the last. Also root may ask */
 };
 
 struct companion_message {
@@ -49,8 +49,9 @@ struct companion_message {
     uint32_t pid;
     int32_t rank;          /* HELLO, FORK, END: MPI rank or -1 */
     int32_t exit_code;     /* END, STATUS; HELLO: 1 when what text says stands against samples only */
-    uint64_t size_bytes;   /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS) */
-    uint64_t recipe_bytes; /* WELCOME: size of the recipe store */
+    uint64_t size_bytes;   /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS); FORK: of
+                            * the parent's arena */
+    uint64_t recipe_bytes; /* WELCOME: size of the recipe store; FORK: of the parent's arena in use */
     char text[4096];       /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */
 };
 

@@ -233,16 +233,16 @@ int arena_bell_sig(void)
     return fd;
 }
 
-void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)
 {
     struct arena_header *header = arena_header_sig();
     if (!header)
-        return;
+        return false;
     uint32_t slot = atomic_fetch_add(&header->request_tail, 1) & (ARENA_REQUESTS - 1);
     struct arena_request *request = &header->requests[slot];
     uint32_t empty = 0;
     if (!atomic_compare_exchange_strong(&request->state, &empty, 1))
-        return;
+        return false;
     request->kind = kind;
     request->module = module;
     request->func = func;
@@ -251,4 +251,5 @@ void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t f
     int bell = arena_bell_sig();
     if (bell >= 0)
         (void)syscall(SYS_write, bell, &one, sizeof one);
+    return true;
 }

@@ -23,6 +23,14 @@ void arena_attach_sig(void *base);
  * when it is none: then there is no arena.  ctx: ordinary, no other thread records */
 bool arena_map_sig(int fd, uint64_t n_bytes);
 
+/* Bytes of the arena as far as it is in use.  ctx: any thread, there is an arena */
+uint64_t arena_used_bytes(void);
+
+/* In a child of fork: fills its new arena, the memory file fd, from its parent's, which is still mapped where the new
+ * one will be. False where that cannot be done: then no record of the child would lead anywhere.  ctx: ordinary,
+ * single-threaded */
+bool arena_inherit(int fd);
+
 /* Header of the arena, NULL when there is none.  ctx: any */
 struct arena_header *arena_header_sig(void);
 
@@ -61,9 +69,9 @@ void arena_log_sig(const char *text);
 void arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
 void arena_forget_child_sig(uint32_t pid);
 
-/* Asks the companion for something (enum arena_request_kind) and rings its bell; lost when the ring is full: ask
+/* Asks the companion for something (enum arena_request_kind) and rings its bell; false when the ring is full: ask
  * again later.  ctx: any */
-void arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
 
 /* The pipe to ring after a request, which only this process and its companion have; -1 none, also when the program has
  * closed it, whatever its number means by now.  ctx: _set ordinary, _bell any */

@@ -33,7 +33,7 @@ static bool adopt_welcome(const struct client_welcome *welcome)
 bool attach_start(void)
 {
     struct client_welcome welcome;
-    if (client_hello(false, &welcome) != CLIENT_WELCOME || !adopt_welcome(&welcome))
+    if (client_hello(NULL, &welcome) != CLIENT_WELCOME || !adopt_welcome(&welcome))
         return false;
     process_describe();
     loadmap_init();
@@ -43,17 +43,20 @@ bool attach_start(void)
 bool attach_fork_child(void)
 {
     struct client_welcome welcome;
+    const struct client_heritage heritage = {arena_header_sig()->size_bytes, arena_used_bytes()};
     int bell = arena_bell_sig();
     if (bell >= 0)
         (void)syscall(SYS_close, bell);
     arena_set_bell_sig(-1);
-    enum client_answer answer = client_hello(true, &welcome);
-    if (answer == CLIENT_NO_ANSWER) /* what is mapped here is still the parent's arena */
+    enum client_answer answer = client_hello(&heritage, &welcome);
+    bool has_heritage = answer == CLIENT_WELCOME && welcome.arena_fd >= 0 && arena_inherit(welcome.arena_fd);
+    if (answer == CLIENT_NO_ANSWER || (answer == CLIENT_WELCOME && !has_heritage))
         arena_note_child_sig(CHILD_UNHEARD, (uint32_t)getpid(), NULL);
-    if (answer != CLIENT_WELCOME || !adopt_welcome(&welcome))
+    if (answer != CLIENT_WELCOME || !adopt_welcome(&welcome) || !has_heritage)
         return false;
     arena_shared_reset_sig();
     loadmap_fork_child_sig();
+    recipes_fork_child_sig();
     process_describe();
     return true;
 }
@@ -87,11 +90,8 @@ static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
 static void leave_arena(void)
 {
     const struct arena_header *header = arena_header_sig();
-    uint32_t n_chunks = atomic_load(&((struct arena_header *)(uintptr_t)header)->n_chunks);
-    uint64_t used = header->chunk_data_offset + (uint64_t)n_chunks * ARENA_CHUNK_BYTES;
+    uint64_t used = arena_used_bytes();
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    if (used > header->size_bytes)
-        used = header->size_bytes;
     if (!header->left[0] || !fits_file_limit(header->size_bytes))
         return;
     int fd = (int)syscall(SYS_openat, AT_FDCWD, header->left, flags, 0600);

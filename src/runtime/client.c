@@ -143,7 +143,6 @@ static int dial(void)
     return fd;
 }
 
-
 static bool client_send(int fd, enum companion_kind kind, struct companion_message *message)
 {
     message->magic = COMPANION_MAGIC;
@@ -203,7 +202,7 @@ static enum talk client_talk(enum companion_kind kind, struct companion_message 
 }
 
 /* The conversation of the start. */
-static enum client_answer greet(bool is_fork, struct client_welcome *welcome)
+static enum client_answer greet(const struct client_heritage *heritage, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
     bool is_of_samples;
@@ -214,8 +213,12 @@ static enum client_answer greet(bool is_fork, struct client_welcome *welcome)
     struct rlimit limit;
     if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         message.size_bytes = SMALL_ARENA_BYTES;
+    if (heritage) {
+        message.size_bytes = heritage->arena_bytes;
+        message.recipe_bytes = heritage->used_bytes;
+    }
     int fds[3] = {-1, -1, -1};
-    bool is_answered = client_talk(is_fork ? COMPANION_FORK : COMPANION_HELLO, &message, fds) == TALK_ANSWERED;
+    bool is_answered = client_talk(heritage ? COMPANION_FORK : COMPANION_HELLO, &message, fds) == TALK_ANSWERED;
     bool is_welcome = is_answered && message.kind == COMPANION_WELCOME && fds[0] >= 0;
     for (int i = 0; !is_welcome && i < 3; i++) {
         if (fds[i] >= 0)
@@ -231,12 +234,12 @@ static enum client_answer greet(bool is_fork, struct client_welcome *welcome)
     return CLIENT_WELCOME;
 }
 
-enum client_answer client_hello(bool is_fork, struct client_welcome *welcome)
+enum client_answer client_hello(const struct client_heritage *heritage, struct client_welcome *welcome)
 {
     int saved_errno = errno;
-    if (is_fork && sandbox_is_entered_sig())
+    if (heritage && sandbox_is_entered_sig())
         return CLIENT_NO_ANSWER;
-    enum client_answer answer = greet(is_fork, welcome);
+    enum client_answer answer = greet(heritage, welcome);
     errno = saved_errno;
     return answer;
 }

@@ -13,14 +13,21 @@ struct client_welcome {
     uint64_t arena_bytes, recipe_bytes;
 };
 
+/* What a child of fork takes over from its parent's arena. */
+struct client_heritage {
+    uint64_t arena_bytes; /* size of that arena, so of its own */
+    uint64_t used_bytes;  /* as far as it is in use */
+};
+
 enum client_answer {
     CLIENT_WELCOME = 0,
     CLIENT_REFUSED,  /* the companion knows of the process, and has noted why it is not measured */
     CLIENT_NO_ANSWER /* nobody knows of it */
 };
 
-/* Says HELLO (or, is_fork, FORK) and fills *welcome when that is the answer.  ctx: ordinary or hook; no malloc */
-enum client_answer client_hello(bool is_fork, struct client_welcome *welcome);
+/* Says HELLO (or, with a heritage, FORK) and fills *welcome when that is the answer.  ctx: ordinary or hook; no malloc
+ */
+enum client_answer client_hello(const struct client_heritage *heritage, struct client_welcome *welcome);
 
 /* Says END and waits for WRITTEN, but not for ever. False when there is nobody who could write: the companion has died,
  * or nothing leads to it.  ctx: ordinary; no malloc */

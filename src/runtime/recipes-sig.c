@@ -34,6 +34,12 @@ void recipes_map_store_sig(int fd, uint64_t n_bytes)
     recipes.store = zone_reach_sig(ZONE_RECIPES, n_slot_bytes) ? store : NULL;
 }
 
+void recipes_fork_child_sig(void)
+{
+    for (unsigned i = 0; i < ASKED_SLOTS; i++)
+        atomic_store_explicit(&recipes.asked[i], 0, memory_order_relaxed);
+}
+
 static const struct recipe *cache_get_sig(uintptr_t pc, uint64_t generation)
 {
     struct cached *slot = &recipes.cache[(pc ^ pc >> 12) & (CACHE_SLOTS - 1)];
@@ -69,8 +75,8 @@ static void ask_sig(const struct loadmap_module *module, uint32_t func)
 {
     uint64_t key = (uint64_t)module->code.ref << 32 | (func + 1u);
     _Atomic uint64_t *slot = &recipes.asked[recipe_hash(module->table_id, func) & (ASKED_SLOTS - 1)];
-    if (atomic_exchange(slot, key) != key)
-        arena_request_sig(REQUEST_RECIPE, module->code.ref, func);
+    if (atomic_exchange(slot, key) != key && !arena_request_sig(REQUEST_RECIPE, module->code.ref, func))
+        atomic_store(slot, 0);
 }
 
 enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **recipe)

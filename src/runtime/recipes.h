@@ -20,4 +20,7 @@ enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **recipe)
  * ctx: ordinary, at start */
 void recipes_map_store_sig(int fd, uint64_t n_bytes);
 
+/* In a child of fork: what its parent has asked for may never be answered, so it asks again.  ctx: ordinary */
+void recipes_fork_child_sig(void);
+
 #endif

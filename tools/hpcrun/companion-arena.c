@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arenas from the companion's side: creating one with its header, keeping memory allocated ahead of what is in use,
- * copying a parent's for a child of fork. The layout is fmt/arena.h's. Ordinary code. */
+/* Arenas from the companion's side: creating one with its header, keeping memory allocated ahead of what is in use. The
+ * layout is fmt/arena.h's. Ordinary code. */
 #include "companion-state.h"
 
 #include <errno.h>
@@ -177,6 +177,18 @@ int companion_arena_create(const struct companion *c, struct companion_process *
     return 0;
 }
 
+/* Chunks that are in use, or will be at once. */
+static uint32_t n_chunks_expected(const struct companion_process *process)
+{
+    uint32_t n = companion_arena_n_chunks(process);
+    uint64_t awaited = process->awaited_bytes > process->data_offset
+                           ? (process->awaited_bytes - process->data_offset) / ARENA_CHUNK_BYTES
+                           : 0;
+    if (awaited > process->chunk_limit)
+        awaited = process->chunk_limit;
+    return awaited > n ? (uint32_t)awaited : n;
+}
+
 static bool back_range(const struct companion_process *process, uint64_t from, uint64_t to)
 {
     return fallocate(process->arena_fd, 0, (off_t)from, (off_t)(to - from)) == 0;
@@ -193,7 +205,7 @@ static bool back_chunks(const struct companion_process *process, uint32_t n)
 bool companion_arena_back(const struct companion *c, struct companion_process *process)
 {
     uint64_t ahead = (c->setup->ahead_bytes ? c->setup->ahead_bytes : AHEAD_BYTES_DEFAULT) / ARENA_CHUNK_BYTES;
-    uint32_t used = companion_arena_n_chunks(process);
+    uint32_t used = n_chunks_expected(process);
     if (ahead < used / 4)
         ahead = used / 4;
     uint64_t wanted = used + ahead < process->chunk_limit ? used + ahead : process->chunk_limit;
@@ -203,6 +215,7 @@ bool companion_arena_back(const struct companion *c, struct companion_process *p
     if (!back_chunks(process, (uint32_t)wanted)) {
         /* A hole that cannot be filled would kill the program on its first touch: the arena ends before it. */
         int problem = errno;
+        used = companion_arena_n_chunks(process);
         process->chunk_limit = process->n_chunks_backed > used ? process->n_chunks_backed : used;
         process->arena->chunk_limit = process->chunk_limit;
         companion_log(c, "No memory for more than %u chunks of process %u: %s.", process->chunk_limit, process->pid,

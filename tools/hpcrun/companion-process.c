@@ -37,7 +37,7 @@ static uint32_t next_generation(const struct companion *c, pid_t peer_pid)
 }
 
 /* What the kernel tells of a process; false when it cannot be asked. */
-static bool read_stat(pid_t pid, char *state, long *parent, unsigned long long *start)
+static bool read_stat(pid_t pid, char *state, unsigned long long *start)
 {
     char path[64], text[512] = "";
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
@@ -49,27 +49,17 @@ static bool read_stat(pid_t pid, char *state, long *parent, unsigned long long *
     text[n] = '\0';
     const char *after_name = strrchr(text, ')');
     return after_name &&
-           sscanf(after_name + 1, " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  state, parent, start) == 3;
-}
-
-/* Of the kernel: a client's own word does not choose whose records it gets. */
-static pid_t parent_of(const struct ucred *peer)
-{
-    char state;
-    long parent = 0;
-    unsigned long long start;
-    return read_stat(peer->pid, &state, &parent, &start) ? (pid_t)parent : 0;
+           sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                  state, start) == 2;
 }
 
 bool companion_is_gone(pid_t pid, uint64_t *start)
 {
     char state = 0;
-    long parent;
     unsigned long long now = 0;
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return true;
-    if (!read_stat(pid, &state, &parent, &now))
+    if (!read_stat(pid, &state, &now))
         return false;
     if (!*start)
         *start = now;
@@ -127,16 +117,10 @@ struct companion_process *companion_process_add(struct companion *c, const struc
     /* A file could be cut short under our mapping; memory is sealed. */
     if (c->setup->local[0] && c->detour.path[0] && !process->is_foreign)
         (void)companion_detour_process(c, process);
+    process->awaited_bytes = hello->kind == COMPANION_FORK ? hello->recipe_bytes : 0;
     if (companion_arena_create(c, process, hello->size_bytes, err) != 0) {
         process_free(process);
         return NULL;
-    }
-    if (hello->kind == COMPANION_FORK) {
-        struct companion_process *parent = companion_process_find(c, parent_of(peer));
-        if (parent)
-            companion_arena_copy(process, parent);
-        process->n_chunks_backed = 0;
-        (void)companion_arena_back(c, process);
     }
     process->next = c->processes;
     c->processes = process;

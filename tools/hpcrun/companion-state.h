@@ -45,6 +45,7 @@ struct companion_process {
     uint64_t table_offset, data_offset; /* of its chunks, as we laid them out: what the header says by now is the */
     uint32_t chunk_limit;               /* program's word */
     uint32_t n_chunks_backed;           /* chunks whose memory is allocated */
+    uint64_t awaited_bytes;             /* of its arena, in use once a child of fork has copied its parent's */
     uint32_t generation;                /* counts the arenas of one pid */
     enum process_state state;
     const char *end_state;          /* "complete", "killed" */
@@ -52,7 +53,7 @@ struct companion_process {
     uint64_t exe_device, exe_inode; /* of its executable when it came, 0 = not known */
     int64_t replaced_ms;            /* when another executable was first seen in its place, 0 = never */
     char replaced_by[256];
-    char left[64];            /* name of the copy of its arena that it leaves when it takes us for dead */
+    char left[64];                 /* name of the copy of its arena that it leaves when it takes us for dead */
     struct process_shared *shared; /* NULL before the first worker */
     char *work_dir;                /* where its files are written first, NULL: the measurement directory */
     bool writes_past;              /* work_dir did not take the files: straight into the measurement directory */
@@ -99,7 +100,7 @@ enum job_kind {
 struct companion_job {
     struct companion_job *next;
     enum job_kind kind;
-    pid_t pid; /* 0: waits for its turn */
+    pid_t pid;                         /* 0: waits for its turn */
     struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT, JOB_GATHER; JOB_MODULE: who told of it */
     struct companion_module module;    /* JOB_MODULE */
     uint32_t module_ref;               /* in its arena; 0 = in none */
@@ -151,7 +152,7 @@ struct companion {
     struct companion_notes *notes;
     bool is_worker; /* this process is one: it writes its lines itself */
     struct detour detour;
-    uint32_t n_detours; /* directories made in it */
+    uint32_t n_detours;       /* directories made in it */
     char foreign_tables[128]; /* tables that other users' processes may read, empty: none */
     bool has_said_trouble, has_said_checkpoint;
     char *trouble; /* what is still to be said on the terminal, NULL: nothing */
@@ -190,12 +191,10 @@ int companion_memory_create_file(const char *path, uint64_t size_bytes);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
 
-/* companion-arena.c, companion-fork.c */
+/* companion-arena.c */
 /* Gives process an arena of at most wanted_bytes (0: default) filled in up to state FRESH.  err: ERR_IO, ERR_MEMORY */
 int companion_arena_create(const struct companion *c, struct companion_process *process, uint64_t wanted_bytes,
                            struct error *err);
-/* Fills process's fresh arena with parent's used chunks, all counts zero: for a child of fork. */
-void companion_arena_copy(struct companion_process *process, const struct companion_process *parent);
 /* Allocates memory ahead of what is in use. Returns true when the arena had grown. */
 bool companion_arena_back(const struct companion *c, struct companion_process *process);
 /* The chunks of process's arena: their table, the data of one, and how many are in use. */

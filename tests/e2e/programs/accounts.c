@@ -5,7 +5,9 @@
  *   spinlock   one thread works on a table for 400 ms while another waits for a spin lock
  *   backoff    works on a table in a loop that pauses once in a thousand turns: that is work
  *   openmp     one thread works on a table for 400 ms while the others wait at a barrier (with -fopenmp)
- *   yield      one thread works on a table for 400 ms while another yields until it has done */
+ *   yield      one thread works on a table for 400 ms while another yields until it has done
+ *   daemon     a daemon, whose parent ends at once, works on a table for 400 ms
+ *   heir       so does a child of fork, whose parent becomes another program at once */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -105,6 +107,19 @@ static void wait_in_openmp(void)
     }
 }
 
+/* A child whose parent is gone before it can ask anything of it. */
+static void without_parent(const char *way)
+{
+    if (!strcmp(way, "daemon")) {
+        if (daemon(1, 1) != 0)
+            exit(3);
+    } else if (fork() != 0) {
+        execlp("true", "true", (char *)NULL);
+        exit(3);
+    }
+    work(0.4, 0);
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -119,6 +134,8 @@ int main(int argc, char **argv)
         with(yield_until_done);
     else if (!strcmp(way, "openmp"))
         wait_in_openmp();
+    else if (!strcmp(way, "daemon") || !strcmp(way, "heir"))
+        without_parent(way);
     if (!strcmp(way, "kernel") || !strcmp(way, "backoff"))
         work(0.2, !strcmp(way, "backoff"));
     getrusage(RUSAGE_SELF, &usage);
