@@ -11,26 +11,19 @@ With --build the programs are built once more with that compiler, "gcc -O3" or "
 check are taken. Where perf is refused, or what is needed has not been built, the test is skipped."""
 import argparse
 import collections
-import csv
-import io
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 
 SOURCE = pathlib.Path(os.environ.get("LOCUS_SRCDIR", pathlib.Path(__file__).resolve().parents[2]))
-BUILD = pathlib.Path(os.environ.get("LOCUS_BUILDDIR", "."))
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import kernels  # noqa: E402
+
 RECOVERED_MIN = 80
 NOT_DELAYED = ("fortran",)  # cannot call the profiler's start function, so the filling of its arrays is sampled too
 TOP_LEAD = 15  # points by which the first truth must lead for the order to count
 Row = collections.namedtuple("Row", "program flags variable method truth tolerance names")
-
-
-def skip(reason):
-    print(f"SKIP: {reason}")
-    sys.exit(77)
 
 
 def read_table():
@@ -44,16 +37,6 @@ def read_table():
     return rows
 
 
-def run(arguments, **options):
-    result = subprocess.run([str(a) for a in arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            stdin=subprocess.DEVNULL, check=False, **options)
-    if result.returncode == 77:
-        return None
-    if result.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, arguments))}: exit status {result.returncode}: {result.stderr}")
-    return result.stdout
-
-
 def read_truth(text):
     truth = {}
     for line in text.splitlines():
@@ -61,20 +44,6 @@ def read_truth(text):
         if len(words) == 3 and words[0] == "truth":
             truth[words[1]] = float(words[2])
     return truth
-
-
-def profile(program, with_truth, scratch):
-    """The rows of the report and what the profiled run printed; None where the program does not run here."""
-    measurements, database = scratch / "measurements", scratch / "database"
-    for directory in (measurements, database):
-        shutil.rmtree(directory, ignore_errors=True)
-    delay = [] if program.name in NOT_DELAYED else ["-ds"]
-    printed = run([BUILD / "hpcrun", *delay, "-e", "datacentric", "-o", measurements, program] +
-                  (["--truth"] if with_truth else []))
-    if printed is None:
-        return None, ""
-    run([BUILD / "hpcprof", "-o", database, measurements])
-    return list(csv.DictReader(io.StringIO(run([BUILD / "hpcquery", "vars", "--csv", database])))), printed
 
 
 def share_of(report, names):
@@ -116,30 +85,14 @@ def check_program(name, rows, directory, flags, scratch):
         print(f"SKIP (part): {name} has not been built")
         return []
     is_timer = all(r.method == "timer" for r in rows)
-    report, printed = profile(program, is_timer, scratch)
+    command = [program, "--truth"] if is_timer else [program]
+    report, printed = kernels.profile(command, scratch, is_delayed=name not in NOT_DELAYED)
     if report is None:
         print(f"SKIP (part): {name} does not run on this processor")
         return []
-    wrong, figures = compare(rows, report, read_truth(printed if is_timer else run([program, "--truth"])))
+    wrong, figures = compare(rows, report, read_truth(printed if is_timer else kernels.run([program, "--truth"])))
     print(f"{name} [{flags}]: {figures}")
     return [f"{name} [{flags}]: {sentence}" for sentence in wrong]
-
-
-def build(command, scratch):
-    """Builds the programs with "COMPILER FLAGS"; returns their directory."""
-    compiler, flags = command.split(" ", 1)
-    directory = scratch / command.replace(" ", "")
-    environment = dict(os.environ, CC=compiler, OPT=f"{flags} -g", CXX={"gcc": "g++", "clang": "clang++"}[compiler])
-    if not shutil.which(compiler):
-        skip(f"{compiler} is not installed")
-    print(run([SOURCE / "tests/e2e/build-kernels", directory], env=environment), end="")
-    return directory
-
-
-def check_needs():
-    for tool in ("hpcrun", "hpcprof", "hpcquery", ".libs/libhpcrun.so"):
-        if not (BUILD / tool).exists():
-            skip(f"{tool} has not been built")
 
 
 def main():
@@ -148,13 +101,13 @@ def main():
     parser.add_argument("--build", action="append", default=[])
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
-    check_needs()
+    kernels.check_needs()
     rows = read_table()
     names = options.programs or list(dict.fromkeys(r.program for r in rows))
     wrong = []
     with tempfile.TemporaryDirectory(prefix="locus-truth.") as scratch:
         scratch = pathlib.Path(scratch)
-        places = [(build(b, scratch), b) for b in options.build] or [(BUILD / "tests/e2e/kernels", "gcc -O2")]
+        places = [(kernels.build(b, scratch), b) for b in options.build] or [(kernels.AS_BUILT, "gcc -O2")]
         for directory, flags in places:
             for name in names:
                 for _ in range(options.runs):

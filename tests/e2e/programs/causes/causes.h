@@ -9,8 +9,9 @@
  *     timer: loop LOOP variable VARIABLE time PERCENT
  * VARIABLE is "all" for what all of them cost, else one or several variables, joined by +, that have a twin together;
  * half of the rounds lie between low and high. The second is printed by programs in parts: the time of the part that
- * works on the variable. Under "hpcrun -ds" the original alone is sampled, so that profile and truth are of the same
- * minutes. Exit status 77: the processor lacks what the loop needs. */
+ * works on the variable. Under "hpcrun -ds" turns of the original are sampled that count for the profile alone, so that
+ * profile and truth are of the same minutes, and the truth holds no time of the profiler's.
+ * Exit status 77: the processor lacks what the loop needs. */
 #ifndef LOCUS_TESTS_E2E_CAUSES_H
 #define LOCUS_TESTS_E2E_CAUSES_H
 
