@@ -9,20 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/heap-name-internal.h"
 #include "structure/alloc-name.h"
 #include "structure/assign-name.h"
 #include "structure/call-order.h"
 
 #define FUNCTION_LINES_MAX 400
 #define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and what it tells us */
-
-/* What a path walk carries along. */
-struct search {
-    struct symbolizer *symbolizer;
-    struct source_text *source;
-    const struct path_frame *path;
-    size_t n;
-};
 
 static const char *text_of(const struct search *search, uint32_t id)
 {
@@ -48,9 +41,11 @@ static bool in_runtime_library(const struct search *search, const struct path_fr
     return false;
 }
 
-static bool in_standard_namespace(const char *qualified)
+static bool in_library_namespace(const char *qualified)
 {
-    static const char *const prefixes[] = {"std::", "__gnu_cxx::", "operator new", "void*operator new"};
+    static const char *const prefixes[] = {"std::",   "__gnu_cxx::", "operator new", "void*operator new",
+                                           "boost::", "Eigen::",     "Kokkos::",     "absl::",
+                                           "folly::", "tbb::",       "thrust::"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(qualified, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
@@ -81,8 +76,8 @@ static const char *callee_of(const struct search *search, size_t i, char *buffer
     return i == 0 ? NULL : assign_name_function(text_of(search, search->path[i - 1].code.function), buffer, size);
 }
 
-static enum assign_kind read_statement(const struct search *search, size_t i, struct buf *statement, char *name,
-                                       size_t size)
+enum assign_kind heap_name_statement(const struct search *search, size_t i, struct buf *statement, char *name,
+                                     size_t size)
 {
     const struct code_frame *code = &search->path[i].code;
     char buffer[256];
@@ -122,7 +117,7 @@ static bool hands_over(const struct search *search, size_t i)
 {
     char name[160];
     struct buf statement = {0};
-    enum assign_kind kind = read_statement(search, i, &statement, name, sizeof name);
+    enum assign_kind kind = heap_name_statement(search, i, &statement, name, sizeof name);
     buf_fini(&statement);
     if (kind == ASSIGN_RETURN)
         return true;
@@ -146,7 +141,7 @@ static bool is_wrapper(const struct search *search, size_t i)
     if (in_standard_sources(text_of(search, frame->code.file)))
         return true;
     const char *name = assign_name_function(text_of(search, frame->code.function), qualified, sizeof qualified);
-    if (in_standard_namespace(qualified))
+    if (in_library_namespace(qualified))
         return true;
     if (strcmp(name, "main") == 0 || strcmp(name, "MAIN__") == 0)
         return false;
@@ -157,8 +152,7 @@ static bool is_wrapper(const struct search *search, size_t i)
     return pointer == 1 && hands_over(search, i);
 }
 
-/* Index of the innermost frame from first on that is outside wrappers; first itself when all are wrappers. */
-static size_t find_site(const struct search *search, size_t first)
+size_t heap_name_site(const struct search *search, size_t first)
 {
     for (size_t i = first; i < search->n; i++)
         if (!is_wrapper(search, i))
@@ -215,14 +209,11 @@ static enum alloc_name_value call_value(const struct search *search, size_t site
 }
 
 /* The site's variable by machine code and debug information; RETURNED also when only a caller can know. */
-static enum alloc_name_result name_by_code(const struct search *search, size_t site, struct heap_name *out)
+static enum alloc_name_result name_by_code(const struct search *search, size_t site, struct alloc_name *found)
 {
     const struct path_frame *frame = &search->path[site];
     struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
-    if (!symbols)
-        return ALLOC_NAME_UNKNOWN;
-    return alloc_name_find(symbols, symbolizer_path(search->symbolizer, frame->module), frame->vaddr + 1,
-                           call_value(search, site), out->name, sizeof out->name);
+    return symbols ? alloc_name_find(symbols, frame->vaddr + 1, call_value(search, site), found) : ALLOC_NAME_UNKNOWN;
 }
 
 /* Which object of a Fortran allocate statement with several of them the block is: by the code when that names one of
@@ -283,10 +274,10 @@ static bool name_by_text(const struct search *search, bool sure, struct heap_nam
 {
     struct buf statement = {0};
     char name[sizeof out->name];
-    enum assign_kind kind = read_statement(search, out->site, &statement, name, sizeof name);
+    enum assign_kind kind = heap_name_statement(search, out->site, &statement, name, sizeof name);
     bool taken = kind == ASSIGN_NAME && !(sure && (is_macro(name) || is_ambiguous(search, out->site, statement.data)));
     buf_fini(&statement);
-    if (!taken)
+    if (!taken || heap_owner_is_wrong(search, out->site, name))
         return false;
     memcpy(out->name, name, sizeof name);
     out->site = follow_out_parameter(search, out->site, out->name, sizeof out->name);
@@ -333,19 +324,28 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
 {
     const struct search search = {symbolizer, source, path, n};
     enum alloc_name_result result = ALLOC_NAME_RETURNED;
-    out->site = find_site(&search, first_frame(&search));
+    struct alloc_name found = {0};
+    out->site = heap_name_site(&search, first_frame(&search));
     while (result == ALLOC_NAME_RETURNED) {
-        result = name_by_code(&search, out->site, out);
+        result = name_by_code(&search, out->site, &found);
         size_t outer = next_call(&search, out->site);
         if (result != ALLOC_NAME_RETURNED || outer >= n)
             break;
-        out->site = find_site(&search, outer);
+        out->site = heap_name_site(&search, outer);
     }
+    (void)snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found.text);
+    out->operand[0] = 0;
     if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out))
         return;
     /* the text tells "v" where the code shows a temporary or a member of v; the code tells two calls on a line apart */
-    bool by_text = name_by_text(&search, result == ALLOC_NAME_FOUND, out);
-    out->is_variable = by_text || result == ALLOC_NAME_FOUND;
-    if (!out->is_variable)
+    bool by_code = result == ALLOC_NAME_FOUND, by_member = heap_owner_initialiser(&search, out->site, by_code, &found);
+    bool by_text = !by_member && name_by_text(&search, by_code, out);
+    out->is_variable = by_member || by_text || by_code;
+    if (!out->is_variable) {
         name_by_place(&search, out);
+        return;
+    }
+    if (by_text)
+        heap_owner_clean(&search, out, &found);
+    heap_owner_finish(&search, &found, out);
 }

@@ -11,15 +11,16 @@
 /* One function on an allocation path, inlined ones included. */
 struct path_frame {
     struct code_frame code;
-    uint32_t module;   /* symbolizer id */
-    uint64_t vaddr;    /* of the call instruction's last byte */
-    bool inlined;      /* into the next frame of the path */
+    uint32_t module; /* symbolizer id */
+    uint64_t vaddr;  /* of the call instruction's last byte */
+    bool inlined;    /* into the next frame of the path */
 };
 
 struct heap_name {
-    char name[160];  /* variable, or "function (file:line)" */
-    size_t site;     /* index in the path of the frame outside allocator wrappers */
-    bool is_variable; /* name is a variable's */
+    char name[160];    /* variable, or "function (file:line)" */
+    size_t site;       /* index in the path of the frame outside allocator wrappers */
+    bool is_variable;  /* name is a variable's */
+    char operand[160]; /* how the code at the site writes it, where that is not the name; else "" */
 };
 
 /* Whether this is a function by which a pool tells of its blocks (runtime/locus.h), ours or inlined from our header. */

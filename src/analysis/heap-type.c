@@ -27,8 +27,7 @@ static bool fits(const struct site *site, uint32_t type)
     const struct type *known = types_get(site->symbols, types_strip(site->symbols, type));
     if (!type || known->kind == TYPE_FUNCTION || known->kind == TYPE_UNKNOWN)
         return false;
-    return (size && (!site->block_bytes || size <= site->block_bytes)) ||
-           types_flexible(site->symbols, type, &tail);
+    return (size && (!site->block_bytes || size <= site->block_bytes)) || types_flexible(site->symbols, type, &tail);
 }
 
 static bool is_bytes(struct symbols *symbols, uint32_t type)
@@ -183,9 +182,8 @@ static bool is_derived(const struct site *site, uint32_t type, uint32_t base)
 {
     const struct type *known = types_get(site->symbols, types_strip(site->symbols, type));
     for (size_t i = 0; i < known->n_fields; i++)
-        if (known->fields[i].flags & FIELD_IS_BASE &&
-            (types_strip(site->symbols, known->fields[i].type) == base ||
-             is_derived(site, known->fields[i].type, base)))
+        if (known->fields[i].flags & FIELD_IS_BASE && (types_strip(site->symbols, known->fields[i].type) == base ||
+                                                       is_derived(site, known->fields[i].type, base)))
             return true;
     return false;
 }
@@ -202,7 +200,8 @@ static void ask_site(const struct site *site, const struct heap_name *name, stru
 {
     bool is_array = false;
     uint32_t tail = 0, made = by_new(site, &is_array);
-    bool is_sure = name->is_variable && take(site, by_declaration(site, name->name), TYPE_FROM_DECLARATION, out);
+    bool is_sure = name->is_variable && take(site, by_declaration(site, *name->operand ? name->operand : name->name),
+                                             TYPE_FROM_DECLARATION, out);
     if (made && (!is_sure || is_derived(site, made, types_strip(site->symbols, out->type))))
         is_sure = take(site, made, TYPE_FROM_NEW, out);
     if (!is_sure)
@@ -283,8 +282,7 @@ static bool is_same_type(struct symbols *symbols, uint32_t a, uint32_t b)
 static void vote(struct votes *votes, struct symbols *symbols, uint32_t type, uint64_t samples)
 {
     size_t i = 0;
-    while (i < votes->n &&
-           (votes->rows[i].symbols != symbols || !is_same_type(symbols, votes->rows[i].type, type)))
+    while (i < votes->n && (votes->rows[i].symbols != symbols || !is_same_type(symbols, votes->rows[i].type, type)))
         i++;
     if (i == VOTES_MAX)
         return;
@@ -357,7 +355,6 @@ void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *so
     }
     for (size_t i = 0; i < votes.n; i++)
         if (votes.rows[i].samples * 2 > votes.total)
-            *out = (struct heap_type){.symbols = votes.rows[i].symbols,
-                                      .type = votes.rows[i].type,
-                                      .source = TYPE_FROM_ACCESSES};
+            *out = (struct heap_type){
+                .symbols = votes.rows[i].symbols, .type = votes.rows[i].type, .source = TYPE_FROM_ACCESSES};
 }

@@ -22,9 +22,9 @@ bool alloc_place_of_register(struct symbols *symbols, uint64_t vaddr, int reg, i
 bool alloc_returns_pointer(struct symbols *symbols, uint64_t vaddr);
 
 /* The variable in scope at vaddr that lies at place. member_offset >= 0: the place holds a pointer, and the member at
- * that offset of what it points to is meant (through an index: indexed). Fills name; *depth gets the nesting depth of
- * the variable's scope (outermost function 0, inlined functions deeper). */
+ * that offset of what it points to is meant (through an index: indexed). Fills out; *depth gets the nesting depth of
+ * the variable's scope (outermost function 0, inlined functions deeper). Variables of the C++ library are none. */
 bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct place *place, int64_t member_offset,
-                       bool indexed, char *name, size_t size_bytes, int *depth);
+                       bool indexed, struct alloc_name *out, int *depth);
 
 #endif

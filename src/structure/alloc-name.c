@@ -36,8 +36,7 @@ struct flow {
     struct place spills[8];      /* stack slots that hold the pointer */
     unsigned n_spills;
     int best_depth; /* of the name found so far, -1 none */
-    char *name;
-    size_t size_bytes;
+    struct alloc_name *out;
     uint64_t starts[BACK_MAX]; /* of the instructions before the call */
 };
 
@@ -111,16 +110,14 @@ static bool place_equal(const struct place *a, const struct place *b)
 static void offer(struct flow *flow, uint64_t vaddr, const struct place *place, int64_t member, bool indexed,
                   const char *suffix)
 {
-    char name[512];
+    struct alloc_name found = {.of_class = flow->out->of_class};
     int depth = 0;
-    if (place->kind == PLACE_NONE)
-        return;
-    if (!alloc_variable_at(flow->symbols, vaddr, place, member, indexed, name, sizeof name, &depth))
-        return;
-    if (flow->best_depth >= 0 && depth >= flow->best_depth)
+    if (place->kind == PLACE_NONE || !alloc_variable_at(flow->symbols, vaddr, place, member, indexed, &found, &depth) ||
+        (flow->best_depth >= 0 && depth >= flow->best_depth))
         return;
     flow->best_depth = depth;
-    (void)snprintf(flow->name, flow->size_bytes, "%s%s", name, suffix);
+    (void)strncat(found.text, suffix, sizeof found.text - strlen(found.text) - 1);
+    *flow->out = found;
 }
 
 static void offer_registers(struct flow *flow, uint64_t vaddr)
@@ -282,40 +279,6 @@ static size_t linear_starts(struct flow *flow, uint64_t entry, uint64_t return_v
     return n;
 }
 
-/* Names the object whose address was in the first argument register at the call. */
-static void follow_argument(struct flow *flow, uint64_t entry, uint64_t return_vaddr)
-{
-    uint64_t *starts = flow->starts;
-    size_t n = linear_starts(flow, entry, return_vaddr);
-    int wanted = 5; /* rdi */
-    for (size_t i = n ? n - 1 : 0; i-- > 0;) {
-        ZydisDecodedInstruction insn;
-        ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-        if (!decode(flow, starts[i], &insn, operands) || insn.mnemonic == ZYDIS_MNEMONIC_CALL)
-            return;
-        if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || dwarf_register(operands[0].reg.value) != wanted ||
-            !(operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
-            continue;
-        if (insn.mnemonic == ZYDIS_MNEMONIC_MOV && operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
-            wanted = dwarf_register(operands[1].reg.value);
-            if (wanted < 0)
-                return;
-            continue;
-        }
-        if (operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY)
-            return;
-        struct place place = place_of(flow, starts[i], &insn, &operands[1]);
-        if (place.kind == PLACE_NONE && insn.mnemonic == ZYDIS_MNEMONIC_LEA) {
-            place = (struct place){.kind = PLACE_REGISTER, .reg = dwarf_register(operands[1].mem.base)};
-            offer(flow, starts[i], &place, operands[1].mem.disp.value, false, "");
-            return;
-        }
-        if (insn.mnemonic == ZYDIS_MNEMONIC_LEA || insn.mnemonic == ZYDIS_MNEMONIC_MOV)
-            offer(flow, starts[i], &place, -1, false, "");
-        return;
-    }
-}
-
 /* One instruction that is neither a return nor a jump. */
 static void step(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn,
                  const ZydisDecodedOperand *operands)
@@ -357,12 +320,12 @@ static enum alloc_name_result follow(struct flow *flow, uint64_t vaddr)
     return ALLOC_NAME_UNKNOWN;
 }
 
-/* The target of the store is often worked out before the call. */
-static void prepare(struct flow *flow, uint64_t entry, uint64_t return_vaddr)
+/* The target of the store is often worked out before the call. Steps over n_left instructions less, at the end. */
+static void prepare(struct flow *flow, uint64_t entry, uint64_t return_vaddr, size_t n_left)
 {
     uint64_t *starts = flow->starts;
     size_t n = linear_starts(flow, entry, return_vaddr);
-    for (size_t i = n > BEFORE_MAX ? n - BEFORE_MAX : 0; i < n; i++) {
+    for (size_t i = n > BEFORE_MAX ? n - BEFORE_MAX : 0; i + n_left < n; i++) {
         ZydisDecodedInstruction insn;
         ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
         if (decode(flow, starts[i], &insn, operands))
@@ -370,12 +333,60 @@ static void prepare(struct flow *flow, uint64_t entry, uint64_t return_vaddr)
     }
 }
 
-enum alloc_name_result alloc_name_find(struct symbols *symbols, const char *path, uint64_t return_vaddr,
-                                       enum alloc_name_value value, char *name, size_t size_bytes)
+/* Looks backwards for what the first argument register was given. */
+static void follow_argument_back(struct flow *flow, uint64_t entry, uint64_t return_vaddr)
+{
+    uint64_t *starts = flow->starts;
+    size_t n = linear_starts(flow, entry, return_vaddr);
+    int wanted = 5; /* rdi */
+    for (size_t i = n ? n - 1 : 0; i-- > 0;) {
+        ZydisDecodedInstruction insn;
+        ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+        if (!decode(flow, starts[i], &insn, operands) || insn.mnemonic == ZYDIS_MNEMONIC_CALL)
+            return;
+        if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || dwarf_register(operands[0].reg.value) != wanted ||
+            !(operands[0].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+            continue;
+        if (insn.mnemonic == ZYDIS_MNEMONIC_MOV && operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
+            wanted = dwarf_register(operands[1].reg.value);
+            if (wanted < 0)
+                return;
+            continue;
+        }
+        if (operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY)
+            return;
+        struct place place = place_of(flow, starts[i], &insn, &operands[1]);
+        if (place.kind == PLACE_NONE && insn.mnemonic == ZYDIS_MNEMONIC_LEA) {
+            place = (struct place){.kind = PLACE_REGISTER, .reg = dwarf_register(operands[1].mem.base)};
+            offer(flow, starts[i], &place, operands[1].mem.disp.value, false, "");
+            return;
+        }
+        if (insn.mnemonic == ZYDIS_MNEMONIC_LEA || insn.mnemonic == ZYDIS_MNEMONIC_MOV)
+            offer(flow, starts[i], &place, -1, false, "");
+        return;
+    }
+}
+
+/* Names the object whose address was in the first argument register at the call. */
+static void follow_argument(struct flow *flow, uint64_t entry, uint64_t return_vaddr)
+{
+    prepare(flow, entry, return_vaddr, 1);
+    struct origin *argument = &flow->registers[5]; /* rdi */
+    if (argument->kind == ORIGIN_ADDRESS) {
+        argument->from.offset += argument->offset;
+        offer(flow, argument->vaddr, &argument->from, -1, argument->indexed, "");
+    } else if (argument->kind == ORIGIN_LOADED && argument->offset >= 0) {
+        offer(flow, argument->vaddr, &argument->from, argument->offset, argument->indexed, "");
+    }
+    if (flow->best_depth < 0)
+        follow_argument_back(flow, entry, return_vaddr);
+}
+
+enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_vaddr, enum alloc_name_value value,
+                                       struct alloc_name *out)
 {
     struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
-    struct flow flow = {.symbols = symbols, .best_depth = -1, .name = name, .size_bytes = size_bytes};
-    (void)path;
+    struct flow flow = {.symbols = symbols, .best_depth = -1, .out = out};
     if (!symbols->module || !code_load(&flow, return_vaddr) ||
         !ZYAN_SUCCESS(ZydisDecoderInit(&flow.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         return ALLOC_NAME_UNKNOWN;
@@ -385,7 +396,7 @@ enum alloc_name_result alloc_name_find(struct symbols *symbols, const char *path
             follow_argument(&flow, frames[0].low_vaddr, return_vaddr);
     } else {
         if (has_entry)
-            prepare(&flow, frames[0].low_vaddr, return_vaddr);
+            prepare(&flow, frames[0].low_vaddr, return_vaddr, 0);
         flow.registers[0] = (struct origin){.kind = ORIGIN_POINTER};
         enum alloc_name_result result = follow(&flow, return_vaddr);
         if (result == ALLOC_NAME_RETURNED && alloc_returns_pointer(symbols, return_vaddr))

@@ -13,21 +13,40 @@
 
 enum alloc_name_result {
     ALLOC_NAME_UNKNOWN = 0,
-    ALLOC_NAME_FOUND,   /* name filled: "a", "s->f", "rows[]", "v" */
+    ALLOC_NAME_FOUND,   /* out filled: "a", "s->f", "rows[]", "v" */
     ALLOC_NAME_RETURNED /* the pointer is the function's own return value: the function is an allocator wrapper, look at
                          * its caller */
 };
 
 /* What the call yields. */
 enum alloc_name_value {
-    ALLOC_NAME_RETURN_VALUE, /* the block's address in the return register */
+    ALLOC_NAME_RETURN_VALUE,  /* the block's address in the return register */
     ALLOC_NAME_FIRST_ARGUMENT /* an object whose address was the first argument owns the block: a C++ container's this,
                                * posix_memalign's pointer */
 };
 
+/* What a block is called. Members that code outside their class cannot name are told by the class, "Solver::v_"; so are
+ * others as long as only the class knows of which object they are. */
+struct alloc_name {
+    char text[256];
+    char member[128]; /* is_open: what follows the name of the object, ".coefs"; "" when the object itself is meant */
+    bool is_open;     /* the code is a method, and the object that it was called for has a better name */
+    const char *of_class; /* set by the caller: an object of this class is looked for, not a member of it; NULL: any */
+};
+
 /* Looks at the call that returns to return_vaddr in the module of symbols (opened by symbols_open from path).
- * name [size_bytes] is filled with FOUND only.  Result UNKNOWN also off x86-64 and without debug information. */
-enum alloc_name_result alloc_name_find(struct symbols *symbols, const char *path, uint64_t return_vaddr,
-                                       enum alloc_name_value value, char *name, size_t size_bytes);
+ * out is filled with FOUND only.  Result UNKNOWN also off x86-64 and without debug information. */
+enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_vaddr, enum alloc_name_value value,
+                                       struct alloc_name *out);
+
+/* The name of a member, as a method spells it, of the class that the function at this DIE belongs to. Fills out but for
+ * of_class; false when the class has no such member. */
+bool alloc_name_of_member(struct symbols *symbols, uint64_t function_die, const char *member, struct alloc_name *out);
+
+/* The same of the only member that is an object of a class of this name; false when none or several are. */
+bool alloc_name_of_class(struct symbols *symbols, uint64_t function_die, const char *class, struct alloc_name *out);
+
+/* Whether the class that the function at this DIE belongs to is derived from one of this name. */
+bool alloc_name_is_base(struct symbols *symbols, uint64_t function_die, const char *base);
 
 #endif

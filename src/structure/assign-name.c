@@ -212,11 +212,37 @@ static bool is_called(const char *after)
     return *after == '(';
 }
 
+/* Start of the declarator that holds at: behind the last comma before it that is in no brackets. */
+static const char *declarator_start(const char *begin, const char *at)
+{
+    const char *start = begin;
+    int depth = 0;
+    for (const char *p = begin; p < at && *p; p++) {
+        depth += *p == '(' || *p == '[' || *p == '<';
+        depth -= *p == ')' || *p == ']' || (*p == '>' && p > begin && p[-1] != '-');
+        if (*p == ',' && depth == 0)
+            start = p + 1;
+    }
+    return start;
+}
+
+/* The name that a declarator behind a comma begins with; false when it is something else. */
+static bool name_of_declarator(const char *p, char *name, size_t size)
+{
+    p += strspn(p, " \t*&");
+    const char *end = p;
+    while (is_word(*end))
+        end++;
+    return strchr("({=[,;", end[strspn(end, " \t")]) && copy_span((struct span){p, end}, name, size);
+}
+
 /* A statement in which the callee's name does not appear: a container's declaration, method or operator. */
 static enum assign_kind name_without_callee(const char *statement, size_t offset, char *name, size_t size)
 {
     const char *begin = part_start(statement, statement + offset);
-    const char *end = begin + strcspn(begin, ";{}");
+    const char *end = begin + strcspn(begin, ";{}"), *own = declarator_start(begin, statement + offset);
+    if (own > begin && own < end && name_of_declarator(own, name, size))
+        return ASSIGN_NAME;
     for (const char *p = begin; p < end; p++) {
         if (is_assignment(begin, p))
             return left_side((struct span){begin, p}, name, size) ? ASSIGN_NAME : ASSIGN_NONE;

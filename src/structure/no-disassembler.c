@@ -33,14 +33,12 @@ void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_
         cfg_decode_any(decoder, bytes, n_bytes, vaddr, insn);
 }
 
-enum alloc_name_result alloc_name_find(struct symbols *symbols, const char *path, uint64_t return_vaddr,
-                                       enum alloc_name_value value, char *name, size_t size_bytes)
+enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_vaddr, enum alloc_name_value value,
+                                       struct alloc_name *out)
 {
     (void)symbols;
-    (void)path;
     (void)return_vaddr;
     (void)value;
-    (void)name;
-    (void)size_bytes;
+    (void)out;
     return ALLOC_NAME_UNKNOWN;
 }

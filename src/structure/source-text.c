@@ -115,7 +115,8 @@ static bool ends_statement(const char *line)
 {
     size_t len = code_length(line);
     size_t first = strspn(line, " \t");
-    if (first >= len || line[first] == '#')
+    const char *comment_end = strstr(line, "*/");
+    if (first >= len || line[first] == '#' || (comment_end && !strstr(line, "/*")))
         return true;
     return strchr(";{}:", line[len - 1]) != NULL;
 }

@@ -64,6 +64,9 @@ bool types_same_name(const char *a, const char *b, bool is_fortran);
 /* types-static.c: the type that the template parameter called name stands for, in a function or in its class. */
 uint32_t types_template_parameter(struct symbols *symbols, Dwarf_Die *function, const char *name);
 
+/* types-static.c: the class that the function at this offset of .debug_info is a method of; false when it is none. */
+bool types_class_of(struct symbols *symbols, uint64_t function, Dwarf_Die *structure);
+
 /* The language of the unit that holds a DIE: TYPE_IS_FORTRAN, TYPE_IS_C or 0. */
 uint32_t types_language(Dwarf_Die *die);
 

@@ -63,17 +63,22 @@ static bool declaration_of(Dwarf_Die *die)
     return true;
 }
 
-uint32_t types_template_of_function(struct symbols *symbols, uint64_t offset)
+bool types_class_of(struct symbols *symbols, uint64_t function, Dwarf_Die *structure)
 {
     Dwarf_Die die, *scopes = NULL;
-    uint32_t found = 0;
-    if (!symbols->dwarf || !offset || !dwarf_offdie(symbols->dwarf, offset, &die) || !declaration_of(&die))
-        return 0;
+    if (!symbols->dwarf || !function || !dwarf_offdie(symbols->dwarf, function, &die) || !declaration_of(&die))
+        return false;
     int n = dwarf_getscopes_die(&die, &scopes);
     if (n > 1)
-        found = template_argument(symbols, &scopes[1], NULL);
+        *structure = scopes[1];
     free(scopes);
-    return found;
+    return n > 1 && (dwarf_tag(structure) == DW_TAG_structure_type || dwarf_tag(structure) == DW_TAG_class_type);
+}
+
+uint32_t types_template_of_function(struct symbols *symbols, uint64_t offset)
+{
+    Dwarf_Die structure;
+    return types_class_of(symbols, offset, &structure) ? template_argument(symbols, &structure, NULL) : 0;
 }
 
 uint32_t types_template_parameter(struct symbols *symbols, Dwarf_Die *function, const char *name)

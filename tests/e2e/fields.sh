@@ -104,7 +104,7 @@ if [ -n "$cxx" ] && command -v "$cxx" >/dev/null; then
 particles[].mass heap 8 48 98 double
 counters[].hits heap 8 8 98 long int|long
 base->used[] heap 262144 786448 98 long int|long
-cells.data_[].y heap 8 8 98 double
+cells[].y heap 8 8 98 double
 owned[].x heap 8 0 98 double
 END
 elif [ -n "$cxx" ]; then

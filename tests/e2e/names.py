@@ -3,6 +3,7 @@
 sources say which: each block has a size of its own, and "@block SIZE NAME" its name. Compiled by each compiler at each
 level; what is allocated, and which pages are touched first, is recorded as it happens and no sample is taken.
 usage: names.py [PROGRAM...]"""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -15,7 +16,9 @@ import tempfile
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 LEVELS = {
-    "names-fortran.f90": [("gfortran", level) for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
+    "names-fortran.f90": [("gfortran", level)
+                          for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
+    "names-containers.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
 }
 failures = []
 
@@ -26,7 +29,7 @@ def run(*command, **options):
 
 def expectations(source):
     text = source.read_text(encoding="utf-8")
-    blocks = re.findall(r"@block (\d+) (.+)", text)
+    blocks = re.findall(r"@block (\d+) (.+?)(?: \*/)?$", text, re.M)
     return {int(size): name for size, name in blocks}, re.findall(r"@static (.+)", text)
 
 
@@ -49,27 +52,33 @@ def check(source, title, database):
     return len(blocks) + len(statics)
 
 
+def measure(folder, program, compiler, level):
+    """Compiles and runs one program; returns its database."""
+    folder.mkdir()
+    source = SOURCE / "tests/e2e/programs" / program
+    environment = dict(os.environ, DATACENTRIC_MIN_BYTES="32")
+    run(compiler, "-g", *level.split(), "-o", folder / "program", source, cwd=folder)
+    run(BUILD / "hpcrun", "-e", "MEMLEAK", "-e", "FAULTS@1", "-o", folder / "m", folder / "program", env=environment)
+    run(BUILD / "hpcprof", "-o", folder / "db", folder / "m")
+    return folder / "db"
+
+
 def main():
     if not (BUILD / ".libs/libhpcrun.so").exists():
         print("SKIP: libhpcrun.so has not been built")
         return 77
-    chosen = sys.argv[1:] or LEVELS
-    n_checked = 0
-    scratch = pathlib.Path(tempfile.mkdtemp(prefix="locus-names-"))
-    environment = dict(os.environ, DATACENTRIC_MIN_BYTES="32")
-    for program in chosen:
-        source = SOURCE / "tests/e2e/programs" / program
+    cases = []
+    for program in sys.argv[1:] or LEVELS:
         for compiler, level in LEVELS[program]:
-            title = f"{program} by {compiler} {level}"
-            if not shutil.which(compiler):
+            if shutil.which(compiler):
+                cases.append((program, compiler, level))
+            else:
                 print(f"SKIP part: {compiler} is not installed")
-                continue
-            folder = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-            run(compiler, "-g", *level.split(), "-o", folder / "program", source, cwd=folder)
-            run(BUILD / "hpcrun", "-e", "MEMLEAK", "-e", "FAULTS@1", "-o", folder / "m", folder / "program",
-                env=environment)
-            run(BUILD / "hpcprof", "-o", folder / "db", folder / "m")
-            n_checked += check(source, title, folder / "db")
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="locus-names-"))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        databases = [pool.submit(measure, scratch / str(i), *case) for i, case in enumerate(cases)]
+        n_checked = sum(check(SOURCE / "tests/e2e/programs" / case[0], f"{case[0]} by {case[1]} {case[2]}", database.result())
+                        for case, database in zip(cases, databases))
     shutil.rmtree(scratch)
     for failure in failures:
         print(failure)

@@ -31,7 +31,7 @@ PYTHON
 
 check c "$CC" matrix:3200 'matrix->data:320000' 'matrix->i:160000' x_data:320000 rhs:320000 rhs:640000
 if command -v "$cxx" >/dev/null; then
-    check cc "$cxx" density:320000 energy:320000 pressure:320000 velocity:320000
+    check cc "$cxx" mesh.density:320000 mesh.energy:320000 pressure:320000 velocity:320000
 else
     skip_part "no C++ compiler"
 fi

@@ -21,11 +21,11 @@ static size_t text_bytes(const char *text)
     return text ? strlen(text) : 0;
 }
 
-static size_t look_up(struct symbols *symbols, const char *path, uint64_t vaddr)
+static size_t look_up(struct symbols *symbols, uint64_t vaddr)
 {
     struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
     struct symbols_data data;
-    char name[128];
+    struct alloc_name name;
     size_t n = symbols_lookup(symbols, vaddr, frames), sum = 0;
     for (size_t i = 0; i < n; i++) {
         sum += text_bytes(frames[i].function) + text_bytes(frames[i].file) + text_bytes(frames[i].decl_file);
@@ -36,7 +36,7 @@ static size_t look_up(struct symbols *symbols, const char *path, uint64_t vaddr)
     for (int64_t distance = -64; distance <= 256; distance += 32)
         sum += symbols_stack_at(symbols, vaddr, distance, &data) ? text_bytes(data.name) : 0;
     for (int value = ALLOC_NAME_RETURN_VALUE; value <= ALLOC_NAME_FIRST_ARGUMENT; value++)
-        sum += alloc_name_find(symbols, path, vaddr, value, name, sizeof name) == ALLOC_NAME_FOUND ? strlen(name) : 0;
+        sum += alloc_name_find(symbols, vaddr, value, &name) == ALLOC_NAME_FOUND ? strlen(name.text) : 0;
     return sum;
 }
 
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     if (symbols_open(path, &symbols, &err) == 0) {
         sum += (size_t)symbols_has_debug(symbols);
         for (uint64_t i = 0; i < LOOKUPS; i++) {
-            sum += look_up(symbols, path, i < LOOKUPS / 2 ? 0x1000 + 13 * i : 0x401000 + 13 * (i - LOOKUPS / 2));
+            sum += look_up(symbols, i < LOOKUPS / 2 ? 0x1000 + 13 * i : 0x401000 + 13 * (i - LOOKUPS / 2));
             sum += symbols_tls_at(symbols, 8 * i, &found) ? text_bytes(found.name) : 0;
         }
         for (uint64_t vaddr = 0x2000; vaddr < 0x6000; vaddr += 0x80)

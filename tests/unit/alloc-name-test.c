@@ -56,12 +56,12 @@ static struct symbols *own;
 
 static const char *name_of_last(void)
 {
-    static char name[256];
-    enum alloc_name_result result = alloc_name_find(own, "/proc/self/exe", last_return - (uintptr_t)__ehdr_start,
-                                                    ALLOC_NAME_RETURN_VALUE, name, sizeof name);
+    static struct alloc_name name;
+    enum alloc_name_result result =
+        alloc_name_find(own, last_return - (uintptr_t)__ehdr_start, ALLOC_NAME_RETURN_VALUE, &name);
     if (result == ALLOC_NAME_RETURNED)
         return "(returned)";
-    return result == ALLOC_NAME_FOUND ? name : "(unknown)";
+    return result == ALLOC_NAME_FOUND ? name.text : "(unknown)";
 }
 
 static KEEP void use(void *p)
@@ -117,7 +117,9 @@ static KEEP void *wrapper(size_t n_bytes)
 
 static KEEP void make_two_on_a_line(uintptr_t *first)
 {
-    double *left = take(block_bytes); *first = last_return; double *right = take(block_bytes);
+    double *left = take(block_bytes);
+    *first = last_return;
+    double *right = take(block_bytes);
     left[0] = right[0] = 2;
     use(left);
     use(right);
@@ -194,10 +196,9 @@ static void test_ignored_result(void **state)
 static void test_nonsense_address(void **state)
 {
     (void)state;
-    char name[64];
-    assert_int_equal(alloc_name_find(own, "x", 1, ALLOC_NAME_RETURN_VALUE, name, sizeof name), ALLOC_NAME_UNKNOWN);
-    assert_int_equal(alloc_name_find(own, "x", UINT64_MAX, ALLOC_NAME_FIRST_ARGUMENT, name, sizeof name),
-                     ALLOC_NAME_UNKNOWN);
+    struct alloc_name name;
+    assert_int_equal(alloc_name_find(own, 1, ALLOC_NAME_RETURN_VALUE, &name), ALLOC_NAME_UNKNOWN);
+    assert_int_equal(alloc_name_find(own, UINT64_MAX, ALLOC_NAME_FIRST_ARGUMENT, &name), ALLOC_NAME_UNKNOWN);
 }
 
 int main(void)
@@ -210,9 +211,12 @@ int main(void)
     if (symbols_open("/proc/self/exe", &own, &err) != 0)
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local),           cmocka_unit_test(test_globals),
-        cmocka_unit_test(test_members),         cmocka_unit_test(test_wrapper_returns),
-        cmocka_unit_test(test_two_on_a_line),   cmocka_unit_test(test_ignored_result),
+        cmocka_unit_test(test_local),
+        cmocka_unit_test(test_globals),
+        cmocka_unit_test(test_members),
+        cmocka_unit_test(test_wrapper_returns),
+        cmocka_unit_test(test_two_on_a_line),
+        cmocka_unit_test(test_ignored_result),
         cmocka_unit_test(test_nonsense_address),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
