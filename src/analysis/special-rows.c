@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct special_row rows[] = {
-    {SPECIAL_KERNEL, NULL, "CPU time in system calls and page faults, which gives no samples",
+    {SPECIAL_KERNEL, "an address of the kernel", "CPU time in system calls and page faults, which gives no samples",
      "See strace -c -f for the calls."},
     {"<compute>", "no data waited for", "busy with arithmetic or branches, not waiting for data",
      "Change the code at these lines."},
@@ -23,7 +23,7 @@ static const struct special_row rows[] = {
     {"<vdso>", "data that the kernel lends", "data that the kernel lends for its clocks",
      "Ask for the time less often."},
     {"<heap without allocation log>", "a heap that was not followed", "a heap whose allocations were not followed",
-     "Link a static program by hpclink."},
+     "Measure with hpcrun; link static programs by hpclink."},
     {"<unknown>", "no reason is known", "the profile does not tell why no variable was found", "Nothing to do."},
     {"<not data-centric>", "not looked up", "samples for which no data was looked up",
      "hpcquery tree shows their call paths."},

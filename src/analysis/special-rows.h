@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#define SPECIAL_KERNEL "<kernel>" /* of CPU time, not of samples */
+#define SPECIAL_KERNEL "<kernel>" /* of CPU time, not of samples; also addresses in the kernel, which are samples */
 
 struct special_row {
     const char *name;   /* as the row is called: "<compute>" */

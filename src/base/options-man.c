@@ -110,6 +110,22 @@ static void print_environment(const char *text, FILE *out)
     }
 }
 
+/* A table of the tool's own. */
+static void print_table(const struct option_spec *spec, FILE *out)
+{
+    char text[512];
+    const char *name;
+    if (!spec->section)
+        return;
+    (void)fprintf(out, ".SH %s\n", spec->section);
+    for (size_t i = 0; spec->section_row(i, &name, text, sizeof text); i++) {
+        (void)fputs(".TP\n.B ", out);
+        print_escaped(out, name, strlen(name));
+        (void)fputc('\n', out);
+        print_line(out, text, strlen(text));
+    }
+}
+
 void options_print_man(const struct option_spec *spec, const char *version, FILE *out)
 {
     print_heading(spec, version, out);
@@ -119,6 +135,7 @@ void options_print_man(const struct option_spec *spec, const char *version, FILE
     for (const struct option_row *row = spec->rows; row->names; row++)
         if (row->help)
             print_option(row, out);
+    print_table(spec, out);
     print_section(out, "EXAMPLES", spec->examples);
     print_environment(spec->environment, out);
     print_section(out, "EXIT STATUS", spec->exit_status);

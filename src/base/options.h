@@ -33,6 +33,24 @@ enum { OPTION_HELP = 100001, OPTION_VERSION, OPTION_HELP_MAN, OPTION_HELP_BASH, 
         OPTION_HELP_ZSH, "--help-zsh", NULL, NULL                                                                      \
     }
 
+/* What the shell offers for an argument or operand whose name does not say it. A row whose what is NULL ends the table.
+ */
+enum option_choice_kind {
+    CHOICE_WORDS, /* what: the words, separated by blanks */
+    CHOICE_LINES, /* what: an option of the tool that prints them, one a line; the words of the command line follow */
+    CHOICE_DIRECTORIES /* those that hold a file called what, or all where there is none */
+};
+struct option_choice {
+    int id;           /* of the option; 0: an operand */
+    unsigned operand; /* which one, counted from 1; 0: all that have no row of their own */
+    enum option_choice_kind kind;
+    const char *what;
+};
+
+/* Row i of a table that the man page has as a section of its own: a name, and sentences about it; false behind the last
+ * one. text [n_text] receives the sentences. */
+typedef bool option_section_row(size_t i, const char **name, char *text, size_t n_text);
+
 /* A tool's command line. Paragraphs of description, examples and exit status are plain text, separated by blank
  * lines. stop_at_operand: the first operand ends the options (a launcher); otherwise they may be mixed. */
 struct option_spec {
@@ -46,6 +64,9 @@ struct option_spec {
     const char *exit_status; /* sentences */
     const char *see_also;    /* "hpcprof(1), hpcquery(1)" */
     int stop_at_operand;
+    const struct option_choice *choices; /* may be NULL */
+    const char *section;                 /* title of a section of the man page, NULL: none; and its rows */
+    option_section_row *section_row;
 };
 
 /* Progress of one parse; initialise with {0}. After OPTIONS_END the operands are argv[index..argc-1] (when options

@@ -258,9 +258,10 @@ static void put_legend(const struct report *report, const struct export_job *job
 {
     for (size_t i = 0; special_rows_at(i); i++) {
         const struct special_row *special = special_rows_at(i);
-        bool is_shown = strcmp(special->name, SPECIAL_KERNEL) == 0 && report_kernel_percent(report) > 0;
+        bool is_kernel = strcmp(special->name, SPECIAL_KERNEL) == 0;
+        bool is_shown = is_kernel && report_kernel_percent(report) > 0;
         struct buf text = {0};
-        for (size_t r = 0; !is_shown && r < n_rows; r++)
+        for (size_t r = 0; !is_kernel && !is_shown && r < n_rows; r++)
             is_shown = strcmp(report->rows[r].name, special->name) == 0;
         if (!is_shown)
             continue;

@@ -32,6 +32,24 @@ complete_bash hpcrun -t chgr >"$scratch/offered"
 expect_text "$scratch/offered" '^chgrp$'
 complete_bash hpcrun -t ls "$scratch/only-" >"$scratch/offered"
 expect_text "$scratch/offered" 'only-here$'
+# Reports, databases, metrics and events are known, by the tool itself where they depend on the machine or the database.
+PATH=$builddir:$PATH
+mkdir "$scratch/data" "$scratch/database"
+cp "$srcdir/tests/golden/hardware/locus.json" "$scratch/database"
+offers() {
+    local wanted=$1
+    shift
+    complete_bash "$@" | xargs -d '\n' >"$scratch/offered"
+    [ "$(cat "$scratch/offered")" = "$wanted" ] || fail "bash offers '$(cat "$scratch/offered")' for $*, not '$wanted'"
+}
+offers 'vars tree leaks' hpcquery ''
+offers 'leaks' hpcquery -a l
+offers "$scratch/database" hpcquery vars "$scratch/data"
+offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT
+offers 'region' hpcquery vars --by r
+hpcrun -L | sed -n 's/^  + \([^ ]*\).*/\1/p' | grep '^[A-Z]' >"$scratch/events" || true
+[ ! -s "$scratch/events" ] || offers "$(grep "^$(head -c 1 "$scratch/events")" "$scratch/events" | xargs)" \
+    hpcrun -e "$(head -c 1 "$scratch/events")"
 
 if command -v zsh >/dev/null; then
     for file in packaging/zsh/_*; do

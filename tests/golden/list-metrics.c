@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/metrics.h"
+#include "analysis/special-rows.h"
 #include "fmt/mem-columns.h"
 #include "sampling/abi/data-src-bits.h"
 #include "sampling/abi/data-src.h"
@@ -149,6 +150,15 @@ static void write_spe(void)
     }
 }
 
+static void write_special_rows(void)
+{
+    printf("## special_rows\n| row | what it is | what to do |\n|---|---|---|\n");
+    for (size_t i = 0; special_rows_at(i); i++) {
+        const struct special_row *row = special_rows_at(i);
+        printf("| `%s` | %s | %s |\n", row->name, row->means, row->advice);
+    }
+}
+
 int main(void)
 {
     write_names();
@@ -157,5 +167,6 @@ int main(void)
     write_bits();
     write_ibs();
     write_spe();
+    write_special_rows();
     return 0;
 }

@@ -2,6 +2,7 @@
 /* hpcquery: reports from a database. */
 #include "config.h"
 
+#include <ctype.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/special-rows.h"
 #include "base/options.h"
 #include "export/database.h"
 #include "export/exporters.h"
@@ -30,7 +32,8 @@ enum {
     OPT_MARK,
     OPT_FIELDS,
     OPT_THRESHOLD,
-    OPT_VERBOSE
+    OPT_VERBOSE,
+    OPT_LIST_METRICS
 };
 
 static const struct option_row rows[] = {
@@ -52,9 +55,29 @@ static const struct option_row rows[] = {
     {OPT_VERBOSE, "-v --verbose", NULL,
      "vars: also tell how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
+    {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
+
+static const struct option_choice choices[] = {
+    {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
+    {OPT_BY, 0, CHOICE_WORDS, "region"},
+    {0, 1, CHOICE_WORDS, "vars tree leaks"},
+    {0, 0, CHOICE_DIRECTORIES, DATABASE_JSON},
+    {0, 0, CHOICE_WORDS, NULL},
+};
+
+/* What the rows in angle brackets are. */
+static bool describe_row(size_t i, const char **name, char *text, size_t n_text)
+{
+    const struct special_row *row = special_rows_at(i);
+    if (!row)
+        return false;
+    *name = row->name;
+    (void)snprintf(text, n_text, "%c%s. %s", toupper((unsigned char)row->means[0]), row->means + 1, row->advice);
+    return true;
+}
 
 static const struct option_spec spec = {
     .tool = "hpcquery",
@@ -89,13 +112,16 @@ static const struct option_spec spec = {
                 "  hpcquery leaks --top 0 hpctoolkit-app-database",
     .exit_status = "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line.",
     .see_also = "hpcprof(1), hpcrun(1)",
+    .choices = choices,
+    .section = "ROWS THAT ARE NO VARIABLES",
+    .section_row = describe_row,
 };
 
 struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused, with_paths, with_fields, by_region, at_mark, is_verbose;
+    bool with_unused, with_paths, with_fields, by_region, at_mark, is_verbose, lists_metrics;
 };
 
 static int usage(const char *text)
@@ -134,6 +160,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_MARK:
         settings->at_mark = true;
+        break;
+    case OPT_LIST_METRICS:
+        settings->lists_metrics = true;
         break;
     case OPT_VERBOSE:
         settings->is_verbose = true;
@@ -245,6 +274,25 @@ static int query(const struct settings *settings, const char *report, const char
     return status;
 }
 
+/* For the completion of the shell: the metrics of the first word that is a database. */
+static int list_metrics(char **words)
+{
+    for (; *words; words++) {
+        struct model model;
+        struct error err;
+        if (model_init(&model, &err) != 0)
+            return fail(err.text);
+        bool is_read = database_read(*words, &model, &err) == 0;
+        for (size_t i = 0; is_read && i < model.n_metrics; i++)
+            if (!model.metrics[i].hidden)
+                (void)puts(model.metrics[i].name);
+        model_fini(&model);
+        if (is_read)
+            break;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct option_scan scan = {0};
@@ -255,6 +303,8 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_DFL);
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
+    if (status < 0 && settings.lists_metrics)
+        return list_metrics(argv + scan.index);
     if (status < 0 && scan.n_operands != 2)
         status = usage("give a report (vars, tree or leaks) and a database");
     if (status < 0)

@@ -49,7 +49,8 @@ enum {
     OPT_JSON,
     OPT_LOCAL,
     OPT_COLLECT,
-    OPT_PRINT_PLAN
+    OPT_PRINT_PLAN,
+    OPT_LIST_NAMES
 };
 
 #define BYTES_MAX ((uint64_t)1 << 60)
@@ -155,8 +156,14 @@ static const struct option_row rows[] = {
      "HPCRUN_CONTROL_KNOBS."},
     {OPT_DEBUG, "-d --debug", NULL, "Wait for a debugger to attach before the program starts."},
     {OPT_DEBUG_FLAG, "-dd --dynamic-debug", "FLAG", "Adds FLAG to HPCRUN_DEBUG_FLAGS."},
+    {OPT_LIST_NAMES, "--list-names", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
+};
+
+static const struct option_choice choices[] = {
+    {OPT_EVENT, 0, CHOICE_LINES, "--list-names"},
+    {0, 0, CHOICE_WORDS, NULL},
 };
 
 static const struct option_spec spec = {
@@ -193,6 +200,7 @@ static const struct option_spec spec = {
                    "options or events, 1 for other failures of hpcrun itself.",
     .see_also = "hpcprof(1), hpcquery(1)",
     .stop_at_operand = 1,
+    .choices = choices,
 };
 
 const struct option_spec *hpcrun_option_spec(void)
@@ -281,6 +289,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->strict |= id == OPT_STRICT;
     options->allows_foreign |= id == OPT_FOREIGN;
     options->prints_plan |= id == OPT_PRINT_PLAN;
+    options->lists_names |= id == OPT_LIST_NAMES;
     options->status |= id == OPT_STATUS;
     options->json |= id == OPT_JSON;
 }

@@ -9,4 +9,7 @@
  * why the others do not stands at the end. Returns their number. */
 unsigned list_events(const char *const *patterns, FILE *out);
 
+/* Prints the names of those that open here, one a line. Returns 0, or 1 when out cannot be written. */
+int list_event_names(FILE *out);
+
 #endif

@@ -82,6 +82,8 @@ int main(int argc, char **argv)
         return print_status(&options);
     if (options.json)
         return fail(STATUS_USAGE, "--json goes with --status only.");
+    if (options.lists_names)
+        return list_event_names(stdout);
     if (options.lists)
         return print_events(&options);
     if (options.prints_plan)
