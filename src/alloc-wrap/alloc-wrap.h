@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct small_sites;
 struct start_filter;
 
 enum alloc_kind {
@@ -67,6 +68,13 @@ struct alloc_sink {
     bool (*abandoned)(uintptr_t frame, uintptr_t here);
     /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/start-filter.h). */
     const struct start_filter *filter;
+    /* May be NULL: where it is noted which call made a block below the threshold (alloc-wrap/small-sites.h). Then these
+     * do what cannot be done inline for the block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX: small looks for its
+     * site, which is NULL on top of work of the sink and where the profiler allocates, and notes it; small_note notes a
+     * site that is known. */
+    const struct small_sites *small_sites;
+    void (*small)(void *p, size_t n_bytes, const struct alloc_site *site);
+    void (*small_note)(void *p, size_t n_bytes, unsigned id);
 };
 
 /* Connects the wrappers to a sink (NULL disconnects). min_bytes: blocks of at least this size are reported;
@@ -82,6 +90,9 @@ void alloc_wrap_init(void);
  * owner[4][256] with the path of the other object ("the executable" for that one), or an empty string where the calls
  * do come here.  ctx: ordinary */
 void alloc_wrap_owners(char owner[4][256]);
+
+/* Whether the real operator new, in one of its forms, starts at this address.  ctx: hook */
+bool alloc_wrap_is_new(uintptr_t function);
 
 /* The real functions, for our own ordinary code in the program.  ctx: hook */
 void *alloc_wrap_real_mmap(void *address, size_t len_bytes, int prot, int flags, int fd, int64_t offset);

@@ -7,6 +7,7 @@
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "alloc-wrap/sampling.h"
+#include "alloc-wrap/small-sites.h"
 #include "alloc-wrap/start-filter.h"
 
 #define ALLOC_EXPORT __attribute__((visibility("default")))
@@ -86,6 +87,14 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
 /* After it: reports p (NULL: it failed).  ctx: hook */
 void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const struct alloc_site *site);
 
+/* After a plain call for n_bytes, below the threshold: notes where the block p comes from, if the sink wants to know. p
+ * may be NULL. errno is kept.  ctx: hook */
+void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site);
+
+/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; call: as of
+ * small_sites_find. Returns p. errno is kept.  ctx: hook */
+void *alloc_small_first_hook(void *p, uint64_t call);
+
 /* Before a real free of p. False: call it plainly (the record, if there was one, is gone already). True: call it, then
  * alloc_release_end_hook.  ctx: hook */
 bool alloc_release_begin_hook(struct alloc_call *call, void *p);
@@ -109,10 +118,44 @@ void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno);
  * connected.  ctx: hook */
 void alloc_fast_refresh_hook(void);
 
-/* Each wrapper file keeps what its fast path needs; these refresh it. limit_bytes: calls below it are forwarded at
- * once; filter: blocks that it does not know are freed at once; static storage or the sink's.  ctx: hook */
-void wrap_malloc_set_hook(size_t limit_bytes, const struct start_filter *filter);
-void wrap_realloc_set_hook(size_t limit_bytes, const struct start_filter *filter);
-void wrap_new_set_hook(size_t limit_bytes, const struct start_filter *filter);
+/* What the fast paths of a wrapper file go by; what the pointers name is static storage or the sink's. */
+struct alloc_fast {
+    size_t small_bytes;                /* calls below it are noted by their sites; 0: none */
+    size_t limit_bytes;                /* other calls below it are forwarded at once */
+    const struct start_filter *filter; /* blocks that it does not know are freed at once */
+    const struct small_sites *sites;
+    struct small_region *regions;
+};
+
+/* Each wrapper file keeps its own, beside the functions that it forwards to; these refresh it.  ctx: hook */
+void wrap_malloc_set_hook(const struct alloc_fast *to);
+void wrap_realloc_set_hook(const struct alloc_fast *to);
+void wrap_new_set_hook(const struct alloc_fast *to);
+
+/* The limits let calls through only when all that these then need can be seen.  ctx: hook */
+static inline void alloc_fast_set(struct alloc_fast *fast, const struct alloc_fast *to)
+{
+    __atomic_store_n(&fast->filter, to->filter, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast->sites, to->sites ? to->sites : fast->sites, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast->regions, to->regions ? to->regions : fast->regions, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast->small_bytes, to->small_bytes, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast->limit_bytes, to->limit_bytes, __ATOMIC_RELEASE);
+}
+
+/* A call of n_bytes, below small_bytes, of the wrapper that this is used in: what alloc_small_done needs of it; 0 when
+ * the slow half has to be taken.  ctx: hook */
+static inline __attribute__((always_inline)) uint64_t alloc_small_call(const struct alloc_fast *fast, size_t n_bytes)
+{
+    return small_sites_find(fast->sites, (uintptr_t)__builtin_return_address(0), n_bytes);
+}
+
+/* Notes the site of the real call's result p, which it returns.  ctx: hook */
+static inline __attribute__((always_inline)) void *alloc_small_done(const struct alloc_fast *fast, void *p,
+                                                                    uint64_t call)
+{
+    if (__builtin_expect(!small_sites_note(fast->regions, p, call), 0))
+        return alloc_small_first_hook(p, call);
+    return p;
+}
 
 #endif

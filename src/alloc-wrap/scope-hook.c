@@ -52,9 +52,15 @@ void alloc_fast_refresh_hook(void)
     const struct start_filter *filter = sink && sink->filter ? sink->filter : sink ? &scope.every : &scope.none;
     if (!alloc_real_known_hook())
         return;
-    wrap_malloc_set_hook(limit, filter);
-    wrap_realloc_set_hook(limit, filter);
-    wrap_new_set_hook(limit, filter);
+    const struct small_sites *small = sink ? sink->small_sites : NULL;
+    const struct alloc_fast fast = {.small_bytes = !small ? 0 : limit < SMALL_BYTES_MAX ? limit : SMALL_BYTES_MAX,
+                                    .limit_bytes = limit,
+                                    .filter = filter,
+                                    .sites = small,
+                                    .regions = small ? small->regions : NULL};
+    wrap_malloc_set_hook(&fast);
+    wrap_realloc_set_hook(&fast);
+    wrap_new_set_hook(&fast);
 }
 
 void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint64_t sample_bytes)
@@ -187,6 +193,31 @@ void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const
         alloc_work_leave_hook(call->thread, saved_errno);
     }
     call->thread->nest = ALLOC_NEST_NONE;
+}
+
+void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
+    struct alloc_thread *thread = &scope_thread;
+    if (!p || !sink || !sink->small_sites || n_bytes >= scope.min_bytes || n_bytes >= SMALL_BYTES_MAX)
+        return;
+    if (ALLOC_UNLIKELY(thread->n_guard || thread->in_hook)) {
+        sink->small(p, n_bytes, NULL);
+        return;
+    }
+    int saved_errno = alloc_work_enter_hook(thread);
+    sink->small(p, n_bytes, site);
+    alloc_work_leave_hook(thread, saved_errno);
+}
+
+void *alloc_small_first_hook(void *p, uint64_t call)
+{
+    const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
+    int saved_errno = errno;
+    if (p && sink)
+        sink->small_note(p, call >> SMALL_CALL_SHIFT, (uint16_t)call);
+    errno = saved_errno;
+    return p;
 }
 
 void alloc_call_unwound_hook(void)

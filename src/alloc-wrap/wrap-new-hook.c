@@ -10,11 +10,10 @@
 #include "alloc-wrap/real.h"
 
 static struct {
-    _Alignas(64) size_t limit_bytes;
-    const struct start_filter *filter;
+    _Alignas(64) struct alloc_fast at;
     struct start_filter every; /* until the real functions are known: every block is looked at */
     _Atomic uint8_t ones[2];
-} fast = {.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
+} fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
 _Unwind_Reason_Code alloc_personality_hook(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                            struct _Unwind_Exception *exception, struct _Unwind_Context *context);
@@ -50,10 +49,12 @@ static void *new_reported(enum operator_form form, uintptr_t n_bytes, uintptr_t 
 {
     struct alloc_call call;
     operator_function *operator_new = alloc_operator_hook(form, site->pc);
-    if (!alloc_call_begin_hook(&call, ALLOC_NEST_NEW, n_bytes))
-        return operator_new(n_bytes, second, third);
-    void *p = new_real_call(operator_new, n_bytes, second, third);
-    alloc_call_end_hook(&call, p, n_bytes, site);
+    bool is_reported = alloc_call_begin_hook(&call, ALLOC_NEST_NEW, n_bytes);
+    void *p = is_reported ? new_real_call(operator_new, n_bytes, second, third) : operator_new(n_bytes, second, third);
+    if (is_reported)
+        alloc_call_end_hook(&call, p, n_bytes, site);
+    if (!is_reported || call.weight <= 0)
+        alloc_small_hook(p, n_bytes, site);
     return p;
 }
 
@@ -88,7 +89,13 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     ALLOC_EXPORT operator_function name;                                                                               \
     void *name(uintptr_t n_bytes, uintptr_t second, uintptr_t third)                                                   \
     {                                                                                                                  \
-        if (n_bytes < __atomic_load_n(&fast.limit_bytes, __ATOMIC_ACQUIRE))                                            \
+        if (n_bytes < __atomic_load_n(&fast.at.small_bytes, __ATOMIC_ACQUIRE)) {                                       \
+            uint64_t call = alloc_small_call(&fast.at, n_bytes);                                                       \
+            if (__builtin_expect(call != 0, 1) && name##_next != name##_local)                                         \
+                return alloc_small_done(&fast.at, name##_next(n_bytes, second, third), call);                          \
+            ALLOC_TAIL return name##_slow(n_bytes, second, third);                                                     \
+        }                                                                                                              \
+        if (n_bytes < __atomic_load_n(&fast.at.limit_bytes, __ATOMIC_ACQUIRE))                                         \
             ALLOC_TAIL return name##_next(n_bytes, second, third);                                                     \
         ALLOC_TAIL return name##_slow(n_bytes, second, third);                                                         \
     }
@@ -102,21 +109,31 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     ALLOC_EXPORT operator_function name;                                                                               \
     void *name(uintptr_t p, uintptr_t second, uintptr_t third)                                                         \
     {                                                                                                                  \
-        if (!start_filter_has(__atomic_load_n(&fast.filter, __ATOMIC_ACQUIRE), p))                                     \
+        if (!start_filter_has(__atomic_load_n(&fast.at.filter, __ATOMIC_ACQUIRE), p))                                  \
             ALLOC_TAIL return name##_next(p, second, third);                                                           \
         ALLOC_TAIL return name##_slow(p, second, third);                                                               \
     }
 
 OPERATOR_ROWS(ROW_NEW, ROW_DELETE)
 
+#define ROW_IS(form, name) is_new |= function == (uintptr_t)real->operators[form];
+#define ROW_NONE(form, name)
+
+bool alloc_wrap_is_new(uintptr_t function)
+{
+    const struct alloc_real *real = alloc_real_hook();
+    bool is_new = false;
+    OPERATOR_ROWS(ROW_IS, ROW_NONE)
+    return is_new;
+}
+
 #define ROW_SET(form, name)                                                                                            \
     if (real->operators[form])                                                                                         \
         name##_next = real->operators[form];
 
-void wrap_new_set_hook(size_t limit_bytes, const struct start_filter *filter)
+void wrap_new_set_hook(const struct alloc_fast *to)
 {
     const struct alloc_real *real = alloc_real_hook();
     OPERATOR_ROWS(ROW_SET, ROW_SET)
-    __atomic_store_n(&fast.filter, filter, __ATOMIC_RELEASE);
-    __atomic_store_n(&fast.limit_bytes, limit_bytes, __ATOMIC_RELEASE);
+    alloc_fast_set(&fast.at, to);
 }

@@ -12,20 +12,18 @@
 #include "alloc-wrap/real.h"
 
 static struct {
-    _Alignas(64) size_t limit_bytes;
-    const struct start_filter *filter;
+    _Alignas(64) struct alloc_fast at;
     uintptr_t boot_start;
     void *(*realloc)(void *p, size_t n_bytes);
     struct start_filter every; /* until the real functions are known: every block is looked at */
     _Atomic uint8_t ones[2];
-} fast = {.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
+} fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
-void wrap_realloc_set_hook(size_t limit_bytes, const struct start_filter *filter)
+void wrap_realloc_set_hook(const struct alloc_fast *to)
 {
     fast.boot_start = boot_arena_start_hook();
     fast.realloc = alloc_real_hook()->realloc;
-    __atomic_store_n(&fast.filter, filter, __ATOMIC_RELEASE);
-    __atomic_store_n(&fast.limit_bytes, limit_bytes, __ATOMIC_RELEASE);
+    alloc_fast_set(&fast.at, to);
 }
 
 /* The real call in the form that the program used: n == SIZE_MAX marks realloc. */
@@ -75,10 +73,12 @@ static void *resize_reported(void *p, size_t n, size_t size_bytes, size_t n_byte
         return move_boot_block(p, n_bytes);
     if (p && !n_bytes)
         return resize_to_nothing(p, n, size_bytes);
-    if (!alloc_resize_begin_hook(&call, p, n_bytes))
-        return real_resize(p, n, size_bytes);
+    bool is_reported = alloc_resize_begin_hook(&call, p, n_bytes);
     void *result = real_resize(p, n, size_bytes);
-    alloc_resize_end_hook(&call, p, result, n_bytes, site);
+    if (is_reported)
+        alloc_resize_end_hook(&call, p, result, n_bytes, site);
+    if (!is_reported || call.weight <= 0)
+        alloc_small_hook(result, n_bytes, site);
     return result;
 }
 
@@ -90,11 +90,16 @@ static ALLOC_NOINLINE void *realloc_slow(void *p, size_t n_bytes)
 
 ALLOC_EXPORT void *realloc(void *p, size_t n_bytes)
 {
-    if (n_bytes < __atomic_load_n(&fast.limit_bytes, __ATOMIC_ACQUIRE) &&
-        !start_filter_has(__atomic_load_n(&fast.filter, __ATOMIC_ACQUIRE), (uintptr_t)p) &&
-        (uintptr_t)p - fast.boot_start >= BOOT_ARENA_BYTES)
+    if (n_bytes >= __atomic_load_n(&fast.at.limit_bytes, __ATOMIC_ACQUIRE) ||
+        start_filter_has(__atomic_load_n(&fast.at.filter, __ATOMIC_ACQUIRE), (uintptr_t)p) ||
+        (uintptr_t)p - fast.boot_start < BOOT_ARENA_BYTES)
+        ALLOC_TAIL return realloc_slow(p, n_bytes);
+    if (n_bytes >= __atomic_load_n(&fast.at.small_bytes, __ATOMIC_ACQUIRE))
         ALLOC_TAIL return fast.realloc(p, n_bytes);
-    ALLOC_TAIL return realloc_slow(p, n_bytes);
+    uint64_t call = alloc_small_call(&fast.at, n_bytes);
+    if (__builtin_expect(call == 0, 0))
+        ALLOC_TAIL return realloc_slow(p, n_bytes);
+    return alloc_small_done(&fast.at, fast.realloc(p, n_bytes), call);
 }
 
 ALLOC_EXPORT void *reallocarray(void *p, size_t n, size_t size_bytes)

@@ -15,19 +15,20 @@ struct side_row {
     uint32_t kind; /* enum var_kind of fmt/arena.h */
     uint32_t name; /* string id, 0 = none */
     uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
-    uint64_t most_bytes; /* that one side file tells, while bytes is the sum */
+    uint64_t min_small_bytes, max_small_bytes; /* as in struct objects_variable */
+    uint64_t most_bytes;                       /* that one side file tells, while bytes is the sum */
     uint64_t n_blocks_marked, bytes_marked;
     struct side_place {
         uint32_t metric, numa_node;
         uint64_t count;
-    } *places; /* [n_places] owned */
+    } * places; /* [n_places] owned */
     size_t n_places, cap_places;
     int64_t *stack_offsets; /* [n_stack_offsets][2] distance below the CFA, samples; by distance; owned */
     size_t n_stack_offsets, cap_stack_offsets;
     struct side_samples {
         uint32_t metric;
         uint64_t count;
-    } *samples; /* [n_samples] owned */
+    } * samples; /* [n_samples] owned */
     size_t n_samples, cap_samples;
     struct variable_latency *latencies; /* [n_latencies] owned */
     size_t n_latencies, cap_latencies;
@@ -53,7 +54,7 @@ struct build {
     const struct older *older;
     struct typed_node *typed; /* [n_typed] what the allocation sites of heap nodes told, by node */
     size_t n_typed, cap_typed;
-    uint8_t *elided;    /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
+    uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
 };
 
 /* Scopes [n_nodes] of the nodes of the tree, freed by the caller: what their own values belong to, and where a thread

@@ -31,13 +31,15 @@ struct target {
 static uint64_t block_bytes(const struct build *build, uint32_t node)
 {
     size_t n;
-    uint64_t bytes = 0, blocks = 0;
+    uint64_t bytes = 0, blocks = 0, small = 0; /* small: of blocks without a record that are all of one size */
     const struct side_row *rows = variables_side(build, node, &n);
     for (size_t i = 0; i < n; i++) {
         bytes += rows[i].bytes;
         blocks += rows[i].n_blocks;
+        if (rows[i].min_small_bytes == rows[i].max_small_bytes)
+            small = rows[i].max_small_bytes;
     }
-    return blocks ? bytes / blocks : 0;
+    return blocks ? bytes / blocks : small;
 }
 
 void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path, const struct heap_name *name)

@@ -60,7 +60,7 @@ static int add_row(struct leaks *leaks, const struct report_row *row, bool with_
     add(&leaks->freed, variable->n_blocks_freed, variable->size_freed_bytes);
     add(&leaks->marked, variable->n_blocks_marked, variable->size_marked_bytes);
     add(&leaks->live, n_rest, rest_bytes);
-    if (!made.n_live && !with_unused)
+    if (!made.n_live && (!with_unused || !variable->n_blocks)) /* without blocks: of small ones, which nobody counts */
         return 0;
     if (!vec_reserve(&leaks->rows, &leaks->cap_rows, leaks->n_rows + 1, sizeof *leaks->rows))
         return error_set(err, ERR_MEMORY, "out of memory");
@@ -78,11 +78,13 @@ int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with
 {
     *leaks = (struct leaks){.is_at_mark = at_mark, .has_use = tells_use(model, metric)};
     if (model->min_bytes == UINT64_MAX)
-        return error_set(err, ERR_NOT_FOUND, "allocations were not recorded in this measurement; measure with "
-                                             "hpcrun --leaks, or with an event that yields data addresses");
+        return error_set(err, ERR_NOT_FOUND,
+                         "allocations were not recorded in this measurement; measure with "
+                         "hpcrun --leaks, or with an event that yields data addresses");
     if (at_mark && !model->mark_ns)
-        return error_set(err, ERR_NOT_FOUND, "no mark was made in this measurement; measure with hpcrun --leaks-at "
-                                             "SECONDS, or call locus_mark_live() in the program");
+        return error_set(err, ERR_NOT_FOUND,
+                         "no mark was made in this measurement; measure with hpcrun --leaks-at "
+                         "SECONDS, or call locus_mark_live() in the program");
     int code = report_make(model, metric, true, true, &leaks->report, err);
     for (size_t i = 0; code == 0 && i < leaks->report.n_rows; i++) {
         const struct variable *variable = leaks->report.rows[i].variable;

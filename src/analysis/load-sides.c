@@ -212,6 +212,10 @@ static struct side_row *add_variable(struct load_sides *sides, const struct obje
         row->most_bytes = from->bytes;
     if (from->max_block_bytes > row->max_block_bytes)
         row->max_block_bytes = from->max_block_bytes;
+    if (from->max_small_bytes && (!row->max_small_bytes || from->min_small_bytes < row->min_small_bytes))
+        row->min_small_bytes = from->min_small_bytes;
+    if (from->max_small_bytes > row->max_small_bytes)
+        row->max_small_bytes = from->max_small_bytes;
     add_offsets(row, from);
     add_counts(sides, row, from, head, topology);
     return row;

@@ -116,6 +116,33 @@ static void append_path_key(const struct path_frame *path, size_t n, struct buf 
     free(kept);
 }
 
+static bool is_small_only(const struct side_row *side)
+{
+    return side && side->kind == VAR_HEAP && !side->n_blocks && side->max_small_bytes;
+}
+
+/* Blocks that have no record, and no variable that they belong to, are known by their size and place. Sizes that differ
+ * are given roughly, so that the paths to one place do not fall apart by them. */
+static void name_small(const struct build *build, const struct side_row *side, const struct code_frame *site,
+                       struct heap_name *name)
+{
+    const char *function = model_text(build->model, site->function), *file = model_text(build->model, site->file);
+    const char *slash = strrchr(file, '/');
+    char sizes[40], place[88];
+    uint64_t rounded = 16;
+    while (rounded < side->max_small_bytes)
+        rounded *= 2;
+    if (side->min_small_bytes == side->max_small_bytes)
+        (void)snprintf(sizes, sizeof sizes, "%llu B", (unsigned long long)side->max_small_bytes);
+    else
+        (void)snprintf(sizes, sizeof sizes, "up to %llu B", (unsigned long long)rounded);
+    if (site->line)
+        (void)snprintf(place, sizeof place, "%.70s:%u", slash ? slash + 1 : file, site->line);
+    else
+        (void)snprintf(place, sizeof place, "%.80s", function);
+    (void)snprintf(name->name, sizeof name->name, "blocks of %s from %s", sizes, place);
+}
+
 /* Adds the allocation path's last node as code, then the variable below its call. */
 static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
 {
@@ -131,6 +158,8 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     heap_name_find(build->symbolizer, build->source, path, n, &name);
     const struct side_row *side = find_side(build, index);
     const struct code_frame *site = &path[name.site].code;
+    if (is_small_only(side) && !name.is_variable)
+        name_small(build, side, site, &name);
     struct variable proto = {.name = model_string(build->model, name.name),
                              .function = site->function,
                              .file = site->file,

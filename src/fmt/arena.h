@@ -21,7 +21,7 @@
 #include "fmt/fate.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 6
+#define ARENA_VERSION 7
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -44,6 +44,7 @@ enum arena_kind {
     ARENA_SKETCHES,    /* struct arena_sketch */
     ARENA_OFFSETS,     /* struct arena_offsets */
     ARENA_LINES,       /* struct arena_lines */
+    ARENA_SITES,       /* struct arena_site */
     ARENA_KINDS
 };
 
@@ -51,17 +52,18 @@ enum arena_state { ARENA_FRESH = 0, ARENA_RUNNING = 1, ARENA_ENDED = 2 };
 
 /* What a variable key names: bits 56-63 of the key. Bits 32-55 are "a", bits 0-31 are "b". */
 enum var_kind {
-    VAR_NONE = 0,    /* no address was found (see the hit's class) */
-    VAR_HEAP = 1,    /* b: reference of the allocation-tree node of its allocation path */
-    VAR_MMAP = 2,    /* b: as VAR_HEAP, path of the mmap/shmat/brk call */
-    VAR_STATIC = 3,  /* a: module id, b: index into the module table's symbols */
-    VAR_TLS = 4,     /* a: module id, b: index into the module table's TLS symbols */
-    VAR_STACK = 5,   /* own stack; b: sample-tree node of the frame; a: where the hits have no offsets, (CFA - address)
-                      * / 16, saturated at 2^24-1, else 0 */
-    VAR_STACK_OTHER = 6, /* another thread's stack; b: reference of its arena_thread */
-    VAR_FILE = 7,    /* file mapping; b: reference of an arena_string with the file's name */
-    VAR_UNKNOWN = 8, /* b: enum unknown_reason */
-    VAR_KINDS
+    VAR_NONE = 0,   /* no address was found (see the hit's class) */
+    VAR_HEAP = 1,   /* b: reference of the allocation-tree node of its allocation path */
+    VAR_MMAP = 2,   /* b: as VAR_HEAP, path of the mmap/shmat/brk call */
+    VAR_STATIC = 3, /* a: module id, b: index into the module table's symbols */
+    VAR_TLS = 4,    /* a: module id, b: index into the module table's TLS symbols */
+    VAR_STACK = 5,  /* own stack; b: sample-tree node of the frame; a: where the hits have no offsets, (CFA - address)
+                     * / 16, saturated at 2^24-1, else 0 */
+    VAR_STACK_OTHER = 6,  /* another thread's stack; b: reference of its arena_thread */
+    VAR_FILE = 7,         /* file mapping; b: reference of an arena_string with the file's name */
+    VAR_UNKNOWN = 8,      /* b: enum unknown_reason */
+    VAR_KINDS,            /* of those above, which files have, too */
+    VAR_SMALL = VAR_KINDS /* small blocks of one site; b: reference of its arena_site */
 };
 
 enum unknown_reason {
@@ -121,8 +123,8 @@ struct arena_node {
     uint32_t module; /* reference of an arena_module, 0 = none */
     uint32_t child;  /* root of the splay tree of children */
     uint32_t left, right;
-    uint32_t hits;   /* first arena_hit, 0 = none */
-    uint32_t flags;  /* NODE_* */
+    uint32_t hits;     /* first arena_hit, 0 = none */
+    uint32_t flags;    /* NODE_* */
     uint32_t trace_id; /* runtime: 0; free for the reader of a private copy */
 };
 #define NODE_ROOT 1u    /* the thread's root */
@@ -139,9 +141,9 @@ struct arena_node {
  * pattern: how the instruction walks through memory (base/access-pattern.h), 0 = not known. Hits with a pattern keep
  * places (pattern_place) where others keep offsets, and the lines of all their samples once these are more. */
 struct arena_hit {
-    uint32_t next; /* next hit of the same node */
-    uint8_t event; /* index into arena_header.events, or HIT_EVENT_* */
-    uint8_t class; /* enum hit_class */
+    uint32_t next;  /* next hit of the same node */
+    uint8_t event;  /* index into arena_header.events, or HIT_EVENT_* */
+    uint8_t class;  /* enum hit_class */
     uint16_t flags; /* HIT_FLAG_* */
     uint64_t var;
     uint32_t metrics;
@@ -211,16 +213,22 @@ struct arena_sketch {
     _Atomic uint32_t bins[ARENA_SKETCH_BINS];
 };
 
+/* Where blocks below the threshold are allocated that have no record of their own. */
+struct arena_site {
+    _Atomic uint64_t path; /* VAR_HEAP: the call path, as far as it is known by now what all of them have in common */
+    _Atomic uint32_t min_bytes, max_bytes; /* smallest and largest block */
+};
+
 /* Load module as it was mapped; ids are dense from 1 in order of publication. */
 struct arena_module {
     uint32_t id;
-    uint32_t path;  /* reference of an arena_string: real path, "[vdso]" for the vdso */
-    uint64_t start, end; /* address range of the mapping */
-    uint64_t bias;  /* run-time address - ELF virtual address */
-    uint64_t table_id; /* modtab_header.id of its table, 0 = none */
+    uint32_t path;            /* reference of an arena_string: real path, "[vdso]" for the vdso */
+    uint64_t start, end;      /* address range of the mapping */
+    uint64_t bias;            /* run-time address - ELF virtual address */
+    uint64_t table_id;        /* modtab_header.id of its table, 0 = none */
     _Atomic uint32_t sampled; /* 1 once a node refers to it */
     _Atomic uint32_t answer;  /* enum module_answer, by the companion */
-    uint64_t inode; /* of the file that is mapped, 0 = not known */
+    uint64_t inode;           /* of the file that is mapped, 0 = not known */
 };
 /* What has become of the request for a module's table. */
 enum module_answer {
@@ -242,12 +250,12 @@ struct arena_trace {
 
 /* A sampled event, filled by the companion from the launcher's plan before the program sees the arena. */
 struct arena_event {
-    char metric[64];      /* metric name in the profile, e.g. "EADDR (usec)" */
+    char metric[64]; /* metric name in the profile, e.g. "EADDR (usec)" */
     char description[192];
-    char name[64];        /* as the user wrote it, without @... */
-    uint32_t source;      /* enum source_id */
-    uint32_t flags;       /* EVENT_* */
-    double scale;         /* value in the profile = count * scale, or weight * scale with EVENT_WEIGHTED */
+    char name[64];               /* as the user wrote it, without @... */
+    uint32_t source;             /* enum source_id */
+    uint32_t flags;              /* EVENT_* */
+    double scale;                /* value in the profile = count * scale, or weight * scale with EVENT_WEIGHTED */
     struct perf_event_attr attr; /* complete; runtime passes it to perf_event_open unchanged */
     uint64_t timer_interval_ns;  /* when EVENT_TIMER: timer_create(CLOCK_THREAD_CPUTIME_ID or MONOTONIC) interval */
     uint32_t leader; /* 1 + index of the event that must be opened before as the leader of its group; 0: none */
@@ -257,11 +265,11 @@ struct arena_event {
     uint32_t aux_bytes;  /* EVENT_AUX: size of the AUX area */
     char file[256];      /* EVENT_REPLAY: what to replay; EVENT_RECORD: where to record the ring; real path */
 };
-#define EVENT_WEIGHTED 1u /* value comes from the hits' weight */
-#define EVENT_TIMER 2u    /* POSIX timer instead of perf */
-#define EVENT_RING 4u     /* needs a mapped ring: the data address is in the sample record */
-#define EVENT_ADDRESS 8u  /* yields data addresses */
-#define EVENT_INTEGER 16u /* value is an integer in the profile */
+#define EVENT_WEIGHTED 1u   /* value comes from the hits' weight */
+#define EVENT_TIMER 2u      /* POSIX timer instead of perf */
+#define EVENT_RING 4u       /* needs a mapped ring: the data address is in the sample record */
+#define EVENT_ADDRESS 8u    /* yields data addresses */
+#define EVENT_INTEGER 16u   /* value is an integer in the profile */
 #define EVENT_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC (REALTIME) */
 #define EVENT_RING_ONLY 64u /* no signal: drained from the ring (FAULTS@ring) */
 #define EVENT_DATA_SRC 128u /* the record tells level, latency and so on of the access: hits carry metrics */
@@ -282,35 +290,35 @@ enum source_id {
     SOURCE_CPUTIME,
     SOURCE_REALTIME,
     SOURCE_MEMLEAK,
-    SOURCE_PERF, /* any other perf event */
+    SOURCE_PERF,    /* any other perf event */
     SOURCE_PMU_ADDR /* hardware address sampling */
 };
 
 /* One per thread that was ever registered; where there are very many, threads go on in the records and trees of threads
  * that have ended. */
 struct arena_thread {
-    uint32_t id;  /* 0 for the main thread, then dense */
-    uint32_t tid; /* kernel thread id, of the last thread */
+    uint32_t id;               /* 0 for the main thread, then dense */
+    uint32_t tid;              /* kernel thread id, of the last thread */
     uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of the first and the last thread; end_ns 0 while alive */
-    uint32_t root;       /* sample tree */
-    uint32_t partial;    /* its partial root */
-    uint32_t alloc_root; /* allocation tree */
+    uint32_t root;             /* sample tree */
+    uint32_t partial;          /* its partial root */
+    uint32_t alloc_root;       /* allocation tree */
     _Atomic uint32_t n_merged; /* threads that went on in it */
     uint64_t stack_low, stack_high;
-    _Atomic uint64_t cpu_time_ns; /* thread CPU time used, as of the last update */
-    _Atomic uint64_t user_ns, system_ns; /* what it went on, as the kernel splits it; both 0: not known */
-    _Atomic uint64_t taken[ARENA_EVENTS_MAX];           /* handler entries (or ring records) */
-    _Atomic uint64_t overflows[ARENA_EVENTS_MAX];       /* by the kernel's count, 0 = not known (yet) */
-    _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];      /* how long the event was wanted ... */
-    _Atomic uint64_t running_ns[ARENA_EVENTS_MAX];      /* ... and really counted; both 0 = not known */
-    _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];     /* the kernel stopped the event for the rest of a tick */
-    _Atomic uint64_t n_no_metric[ARENA_EVENTS_MAX];     /* samples whose data source names neither load nor store */
-    _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];     /* pieces of the AUX area that it was too small for */
-    _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX];    /* pieces in which the hardware gave up samples */
+    _Atomic uint64_t cpu_time_ns;                    /* thread CPU time used, as of the last update */
+    _Atomic uint64_t user_ns, system_ns;             /* what it went on, as the kernel splits it; both 0: not known */
+    _Atomic uint64_t taken[ARENA_EVENTS_MAX];        /* handler entries (or ring records) */
+    _Atomic uint64_t overflows[ARENA_EVENTS_MAX];    /* by the kernel's count, 0 = not known (yet) */
+    _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];   /* how long the event was wanted ... */
+    _Atomic uint64_t running_ns[ARENA_EVENTS_MAX];   /* ... and really counted; both 0 = not known */
+    _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];  /* the kernel stopped the event for the rest of a tick */
+    _Atomic uint64_t n_no_metric[ARENA_EVENTS_MAX];  /* samples whose data source names neither load nor store */
+    _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];  /* pieces of the AUX area that it was too small for */
+    _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX]; /* pieces in which the hardware gave up samples */
     _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
-    _Atomic uint64_t n_untraced; /* samples that the trace had no room for */
-    _Atomic uint64_t unwind_stops[16]; /* by enum unwind_stop */
-    _Atomic uint64_t n_frames;         /* frames unwound for samples */
+    _Atomic uint64_t n_untraced;             /* samples that the trace had no room for */
+    _Atomic uint64_t unwind_stops[16];       /* by enum unwind_stop */
+    _Atomic uint64_t n_frames;               /* frames unwound for samples */
     uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
     uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
 };
@@ -328,8 +336,8 @@ struct arena_request {
 struct arena_chunk {
     _Atomic uint32_t used_bytes; /* published length of the run that begins here; 0 when none does, or not in use yet */
     uint16_t kind;               /* enum arena_kind */
-    uint16_t behind; /* chunks between the first one of the run and this one */
-    uint32_t thread; /* reference of the owning arena_thread, 0 = shared */
+    uint16_t behind;             /* chunks between the first one of the run and this one */
+    uint32_t thread;             /* reference of the owning arena_thread, 0 = shared */
     uint32_t pad;
 };
 
@@ -364,20 +372,20 @@ enum region_fault {
 
 /* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
 enum placeholder {
-    PLACEHOLDER_ROOT = 0,      /* DATACENTRIC */
-    PLACEHOLDER_DYNAMIC,       /* DATACENTRIC_Dynamic */
-    PLACEHOLDER_STATIC,        /* DATACENTRIC_Static */
-    PLACEHOLDER_UNKNOWN,       /* DATACENTRIC_Unknown */
-    PLACEHOLDER_ACCESS,        /* DATACENTRIC_MemoryAccess */
-    PLACEHOLDER_STACK,         /* DATACENTRIC_Stack (not exported) */
-    PLACEHOLDER_TLS,           /* DATACENTRIC_ThreadLocal (not exported) */
-    PLACEHOLDER_FILE,          /* DATACENTRIC_FileMapping (not exported) */
-    PLACEHOLDER_REASON,        /* first of the not exported DATACENTRIC_Unknown_* and DATACENTRIC_No_* functions: */
+    PLACEHOLDER_ROOT = 0, /* DATACENTRIC */
+    PLACEHOLDER_DYNAMIC,  /* DATACENTRIC_Dynamic */
+    PLACEHOLDER_STATIC,   /* DATACENTRIC_Static */
+    PLACEHOLDER_UNKNOWN,  /* DATACENTRIC_Unknown */
+    PLACEHOLDER_ACCESS,   /* DATACENTRIC_MemoryAccess */
+    PLACEHOLDER_STACK,    /* DATACENTRIC_Stack (not exported) */
+    PLACEHOLDER_TLS,      /* DATACENTRIC_ThreadLocal (not exported) */
+    PLACEHOLDER_FILE,     /* DATACENTRIC_FileMapping (not exported) */
+    PLACEHOLDER_REASON,   /* first of the not exported DATACENTRIC_Unknown_* and DATACENTRIC_No_* functions: */
     PLACEHOLDER_REASONS = UNKNOWN_REASONS,
     PLACEHOLDER_NO_COMPUTE = PLACEHOLDER_REASON + PLACEHOLDER_REASONS, /* DATACENTRIC_No_Compute */
-    PLACEHOLDER_NO_LOST,       /* DATACENTRIC_No_AddressLost */
-    PLACEHOLDER_NO_SYSCALL,    /* DATACENTRIC_No_SystemCall */
-    PLACEHOLDER_NO_WAITING,    /* DATACENTRIC_No_Waiting */
+    PLACEHOLDER_NO_LOST,                                               /* DATACENTRIC_No_AddressLost */
+    PLACEHOLDER_NO_SYSCALL,                                            /* DATACENTRIC_No_SystemCall */
+    PLACEHOLDER_NO_WAITING,                                            /* DATACENTRIC_No_Waiting */
     PLACEHOLDER_MAX
 };
 
@@ -410,50 +418,51 @@ struct arena_header {
     uint32_t pid;
     uint32_t parent_pid;
     uint32_t uid;
-    uint64_t start_ns;   /* CLOCK_REALTIME at registration */
+    uint64_t start_ns; /* CLOCK_REALTIME at registration */
     _Atomic uint64_t end_ns;
-    _Atomic uint32_t exit_code;   /* as passed to exit; only with state ENDED */
-    _Atomic uint32_t n_threads;   /* ids handed out, each with its record */
-    _Atomic uint32_t n_modules;   /* ids handed out */
-    _Atomic uint32_t rank;        /* MPI rank, 0 when there is none */
-    uint32_t libhpcrun_module;    /* reference of libhpcrun.so's own arena_module */
-    uint32_t trace;               /* 1: record traces */
-    uint64_t min_bytes;           /* DATACENTRIC_MIN_BYTES */
-    uint64_t sample_bytes;        /* Poisson sampling below it: mean bytes between samples, 0 = off */
+    _Atomic uint32_t exit_code; /* as passed to exit; only with state ENDED */
+    _Atomic uint32_t n_threads; /* ids handed out, each with its record */
+    _Atomic uint32_t n_modules; /* ids handed out */
+    _Atomic uint32_t rank;      /* MPI rank, 0 when there is none */
+    uint32_t libhpcrun_module;  /* reference of libhpcrun.so's own arena_module */
+    uint32_t trace;             /* 1: record traces */
+    uint64_t min_bytes;         /* DATACENTRIC_MIN_BYTES */
+    uint64_t sample_bytes;      /* Poisson sampling below it: mean bytes between samples, 0 = off */
     uint32_t n_events;
-    uint32_t delay_sampling;      /* 1: wait for hpctoolkit_sampling_start() */
-    uint64_t begin_ns, end_of_sampling_ns;  /* CLOCK_MONOTONIC: sampling begins, and ends for good; 0: at once, never */
-    uint32_t start_signal, stop_signal;     /* signals that start and stop it, 0 = none; when equal, in turn */
-    uint32_t lifetime_s;          /* the process gets SIGALRM after this time, 0 = never */
-    _Atomic uint32_t is_sampling; /* 1 while samples are taken */
+    uint32_t delay_sampling;               /* 1: wait for hpctoolkit_sampling_start() */
+    uint64_t begin_ns, end_of_sampling_ns; /* CLOCK_MONOTONIC: sampling begins, and ends for good; 0: at once, never */
+    uint32_t start_signal, stop_signal;    /* signals that start and stop it, 0 = none; when equal, in turn */
+    uint32_t lifetime_s;                   /* the process gets SIGALRM after this time, 0 = never */
+    _Atomic uint32_t is_sampling;          /* 1 while samples are taken */
     struct arena_event events[ARENA_EVENTS_MAX];
     uint64_t placeholders[PLACEHOLDER_MAX]; /* absolute address of each placeholder function */
-    uint32_t trust_skid; /* 1: the +1 rule holds on this machine (skid self-test) */
+    uint32_t trust_skid;                    /* 1: the +1 rule holds on this machine (skid self-test) */
     uint32_t page_bytes;
-    _Atomic uint32_t is_replaced; /* 1: exec is being called, and when nothing follows it has succeeded */
+    _Atomic uint32_t is_replaced;    /* 1: exec is being called, and when nothing follows it has succeeded */
     _Atomic uint32_t n_trace_chunks; /* handed out; no more than trace_chunk_limit, so that traces leave room */
     uint32_t trace_chunk_limit;
-    _Atomic uint32_t n_children_lost; /* children that are known not to have been measured */
+    _Atomic uint32_t n_children_lost;            /* children that are known not to have been measured */
     struct arena_child children[ARENA_CHILDREN]; /* taken out by the companion */
-    char replaced_by[256];     /* with is_replaced: the program as exec was told it */
-    char exe[ARENA_PATH_MAX];  /* real path of the executable */
-    char argv0[256];           /* basename used in file names */
-    char tables[ARENA_PATH_MAX]; /* directory of the module-table cache */
+    char replaced_by[256];                       /* with is_replaced: the program as exec was told it */
+    char exe[ARENA_PATH_MAX];                    /* real path of the executable */
+    char argv0[256];                             /* basename used in file names */
+    char tables[ARENA_PATH_MAX];                 /* directory of the module-table cache */
     char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
-    char claimed[512]; /* name of the log that a checkpoint has written, empty: none */
+    char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */
     _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
     _Atomic uint32_t n_on_timer[ARENA_EVENTS_MAX]; /* threads on which a timer stands in for it */
-    _Atomic uint64_t n_retired_pending_max; /* page-map retirements that waited at once */
-    _Atomic uint64_t n_alloc_unrecorded[8]; /* by enum alloc_skip */
-    _Atomic uint64_t mark_ns; /* CLOCK_REALTIME of the last mark, 0 = none */
+    _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at once */
+    _Atomic uint64_t n_alloc_unrecorded[8];        /* by enum alloc_skip */
+    _Atomic uint64_t mark_ns;                      /* CLOCK_REALTIME of the last mark, 0 = none */
     _Atomic uint64_t n_region_faults[REGION_FAULTS];
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
+    uint32_t has_small_sites;     /* 1: blocks below min_bytes are known by their sites */
     _Atomic uint32_t has_jitdump; /* 1 once jitdump is complete */
     char jitdump[ARENA_PATH_MAX]; /* the file in which the program describes code that it generates */
     _Atomic uint32_t log_len_bytes;
-    char log[16384]; /* the runtime's messages, one per line */
+    char log[16384];               /* the runtime's messages, one per line */
     _Atomic uint32_t request_tail; /* next slot to post */
     struct arena_request requests[ARENA_REQUESTS];
 };

@@ -78,6 +78,10 @@ const void *view_next(const struct view *view, struct view_walk *walk);
 /* Copy of the hit at ref, which must be older than newer (0: no condition); false at the end of the list. */
 bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct arena_hit *hit);
 
+/* What a variable of VAR_SMALL is: VAR_HEAP with the call path of the site, as far as it is known by now. Where the
+ * record is broken an unknown small block, and *site is NULL. */
+uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct arena_site **site);
+
 /* --- collect-tree.c: the profile's tree --- */
 
 #define TREE_NONE UINT32_MAX
@@ -145,7 +149,7 @@ struct trace_file;
 struct column {
     enum column_kind kind;
     uint32_t event;
-    uint32_t events; /* one bit for each event that adds to it */
+    uint32_t events;                 /* one bit for each event that adds to it */
     char name[64], description[192]; /* copies: the arena may hold anything */
     enum hpcrun_value_format format;
     uint64_t period; /* readers multiply by it; a thread whose events were multiplexed states a longer one */
@@ -156,9 +160,9 @@ struct column {
 
 /* What did not fit into context->max_bytes. */
 struct left_out {
-    uint64_t n_nodes;         /* whose values their callers have */
-    uint64_t n_variables;     /* whose values their group has */
-    uint64_t n_lists;         /* variables without their CPUs, stack offsets and latencies */
+    uint64_t n_nodes;     /* whose values their callers have */
+    uint64_t n_variables; /* whose values their group has */
+    uint64_t n_lists;     /* variables without their CPUs, stack offsets and latencies */
     uint64_t n_trace_records;
     uint64_t n_threads;
 };
@@ -169,14 +173,14 @@ struct process {
     struct names_file name;
     struct column columns[COLUMNS_MAX];
     size_t n_columns;
-    int column_of_event[ARENA_EVENTS_MAX];                          /* -1: nothing of it was recorded */
-    int column_of_metric[MEM_METRICS];                              /* -1: no sample has it */
-    int latency_column, remote_latency_column;                      /* -1: none */
-    int size_column;                                                   /* -1: none */
-    int allocated_column, freed_column, leaked_column, marked_column;  /* -1: none */
-    bool is_data_centric;                                              /* some event yields addresses */
-    bool has_variables;                                                /* ... or allocations are to be counted */
-    int first_address_event;                                        /* -1: none */
+    int column_of_event[ARENA_EVENTS_MAX];                            /* -1: nothing of it was recorded */
+    int column_of_metric[MEM_METRICS];                                /* -1: no sample has it */
+    int latency_column, remote_latency_column;                        /* -1: none */
+    int size_column;                                                  /* -1: none */
+    int allocated_column, freed_column, leaked_column, marked_column; /* -1: none */
+    bool is_data_centric;                                             /* some event yields addresses */
+    bool has_variables;                                               /* ... or allocations are to be counted */
+    int first_address_event;                                          /* -1: none */
     uint64_t n_samples, n_blocks;
     uint64_t n_blocks_live, bytes_live; /* of the blocks recorded: not freed so far, or at the end of the process */
     uint64_t bytes_allocated, bytes_freed, bytes_marked;
@@ -259,10 +263,10 @@ struct thread {
     struct tree tree;
     struct weighing weighings[ARENA_EVENTS_MAX];
     struct thread_column columns[COLUMNS_MAX];
-    struct strtab modules;            /* paths of the load map; the id is index + 1 */
-    struct path path, declared;       /* scratch */
-    struct known_path *known;         /* [KNOWN_PATHS] paths entered lately, NULL until the first */
-    uint32_t placed_ref;              /* module reference that was placed last, and what came of it */
+    struct strtab modules;      /* paths of the load map; the id is index + 1 */
+    struct path path, declared; /* scratch */
+    struct known_path *known;   /* [KNOWN_PATHS] paths entered lately, NULL until the first */
+    uint32_t placed_ref;        /* module reference that was placed last, and what came of it */
     uint16_t placed_module;
     uint64_t placed_bias;
     bool is_placed_region;            /* that module is the one of regions */

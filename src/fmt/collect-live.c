@@ -103,6 +103,7 @@ static bool look_at_variables(const struct view *view, struct live *live)
     size_t capacity = 0;
     struct view_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
     const struct arena_hit *hit;
+    const struct arena_site *site;
     while (live->address_event >= 0 && (hit = view_next(view, &walk))) {
         uint64_t n = load(&hit->count), var = hit->var;
         if (hit->event != live->address_event || !n)
@@ -112,6 +113,8 @@ static bool look_at_variables(const struct view *view, struct live *live)
             continue;
         if (var_key_kind(var) == VAR_STACK)
             var = var_key(VAR_STACK, 0, var_key_b(var));
+        if (var_key_kind(var) == VAR_SMALL)
+            var = view_heap_of_site(view, var, &site);
         if (!vec_reserve(&live->variables, &capacity, live->n_variables + 1, sizeof *live->variables))
             return false;
         live->variables[live->n_variables++] = (struct live_variable){var, n};
@@ -156,9 +159,8 @@ static bool place_path(const struct view *view, uint32_t ref, enum arena_kind ki
         bool is_call = kind == ARENA_ALLOC_NODES || (node && node->child);
         ok = vec_reserve(&place->frames, &capacity, place->n_frames + 1, sizeof *place->frames);
         if (ok)
-            place->frames[place->n_frames++] = (struct live_place){module ? module->path : NULL,
-                                                                   path.frames[i].ip - is_call -
-                                                                       (module ? module->bias : 0)};
+            place->frames[place->n_frames++] = (struct live_place){
+                module ? module->path : NULL, path.frames[i].ip - is_call - (module ? module->bias : 0)};
     }
     free(path.frames);
     return ok;
@@ -190,8 +192,7 @@ static bool fill_place(const struct view *view, uint64_t var, struct live_variab
     }
 }
 
-int live_place(const void *base, size_t size_bytes, uint64_t var, struct live_variable_place *place,
-               struct error *err)
+int live_place(const void *base, size_t size_bytes, uint64_t var, struct live_variable_place *place, struct error *err)
 {
     struct view view;
     *place = (struct live_variable_place){0};

@@ -53,6 +53,22 @@ static struct declaration declare_lost(struct thread *thread)
     return declare_reason(thread, PLACEHOLDER_REASON + UNKNOWN_NO_BLOCK, VAR_UNKNOWN);
 }
 
+/* The sizes of the blocks that have no record. */
+static void note_small(struct thread *thread, uint32_t variable, const struct arena_site *site)
+{
+    if (variable == TREE_NONE)
+        return;
+    struct objects_variable *row = &thread->variables[variable].row;
+    uint32_t least = __atomic_load_n((const uint32_t *)&site->min_bytes, __ATOMIC_RELAXED);
+    uint32_t most = __atomic_load_n((const uint32_t *)&site->max_bytes, __ATOMIC_RELAXED);
+    if (!row->max_small_bytes || least < row->min_small_bytes)
+        row->min_small_bytes = least;
+    if (most > row->max_small_bytes)
+        row->max_small_bytes = most;
+    if (most > row->max_block_bytes)
+        row->max_block_bytes = most;
+}
+
 static struct declaration declare_heap(struct thread *thread, uint64_t var)
 {
     if (!path_of(thread->process->view, var_key_b(var), ARENA_ALLOC_NODES, &thread->declared) || !thread->declared.n)
@@ -241,7 +257,8 @@ static uint64_t declaration_key(uint64_t var, enum hit_class class)
 
 const struct declaration *thread_declare(struct thread *thread, uint64_t var, enum hit_class class)
 {
-    uint64_t key = declaration_key(var, class);
+    uint64_t key = declaration_key(var, class), of = key;
+    const struct arena_site *site = NULL;
     if (!grow_declarations(thread)) {
         thread->tree.failed = true;
         return NULL;
@@ -249,9 +266,13 @@ const struct declaration *thread_declare(struct thread *thread, uint64_t var, en
     struct declaration *slot = find_slot(thread->declarations, thread->n_slots, key);
     if (slot->base != TREE_NONE)
         return slot;
-    struct declaration made = declare(thread, key, class);
+    if (var_key_kind(key) == VAR_SMALL)
+        of = view_heap_of_site(thread->process->view, key, &site);
+    struct declaration made = declare(thread, of, class);
     if (made.base == TREE_NONE)
         return NULL;
+    if (site)
+        note_small(thread, made.variable, site);
     made.key = key;
     *slot = made;
     thread->n_declarations++;

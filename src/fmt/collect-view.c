@@ -228,3 +228,13 @@ bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct aren
     memcpy(hit, record, sizeof *hit);
     return true;
 }
+
+uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct arena_site **site)
+{
+    *site = view_record(view, var_key_b(var), ARENA_SITES, sizeof **site);
+    uint64_t path = *site ? __atomic_load_n((const uint64_t *)&(*site)->path, __ATOMIC_ACQUIRE) : 0;
+    if (var_key_kind(path) == VAR_HEAP)
+        return path;
+    *site = NULL;
+    return var_key(VAR_UNKNOWN, 0, UNKNOWN_SMALL_BLOCK);
+}

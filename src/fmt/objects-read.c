@@ -311,6 +311,10 @@ static void take_variable(struct json_take *take, const json_t *item, uint32_t v
     variable->n_blocks_freed = json_take_word_at(take, item, "n_blocks_freed", UINT64_MAX);
     variable->bytes_freed = json_take_word_at(take, item, "bytes_freed", UINT64_MAX);
     variable->max_block_bytes = json_take_word_at(take, item, "max_block_bytes", UINT64_MAX);
+    if (json_object_get(item, "max_small_bytes")) {
+        variable->min_small_bytes = json_take_word_at(take, item, "min_small_bytes", UINT64_MAX);
+        variable->max_small_bytes = json_take_word_at(take, item, "max_small_bytes", UINT64_MAX);
+    }
     json_take_words_at(take, item, "classes", variable->classes,
                        sizeof variable->classes / sizeof variable->classes[0]);
     variable->n_inexact = json_take_word_at(take, item, "n_inexact", UINT64_MAX);

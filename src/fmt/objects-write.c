@@ -266,6 +266,10 @@ static void put_variable(struct buf *out, const struct objects_variable *variabl
     json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
     json_put_word_at(out, "bytes_freed", variable->bytes_freed);
     json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
+    if (variable->max_small_bytes) {
+        json_put_word_at(out, "min_small_bytes", variable->min_small_bytes);
+        json_put_word_at(out, "max_small_bytes", variable->max_small_bytes);
+    }
     json_put_key(out, "classes", 0);
     json_put_words(out, variable->classes, sizeof variable->classes / sizeof variable->classes[0]);
     json_put_word_at(out, "n_inexact", variable->n_inexact);

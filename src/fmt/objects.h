@@ -66,6 +66,8 @@ struct objects_variable {
     uint64_t n_blocks, bytes;           /* heap and mappings: recorded by this thread; statics: 1 and size */
     uint64_t n_blocks_freed, bytes_freed;
     uint64_t max_block_bytes;           /* largest block seen; 0 = not known */
+    uint64_t min_small_bytes, max_small_bytes; /* of the blocks that are counted nowhere, as they are below the
+                                                * threshold; both 0 = none */
     struct objects_count *cpus; /* [n_cpus] samples by CPU, metric by metric */
     size_t n_cpus;
     uint64_t classes[8];   /* samples of the first address event by enum hit_class */

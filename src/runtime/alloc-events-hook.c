@@ -21,8 +21,7 @@ static bool events_ready(void)
     return !self->in_hook && process_is_ours_sig();
 }
 
-/* Node of the allocation's call path, 0 when the arena is full. */
-static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
+void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *site)
 {
     struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
     start.gpr[UNWIND_FP] = site->fp;
@@ -34,6 +33,12 @@ static uint32_t path_node(struct thread_state *self, const struct alloc_site *si
         bounds.alt_high = block.end;
     }
     (void)unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->alloc_path);
+}
+
+/* Node of the allocation's call path, 0 when the arena is full. */
+static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
+{
+    alloc_events_walk_hook(self, site);
     return cct_insert_sig(&self->allocs, &self->alloc_path);
 }
 
@@ -149,9 +154,17 @@ static uintptr_t in_layer(enum alloc_kind kind, const void *p)
 static void events_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
 {
     struct thread_state *self = thread_self_sig();
+    if (kind == ALLOC_MMAP || kind == ALLOC_SHM)
+        small_forget_hook((uintptr_t)p, n_bytes);
     if (self)
         record_block(self, kind == ALLOC_HEAP || kind == ALLOC_POOL ? VAR_HEAP : VAR_MMAP, in_layer(kind, p), n_bytes,
                      weight, site);
+}
+
+static void events_small(void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct thread_state *self = site && events_ready() ? thread_self_sig() : NULL;
+    small_alloc_hook(self, p, n_bytes, site);
 }
 
 static bool events_maybe_recorded(const void *p)
@@ -323,6 +336,7 @@ static bool events_abandoned(uintptr_t frame, uintptr_t here)
         arena_log_sig("a signal handler jumped out of an allocation, or ended its thread, while the block was being "
                       "noted: from then on no blocks are known");
     moves_abandon_hook();
+    small_abandon_hook(self);
     if (here && (self->in_hook || self->tree_busy))
         thread_renew(self);
     return true;
@@ -357,10 +371,14 @@ void alloc_events_connect(void)
         .mapped_file = events_mapped_file,
         .mapped_code = events_mapped_code,
         .skipped = events_skipped,
+        .small = events_small,
+        .small_note = small_note_hook,
         .abandoned = events_abandoned,
     };
     struct arena_header *header = arena_header_sig();
     sink.filter = objmap_start_filter_sig();
+    if (header->has_small_sites && small_init_hook())
+        sink.small_sites = small_sites_sig();
     alloc_wrap_connect(&sink, header->min_bytes, header->sample_bytes);
     alloc_wrap_owners(header->allocator_owner);
 }

@@ -39,7 +39,8 @@ static void inherit_header(struct arena_header *to, const struct arena_header *f
  * reports its own, and their links might lead to records that it made during the copy. */
 static bool is_inherited(enum arena_kind kind)
 {
-    return kind == ARENA_NODES || kind == ARENA_ALLOC_NODES || kind == ARENA_MODULES || kind == ARENA_STRINGS;
+    return kind == ARENA_NODES || kind == ARENA_ALLOC_NODES || kind == ARENA_MODULES || kind == ARENA_STRINGS ||
+           kind == ARENA_SITES;
 }
 
 /* The first n chunks. Other threads of the parent may go on recording meanwhile, so only records that never change once

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alloc-wrap/alloc-wrap.h"
+#include "runtime/alloc-events.h"
 #include "runtime/arena-writer.h"
 #include "runtime/attach.h"
 #include "runtime/objmap.h"
@@ -122,6 +122,7 @@ static void fork_child(void)
         return;
     alloc_wrap_guard_enter();
     objmap_fork_done_hook();
+    small_fork_child_hook();
     if (attach_fork_child() && process_own()) {
         clear_counts();
         thread_fork_child();

@@ -7,6 +7,7 @@
 
 #include "runtime/loadmap.h"
 #include "runtime/objmap.h"
+#include "runtime/small.h"
 #include "base/sigsafe.h"
 
 #define NO_SYMBOL UINT32_MAX
@@ -53,8 +54,8 @@ static enum resolve_result resolve_static_sig(const struct loadmap_module *modul
 
 /* The frame whose stack area holds the address: the innermost one whose canonical frame address lies above it. Without
  * a call path the stack as a whole. */
-static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t address,
-                                  const struct thread_frame *frames, unsigned n_frames, struct resolved *found)
+static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t address, const struct thread_frame *frames,
+                                  unsigned n_frames, struct resolved *found)
 {
     found->var = n_frames ? var_key(VAR_STACK, 0, frames[n_frames - 1].node) : var_key(VAR_STACK_OTHER, 0, self->ref);
     for (unsigned i = 0; i < n_frames; i++)
@@ -72,9 +73,19 @@ static bool is_in_brk_sig(uintptr_t address)
     return address < top && top - address < (uintptr_t)1 << 36;
 }
 
+/* A block below the threshold whose site is known. */
+static bool resolve_small_sig(uintptr_t address, struct resolved *found)
+{
+    uintptr_t start;
+    unsigned id;
+    if (!small_find_sig(address, &start, &id))
+        return false;
+    *found = (struct resolved){var_key(VAR_SMALL, 0, small_ref_sig(id)), address - start};
+    return true;
+}
+
 /* A recorded block, or what a pool handed out of it; UNKNOWN when there is none. */
-static enum resolve_result resolve_block_sig(const struct thread_state *self, uintptr_t address,
-                                             struct resolved *found)
+static enum resolve_result resolve_block_sig(const struct thread_state *self, uintptr_t address, struct resolved *found)
 {
     struct objmap_block block;
     if (address >= OBJMAP_POOL_LAYER)
@@ -87,15 +98,18 @@ static enum resolve_result resolve_block_sig(const struct thread_state *self, ui
         return RESOLVE_UNKNOWN;
     if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
         return RESOLVE_LATER;
+    /* an allocator's mapping: what it has handed out of it is nearer to the point */
+    if (var_key_kind(block.var) == VAR_MMAP && resolve_small_sig(address, found))
+        return RESOLVE_NAMED;
     *found = (struct resolved){block.var, address - block.start};
     return RESOLVE_NAMED;
 }
 
 enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
-                                        const struct thread_frame *frames, unsigned n_frames,
-                                        struct resolved *found)
+                                        const struct thread_frame *frames, unsigned n_frames, struct resolved *found)
 {
     found->offset = RESOLVE_NO_OFFSET;
+    small_recheck_sig();
     if (address >> 63)
         return unknown_sig(UNKNOWN_KERNEL, found);
     if (address < 4096)
@@ -123,5 +137,7 @@ enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr
     }
     if (self->in_allocator)
         return RESOLVE_LATER;
+    if (resolve_small_sig(address, found))
+        return RESOLVE_NAMED;
     return unknown_sig(is_in_brk_sig(address) ? UNKNOWN_SMALL_BLOCK : UNKNOWN_NO_BLOCK, found);
 }

@@ -317,3 +317,13 @@ enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct 
     path->generation = generation;
     return (enum unwind_stop)path->stop;
 }
+
+/* Not worked out here: callers take a walk instead. */
+bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, struct unwind_hop *hop)
+{
+    (void)pc;
+    (void)find;
+    (void)generation;
+    (void)hop;
+    return false;
+}

@@ -269,3 +269,18 @@ bool unwind_step_sig(struct unwind_cursor *c, const struct unwind_rule *rule, st
     }
     return *stop == UNWIND_COMPLETE;
 }
+
+bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, struct unwind_hop *hop)
+{
+    struct unwind_cursor c = {.find = find, .generation = generation, .slots = unwind_slots_sig()};
+    struct unwind_rule rule;
+    unwind_rule_of(&c, pc - 1, &rule);
+    if ((rule.kind != MODTAB_CFA_RSP && rule.kind != MODTAB_CFA_RBP) ||
+        rule.flags & (uint8_t) ~(MODTAB_RBP_SAVED | MODTAB_RBX_SAVED))
+        return false;
+    *hop = (struct unwind_hop){.cfa_offset = rule.cfa_offset,
+                               .fp_offset = rule.rbp_offset,
+                               .is_from_fp = rule.kind == MODTAB_CFA_RBP,
+                               .has_fp = rule.flags & MODTAB_RBP_SAVED};
+    return true;
+}

@@ -115,4 +115,17 @@ struct unwind_path {
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path);
 
+/* The way from a frame to its caller, where it is the same each time the frame is at one return address: the canonical
+ * frame address is base + cfa_offset, the return address lies below it, the caller's frame pointer is unchanged or lies
+ * at the canonical frame address + fp_offset. */
+struct unwind_hop {
+    int32_t cfa_offset;
+    int16_t fp_offset;
+    bool is_from_fp; /* the base: frame pointer, else stack pointer */
+    bool has_fp;     /* the frame pointer was saved */
+};
+
+/* The hop for return address pc; false when there is none that simple.  ctx: signal handler and hooks */
+bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, struct unwind_hop *hop);
+
 #endif

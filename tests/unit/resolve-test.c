@@ -10,12 +10,13 @@
 #include "runtime/loadmap.h"
 #include "runtime/objmap.h"
 #include "runtime/resolve.h"
+#include "runtime/small.h"
 
 #define ADDRESS 0x7f0000012340u
 
 /* What holds ADDRESS in the world of a test. */
 static struct {
-    bool in_tls, in_block, in_pool, is_resizing, in_module, has_table, in_arena, in_other_stack;
+    bool in_tls, in_block, in_pool, is_resizing, in_module, has_table, in_arena, in_other_stack, in_mapping, in_small;
     struct loadmap_module module;
     struct modtab_header table; /* with the one symbol that follows it */
     struct modtab_sym symbol;
@@ -47,9 +48,25 @@ bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *fo
         return false;
     found->start = address - 8;
     found->end = address + 8;
-    found->var = var_key(VAR_HEAP, 0, is_pool ? 78 : 77);
+    found->var = var_key(world.in_mapping ? VAR_MMAP : VAR_HEAP, 0, is_pool ? 78 : 77);
     atomic_init(&found->flags, world.is_resizing ? OBJMAP_RESIZING : 0);
     return true;
+}
+
+bool small_find_sig(uintptr_t address, uintptr_t *start, unsigned *id)
+{
+    *start = address - 24;
+    *id = 5;
+    return world.in_small;
+}
+
+uint32_t small_ref_sig(unsigned id)
+{
+    return 500 + id;
+}
+
+void small_recheck_sig(void)
+{
 }
 
 void arena_range_sig(uintptr_t *low, uintptr_t *high)
@@ -165,6 +182,27 @@ static void test_own_memory_and_other_stack(void **state)
     assert_int_equal(kind_of(false, RESOLVE_OWN), VAR_NONE);
 }
 
+static void test_small_blocks_last(void **state)
+{
+    (void)state;
+    struct resolved found = {0};
+    struct thread_state *self = make_self(false);
+    world.in_small = true;
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_NAMED);
+    assert_int_equal(found.var, var_key(VAR_SMALL, 0, 505));
+    assert_int_equal(found.offset, 24);
+    self->in_allocator = 1; /* what was there before may be part of a larger block by now */
+    assert_int_equal(resolve_address_sig(self, ADDRESS, NULL, 0, &found), RESOLVE_LATER);
+    world.in_other_stack = true;
+    assert_int_equal(kind_of(false, RESOLVE_NAMED), VAR_STACK_OTHER);
+    world.in_block = true; /* a record is of now, a note may be of before */
+    assert_int_equal(kind_of(false, RESOLVE_NAMED), VAR_HEAP);
+    world.in_mapping = true; /* but what an allocator hands out of its mapping is nearer */
+    assert_int_equal(kind_of(false, RESOLVE_NAMED), VAR_SMALL);
+    world.in_small = false;
+    assert_int_equal(kind_of(false, RESOLVE_NAMED), VAR_MMAP);
+}
+
 static void test_rest_has_reasons(void **state)
 {
     (void)state;
@@ -193,6 +231,7 @@ int main(void)
         cmocka_unit_test_setup(test_static_before_stack_and_file, begin),
         cmocka_unit_test_setup(test_own_stack_before_other_stack, begin),
         cmocka_unit_test_setup(test_own_memory_and_other_stack, begin),
+        cmocka_unit_test_setup(test_small_blocks_last, begin),
         cmocka_unit_test_setup(test_rest_has_reasons, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,6 +96,7 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->trust_skid = setup->trust_skid;
     arena->min_bytes = setup->min_bytes;
     arena->sample_bytes = setup->sample_bytes;
+    arena->has_small_sites = setup->has_small_sites;
     arena->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
     arena->n_events = setup->n_events;
     memcpy(arena->events, setup->events, sizeof arena->events);

@@ -60,6 +60,8 @@ static void set_allocation(const struct source_plan *plan, const struct hpcrun_o
     setup->sample_bytes = options->sample_bytes;
     if (p < 1)
         setup->min_bytes = setup->sample_bytes = (uint64_t)((double)setup->min_bytes / p);
+    const char *sites = getenv("DATACENTRIC_SMALL_SITES");
+    setup->has_small_sites = plan->wants_datacentric && !(sites && strcmp(sites, "0") == 0);
     if (!plan->wants_datacentric && !plan->wants_memleak) {
         setup->min_bytes = UINT64_MAX;
         setup->sample_bytes = 0;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where blocks below the threshold come from. They have no record of their own; a shadow of the heap (see
+ * alloc-wrap/small-sites.h) holds the number of the site that allocated them, and a site has one call path. A site is
+ * told by its return address, and where different callers turn up behind it, by as many of theirs as are needed to tell
+ * them apart. Nothing happens when a block is freed. */
+#ifndef LOCUS_RUNTIME_SMALL_H
+#define LOCUS_RUNTIME_SMALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct alloc_site;
+struct small_sites;
+struct thread_state;
+
+/* Maps the tables; false when there is no memory for them: then no site is known.  ctx: ordinary, once */
+bool small_init_hook(void);
+
+/* What the wrappers go by; NULL when there are no tables.  ctx: any */
+const struct small_sites *small_sites_sig(void);
+
+/* The site of the new block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX, is found, or made, and noted. self: the
+ * calling thread's, NULL when its trees must not be touched: then the block is noted to be of no known site.
+ * ctx: hook */
+void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const struct alloc_site *site);
+
+/* Notes that the block is of site id (0: none that is known), making a shadow where there is none.  ctx: hook, any
+ * number of threads */
+void small_note_hook(void *p, size_t n_bytes, unsigned id);
+
+/* The memory [start, start + n_bytes) is new: what was noted of it is forgotten.  ctx: hook */
+void small_forget_hook(uintptr_t start, size_t n_bytes);
+
+/* The block that holds address, as far as one was noted: its start and its site (> 0). False when there is none: also
+ * for what remains of a note when part of the memory has been used anew.  ctx: any, wait-free */
+bool small_find_sig(uintptr_t address, uintptr_t *start, unsigned *id);
+
+/* Reference of the arena_site of the site.  ctx: any */
+uint32_t small_ref_sig(unsigned id);
+
+/* Asks that the call path of the next allocation be compared with what is known of its site. Called with each sample:
+ * so it happens now and then.  ctx: any */
+void small_recheck_sig(void);
+
+/* The thread will never go on with what it was doing here; and: in a child of fork there are no other threads.
+ * ctx: hook */
+void small_abandon_hook(const struct thread_state *self);
+void small_fork_child_hook(void);
+
+#endif

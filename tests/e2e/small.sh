@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Blocks far below the threshold (small-blocks.cc) are known by where they were allocated: through wrappers and
+# containers, by threads whose blocks others walk and free, before and after a fork; and nothing else about the programs
+# changes. By construction: which blocks are walked, and how often.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+perf_works || skip "perf is refused here, and timers are too slow"
+need python3 g++
+cd "$scratch"
+g++ -O2 -g -pthread "$srcdir/tests/e2e/small-blocks.cc" -o small || {
+    fail "small-blocks.cc does not build"
+    finish
+}
+g++ -O0 -g -pthread "$srcdir/tests/e2e/small-blocks.cc" -o plain
+g++ -O2 -pthread "$srcdir/tests/e2e/small-blocks.cc" -o bare
+
+# measure PROGRAM WAY: the same output as natively; the table of variables goes to rows.csv.
+measure() {
+    expect_status 0 "./$1" "$2"
+    cp out native
+    expect_status 0 "$builddir/hpcrun" -e EADDR -o "$1.$2" "./$1" "$2"
+    cmp -s native out || fail "$1 $2: another output"
+    python3 "$srcdir/tests/lib/check-fates.py" "$1.$2" --min-taken 50 >fates || fail "$1 $2: $(cat fates)"
+    expect_status 0 "$builddir/hpcprof" -o "$1.$2.db" "$1.$2"
+    expect_status 0 "$builddir/hpcquery" vars --csv "$1.$2.db"
+    cp out rows.csv
+}
+
+# expect PROGRAM WAY CONDITION...: over site("name"), the share of the rows allocated in a function whose name holds
+# that, named("text"), that of the rows whose name does, and small, that of <small block>.
+expect() {
+    local program=$1 way=$2
+    shift 2
+    python3 - rows.csv "$@" <<'PYTHON' || fail "$program $way"
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1], encoding="utf-8")))
+def site(name):
+    return sum(float(r["share"]) for r in rows if r["class"] == "heap" and name in r["alloc_site"])
+def named(text):
+    return sum(float(r["share"]) for r in rows if text in r["variable"])
+small = named("<small block>")
+bad = [condition for condition in sys.argv[2:] if not eval(condition)]
+for row in sorted(rows, key=lambda r: -float(r["share"]))[:8]:
+    print(f'   {float(row["share"]):5.1f} % {row["variable"]} [{row["alloc_site"]}]')
+for condition in bad:
+    print(f"does not hold: {condition}")
+sys.exit(bool(bad))
+PYTHON
+}
+
+measure small rows
+expect small rows "small <= 5" 'site("fill") > 60' 'named("values[i]") > 0' 'named("columns[i]") > 0'
+measure small containers
+expect small containers "small <= 5" 'site("containers") > 70'
+measure plain containers
+expect plain containers "small <= 5" 'site("containers") > 30' # the rest is on the stack, without optimisation
+measure small callers
+expect small callers "small <= 5" 'site("add_to_first") + site("add_to_second") > 70' \
+    '1.7 < site("add_to_second") / site("add_to_first") < 5'
+measure plain callers
+expect plain callers "small <= 5" '1.7 < site("add_to_second") / site("add_to_first") < 5'
+measure small threads
+expect small threads "small <= 5" 'site("make_in_thread") > 60'
+measure small fork
+expect small fork "small <= 5" 'site("add_to_first") + site("checked_malloc") > 20' 'site("add_to_second") > 20'
+
+# Without debug information and variables: sizes and functions.
+measure bare rows
+expect bare rows "small <= 5" 'named("blocks of 216 B from ") > 20' 'named("blocks of 108 B from ") > 1'
+
+# Switched off, and below the threshold that the user chose: as before.
+export DATACENTRIC_SMALL_SITES=0
+measure small threads
+expect small threads 'site("make_in_thread") == 0'
+unset DATACENTRIC_SMALL_SITES
+export DATACENTRIC_MIN_BYTES=32
+measure small fork
+expect small fork "small <= 5" 'site("add_to_first") > 8'
+finish
