@@ -69,6 +69,12 @@ judge kernel 'abs(r["cpu_time"]["user_s"] - s["user_s"]) < 0.1 + 0.1 * s["user_s
 judge kernel 'r["cpu_time"]["sampled_s"] < 0.7 * (s["user_s"] + s["system_s"]) and c["heap"] > 70'
 expect_text kernel.txt '<kernel> +of the CPU time'
 expect_text <(tr -s ' \n' ' ' <kernel.txt) 'the samples stand for .* of the CPU time'
+# The profiler's own code has one row, whatever it touched, and the head says how much that is.
+measured allocate ./accounts allocate
+judge allocate 'sum(row["share"] for row in r["variables"] if row["variable"] == "<profiler>") > 2'
+judge allocate 'not [row["variable"] for row in r["variables"] if row["variable"] != "<profiler>" and any("/src/alloc-wrap/" in
+    line["file"] or "/src/runtime/" in line["file"] for line in row["lines"])]'
+expect_text <(tr -s ' \n' ' ' <allocate.txt) " are the profiler's own work"
 measured spinlock ./accounts spinlock
 judge spinlock 'waited() and all("pthread_spin_lock" in site for site in sites)'
 measured backoff ./accounts backoff

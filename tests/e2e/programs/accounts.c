@@ -107,6 +107,23 @@ static void wait_in_openmp(void)
     }
 }
 
+/* Little else than recorded blocks that come and go. */
+static void allocate(double seconds)
+{
+    static char *blocks[20000];
+    const size_t n = sizeof blocks / sizeof blocks[0];
+    unsigned long random = 1;
+    for (clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC); clock() < end;)
+        for (size_t i = 0; i < n; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            char **block = &blocks[(random >> 33) % n];
+            free(*block);
+            *block = malloc(1024 + (random >> 40) % 4096);
+            if (*block)
+                **block = 1;
+        }
+}
+
 /* A child whose parent is gone before it can ask anything of it. */
 static void without_parent(const char *way)
 {
@@ -126,6 +143,8 @@ int main(int argc, char **argv)
     struct rusage usage;
     if (!strcmp(way, "short"))
         work(0.01, 0);
+    else if (!strcmp(way, "allocate"))
+        allocate(0.5);
     else if (!strcmp(way, "kernel"))
         read_much();
     else if (!strcmp(way, "spinlock"))
