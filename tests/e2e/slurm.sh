@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Steps of four MPICH ranks under a Slurm, which tracks processes by the process tree and by cgroups in turn: complete
 # after a normal end and after SIGKILL of one task, complete up to the last checkpoint when everything is killed at
-# once; each time one database of four ranks. hpcprof-mpi in steps of two to four ranks on both nodes writes the one that
-# hpcprof writes, byte for byte.
+# once; each time one database of four ranks, and one report where it is asked for. hpcprof-mpi in steps of two to four
+# ranks on both nodes writes the one that hpcprof writes, byte for byte.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
@@ -75,6 +75,11 @@ try_steps() {
     expect_read "$1-normal" '4 complete'
     expect_same_by_mpi "$1-normal"
     [ "$1" = cgroup ] || expect_favourites "$1-normal" 2
+
+    step hpcrun --report -o "$1-reported" ./ranks.mpich 0.4 >"$1-reported.out" 2>"$1-reported.err" || fail "--report fails"
+    grep -Ec '^(program |hpcrun: datacentric: )' "$1-reported.err" | grep -qx 2 ||
+        fail "not one report and one first line: $(cat "$1-reported.err")"
+    expect_text "$1-reported.err" '4 processes'
 
     step hpcrun -e datacentric -o "$dir" ./ranks.mpich 0.2 kill2 >"$dir.out" 2>&1 && fail "$dir: status 0"
     expect_read "$dir" '3 complete 1 killed'
