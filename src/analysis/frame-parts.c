@@ -47,6 +47,20 @@ static uint64_t own_pc(struct build *build, const struct raw_node *node, const s
     return low && frames[0].low_vaddr == low ? access->vaddr : 0;
 }
 
+/* A place where the compiler keeps a value that no variable names. */
+static void take_spill(struct build *build, const struct raw_node *node, struct frame_spot *spot)
+{
+    const struct code_frame *frames;
+    char text[400], qualified[200];
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
+    (void)assign_name_function(symbolizer_text(build->symbolizer, frames[0].function), qualified, sizeof qualified);
+    (void)snprintf(text, sizeof text, "spill slot in %.190s", qualified);
+    *spot = (struct frame_spot){.part = {.name = model_string(build->model, text),
+                                         .file = frames[0].decl_file,
+                                         .line = frames[0].decl_line,
+                                         .size_bytes = sizeof(uint64_t)}};
+}
+
 bool frame_parts_find(struct build *build, uint32_t index, const struct access *access, uint64_t distance_bytes,
                       struct frame_spot *spot)
 {
@@ -54,10 +68,13 @@ bool frame_parts_find(struct build *build, uint32_t index, const struct access *
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     if (!symbols || !node->ip || distance_bytes > INT64_MAX)
         return false;
+    bool is_spill = false;
     const struct local *local = locals_at(symbols, node->ip - 1, own_pc(build, node, access), (int64_t)distance_bytes,
-                                          &spot->offset_bytes);
+                                          &spot->offset_bytes, &is_spill);
+    if (is_spill)
+        take_spill(build, node, spot);
     if (!local)
-        return false;
+        return is_spill;
     spot->type = local->type;
     spot->part = (struct variable_part){.name = local_name(build, local->function, local->name),
                                         .file = model_string(build->model, local->decl_file),
@@ -80,8 +97,7 @@ static void count_line(struct variable *variable, const struct part_line *line)
     for (size_t i = 0; i < variable->n_part_lines; i++) {
         struct part_line *known = &variable->part_lines[i];
         if (known->part == line->part && known->function == line->function && known->file == line->file &&
-            known->line == line->line && known->loop.first == line->loop.first &&
-            known->loop.file == line->loop.file) {
+            known->line == line->line && known->loop.first == line->loop.first && known->loop.file == line->loop.file) {
             known->samples += line->samples;
             return;
         }

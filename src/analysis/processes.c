@@ -113,11 +113,19 @@ int processes_order(struct model *model, struct error *err)
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
+/* The name that the process was called by, where that is a link to its program; else NULL. */
+static const char *called_name(const struct process *process)
+{
+    const char *slash = strrchr(process->path, '/'), *called = process->exe;
+    bool is_other = called && called[0] && called[0] != '-' && strcmp(called, slash ? slash + 1 : process->path) != 0;
+    return is_other ? called : NULL;
+}
+
 void processes_choose_program(struct model *model, const double *sums)
 {
     struct strtab paths = {0};
     double *by_path = calloc(model->n_processes + 1, sizeof *by_path);
-    int64_t best = -1;
+    int64_t best = -1, first = -1;
     if (!model->program) /* else of the database that is extended */
         for (size_t i = 0; by_path && i < model->n_processes; i++) {
             int64_t path = model->processes[i].path ? strtab_intern(&paths, model->processes[i].path) : -1;
@@ -127,8 +135,16 @@ void processes_choose_program(struct model *model, const double *sums)
     for (size_t i = 0; i < paths.n_strings; i++)
         if (best < 0 || by_path[i] > by_path[best])
             best = (int64_t)i;
-    if (best >= 0)
+    for (size_t i = 0; best >= 0 && i < model->n_processes; i++) {
+        const char *path = model->processes[i].path;
+        if (path && strcmp(path, paths.strings[best]) == 0 && (first < 0 || sums[i] > sums[first]))
+            first = (int64_t)i;
+    }
+    if (first >= 0)
         model->program = strdup(paths.strings[best]);
+    const char *called = first >= 0 && !model->command ? called_name(&model->processes[first]) : NULL;
+    if (called)
+        model->command = strdup(called);
     strtab_fini(&paths);
     free(by_path);
 }

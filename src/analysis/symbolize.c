@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/packages.h"
 #include "fnbounds/modtab.h"
 #include "structure/elf-shape.h"
 
@@ -462,9 +463,50 @@ static void note_names(struct model *model, const char *what, struct name_list *
     buf_fini(&list->text);
 }
 
+/* What a user of this system installs for a package's debug information. */
+static void append_debug_package(struct buf *text, const char *package)
+{
+    const char *kind = strcmp(package, "libc6") == 0 ? "dbg" : "dbgsym";
+    buf_printf(text, "%s%s-%s", text->len_bytes ? ", " : "", package, kind);
+}
+
+/* Files of packages need another package, the user's own another build. */
+static void note_bare(struct model *model, const struct module *const *bare, size_t n)
+{
+    struct name_list own = {0}, packaged = {0};
+    struct strtab packages = {0};
+    struct buf install = {0}, what = {0};
+    struct package_file *files = calloc(n + 1, sizeof *files);
+    for (size_t i = 0; files && i < n; i++)
+        files[i].path = bare[i]->path;
+    if (files)
+        packages_find(PACKAGES_DIRECTORY, files, n);
+    for (size_t i = 0; i < n; i++) {
+        bool is_packaged = files && files[i].name[0];
+        append_name(is_packaged ? &packaged : &own, bare[i]);
+        if (is_packaged)
+            (void)strtab_intern(&packages, files[i].name);
+    }
+    for (size_t i = 0; i < packages.n_strings; i++)
+        append_debug_package(&install, packages.strings[i]);
+    if (packages.n_strings)
+        buf_printf(&what, "Without debug information (install %s)", install.data ? install.data : "");
+    if (what.data)
+        note_names(model, what.data, &packaged);
+    else
+        buf_fini(&packaged.text);
+    note_names(model, "Without debug information (compile with -g for lines and inlining)", &own);
+    buf_fini(&install);
+    buf_fini(&what);
+    strtab_fini(&packages);
+    free(files);
+}
+
 void symbolizer_note_missing(struct symbolizer *symbolizer)
 {
-    struct name_list absent = {0}, bare = {0}, foreign = {0};
+    struct name_list absent = {0}, foreign = {0};
+    const struct module **bare = calloc(symbolizer->paths.n_strings + 1, sizeof *bare);
+    size_t n_bare = 0;
     bool is_kernel_nameless = false;
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
         const struct module *module = &symbolizer->modules[i];
@@ -475,13 +517,14 @@ void symbolizer_note_missing(struct symbolizer *symbolizer)
             append_name(&foreign, module);
         else if (!module->symbols)
             append_name(&absent, module);
-        else if (!symbols_has_debug(module->symbols))
-            append_name(&bare, module);
+        else if (bare && !symbols_has_debug(module->symbols))
+            bare[n_bare++] = module;
     }
     note_names(symbolizer->model, "Another build than the one that was measured, so functions are shown by address",
                &foreign);
     note_names(symbolizer->model, "Not readable here, so functions are shown by address", &absent);
-    note_names(symbolizer->model, "Without debug information (compile with -g for lines and inlining)", &bare);
+    note_bare(symbolizer->model, bare, n_bare);
+    free(bare);
     if (is_kernel_nameless)
         model_note(symbolizer->model, "The kernel hid the addresses of its functions from the measurement (sysctl "
                                       "kernel.kptr_restrict), so they are shown by address.");

@@ -156,7 +156,8 @@ static void add_places(const struct walk *walk, Dwarf_Die *die, struct local *lo
             return;
         struct local_place *place = &local->places[local->n_places++];
         *place = (struct local_place){.low = is_everywhere ? local->low : start + bias,
-                                      .high = is_everywhere ? local->high : end + bias};
+                                      .high = is_everywhere ? local->high : end + bias,
+                                      .is_listed = !is_everywhere};
         /* what holds everywhere is looked at where the frame is set up */
         place_of(walk, is_everywhere ? local->inside : place->low, ops, n_ops, place);
         if (place->kind == LOCAL_ENTRY)
@@ -242,13 +243,21 @@ size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct 
     return locals->n;
 }
 
-static bool is_at(const struct local *local, int64_t cfa_offset)
+/* A place in the frame that holds at pc, or at the instruction before it; pc 0: at any. */
+static bool holds(const struct local_place *place, uint64_t pc)
+{
+    return place->kind == LOCAL_FRAME && (!pc || !place->is_listed || (pc > place->low && pc <= place->high) ||
+                                          (pc >= place->low && pc < place->high));
+}
+
+/* The place of the local that holds cfa_offset at pc; NULL when there is none. */
+static const struct local_place *place_at(const struct local *local, int64_t cfa_offset, uint64_t pc)
 {
     for (size_t i = 0; i < local->n_places; i++)
-        if (local->places[i].kind == LOCAL_FRAME && cfa_offset >= local->places[i].offset &&
+        if (holds(&local->places[i], pc) && cfa_offset >= local->places[i].offset &&
             (uint64_t)(cfa_offset - local->places[i].offset) < (local->size_bytes ? local->size_bytes : 1))
-            return true;
-    return false;
+            return &local->places[i];
+    return NULL;
 }
 
 /* True when a is meant rather than b by an access at pc: of the block that holds the pc, else the larger one. */
@@ -261,15 +270,6 @@ static bool is_better(const struct local *a, const struct local *b, uint64_t pc)
     if (a_named != b_named)
         return a_named;
     return a->size_bytes > b->size_bytes;
-}
-
-static uint64_t offset_in(const struct local *local, int64_t cfa_offset)
-{
-    for (size_t i = 0; i < local->n_places; i++)
-        if (local->places[i].kind == LOCAL_FRAME && cfa_offset >= local->places[i].offset &&
-            (uint64_t)(cfa_offset - local->places[i].offset) < (local->size_bytes ? local->size_bytes : 1))
-            return (uint64_t)(cfa_offset - local->places[i].offset);
-    return 0;
 }
 
 /* The only variable whose data lie where a word of the frame points to. */
@@ -287,16 +287,20 @@ static const struct local *only_indirect(const struct local *locals, size_t n)
 }
 
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
-                              uint64_t *offset_bytes)
+                              uint64_t *offset_bytes, bool *is_spill)
 {
     const struct local *locals = NULL, *best = NULL;
     size_t n = locals_of_function(symbols, vaddr, &locals);
-    for (size_t i = 0; i < n; i++)
-        if (is_at(&locals[i], -distance_bytes) && is_better(&locals[i], best, pc))
+    bool is_shared = false;
+    for (size_t i = 0; i < n; i++) {
+        is_shared |= place_at(&locals[i], -distance_bytes, 0) != NULL;
+        if (place_at(&locals[i], -distance_bytes, pc) && is_better(&locals[i], best, pc))
             best = &locals[i];
-    if (best && !best->name)
+    }
+    *is_spill = is_shared && !best;
+    if (*is_spill || (best && !best->name))
         return NULL;
-    *offset_bytes = best ? offset_in(best, -distance_bytes) : UINT64_MAX;
+    *offset_bytes = best ? (uint64_t)(-distance_bytes - place_at(best, -distance_bytes, pc)->offset) : UINT64_MAX;
     return best ? best : only_indirect(locals, n);
 }
 

@@ -31,6 +31,7 @@ struct local_place {
     enum local_place_kind kind;
     int reg;
     int64_t offset;
+    bool is_listed; /* one of a list: elsewhere the variable lies in another place, or nowhere */
 };
 
 #define LOCAL_IS_PARAMETER 1u
@@ -45,8 +46,8 @@ struct local {
     uint64_t size_bytes;  /* 0: not known */
     const char *decl_file;
     uint32_t decl_line;
-    uint64_t low, high;   /* code of the block that declares it, gaps included */
-    uint64_t inside;      /* an address in that code, in the middle of its largest part */
+    uint64_t low, high;         /* code of the block that declares it, gaps included */
+    uint64_t inside;            /* an address in that code, in the middle of its largest part */
     struct local_place *places; /* [n_places] */
     size_t n_places;
 };
@@ -54,11 +55,13 @@ struct local {
 /* The locals of the function that contains vaddr, in the order of their declaration; returns their number. */
 size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct local **locals);
 
-/* The local variable at CFA - distance_bytes in the frame of the function that contains vaddr. pc: of the access, when
- * it lies in the same function, which tells blocks that share their place apart; else 0. *offset_bytes is where in the
- * variable. NULL when none is known there. An array of variable length is taken when it is the only one and nothing
- * else lies there; *offset_bytes is UINT64_MAX then. */
+/* The local variable at CFA - distance_bytes in the frame of the function that contains vaddr. pc: of the access, or of
+ * the instruction behind it, when it lies in the same function, which tells apart what shares its place: blocks, and
+ * variables that lie there for a part of the code only; else 0. *offset_bytes is where in the variable. NULL when none
+ * is known there; *is_spill then: variables lie there at other times, so that this is a value that the compiler put
+ * aside. An array of variable length is taken when it is the only one and nothing else lies there; *offset_bytes is
+ * UINT64_MAX then. */
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
-                              uint64_t *offset_bytes);
+                              uint64_t *offset_bytes, bool *is_spill);
 
 #endif

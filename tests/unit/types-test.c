@@ -51,21 +51,20 @@ static volatile double sink;
 
 static uintptr_t load_bias(void);
 
-static const char *const golden =
-    "struct particle: 152 bytes\n"
-    "  0 position: struct vector (24)\n"
-    "  24 velocity: struct vector (24)\n"
-    "  48 mass: float (4)\n"
-    "  52 low: unsigned int (4) bits 416+3\n"
-    "  52 middle: unsigned int (4) bits 419+5\n"
-    "  53 wide: unsigned int (4) bits 424+20\n"
-    "  56 tag: char (1)\n"
-    "  64 value: union number (8)\n"
-    "  72 -: struct {...} (4)\n"
-    "  80 next: struct particle * (8)\n"
-    "  88 matrix: int [3][4] (48)\n"
-    "  136 colour: enum colour (4)\n"
-    "  144 call: function * (8)\n";
+static const char *const golden = "struct particle: 152 bytes\n"
+                                  "  0 position: struct vector (24)\n"
+                                  "  24 velocity: struct vector (24)\n"
+                                  "  48 mass: float (4)\n"
+                                  "  52 low: unsigned int (4) bits 416+3\n"
+                                  "  52 middle: unsigned int (4) bits 419+5\n"
+                                  "  53 wide: unsigned int (4) bits 424+20\n"
+                                  "  56 tag: char (1)\n"
+                                  "  64 value: union number (8)\n"
+                                  "  72 -: struct {...} (4)\n"
+                                  "  80 next: struct particle * (8)\n"
+                                  "  88 matrix: int [3][4] (48)\n"
+                                  "  136 colour: enum colour (4)\n"
+                                  "  144 call: function * (8)\n";
 
 static int open_self(void **state)
 {
@@ -240,8 +239,8 @@ static void test_statics(void **state)
 }
 
 /* Distances below the CFA at which a callee sees the arrays of its caller. */
-static __attribute__((noinline, no_sanitize("address"))) void
-frame(volatile char *(*volatile keep)(volatile char *), int64_t distances[3])
+static __attribute__((noinline, no_sanitize("address"))) void frame(volatile char *(*volatile keep)(volatile char *),
+                                                                    int64_t distances[3])
 {
     volatile struct vector vectors[50];
     volatile char text[200];
@@ -260,9 +259,10 @@ static void test_locals(void **state)
 {
     int64_t distances[3];
     uint64_t offset = 0;
+    bool is_spill = false;
     uintptr_t function = (uintptr_t)frame - load_bias();
     frame(same, distances);
-    const struct local *local = locals_at(*state, function, 0, distances[0], &offset);
+    const struct local *local = locals_at(*state, function, 0, distances[0], &offset, &is_spill);
     assert_non_null(local);
     assert_string_equal(local->name, "vectors");
     assert_string_equal(local->function, "frame");
@@ -270,12 +270,58 @@ static void test_locals(void **state)
     struct type_spot spot;
     types_spot(*state, local->type, offset, NULL, &spot);
     assert_string_equal(spot.path, "[].y");
-    local = locals_at(*state, function, 0, distances[1], &offset);
+    local = locals_at(*state, function, 0, distances[1], &offset, &is_spill);
     assert_non_null(local);
     assert_string_equal(local->name, "text");
     assert_int_equal(offset, 33);
-    assert_null(locals_at(*state, function, 0, distances[2], &offset));
-    assert_null(locals_at(*state, 1, 0, 16, &offset));
+    assert_null(locals_at(*state, function, 0, distances[2], &offset, &is_spill));
+    assert_null(locals_at(*state, 1, 0, 16, &offset, &is_spill));
+}
+
+/* Numbers that are needed behind calls lie in the frame meanwhile, one after the other in the same place. */
+static __attribute__((noinline)) double in_turns(double (*volatile next)(void))
+{
+    double first = next();
+    double sum = next();
+    sum += next() * first;
+    double second = next();
+    sum += next();
+    return sum * second;
+}
+
+static double one(void)
+{
+    return 1;
+}
+
+static const struct local_place *listed_place(const struct local *local)
+{
+    for (size_t i = 0; i < local->n_places; i++)
+        if (local->places[i].kind == LOCAL_FRAME && local->places[i].is_listed)
+            return &local->places[i];
+    return NULL;
+}
+
+static void test_places_in_turns(void **state)
+{
+    const struct local *locals = NULL;
+    uintptr_t function = (uintptr_t)in_turns - load_bias();
+    assert_true(in_turns(one) > 0);
+    size_t n = locals_of_function(*state, function, &locals);
+    for (size_t i = 0; i < n; i++) {
+        const struct local_place *place = listed_place(&locals[i]);
+        uint64_t offset, pc = place ? (place->low + place->high) / 2 : 0;
+        bool is_spill;
+        if (!place || !locals[i].name)
+            continue;
+        const struct local *found = locals_at(*state, function, pc, -place->offset, &offset, &is_spill);
+        assert_ptr_equal(found, &locals[i]);
+        assert_int_equal(offset, 0);
+        assert_null(locals_at(*state, function, function + 1, -place->offset, &offset, &is_spill));
+        assert_true(is_spill);
+        return;
+    }
+    print_message("no variable here lies in the frame for a part of the code\n");
 }
 
 static void test_parameters(void **state)
@@ -313,9 +359,10 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),     cmocka_unit_test(test_fields),  cmocka_unit_test(test_shared_places),
-        cmocka_unit_test(test_blocks),        cmocka_unit_test(test_expressions), cmocka_unit_test(test_statics),
-        cmocka_unit_test(test_locals),        cmocka_unit_test(test_parameters),  cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_structure), cmocka_unit_test(test_fields),          cmocka_unit_test(test_shared_places),
+        cmocka_unit_test(test_blocks),    cmocka_unit_test(test_expressions),     cmocka_unit_test(test_statics),
+        cmocka_unit_test(test_locals),    cmocka_unit_test(test_places_in_turns), cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_nothing),
     };
     message = NULL;
     own_particle.mass = 1;

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A program that was started through a symbolic link keeps the name that it was called by; for one of Debian's the report
+# says which package has its debug information, as dpkg knows it, and for the user's own that it can be compiled with -g.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+cd "$scratch"
+
+# report NAME COMMAND...: measures a command and leaves its report, the details included, in out.
+report() {
+    local name=$1
+    shift
+    expect_status 0 "$builddir/hpcrun" -o "$name.m" "$@"
+    expect_status 0 "$builddir/hpcprof" -o "$name.db" "$name.m"
+    expect_status 0 "$builddir/hpcquery" vars -v "$name.db"
+    tr -s ' \n' ' ' <out >text
+}
+
+cat >own.c <<'END'
+static volatile unsigned words[1 << 16];
+int main(void)
+{
+    for (unsigned i = 0; i < 100000000; i++)
+        words[i % (1 << 16)] += i;
+    return 0;
+}
+END
+$CC -O1 own.c -o own
+ln -s own called
+report own ./called
+grep -q "^program  *called: " out || fail "the program's name is that of its link's target"
+grep -q "^path .*/own$" out || fail "the path does not tell the program itself"
+grep -q "(compile with -g[^)]*): own" text || fail "nothing says that the program was compiled without -g"
+
+tool=$(readlink -f "$(command -v gzip || echo /nonexistent)")
+package=$(dpkg -S "$tool" 2>/dev/null || dpkg -S "${tool#/usr}" 2>/dev/null || true)
+package=${package%%:*}
+if [ -n "$package" ] && ! readelf -S "$tool" | grep -q debug_info; then
+    ln -s "$tool" squeeze
+    head -c 20000000 /dev/urandom >random
+    report squeeze ./squeeze -k random
+    grep -q "^program  *squeeze: " out || fail "a program of the system has the name of its link's target"
+    grep -q "(install [^)]*$package-dbgsym[^)]*): [^:]*gzip" text || fail "the debug package of gzip is not named"
+else
+    skip_part "gzip is no program of Debian's here, or has its debug information"
+fi
+finish
