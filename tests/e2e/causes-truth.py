@@ -19,7 +19,8 @@ LOOPS = ("add_16k", "branches_16m", "four_sums_threads", "tile", "gather_8k", "i
 AT_MOST = {"add_16k": 30, "gather_8k": 30}  # the loop is its own twin
 AT_LEAST = {"chase": 60}  # each node of 256 MB says where the next is
 NUMBER = r"(\d+\.\d)"
-TRUTH = re.compile(rf"truth: loop (\S+) variable (\S+) memory {NUMBER} low {NUMBER} high {NUMBER}$")
+TRUTH = re.compile(rf"truth: loop (\S+) variable (\S+) memory {NUMBER} low {NUMBER} high {NUMBER} "
+                   rf"least {NUMBER} most {NUMBER}$")
 TIMER = re.compile(rf"timer: loop (\S+) variable (\S+) time {NUMBER}$")
 
 
@@ -46,9 +47,9 @@ def check_shares(loop, text, groups):
         elif timer:
             times.append(float(timer.group(3)))
         else:
-            low, memory, high = (float(truth.group(i)) for i in (4, 3, 5))
+            memory, low, high, least, most = map(float, truth.groups()[2:])
             seen[truth.group(2)] = memory
-            if not 0 <= low <= memory <= high <= 100:
+            if not (0 <= low <= memory <= high <= 100 and 0 <= least <= most <= 100):
                 wrong.append(f"{loop}: not in order, or not within 0 to 100: {line}")
     if set(seen) != groups | {"all"}:
         wrong.append(f"{loop} has truth for {sorted(seen)}, and the table has {sorted(groups)}")

@@ -5,12 +5,14 @@
  * usage: causes LOOP [--truth] [SECONDS]      CPU seconds of the loop itself, default 2.5
  *        causes --list                        names of the loops
  * With --truth original and twins take turns, and the medians over all rounds are printed:
- *     truth: loop LOOP variable VARIABLE memory PERCENT low PERCENT high PERCENT
+ *     truth: loop LOOP variable VARIABLE memory PERCENT low PERCENT high PERCENT least PERCENT most PERCENT
  *     timer: loop LOOP variable VARIABLE time PERCENT
- * VARIABLE is "all" for what all of them cost, else one or several variables, joined by +, that have a twin together;
- * half of the rounds lie between low and high. The second is printed by programs in parts: the time of the part that
- * works on the variable. Under "hpcrun -ds" turns of the original are sampled that count for the profile alone, so that
- * profile and truth are of the same minutes, and the truth holds no time of the profiler's.
+ * VARIABLE is "all" for what all of them cost, else one or several variables, joined by +, that have a twin together.
+ * Half of the rounds lie between low and high. Where one wait hides behind another, what a variable costs depends on
+ * which others are resident already: memory is the mean over all orders, least and most are the ends. The second line
+ * is printed by programs in parts: the time of the part that works on the variable. Under "hpcrun -ds" turns of the
+ * original are sampled that count for the profile alone, so that profile and truth are of the same minutes, and the
+ * truth holds no time of the profiler's.
  * Exit status 77: the processor lacks what the loop needs. */
 #ifndef LOCUS_TESTS_E2E_CAUSES_H
 #define LOCUS_TESTS_E2E_CAUSES_H

@@ -202,18 +202,26 @@ static void take_turns(struct measured *m, const struct kernel_options *options)
     }
 }
 
-/* Time that group costs in a round: what making it resident saves, the mean over all orders in which the groups can be
- * made resident one after the other (the Shapley value); group = n_groups: what all of them save together. */
+/* Time that group saves in a round when it is made resident after the others have been, of which each bit is one;
+ * group = n_groups: what all of them save together. */
+static double saved_after(const struct measured *m, const double *seconds, unsigned group, unsigned others)
+{
+    if (group == m->n_groups)
+        return seconds[0] - seconds[(1u << m->n_groups) - 1];
+    return seconds[others] - seconds[others | 1u << group];
+}
+
+/* Time that group costs in a round: what it saves in the mean over all orders in which the groups can be made resident
+ * one after the other (the Shapley value). */
 static double saved(const struct measured *m, const double *seconds, unsigned group)
 {
     static const double weights[CAUSE_GROUPS][CAUSE_GROUPS] = {{1}, {1. / 2, 1. / 2}, {1. / 3, 1. / 6, 1. / 3}};
     double sum = 0;
     if (group == m->n_groups)
-        return seconds[0] - seconds[(1u << m->n_groups) - 1];
+        return saved_after(m, seconds, group, 0);
     for (unsigned others = 0; others < 1u << m->n_groups; others++)
         if (!(others >> group & 1))
-            sum += weights[m->n_groups - 1][__builtin_popcount(others)] *
-                   (seconds[others] - seconds[others | 1u << group]);
+            sum += weights[m->n_groups - 1][__builtin_popcount(others)] * saved_after(m, seconds, group, others);
     return sum;
 }
 
@@ -228,15 +236,34 @@ static double percent(double share)
     return share < 0 ? 0 : share > 1 ? 100 : 100 * share;
 }
 
-static void print_group(const struct measured *m, unsigned group)
+/* Least and most, in percent, that group saves by the order in which the groups are made resident: medians each. */
+static void find_range(const struct measured *m, unsigned group, double *least, double *most)
 {
     double shares[ROUNDS_MAX];
+    *least = 100;
+    *most = 0;
+    for (unsigned others = 0; others < 1u << m->n_groups; others++) {
+        if (group < m->n_groups && others >> group & 1)
+            continue;
+        for (unsigned i = 0; i < m->n_rounds; i++)
+            shares[i] = saved_after(m, m->seconds[i], group, others) / m->seconds[i][0];
+        qsort(shares, m->n_rounds, sizeof *shares, compare);
+        double middle = percent(shares[m->n_rounds / 2]);
+        *least = middle < *least ? middle : *least;
+        *most = middle > *most ? middle : *most;
+    }
+}
+
+static void print_group(const struct measured *m, unsigned group)
+{
+    double shares[ROUNDS_MAX], least, most;
     for (unsigned i = 0; i < m->n_rounds; i++)
         shares[i] = saved(m, m->seconds[i], group) / m->seconds[i][0];
     qsort(shares, m->n_rounds, sizeof *shares, compare);
-    printf("truth: loop %s variable %s memory %.1f low %.1f high %.1f\n", m->row->name,
+    find_range(m, group, &least, &most);
+    printf("truth: loop %s variable %s memory %.1f low %.1f high %.1f least %.1f most %.1f\n", m->row->name,
            group == m->n_groups ? "all" : m->row->groups[group], percent(shares[m->n_rounds / 2]),
-           percent(shares[m->n_rounds / 4]), percent(shares[m->n_rounds * 3 / 4]));
+           percent(shares[m->n_rounds / 4]), percent(shares[m->n_rounds * 3 / 4]), least, most);
 }
 
 static void print_truth(const struct measured *m)

@@ -259,11 +259,11 @@ static inline uint64_t find_energy(const uint64_t *sorted, uint64_t mask, uint64
 }
 
 static CAUSE_LOOP double cross_section(const struct point *points, const uint32_t *row, uint64_t row_nuclides,
-                                       double energy, uint64_t mask, double *results)
+                                       uint64_t shift, double energy, uint64_t mask, double *results)
 {
     for (uint64_t i = 0; i < row_nuclides; i++) {
         uint64_t nuclide = material[i];
-        const struct point *low = &points[(nuclide * GRID_POINTS + row[nuclide]) & mask], *high = low + 1;
+        const struct point *low = &points[(nuclide * GRID_POINTS + row[nuclide] + shift) & mask], *high = low + 1;
         double part = (high->energy - energy) / (high->energy - low->energy);
         results[0] += high->total - part * (high->total - low->total);
         results[1] += high->elastic - part * (high->elastic - low->elastic);
@@ -273,14 +273,16 @@ static CAUSE_LOOP double cross_section(const struct point *points, const uint32_
     return results[0];
 }
 
+/* The shift leads to the points of the right row where a row of the cache stands in for it. */
 static CAUSE_LOOP double look_up(const struct lens *lens, uint64_t n, uint64_t *seed)
 {
     double results[4] = {0};
     for (uint64_t i = 0; i < n; i++) {
         uint64_t key = (cause_random(seed) >> 20) % (8 * UNION_POINTS);
-        uint64_t row = find_energy(energies, lens->energy_mask, key);
-        (void)cross_section(nuclide_grid, index_grid + (row & lens->row_mask) * NUCLIDES, MATERIAL,
-                            (double)key / (8 * UNION_POINTS), lens->point_mask, results);
+        uint64_t row = find_energy(energies, lens->energy_mask, key), taken = row & lens->row_mask;
+        (void)cross_section(nuclide_grid, index_grid + taken * NUCLIDES, MATERIAL,
+                            (row - taken) / (UNION_POINTS / GRID_POINTS), (double)key / (8 * UNION_POINTS),
+                            lens->point_mask, results);
     }
     return results[0] + results[1] + results[2] + results[3];
 }
@@ -294,7 +296,7 @@ static void make_sections(uint64_t size)
     for (uint64_t i = 0; i < UNION_POINTS; i++)
         energies[i] &= 7;
     for (uint64_t i = 0; i < UNION_POINTS * NUCLIDES; i++)
-        index_grid[i] = (uint32_t)(i / NUCLIDES * GRID_POINTS / UNION_POINTS);
+        index_grid[i] = (uint32_t)(i / NUCLIDES / (UNION_POINTS / GRID_POINTS));
     cause_fill((double *)nuclide_grid, (size + 1) * sizeof *nuclide_grid / sizeof(double), 1, 0.5);
     for (uint64_t i = 0; i <= size; i++)
         nuclide_grid[i].energy = (double)(i % GRID_POINTS) / GRID_POINTS + (double)(i / GRID_POINTS);
