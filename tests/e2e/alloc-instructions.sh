@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC1091,SC2154
 # Instructions that a malloc and free pair takes more than natively, counted by callgrind: a figure that load, clock
-# rates and processors leave alone. Below the threshold for the wrappers, and for a block that the whole runtime records
-# with its call path. The start of the program is subtracted.
+# rates and processors leave alone. Below the threshold for the wrappers, without and with a note of where the block
+# comes from, and for a block that the whole runtime records with its call path. The start of the program is subtracted.
 . "$LOCUS_SRCDIR/tests/e2e/alloc-common.sh"
 need valgrind
 limit=28
+limit_noted=100
 limit_recorded=2400
 
 # instructions N BYTES COMMAND...: of a program with N pairs, run by a command.
@@ -30,6 +31,11 @@ wrapped=$(per_hundred 64 env LD_PRELOAD="$sink")
 echo "100 pairs: $native instructions natively, $wrapped wrapped"
 [ "$wrapped" -gt "$native" ] || fail "the wrappers were not called"
 [ $((wrapped - native)) -le $((limit * 100)) ] || fail "the wrappers add more than $limit instructions to a pair"
+
+noted=$(per_hundred 64 env LD_PRELOAD="$sink" ALLOC_SINK_SITES=1)
+echo "100 pairs: $noted instructions with a note of their site"
+[ "$noted" -gt "$wrapped" ] || fail "the sites were not noted"
+[ $((noted - native)) -le $((limit_noted * 100)) ] || fail "the notes add more than $limit_noted instructions to a pair"
 
 native=$(per_hundred 2048 env)
 recorded=$(per_hundred 2048 "$builddir/hpcrun" -e MEMLEAK -o "$scratch/recorded")

@@ -2,7 +2,8 @@
 /* A recording sink under the allocation wrappers, without a profiler: preloaded, it lets the wrappers be tested alone
  * on real programs. Keeps every live block in a table, checks the order of the events, and appends one line of counts
  * per process to $ALLOC_SINK_OUT. $ALLOC_SINK_MIN and $ALLOC_SINK_SAMPLE are the threshold and the sampling distance.
- * Runs inside the program's malloc. */
+ * $ALLOC_SINK_SITES: blocks below the threshold are noted by their sites, all of which have one number. Runs inside the
+ * program's malloc. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "alloc-wrap/start-filter.h"
+#include "runtime/small-internal.h"
 
 #define SLOTS (1u << 20)
 
@@ -196,6 +198,18 @@ static void sink_skipped(enum alloc_skip reason)
     atomic_fetch_add(&sink_state.n_skipped[reason], 1);
 }
 
+/* The first caller that hashes to a slot has it for good; of the others each block is noted here. */
+static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct small_slot *slot = &small_state_sig()->slots[small_slot_index(site ? site->pc : 0)];
+    uint64_t none = 0;
+    if (site && atomic_compare_exchange_strong(&slot->word, &none, (uint64_t)site->pc << SMALL_KEY_SHIFT | 1)) {
+        atomic_store(&slot->min_bytes, 1);
+        atomic_store(&slot->n_sizes, SMALL_BYTES_MAX);
+    }
+    small_note_hook(p, n_bytes, 1);
+}
+
 static uint64_t number_of(const char *name, uint64_t fallback)
 {
     const char *text = getenv(name);
@@ -204,7 +218,7 @@ static uint64_t number_of(const char *name, uint64_t fallback)
 
 __attribute__((constructor)) static void sink_start(void)
 {
-    static const struct alloc_sink sink = {
+    static struct alloc_sink sink = {
         .ready = sink_ready,
         .alloc = sink_alloc,
         .maybe_recorded = sink_maybe_recorded,
@@ -216,6 +230,8 @@ __attribute__((constructor)) static void sink_start(void)
         .inside = sink_inside,
         .mapped_file = sink_mapped_file,
         .skipped = sink_skipped,
+        .small = sink_small,
+        .small_note = small_note_hook,
         .filter = &sink_state.filter,
     };
     const char *out = getenv("ALLOC_SINK_OUT");
@@ -223,6 +239,8 @@ __attribute__((constructor)) static void sink_start(void)
         (void)snprintf(sink_state.out, sizeof sink_state.out, "%s", out);
     (void)pthread_atfork(NULL, NULL, sink_in_child);
     sink_state.min_bytes = number_of("ALLOC_SINK_MIN", 1024);
+    if (getenv("ALLOC_SINK_SITES") && small_shadow_init_hook())
+        sink.small_sites = small_sites_sig();
     alloc_wrap_owners(sink_state.owner);
     alloc_wrap_connect(&sink, sink_state.min_bytes, number_of("ALLOC_SINK_SAMPLE", 0));
 }
