@@ -234,6 +234,16 @@ int build_sums(struct model *model, struct error *err)
     return code;
 }
 
+static bool apply_causes(struct build *build)
+{
+    uint32_t *variable_of = malloc((build->tree->n_nodes + 1) * sizeof *variable_of);
+    for (uint32_t i = 0; variable_of && i < build->tree->n_nodes; i++)
+        variable_of[i] = build->tree->nodes[i].variable;
+    bool ok = variable_of && causes_apply(build->causes, build->model, variable_of, build->tree->n_nodes);
+    free(variable_of);
+    return ok;
+}
+
 int build_model(struct build *build, struct build_leaves *leaves, struct error *err)
 {
     build->builder.model = build->model;
@@ -252,6 +262,7 @@ int build_model(struct build *build, struct build_leaves *leaves, struct error *
         add_own_line(build, &build->tree->nodes[0]);
     variables_apply_sides(build);
     fields_apply(build);
+    build->builder.failed = !apply_causes(build) || build->builder.failed;
     uint32_t *new_of = NULL;
     int code = build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree")
                                      : scopes_sort(build->model, &new_of, err);

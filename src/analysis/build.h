@@ -4,6 +4,7 @@
 #define LOCUS_ANALYSIS_BUILD_H
 
 #include "analysis/accesses.h"
+#include "analysis/causes.h"
 #include "analysis/rawtree.h"
 #include "analysis/scopes.h"
 #include "structure/source-text.h"
@@ -49,6 +50,7 @@ struct build {
     struct source_text *source;
     struct side_rows *sides;
     struct access_table *accesses;
+    struct cause_table *causes;
     struct scope_builder builder;
     struct strtab keys; /* of variables; index = variable */
     const struct older *older;

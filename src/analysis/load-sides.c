@@ -346,8 +346,51 @@ static uint32_t module_of(const struct load_sides *sides, const struct hpcrun_pr
     return 0;
 }
 
+/* The data that a variable's samples can lie in: its blocks, as far as the thread knows; where there is one, as far as
+ * the samples spread. */
+static uint64_t most_lines_of(const struct objects_variable *from, const struct objects_access *access)
+{
+    const struct objects_lines *lines = access->lines;
+    uint64_t n_placed = 0, first = UINT64_MAX, last = 0;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n_placed += lines->slots[i];
+    if (lines->n_lines && lines->n_spanned >= n_placed / 2)
+        return lines->n_lines;
+    for (size_t i = 0; i < access->offsets.n; i++) {
+        first = access->offsets.entries[i].offset < first ? access->offsets.entries[i].offset : first;
+        last = access->offsets.entries[i].offset > last ? access->offsets.entries[i].offset : last;
+    }
+    if (from->n_blocks == 1 && access->offsets.n > 1)
+        return (last - first) / PATTERN_LINE_BYTES + 1;
+    return from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
+}
+
+static void add_causes(struct load_sides *sides, uint32_t node, const struct objects_variable *from,
+                       const struct objects_access *access, uint32_t event, uint32_t module,
+                       const struct topology *topology)
+{
+    struct cause_caches caches = {CAUSES_L1_LINES, CAUSES_L2_LINES};
+    struct cause_access like = {.node = node,
+                                .event = event,
+                                .module = module,
+                                .vaddr = access->ip,
+                                .pattern = access->pattern,
+                                .n_samples = access->n_samples};
+    if (access->lines) {
+        like.slots = access->lines->slots;
+        like.n_bins = access->lines->n_bins;
+        like.most_lines = most_lines_of(from, access);
+    }
+    if (topology && topology->l1_bytes)
+        caches.l1_lines = topology->l1_bytes / PATTERN_LINE_BYTES;
+    if (topology && topology->l2_bytes)
+        caches.l2_lines = topology->l2_bytes / PATTERN_LINE_BYTES;
+    sides->failed = !causes_add(&sides->causes, &like, &caches) || sides->failed;
+}
+
 static void add_accesses(struct load_sides *sides, const struct side_row *row, const struct objects_variable *from,
-                         const struct hpcrun_profile *profile, const uint32_t *events, size_t n_events)
+                         const struct hpcrun_profile *profile, const uint32_t *events, size_t n_events,
+                         const struct topology *topology)
 {
     for (size_t i = 0; i < from->n_accesses; i++) {
         const struct objects_access *access = &from->accesses[i];
@@ -355,9 +398,12 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
                               .vaddr = access->ip,
                               .module = module_of(sides, profile, access->module),
                               .n_samples = access->n_samples};
-        if (access->event >= n_events || events[access->event] == UINT32_MAX || from->kind > VAR_STACK)
+        if (access->event >= n_events || events[access->event] == UINT32_MAX)
             continue;
         like.event = events[access->event];
+        add_causes(sides, row->node, from, access, like.event, like.module, topology);
+        if (from->kind > VAR_STACK)
+            continue; /* in no object that has places */
         (void)accesses_add(&sides->accesses, &like, &access->offsets);
     }
 }
@@ -383,7 +429,7 @@ static void add_rows(struct load_sides *sides, const struct objects_file *file, 
         if (!row || !events)
             continue;
         add_latencies(row, &file->variables[i], events, file->n_events);
-        add_accesses(sides, row, &file->variables[i], head, events, file->n_events);
+        add_accesses(sides, row, &file->variables[i], head, events, file->n_events, topology);
         sides->failed = sides->failed || row->is_short;
     }
     free(events);
@@ -431,6 +477,7 @@ void load_sides_place(struct load_sides *sides, const struct raw_tree *tree)
         sides->rows.rows[i].node = tree->index_of[sides->rows.rows[i].node];
     for (size_t i = 0; i < sides->accesses.n; i++)
         sides->accesses.items[i].node = tree->index_of[sides->accesses.items[i].node];
+    causes_place(&sides->causes, tree->index_of);
 }
 
 void load_sides_fini(struct load_sides *sides)
@@ -444,6 +491,7 @@ void load_sides_fini(struct load_sides *sides)
     free(sides->rows.rows);
     free(sides->slots);
     accesses_fini(&sides->accesses);
+    causes_fini(&sides->causes);
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)
         topology_fini(&sides->topologies[i]);
     free(sides->topologies);

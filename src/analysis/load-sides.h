@@ -16,6 +16,7 @@ struct load_sides {
     uint32_t *slots; /* [n_slots] hash of the rows' nodes; index + 1, 0 empty */
     size_t n_slots;
     struct access_table accesses;
+    struct cause_table causes;
     struct strtab topology_paths;
     struct topology *topologies; /* [topology_paths.n_strings] */
     size_t cap_topologies;

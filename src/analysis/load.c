@@ -227,6 +227,7 @@ static int build_all(struct load *load, struct error *err)
                           .source = source,
                           .sides = &load->sides.rows,
                           .accesses = &load->sides.accesses,
+                          .causes = &load->sides.causes,
                           .older = &load->older};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");

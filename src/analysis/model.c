@@ -40,6 +40,7 @@ static void free_rows(struct model *model)
         free(model->variables[i].part_lines);
         free(model->variables[i].samples);
         free(model->variables[i].latencies);
+        free(model->variables[i].causes);
         free(model->variables[i].fields);
     }
     for (size_t i = 0; i < model->n_events; i++) {

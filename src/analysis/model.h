@@ -123,6 +123,19 @@ struct variable_latency {
     struct latency_sum sum;
 };
 
+/* What samples at data were spent on, in samples: memory + execution + unverified are all of them. memory_low and
+ * memory_high: the interval that memory lies in, unverified ones included. */
+struct cause_sum {
+    double memory, memory_low, memory_high;
+    double execution, unverified;
+    double resident; /* of execution: found to lie in the caches that each core has for itself */
+};
+
+struct variable_cause {
+    uint32_t event; /* index into the model's events */
+    struct cause_sum sum;
+};
+
 /* Part of a stack frame: one local variable. */
 struct variable_part {
     uint32_t name, file, line;
@@ -182,6 +195,8 @@ struct variable {
     uint64_t *samples;            /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
     struct variable_latency *latencies; /* [n_latencies] by event */
     size_t n_latencies, cap_latencies;
+    struct variable_cause *causes; /* [n_causes] by event: those whose addresses were worked out in software */
+    size_t n_causes, cap_causes;
     uint32_t type;                /* string id: of an element, e.g. "struct particle"; 0 = not known */
     uint8_t type_source;          /* enum type_source */
     uint64_t element_bytes;       /* size of an element, 0 = not known */

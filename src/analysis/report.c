@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/causes.h"
 #include "fmt/leak-columns.h"
 #include "structure/assign-name.h"
 
@@ -375,6 +376,9 @@ static bool merge_variable(const struct model *model, struct variable *into, con
     into->size_marked_bytes += from->size_marked_bytes;
     if (from->max_block_bytes > into->max_block_bytes)
         into->max_block_bytes = from->max_block_bytes;
+    for (size_t i = 0; i < from->n_causes; i++)
+        if (!causes_add_sum(into, from->causes[i].event, &from->causes[i].sum))
+            return false;
     return merge_places(model, into, from) && merge_samples(model, into, from) &&
            metrics_merge_latencies(into, from->latencies, from->n_latencies) && report_merge_fields(into, from);
 }
@@ -571,6 +575,7 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
     if (report->n_rows)
         qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
     set_quality(report);
+    report_add_causes(report);
     return 0;
 }
 
@@ -591,6 +596,7 @@ void report_fini(struct report *report)
         free(report->variables[i].places);
         free(report->variables[i].samples);
         free(report->variables[i].latencies);
+        free(report->variables[i].causes);
         free(report->variables[i].fields);
     }
     free(report->variables);

@@ -42,6 +42,7 @@ struct report_row {
     int fate;                  /* of samples that were dropped: why; else FATE_NAMED */
     double samples;            /* as counted, where that is known */
     double share;              /* percent of all samples that were taken, dropped ones included */
+    struct cause_sum causes;   /* of share, in percent of all samples, too; all 0 where the report has no causes */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
     size_t n_paths;              /* allocation paths that the row stands for */
@@ -78,6 +79,8 @@ struct report {
     bool is_work_counted;          /* remote costs are per instruction, not per load */
     struct metric_input all;       /* of all accesses */
     double *derived;               /* of all accesses, as in a row */
+    bool has_causes;               /* what the rows were spent on is known */
+    struct cause_sum causes;       /* sums over the rows */
     bool has_fields;               /* places in variables are known */
     double typed;                  /* percent of the samples in variables whose field or element has a type */
     double typed_by[TYPE_SOURCES]; /* the same by how the type is known; [0]: members of COMMON blocks */
@@ -109,6 +112,16 @@ int64_t report_wait(const struct report *report, const struct variable *variable
  * memory). */
 int report_add_fields(struct report *report, struct error *err);
 bool report_merge_fields(struct variable *into, const struct variable *from);
+
+/* report-causes.c: what the rows were spent on, after they have been made. */
+void report_add_causes(struct report *report);
+
+/* report-causes.c: puts the rows in the order of memory and unverified time instead of all time. */
+void report_order_by_memory(struct report *report);
+
+/* report-causes.c: what the causes of a row mean for its reader, in a few words; NULL when no more than its share says.
+ * Static storage. */
+const char *report_meaning(const struct report *report, const struct report_row *row);
 
 /* report-hardware.c: what the hardware told of the rows and of everything, after the rows have been made. */
 int report_add_hardware(struct report *report, struct error *err);

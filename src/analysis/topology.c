@@ -32,9 +32,20 @@ static void describe(hwloc_topology_t machine, struct topology *topology)
                    model ? ", " : "", model ? model : "");
 }
 
+/* A cache that several cores share holds the data of all of them: only those of one core count. */
+static uint64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
+{
+    hwloc_obj_t cache = hwloc_get_obj_by_type(machine, type, 0);
+    return cache && hwloc_get_nbobjs_inside_cpuset_by_type(machine, cache->cpuset, HWLOC_OBJ_CORE) <= 1
+               ? cache->attr->cache.size
+               : 0;
+}
+
 static int fill(hwloc_topology_t machine, struct topology *topology)
 {
     hwloc_obj_t cpu = NULL;
+    topology->l1_bytes = cache_bytes(machine, HWLOC_OBJ_L1CACHE);
+    topology->l2_bytes = cache_bytes(machine, HWLOC_OBJ_L2CACHE);
     while ((cpu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, cpu)))
         if (cpu->os_index >= topology->n_cpus && cpu->os_index < CPUS_MAX)
             topology->n_cpus = cpu->os_index + 1;
@@ -56,11 +67,12 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
 
 /* What the child found, as it comes through the pipe: this, then the nodes [n_cpus]. */
 struct answer {
+    uint64_t l1_bytes, l2_bytes;
     int32_t code;
-    uint32_t n_cpus, n_nodes;
+    uint32_t n_cpus, n_nodes, unused;
     char summary[sizeof((struct topology *)NULL)->summary];
 };
-_Static_assert(sizeof(struct answer) == 268, "answers have no padding that could leak or differ");
+_Static_assert(sizeof(struct answer) == 288, "answers have no padding that could leak or differ");
 
 /* hwloc trusts what it reads: damaged text makes it overrun its own arrays, or loop. */
 static int parse(const char *text, size_t len_bytes, struct topology *topology)
@@ -109,6 +121,8 @@ static _Noreturn void parse_apart(const struct buf *text, int out_fd)
     struct answer answer = {.code = parse(text->data, text->len_bytes + 1, &topology)};
     answer.n_cpus = topology.n_cpus;
     answer.n_nodes = topology.n_nodes;
+    answer.l1_bytes = topology.l1_bytes;
+    answer.l2_bytes = topology.l2_bytes;
     memcpy(answer.summary, topology.summary, sizeof answer.summary);
     put_all(out_fd, &answer, sizeof answer);
     if (answer.code == 0)
@@ -161,6 +175,8 @@ static int take_answer(int fd, const char *path, struct topology *topology, stru
     }
     topology->n_cpus = answer.n_cpus;
     topology->n_nodes = answer.n_nodes;
+    topology->l1_bytes = answer.l1_bytes;
+    topology->l2_bytes = answer.l2_bytes;
     answer.summary[sizeof answer.summary - 1] = '\0';
     memcpy(topology->summary, answer.summary, sizeof topology->summary);
     return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which NUMA node each CPU of a host belongs to, from the hwloc XML in the measurement directory. Ordinary code. */
+/* Which NUMA node each CPU of a host belongs to, and how large caches are, from the hwloc XML in the measurement
+ * directory. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_TOPOLOGY_H
 #define LOCUS_ANALYSIS_TOPOLOGY_H
 
@@ -11,6 +12,7 @@ struct topology {
     uint32_t *node_of; /* [n_cpus] operating-system index of the node, UINT32_MAX where there is no such CPU */
     uint32_t n_cpus;
     uint32_t n_nodes;  /* highest node index + 1 */
+    uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has for itself; 0: not known */
     char summary[256]; /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
 };
 

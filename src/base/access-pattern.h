@@ -97,7 +97,9 @@ static inline int pattern_has_footprint(uint64_t pattern)
 /* The word for a sample at address.  ctx: any */
 static inline uint64_t pattern_place(uint64_t address, uint64_t offset_bytes)
 {
-    uint64_t hash = (address / PATTERN_LINE_BYTES * 0x9e3779b97f4a7c15u) >> (64 - PATTERN_HASH_BITS);
+    /* twice, so that neighbouring lines fall into the same bin as often as any others do */
+    uint64_t hash = address / PATTERN_LINE_BYTES * 0x9e3779b97f4a7c15u;
+    hash = ((hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u) >> (64 - PATTERN_HASH_BITS);
     if (offset_bytes > PATTERN_NO_OFFSET)
         offset_bytes = PATTERN_NO_OFFSET;
     return hash << (64 - PATTERN_HASH_BITS) | (address / 4 % PATTERN_SLOTS) << PATTERN_OFFSET_BITS | offset_bytes;

@@ -103,6 +103,13 @@ static int put_spread(const struct export_job *job, const struct report *report,
     return code;
 }
 
+static void put_causes(const struct report_row *row, struct buf *out)
+{
+    const struct cause_sum *sum = &row->causes;
+    buf_printf(out, ",%.6f,%.6f,%.6f,%.6f,%.6f", sum->memory, sum->memory_low, sum->memory_high, sum->execution,
+               sum->unverified);
+}
+
 static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
                    struct buf *out, struct error *err)
 {
@@ -126,6 +133,8 @@ static int put_row(const struct export_job *job, const struct report *report, co
     put_loops(report, row, out);
     for (uint32_t i = 0; i < report->model->n_numa_nodes; i++)
         buf_printf(out, ",%llu", (unsigned long long)(row->places ? row->places[i] : 0));
+    if (report->has_causes)
+        put_causes(row, out);
     if (job->values)
         code = put_spread(job, report, row, out, err);
     if (report->has_hardware)
@@ -179,6 +188,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
+    if (!job->by_time)
+        report_order_by_memory(&report);
     if (job->with_fields) {
         write_fields(&report, job, out);
         report_fini(&report);
@@ -188,6 +199,8 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
                     "max_block_bytes,inexact_samples,n_paths,top_lines,top_loops");
     for (uint32_t i = 0; i < job->model->n_numa_nodes; i++)
         buf_printf(out, ",node%u_samples", i);
+    if (report.has_causes)
+        buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share");
     if (job->values)
         put_spread_titles(out);
     if (report.has_hardware)

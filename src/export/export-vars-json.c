@@ -120,6 +120,16 @@ static int put_spread(const struct export_job *job, const struct report *report,
     return code;
 }
 
+/* Percent of all samples. */
+static void put_causes(const struct cause_sum *sum, struct buf *out)
+{
+    json_put_double_at(out, "memory_share", sum->memory);
+    json_put_double_at(out, "memory_low", sum->memory_low);
+    json_put_double_at(out, "memory_high", sum->memory_high);
+    json_put_double_at(out, "execution_share", sum->execution);
+    json_put_double_at(out, "unverified_share", sum->unverified);
+}
+
 static int put_row(const struct export_job *job, const struct report *report, const struct report_row *row,
                    struct buf *out, struct error *err)
 {
@@ -132,6 +142,10 @@ static int put_row(const struct export_job *job, const struct report *report, co
     json_put_double_at(out, "samples", row->samples);
     json_put_double_at(out, "share", row->share);
     json_put_double_at(out, "value", row->value);
+    if (report->has_causes) {
+        put_causes(&row->causes, out);
+        json_put_text_at(out, "meaning", report_meaning(report, row));
+    }
     json_put_word_at(out, "size_bytes", row->size_bytes);
     json_put_word_at(out, "n_blocks", row->n_blocks);
     if (variable) {
@@ -201,6 +215,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
+    if (!job->by_time)
+        report_order_by_memory(&report);
     buf_printf(out, "{\"program\": ");
     json_put_text(out, job->model->program);
     json_put_text_at(out, "plan", job->model->plan);
@@ -210,6 +226,8 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
     json_put_double_at(out, "no_access_percent", report.no_access);
     json_put_double_at(out, "recovered_percent", report.recovered);
     json_put_double_at(out, "named_percent", report.named);
+    if (report.has_causes)
+        put_causes(&report.causes, out);
     if (report.has_fields)
         json_put_double_at(out, "typed_percent", report.typed);
     if (report.event)

@@ -11,6 +11,7 @@
 #include "export/vars-table.h"
 
 #define LINES_SHOWN 3
+#define MEANING_PERCENT 5.0 /* of the samples: rows below that get no words about what they were spent on */
 
 /* Time in the kernel stands above the table, as a share of another whole, with a line that says where the table's
  * shares begin. */
@@ -94,6 +95,18 @@ static void put_access(const struct vars_table *table, const struct report_row *
     buf_fini(&text);
 }
 
+/* What the causes mean for a variable, where it matters. */
+static void put_meaning(const struct vars_table *table, const struct report_row *row, struct buf *out)
+{
+    const char *meaning = row->share >= MEANING_PERCENT ? report_meaning(table->report, row) : NULL;
+    if (!meaning || table->report->has_too_few)
+        return;
+    buf_printf(out, "%*s", (int)table->indent, "");
+    text_style(out, table->job, TEXT_DIM);
+    text_wrapped(out, table->job, meaning, table->indent, table->indent);
+    text_style(out, table->job, TEXT_PLAIN);
+}
+
 static void put_rest(const struct report *report, size_t n, struct buf *out)
 {
     double rest = 0;
@@ -112,6 +125,8 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     int code = report_make(job->model, job->metric, job->with_unused, job->with_paths, &report, err);
     if (code != 0)
         return code;
+    if (!job->by_time)
+        report_order_by_memory(&report);
     size_t n = job->top && job->top < report.n_rows ? job->top : report.n_rows;
     vars_table_init(&table, &report, job, n);
     head_put(&report, job, out);
@@ -120,6 +135,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     put_kernel(&table, &report, out);
     for (size_t i = 0; i < n; i++) {
         vars_table_put_row(&table, &report.rows[i], out);
+        put_meaning(&table, &report.rows[i], out);
         put_access(&table, &report.rows[i], out);
         fields_put_row(job, &report.rows[i], table.indent, out);
     }

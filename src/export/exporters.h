@@ -15,6 +15,7 @@ struct export_job {
     bool with_unused; /* variables without samples too */
     bool with_paths;  /* heap variables by allocation path */
     bool at_mark;     /* leaks: what was live at the mark */
+    bool by_time;     /* vars: ordered by all time at a variable, not by what waits for memory or may */
     bool with_fields; /* vars: the fields of each variable */
     bool is_verbose;  /* vars: how it was measured, too */
     bool color;       /* terminal escape sequences may be used */

@@ -291,6 +291,29 @@ static void take_latencies(struct json_take *take, const json_t *row, const stru
     }
 }
 
+static void take_causes(struct json_take *take, const json_t *row, const struct model *model,
+                        struct variable *variable)
+{
+    size_t n = 0;
+    if (!json_object_get(row, "causes"))
+        return;
+    const json_t *list = json_take_array_at(take, row, "causes", &n);
+    variable->causes = zeroed(take, n, sizeof *variable->causes);
+    variable->n_causes = variable->causes ? n : 0;
+    for (size_t i = 0; i < variable->n_causes && !take->code; i++) {
+        const json_t *item = json_array_get(list, i);
+        struct cause_sum *sum = &variable->causes[i].sum;
+        double *values[] = {&sum->memory,    &sum->memory_low, &sum->memory_high,
+                            &sum->execution, &sum->unverified, &sum->resident};
+        uint64_t event = json_take_word(take, json_array_get(item, 0), UINT32_MAX, "causes");
+        if (event >= model->n_events)
+            (void)json_take_fail(take, ERR_FORMAT, "causes", "there is no such event");
+        variable->causes[i].event = (uint32_t)event;
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+            *values[k] = json_take_double(take, json_array_get(item, 1 + k), "causes");
+    }
+}
+
 /* A list of n words, NULL when there is none; it is there before there is memory for it. */
 static uint64_t *take_table(struct json_take *take, const json_t *row, const char *key, size_t n)
 {
@@ -339,6 +362,7 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     take_fields(take, row, model, variable);
     take_samples(take, row, model, variable);
     take_latencies(take, row, model, variable);
+    take_causes(take, row, model, variable);
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct model *model)
@@ -413,6 +437,7 @@ static void set_capacities(struct model *model)
         variable->cap_parts = variable->n_parts;
         variable->cap_part_lines = variable->n_part_lines;
         variable->cap_latencies = variable->n_latencies;
+        variable->cap_causes = variable->n_causes;
     }
 }
 

@@ -189,6 +189,19 @@ static void put_samples(const struct model *model, const struct variable *variab
         json_put_key(out, "samples", 0);
         json_put_words(out, variable->samples, model->n_metrics);
     }
+    for (size_t i = 0; i < variable->n_causes; i++) {
+        const struct cause_sum *sum = &variable->causes[i].sum;
+        const double values[] = {sum->memory,    sum->memory_low, sum->memory_high,
+                                 sum->execution, sum->unverified, sum->resident};
+        if (i == 0)
+            json_put_key(out, "causes", 0);
+        buf_printf(out, i ? ", [%u" : "[[%u", variable->causes[i].event);
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+            buf_printf(out, ", ");
+            json_put_double(out, values[k]);
+        }
+        buf_printf(out, i + 1 < variable->n_causes ? "]" : "]]");
+    }
     for (size_t i = 0; i < variable->n_latencies; i++) {
         if (i == 0)
             json_put_key(out, "latencies", 0);

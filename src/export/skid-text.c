@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "analysis/causes.h"
+
 /* Samples of all kernels of the self-test, and those that lay on the instruction after the stalled one. */
 static void sum_kernels(const json_t *kernels, double *samples, double *next, double *worst)
 {
@@ -39,6 +41,8 @@ void skid_text(struct buf *out, const char *json)
     if (samples > 0)
         buf_printf(out, ": %.0f %% of %.0f samples lay on the next instruction (worst loop: %.0f %%)",
                    100 * next / samples, samples, worst);
+    if (!causes_retire_in_order(json))
+        buf_printf(out, "; instructions without access seem to wait, too");
     json_decref(figures);
 }
 

@@ -2,6 +2,7 @@
 /* Head and foot of the table of variables. */
 #include "export/vars-head.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analysis/regions.h"
@@ -100,6 +101,19 @@ static void put_samples(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
+/* What the samples were spent on. */
+static void put_causes(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct cause_sum *sum = &report->causes;
+    struct buf text = {0};
+    if (!report->has_causes || report->has_too_few)
+        return;
+    buf_printf(&text, "waiting for memory %.0f %% (%.0f-%.0f), execution %.0f %%, unverified %.0f %%", sum->memory,
+               floor(sum->memory_low), ceil(sum->memory_high), sum->execution, sum->unverified);
+    text_labelled(out, job, "causes", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
 static double percent(uint64_t n, const struct event_sum *event)
 {
     double all = (double)event->taken + (double)event->fates[FATE_NOT_DELIVERED];
@@ -163,6 +177,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
 {
     put_program(job, out);
     put_samples(report, job, out);
+    put_causes(report, job, out);
     put_missing(report, job, out);
     put_regions(report, job, out);
     hardware_put_summary(report, job, out);

@@ -36,6 +36,16 @@ static bool has_bars(const struct report *report, const struct export_job *job)
     return has_shares(report, job) && job->columns >= WIDE;
 }
 
+static bool has_causes(const struct report *report, const struct export_job *job)
+{
+    return has_shares(report, job) && report->has_causes;
+}
+
+static bool has_all_causes(const struct report *report, const struct export_job *job)
+{
+    return has_causes(report, job) && job->columns >= WIDE;
+}
+
 static bool has_levels(const struct report *report, const struct export_job *job)
 {
     (void)job;
@@ -55,6 +65,30 @@ static void put_samples(const struct table_row *row, struct buf *cell)
 static void put_share(const struct table_row *row, struct buf *cell)
 {
     buf_printf(cell, "%.1f %%", row->row->share);
+}
+
+/* A part of the share; a dash in rows that are a share of another whole. */
+static void put_part(const struct cause_sum *sum, double part, struct buf *cell)
+{
+    if (sum->memory + sum->execution + sum->unverified > 0)
+        buf_printf(cell, "%.1f %%", part);
+    else
+        buf_printf(cell, "-");
+}
+
+static void put_memory(const struct table_row *row, struct buf *cell)
+{
+    put_part(&row->row->causes, row->row->causes.memory, cell);
+}
+
+static void put_execution(const struct table_row *row, struct buf *cell)
+{
+    put_part(&row->row->causes, row->row->causes.execution, cell);
+}
+
+static void put_unverified(const struct table_row *row, struct buf *cell)
+{
+    put_part(&row->row->causes, row->row->causes.unverified, cell);
 }
 
 static void put_bar(const struct table_row *row, struct buf *cell)
@@ -104,6 +138,9 @@ static void put_origin(const struct table_row *row, struct buf *cell)
 static const struct table_column columns[] = {
     {"samples", 7, COLUMN_RIGHT, has_counts, put_samples},
     {"share", 7, COLUMN_RIGHT, has_shares, put_share},
+    {"memory", 7, COLUMN_RIGHT, has_causes, put_memory},
+    {"execution", 7, COLUMN_RIGHT, has_all_causes, put_execution},
+    {"unverified", 7, COLUMN_RIGHT, has_all_causes, put_unverified},
     {"", 8, 0, has_bars, put_bar},
     {"variable", NAME_WIDTH, COLUMN_BOLD | COLUMN_WRAPS, NULL, put_name},
     {"class", 5, COLUMN_BELOW_LAST, NULL, put_class},

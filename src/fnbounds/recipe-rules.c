@@ -171,6 +171,17 @@ static bool same_operands(const struct recipe *a, const struct recipe *b)
     return a->n_operands == b->n_operands && !memcmp(a->operands, b->operands, sizeof a->operands);
 }
 
+/* Where control may have come from either: lines of the one stand for those of the other only when both walk
+ * irregularly. */
+static void join_patterns(struct recipe *best, const struct recipe *other)
+{
+    uint64_t a = (uint64_t)best->pattern_high << 32 | best->pattern_low;
+    uint64_t b = (uint64_t)other->pattern_high << 32 | other->pattern_low;
+    bool is_same = pattern_kind(a) == pattern_kind(b) && pattern_kind(a) != PATTERN_STRIDED;
+    if (a != b)
+        put_pattern(best, is_same && pattern_kind(a) != PATTERN_DERIVED ? a | PATTERN_PROXY : 0);
+}
+
 /* Best of several possible predecessors; where equally good ones disagree, the first one, marked inexact. */
 static void apply_preds(const struct flow *flow, const uint32_t *preds, unsigned n, struct recipe *out)
 {
@@ -179,8 +190,10 @@ static void apply_preds(const struct flow *flow, const uint32_t *preds, unsigned
     for (unsigned p = 0; p < n; p++) {
         struct recipe candidate = {.pc = out->pc, .class = RECIPE_COMPUTE};
         apply_pred(flow, preds[p], out->pc, &candidate);
-        if (p && score(&candidate) == score(&best) && !same_operands(&candidate, &best))
+        if (p && score(&candidate) == score(&best) && !same_operands(&candidate, &best)) {
             is_ambiguous = true;
+            join_patterns(&best, &candidate);
+        }
         if (!p || score(&candidate) > score(&best)) {
             best = candidate;
             is_ambiguous = false;
@@ -188,8 +201,6 @@ static void apply_preds(const struct flow *flow, const uint32_t *preds, unsigned
     }
     for (unsigned o = 0; is_ambiguous && o < best.n_operands; o++)
         best.operands[o].flags |= RECIPE_OP_INEXACT;
-    if (is_ambiguous)
-        best.pattern_low = best.pattern_high = 0;
     *out = best;
 }
 

@@ -30,6 +30,7 @@ enum {
     OPT_PATHS,
     OPT_BY,
     OPT_MARK,
+    OPT_ORDER,
     OPT_FIELDS,
     OPT_THRESHOLD,
     OPT_VERBOSE,
@@ -51,6 +52,9 @@ static const struct option_row rows[] = {
     {OPT_BY, "--by", "region", "vars: for each region that the program names, the variables that cost the time there."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
+    {OPT_ORDER, "--order", "time",
+     "vars: order the rows by all time at a variable. Default: by what waited for memory, or may have, where that is "
+     "known."},
     {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
     {OPT_VERBOSE, "-v --verbose", NULL,
      "vars: also tell how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
@@ -121,7 +125,7 @@ struct settings {
     const char *form, *metric;
     long top;
     double threshold;
-    bool with_unused, with_paths, with_fields, by_region, at_mark, is_verbose, lists_metrics;
+    bool by_time, with_unused, with_paths, with_fields, by_region, at_mark, is_verbose, lists_metrics;
 };
 
 static int usage(const char *text)
@@ -157,6 +161,11 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_PATHS:
         settings->with_paths = true;
+        break;
+    case OPT_ORDER:
+        if (strcmp(value, "time") != 0 && strcmp(value, "memory") != 0)
+            return usage("--order takes time or memory.") + 1;
+        settings->by_time = strcmp(value, "time") == 0;
         break;
     case OPT_MARK:
         settings->at_mark = true;
@@ -225,6 +234,7 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .values = values,
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
+                                   .by_time = settings->by_time,
                                    .with_unused = settings->with_unused,
                                    .with_paths = settings->with_paths,
                                    .at_mark = settings->at_mark,

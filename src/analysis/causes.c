@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory or execution: see causes.h. */
+#include "analysis/causes.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define MIXED_LOOP "k2"
+#define MIXED_SAMPLES_MIN 20
+#define MIXED_PERCENT_MIN 90
+#define ENTRIES_MAX 300000
+#define BINS ((double)(1u << PATTERN_HASH_BITS))
+#define CHANCE 1.5    /* deviations that may be chance */
+#define L2_PART 0.3   /* at most, of samples at data in the second-level cache, that waited for it */
+#define FED_PART 0.15 /* at most, of samples at instructions without access, where what they use is waited for */
+
+/* All samples of one walk on one variable. */
+struct cause_entry {
+    uint32_t node, event, module; /* node: the variable, once they are judged */
+    uint64_t walk;                /* what tells walks apart: pattern and place of the group, or of the instruction */
+    uint64_t pattern;             /* of any of its instructions; is_mixed of all */
+    uint64_t n_samples;
+    uint64_t slots[PATTERN_SLOTS];
+    struct cause_footprint footprint; /* of threads with few samples */
+    struct cause_sum judged;          /* threads with enough */
+};
+
+static void add_sum(struct cause_sum *to, const struct cause_sum *from)
+{
+    to->memory += from->memory;
+    to->memory_low += from->memory_low;
+    to->memory_high += from->memory_high;
+    to->execution += from->execution;
+    to->unverified += from->unverified;
+    to->resident += from->resident;
+}
+
+static struct cause_sum all_unverified(double n)
+{
+    return (struct cause_sum){.memory_high = n, .unverified = n};
+}
+
+static struct cause_sum all_execution(double n)
+{
+    return (struct cause_sum){.execution = n};
+}
+
+/* --- strided walks --- */
+
+static int compare_down(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* Median of sorted values [n], n > 0. */
+static double median(const uint64_t *values, unsigned n)
+{
+    return n % 2 ? (double)values[n / 2] : ((double)values[n / 2 - 1] + (double)values[n / 2]) / 2;
+}
+
+struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
+{
+    uint64_t sorted[PATTERN_SLOTS];
+    double n = 0, top = 0;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n += (double)slots[i];
+    if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
+        return all_unverified(n);
+    memcpy(sorted, slots, sizeof sorted);
+    qsort(sorted, PATTERN_SLOTS, sizeof *sorted, compare_down);
+    for (unsigned i = 0; i < n_firsts; i++)
+        top += (double)sorted[i];
+    double other = median(sorted + n_firsts, n_slots - n_firsts);
+    double excess = top - n_firsts * other;
+    double noise = CHANCE * n_firsts * sqrt(2 * n / n_slots * log(n_slots));
+    double deviation = sqrt(top + n_firsts * n_firsts * M_PI_2 * other / (n_slots - n_firsts));
+    double error = noise + deviation;
+    if (excess < noise)
+        return (struct cause_sum){.memory_high = noise, .execution = n};
+    double exposed = 2 * excess < n ? 2 * excess / n : 1;
+    double high = excess + (n - excess) * exposed + error;
+    return (struct cause_sum){
+        .memory = excess, .memory_low = fmax(0, excess - error), .memory_high = fmin(n, high), .execution = n - excess};
+}
+
+/* --- other walks --- */
+
+/* Samples of n that meet a line which an earlier one met, when N lines are as likely. */
+static double repeated_of(double n, double lines)
+{
+    return n + lines * expm1(-n / lines);
+}
+
+/* Different lines of samples that hit n_bins bins: linear counting. */
+static double distinct_of(uint64_t n, uint64_t n_bins)
+{
+    double free_bins = BINS - (double)n_bins;
+    double distinct = BINS * log(BINS / (free_bins > 1 ? free_bins : 1));
+    return distinct < (double)n ? distinct : (double)n;
+}
+
+double causes_lines(uint64_t n, uint64_t n_bins)
+{
+    double distinct = distinct_of(n, n_bins), low = distinct, high = distinct;
+    if (n == 0 || distinct >= (double)n)
+        return HUGE_VAL;
+    while (high * -expm1(-(double)n / high) < distinct && high < 1e18)
+        high *= 2;
+    for (int i = 0; i < 100; i++) {
+        double middle = (low + high) / 2;
+        if (middle * -expm1(-(double)n / middle) < distinct)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines)
+{
+    double expected = repeated_of((double)n, (double)lines), load = ((double)n - expected) / BINS;
+    sum->n += n;
+    sum->n_repeated += (double)n - distinct_of(n, n_bins);
+    sum->n_expected += expected;
+    /* of linear counting (Whang, Vander-Zanden, Taylor 1990), and of how many lines come back */
+    sum->variance += BINS * (expm1(load) - load) + expected;
+}
+
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, bool is_strided, bool is_mixed)
+{
+    double n = (double)sum->n, surplus = sum->n_repeated - sum->n_expected;
+    bool is_sure = fabs(surplus) > CHANCE * sqrt(sum->variance);
+    double sure_part = !is_sure ? 0 : !is_strided ? 0.8 : is_mixed ? 0 : 0.5;
+    if (n < CAUSES_SAMPLES_MIN)
+        return all_unverified(n);
+    if (surplus > 0)
+        return (struct cause_sum){.memory_high = is_sure ? L2_PART * n : n, .execution = n, .resident = n};
+    return (struct cause_sum){.memory = n, .memory_low = sure_part * n, .memory_high = n};
+}
+
+/* --- the table --- */
+
+static bool is_same(const struct cause_entry *a, const struct cause_entry *b)
+{
+    return a->node == b->node && a->event == b->event && a->module == b->module && a->walk == b->walk;
+}
+
+static size_t slot_of(const struct cause_table *table, const struct cause_entry *like)
+{
+    uint64_t key = like->walk ^ (uint64_t)like->node << 36 ^ (uint64_t)like->module << 24 ^ like->event;
+    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (table->n_slots - 1);
+    while (table->slots[slot] && !is_same(&table->entries[table->slots[slot] - 1], like))
+        slot = (slot + 1) & (table->n_slots - 1);
+    return slot;
+}
+
+static bool grow_slots(struct cause_table *table)
+{
+    if (table->n * 2 < table->n_slots)
+        return true;
+    size_t n_slots = table->n_slots ? 2 * table->n_slots : 1024;
+    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    free(table->slots);
+    table->slots = slots;
+    table->n_slots = n_slots;
+    for (size_t i = 0; i < table->n; i++)
+        slots[slot_of(table, &table->entries[i])] = (uint32_t)i + 1;
+    return true;
+}
+
+/* The entry like this one, added when new. *is_full: there is no room for a new one. NULL: full, or out of memory. */
+static struct cause_entry *find_entry(struct cause_table *table, const struct cause_entry *like, bool *is_full)
+{
+    *is_full = false;
+    if (!grow_slots(table) || !vec_reserve(&table->entries, &table->capacity, table->n + 1, sizeof *table->entries))
+        return NULL;
+    size_t slot = slot_of(table, like);
+    if (!table->slots[slot]) {
+        *is_full = table->n == ENTRIES_MAX;
+        if (*is_full)
+            return NULL;
+        table->entries[table->n] = *like;
+        table->slots[slot] = (uint32_t)++table->n;
+    }
+    return &table->entries[table->slots[slot] - 1];
+}
+
+/* Samples whose data are no larger than the cache are no samples of memory, however few lines came back. */
+static void add_footprint(struct cause_entry *entry, const struct cause_access *access,
+                          const struct cause_caches *caches)
+{
+    bool is_strided = pattern_kind(access->pattern) != PATTERN_IRREGULAR;
+    bool is_small = access->most_lines && access->most_lines <= caches->l2_lines;
+    struct cause_footprint own = {.n = 0};
+    double n = (double)access->n_samples, lines = causes_lines(access->n_samples, access->n_bins);
+    struct cause_sum judged = {.memory_high = L2_PART * n, .execution = n, .resident = n};
+    if (access->n_samples >= CAUSES_SAMPLES_MIN && !is_small) {
+        causes_add_footprint(&own, access->n_samples, access->n_bins, caches->l2_lines);
+        judged = causes_of_footprint(&own, is_strided, access->pattern & PATTERN_MIXED);
+    }
+    if (judged.resident > 0 &&
+        (lines <= 1.1 * (double)caches->l1_lines || (access->most_lines && access->most_lines <= caches->l1_lines)))
+        judged.memory_high = 0;
+    if (access->n_samples >= CAUSES_SAMPLES_MIN)
+        add_sum(&entry->judged, &judged);
+    else if (is_small) /* as if it were met again and again: one that is pooled with others counts for the cache */
+        causes_add_footprint(&entry->footprint, access->n_samples, 1, caches->l2_lines);
+    else
+        causes_add_footprint(&entry->footprint, access->n_samples, access->n_bins, caches->l2_lines);
+}
+
+bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches)
+{
+    uint64_t flags = PATTERN_PROXY | PATTERN_NO_LINE;
+    bool has_group = pattern_has_contrast(access->pattern), is_full;
+    struct cause_entry like = {.node = access->node,
+                               .event = access->event,
+                               .module = access->module,
+                               .walk = has_group ? access->pattern & ~PATTERN_MIXED
+                                                 : access->vaddr ^ (access->pattern & flags) ^
+                                                       (uint64_t)pattern_kind(access->pattern) << 56,
+                               .pattern = access->pattern};
+    struct cause_entry *entry = find_entry(table, &like, &is_full);
+    if (!entry)
+        return is_full;
+    entry->n_samples += access->n_samples;
+    for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
+        entry->slots[i] += access->slots[i];
+    if (pattern_has_footprint(access->pattern) && access->slots)
+        add_footprint(entry, access, caches);
+    return true;
+}
+
+void causes_place(struct cause_table *table, const uint32_t *index_of)
+{
+    free(table->slots);
+    table->slots = NULL;
+    table->n_slots = 0;
+    for (size_t i = 0; i < table->n; i++)
+        table->entries[i].node = index_of[table->entries[i].node];
+}
+
+void causes_fini(struct cause_table *table)
+{
+    free(table->entries);
+    free(table->slots);
+    *table = (struct cause_table){0};
+}
+
+/* --- judging --- */
+
+/* What was found for the samples whose lines are known, as if it held for all of them. */
+static struct cause_sum scaled(struct cause_sum sum, double n)
+{
+    double known = sum.memory + sum.execution + sum.unverified, by = known > 0 ? n / known : 0;
+    if (known <= 0)
+        return all_unverified(n);
+    return (struct cause_sum){by * sum.memory,    by * sum.memory_low, by * sum.memory_high,
+                              by * sum.execution, by * sum.unverified, by * sum.resident};
+}
+
+static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
+{
+    double n = (double)entry->n_samples;
+    enum pattern_kind kind = pattern_kind(entry->pattern);
+    if (kind == PATTERN_FIXED || (kind == PATTERN_FED && is_in_order))
+        return all_execution(n);
+    if (kind == PATTERN_UNKNOWN || kind == PATTERN_FED || entry->pattern & PATTERN_NO_LINE)
+        return all_unverified(n);
+    if (pattern_has_contrast(entry->pattern))
+        return scaled(causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern)),
+                      n);
+    struct cause_sum sum =
+        causes_of_footprint(&entry->footprint, kind != PATTERN_IRREGULAR, entry->pattern & PATTERN_MIXED);
+    add_sum(&sum, &entry->judged);
+    return scaled(sum, n);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct cause_entry *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->walk != y->walk)
+        return x->walk < y->walk ? -1 : 1;
+    return x->n_samples < y->n_samples ? -1 : x->n_samples > y->n_samples;
+}
+
+static void join(struct cause_entry *to, const struct cause_entry *from)
+{
+    to->n_samples += from->n_samples;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        to->slots[i] += from->slots[i];
+    to->footprint.n += from->footprint.n;
+    to->footprint.n_repeated += from->footprint.n_repeated;
+    to->footprint.n_expected += from->footprint.n_expected;
+    to->footprint.variance += from->footprint.variance;
+    add_sum(&to->judged, &from->judged);
+}
+
+bool causes_retire_in_order(const char *skid)
+{
+    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL, *kernel;
+    bool holds = true;
+    size_t i;
+    json_array_foreach(json_object_get(figures, "kernels"), i, kernel)
+    {
+        const char *name = json_string_value(json_object_get(kernel, "name"));
+        if (name && strcmp(name, MIXED_LOOP) == 0 &&
+            json_number_value(json_object_get(kernel, "samples")) >= MIXED_SAMPLES_MIN)
+            holds = json_number_value(json_object_get(kernel, "percent_next")) >= MIXED_PERCENT_MIN;
+    }
+    json_decref(figures);
+    return holds;
+}
+
+/* Bits of the events of which some instruction's pattern is known, as far as there are bits. */
+static uint64_t known_events(const struct cause_table *table, const struct model *model)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < table->n; i++)
+        if (table->entries[i].pattern && table->entries[i].event < 64 && table->entries[i].event < model->n_events)
+            events |= UINT64_C(1) << table->entries[i].event;
+    for (uint32_t e = 0; e < 64 && e < model->n_events; e++)
+        if (model->events[e].has_data_source)
+            events &= ~(UINT64_C(1) << e);
+    return events;
+}
+
+/* Judges the entries from *i on that are of one variable and event, and adds their sum to it; *i: behind them. */
+static bool judge_variable(struct cause_table *table, size_t *i, struct model *model, uint64_t events, bool is_in_order)
+{
+    const struct cause_entry *first = &table->entries[*i];
+    struct cause_sum all = {0};
+    double fed = 0;
+    while (*i < table->n && table->entries[*i].node == first->node && table->entries[*i].event == first->event) {
+        struct cause_entry *entry = &table->entries[(*i)++];
+        while (*i < table->n && is_same(&table->entries[*i], entry))
+            join(entry, &table->entries[(*i)++]);
+        struct cause_sum sum = judge(entry, is_in_order);
+        add_sum(&all, &sum);
+        if (pattern_kind(entry->pattern) == PATTERN_FED)
+            fed += (double)entry->n_samples;
+    }
+    if (first->node >= model->n_variables || first->event >= 64 || !(events >> first->event & 1))
+        return true;
+    double total = all.memory + all.execution + all.unverified;
+    all.memory_high += FED_PART * fed * fmin(1, total > 0 ? 2 * all.memory / total : 0);
+    return causes_add_sum(&model->variables[first->node], first->event, &all);
+}
+
+bool causes_apply(struct cause_table *table, struct model *model, const uint32_t *variable_of, size_t n_nodes)
+{
+    uint64_t events = known_events(table, model);
+    bool ok = true, is_in_order = causes_retire_in_order(model->skid);
+    if (events && !is_in_order)
+        model_note(model,
+                   "On this machine samples behind a load that waits also lie on instructions without access (skid "
+                   "self-test, loop k2): what data only feed is not told from waiting, and counts as unverified.");
+    for (size_t i = 0; i < table->n; i++) {
+        struct cause_entry *entry = &table->entries[i];
+        entry->node = entry->node < n_nodes ? variable_of[entry->node] : UINT32_MAX;
+    }
+    if (table->n)
+        qsort(table->entries, table->n, sizeof *table->entries, compare_entries);
+    for (size_t i = 0; ok && i < table->n;)
+        ok = judge_variable(table, &i, model, events, is_in_order);
+    return ok;
+}
+
+bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum)
+{
+    size_t i = 0;
+    while (i < variable->n_causes && variable->causes[i].event != event)
+        i++;
+    if (i == variable->n_causes) {
+        if (!vec_reserve(&variable->causes, &variable->cap_causes, i + 1, sizeof *variable->causes))
+            return false;
+        variable->causes[variable->n_causes++] = (struct variable_cause){.event = event};
+    }
+    add_sum(&variable->causes[i].sum, sum);
+    return true;
+}
+
+const struct cause_sum *causes_of(const struct variable *variable, uint32_t event)
+{
+    for (size_t i = 0; i < variable->n_causes; i++)
+        if (variable->causes[i].event == event)
+            return &variable->causes[i].sum;
+    return NULL;
+}

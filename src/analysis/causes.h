@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Time at data is not time for data: of the samples at each variable, which waited for memory, which were execution
+ * that its data only feed, and which nobody can tell. By instruction, from how it walks through memory and from the
+ * lines of its samples (base/access-pattern.h); summed by variable. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_CAUSES_H
+#define LOCUS_ANALYSIS_CAUSES_H
+
+#include "analysis/model.h"
+#include "base/access-pattern.h"
+
+#define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer tell nothing */
+
+/* Numbers of lines of the caches that each core has for itself. */
+struct cause_caches {
+    uint64_t l1_lines, l2_lines;
+};
+
+/* What is taken where the topology tells no caches: 32 KiB and 512 KiB. */
+#define CAUSES_L1_LINES 512
+#define CAUSES_L2_LINES 8192
+
+/* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can meet a line first.
+ * Memory is by how much the firsts stand out against the others, because time that waits for a line falls on its first
+ * element and all other time on all elements alike. Waiting lengthens what is computed meanwhile, so that the upper end
+ * of the interval lies above it. */
+struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts);
+
+/* Any other walk: bins of 2^PATTERN_HASH_BITS that the lines of n samples hit; of several threads the sums of these, as
+ * long as each of them alone is too small. All zero is empty. */
+struct cause_footprint {
+    uint64_t n;
+    double n_repeated;           /* samples whose line was met before, by the bins */
+    double n_expected, variance; /* the same, were the data just as large as the cache; and its variance */
+};
+
+/* Adds a thread's samples. lines: of the cache. */
+void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines);
+
+/* Memory when lines came back less often than in the cache; a verdict that chance may have made has a wide interval.
+ * is_strided: prefetched and waited for look alike. What comes back may still wait for the second-level cache. */
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, bool is_strided, bool is_mixed);
+
+/* Number of different lines N that n samples with n_bins different bins come from, when each is as likely:
+ * d = N (1 - exp(-n / N)), where d follows from the bins by linear counting; HUGE_VAL when no line came twice. */
+double causes_lines(uint64_t n, uint64_t n_bins);
+
+/* Samples of one event of one thread at a variable by one instruction. */
+struct cause_access {
+    uint32_t node, event, module; /* store id, then merged tree; model; symbolizer id */
+    uint64_t vaddr;               /* of the sample */
+    uint64_t pattern;
+    uint64_t n_samples;
+    const uint64_t *slots; /* [PATTERN_SLOTS], NULL: not known */
+    uint64_t n_bins;
+    uint64_t most_lines; /* the data have this many at most; 0: not known */
+};
+
+struct cause_entry;
+
+/* All zero is empty. */
+struct cause_table {
+    struct cause_entry *entries; /* [n] by variable, event and walk */
+    size_t n, capacity;
+    uint32_t *slots; /* [n_slots] index + 1, 0 empty */
+    size_t n_slots;
+};
+
+/* Adds what a thread's file tells. False when out of memory; what is new beyond 300,000 entries is left out, and so
+ * not verified. */
+bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches);
+
+/* Replaces the store's ids of nodes by those of the merged tree: index_of[id]. */
+void causes_place(struct cause_table *table, const uint32_t *index_of);
+
+/* Judges all entries and adds the sums to the variables: variable_of[node] [n_nodes], UINT32_MAX for none. What the
+ * hardware told of an event stands: such events are left out. False when out of memory. */
+bool causes_apply(struct cause_table *table, struct model *model, const uint32_t *variable_of, size_t n_nodes);
+
+/* Whether an instruction without access never seems to wait on this machine: in the loop of the skid self-test where
+ * one computes with a load that waits, among loads that do not, nearly all samples lie right behind that load. True
+ * where that was not measured. skid: the figures as JSON text, NULL when there are none. */
+bool causes_retire_in_order(const char *skid);
+
+/* Frees everything and makes the table empty. */
+void causes_fini(struct cause_table *table);
+
+/* Adds sums to those that a variable has for an event; false when out of memory. */
+bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum);
+
+/* The variable's sums for an event; NULL when it has none. */
+const struct cause_sum *causes_of(const struct variable *variable, uint32_t event);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Unit tests of analysis/causes.h: samples drawn from walks whose truth is known, with a fixed seed, and the errors
+ * that the formulas have. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "analysis/causes.h"
+
+#define TRIALS 200
+#define BIN_WORDS ((1u << PATTERN_HASH_BITS) / 64)
+#define LINES_L2 8192
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* n samples, of which a part waits at the first of n_slots slots of 8 bytes and the rest lies anywhere. */
+static void draw_slots(uint64_t *state, unsigned n, unsigned n_slots, double part, uint64_t slots[PATTERN_SLOTS])
+{
+    memset(slots, 0, PATTERN_SLOTS * sizeof *slots);
+    for (unsigned i = 0; i < n; i++) {
+        bool waits = (double)next_random(state) < part * 0x1p31;
+        slots[waits ? 0 : next_random(state) % n_slots * 2]++;
+    }
+}
+
+/* n samples of as many lines, anywhere in memory; the bins that they hit. */
+static uint64_t draw_bins(uint64_t *state, unsigned n, uint64_t n_lines)
+{
+    uint64_t bits[BIN_WORDS] = {0}, n_bins = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t line = next_random(state) % n_lines;
+        unsigned bin = pattern_place_hash(pattern_place(0x7f0000000000 + line * 64, 0));
+        bits[bin / 64] |= UINT64_C(1) << bin % 64;
+    }
+    for (unsigned i = 0; i < BIN_WORDS; i++)
+        n_bins += (uint64_t)__builtin_popcountll(bits[i]);
+    return n_bins;
+}
+
+static void test_contrast_has_the_errors_it_states(void **state)
+{
+    static const struct {
+        unsigned n;
+        double points; /* deviation of the memory part, in points */
+    } sizes[] = {{100, 8}, {300, 4.5}, {1000, 2.5}};
+    static const double parts[] = {0.3, 0.5, 0.9};
+    uint64_t random = 1;
+    (void)state;
+    for (size_t s = 0; s < 3; s++)
+        for (size_t p = 0; p < 3; p++) {
+            double squares = 0;
+            unsigned n_inside = 0;
+            for (unsigned t = 0; t < TRIALS; t++) {
+                uint64_t slots[PATTERN_SLOTS];
+                draw_slots(&random, sizes[s].n, 8, parts[p], slots);
+                struct cause_sum sum = causes_of_contrast(slots, 8, 1);
+                double error = 100 * (sum.memory / sizes[s].n - parts[p]), truth = parts[p] * sizes[s].n;
+                squares += error * error;
+                n_inside += sum.memory_low <= truth && truth <= sum.memory_high;
+                assert_true(fabs(sum.memory + sum.execution - sizes[s].n) < 1e-6 && sum.unverified == 0);
+            }
+            assert_true(sqrt(squares / TRIALS) < sizes[s].points);
+            assert_in_range(n_inside, TRIALS * 95 / 100, TRIALS);
+        }
+}
+
+/* Where nothing waits, chance must not look like memory: and where there are few samples, nothing is said. */
+static void test_contrast_of_nothing(void **state)
+{
+    uint64_t random = 2, slots[PATTERN_SLOTS];
+    unsigned n_wrong = 0;
+    (void)state;
+    for (unsigned t = 0; t < TRIALS; t++) {
+        draw_slots(&random, 400, 8, 0, slots);
+        struct cause_sum sum = causes_of_contrast(slots, 8, 1);
+        n_wrong += sum.memory > 0;
+        assert_true(sum.memory_low <= 0 && sum.memory < 100);
+    }
+    assert_in_range(n_wrong, 0, TRIALS / 10);
+    draw_slots(&random, CAUSES_SAMPLES_MIN - 1, 8, 0.9, slots);
+    struct cause_sum few = causes_of_contrast(slots, 8, 1);
+    assert_true(few.unverified == CAUSES_SAMPLES_MIN - 1 && few.memory_low == 0 && few.memory_high == few.unverified);
+}
+
+static void test_lines_are_counted(void **state)
+{
+    static const uint64_t n_lines[] = {200, 2000, 8192, 30000};
+    uint64_t random = 3;
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        for (unsigned t = 0; t < 20; t++) {
+            uint64_t n_bins = draw_bins(&random, 20000, n_lines[i]);
+            double found = causes_lines(20000, n_bins);
+            assert_true(fabs(found / (double)n_lines[i] - 1) < 0.15);
+        }
+    assert_true(causes_lines(0, 0) == HUGE_VAL);
+}
+
+/* How often samples of n_lines lines count as memory. */
+static unsigned n_called_memory(uint64_t *random, unsigned n, uint64_t n_lines, unsigned *n_wide)
+{
+    unsigned n_memory = 0;
+    for (unsigned t = 0; t < TRIALS; t++) {
+        struct cause_footprint sum = {.n = 0};
+        causes_add_footprint(&sum, n, draw_bins(random, n, n_lines), LINES_L2);
+        struct cause_sum found = causes_of_footprint(&sum, false, false);
+        n_memory += found.memory > 0;
+        *n_wide += found.memory_high - found.memory_low > 0.4 * n;
+    }
+    return n_memory;
+}
+
+static void test_footprints(void **state)
+{
+    uint64_t random = 4;
+    unsigned n_wide = 0;
+    (void)state;
+    assert_in_range(n_called_memory(&random, 1000, 4u << 20, &n_wide), TRIALS * 98 / 100, TRIALS);
+    assert_in_range(n_called_memory(&random, 1000, 400, &n_wide), 0, 0);
+    assert_in_range(n_called_memory(&random, 1000, 2000, &n_wide), 0, TRIALS * 2 / 100);
+    assert_in_range(n_wide, 0, 3 * TRIALS / 10);
+    /* just as large as the cache: anything may come out, but not with confidence */
+    n_wide = 0;
+    (void)n_called_memory(&random, 1000, LINES_L2, &n_wide);
+    assert_in_range(n_wide, TRIALS * 8 / 10, TRIALS);
+    /* few samples of a large array look the same as those of a small one */
+    n_wide = 0;
+    (void)n_called_memory(&random, 120, 4u << 20, &n_wide);
+    assert_in_range(n_wide, TRIALS * 9 / 10, TRIALS);
+}
+
+/* Threads and instructions of one variable: counts of one walk are put together, verdicts are added up. */
+static void test_sums_of_a_variable(void **state)
+{
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const uint32_t node_to_variable[] = {0, 0, UINT32_MAX}, index_of[] = {1, 0, 2};
+    struct variable variable = {0};
+    struct event_sum events[2] = {{0}, {.has_data_source = true}};
+    struct model model = {.variables = &variable, .n_variables = 1, .events = events, .n_events = 2};
+    struct cause_table table = {0};
+    uint64_t random = 5, slots[PATTERN_SLOTS];
+    uint64_t strided = pattern_with_slots(pattern_make(PATTERN_STRIDED, 64, 8, 8), 8, 1);
+    (void)state;
+    for (uint32_t i = 0; i < 20; i++) { /* 1000 samples of a strided walk: 50 a thread, by two instructions */
+        draw_slots(&random, 50, 8, 0.5, slots);
+        struct cause_access access = {
+            .node = i % 2, .vaddr = 100 + i % 4, .pattern = strided, .n_samples = 50, .slots = slots};
+        access.pattern |= i % 4 == 3 ? PATTERN_MIXED : 0;
+        assert_true(causes_add(&table, &access, &caches));
+    }
+    for (uint32_t i = 0; i < 20; i++) { /* 1000 of a small table: each thread has its own, of 200 lines */
+        draw_slots(&random, 50, 8, 0, slots);
+        struct cause_access access = {.node = 0,
+                                      .vaddr = 200,
+                                      .pattern = pattern_make(PATTERN_IRREGULAR, 80, 0, 8),
+                                      .n_samples = 50,
+                                      .slots = slots,
+                                      .n_bins = draw_bins(&random, 50, 200)};
+        assert_true(causes_add(&table, &access, &caches));
+    }
+    struct cause_access other = {.vaddr = 300, .pattern = pattern_make(PATTERN_FED, 90, 0, 8), .n_samples = 70};
+    assert_true(causes_add(&table, &other, &caches));
+    other = (struct cause_access){.vaddr = 301, .n_samples = 30};
+    assert_true(causes_add(&table, &other, &caches));
+    other = (struct cause_access){.event = 1, .vaddr = 301, .pattern = strided, .n_samples = 30};
+    assert_true(causes_add(&table, &other, &caches));
+    causes_place(&table, index_of);
+    assert_true(causes_apply(&table, &model, node_to_variable, 3));
+    const struct cause_sum *sum = causes_of(&variable, 0);
+    assert_non_null(sum);
+    assert_null(causes_of(&variable, 1)); /* the hardware's word stands */
+    assert_true(fabs(sum->memory - 500) < 50 && fabs(sum->execution - 1570) < 50 && sum->unverified == 30);
+    assert_true(fabs(sum->memory + sum->execution + sum->unverified - 2100) < 1e-6 && sum->resident == 1000);
+    causes_fini(&table);
+    free(variable.causes);
+}
+
+static void test_self_test_decides(void **state)
+{
+    (void)state;
+    assert_true(causes_retire_in_order(NULL) && causes_retire_in_order("{\"rule\": \"unknown\"}"));
+    assert_true(causes_retire_in_order("{\"kernels\": [{\"name\": \"k1\", \"samples\": 80, \"percent_next\": 10.0},"
+                                       "{\"name\": \"k2\", \"samples\": 80, \"percent_next\": 97.0}]}"));
+    assert_false(
+        causes_retire_in_order("{\"kernels\": [{\"name\": \"k2\", \"samples\": 80, \"percent_next\": 70.0}]}"));
+}
+
+/* Events without any pattern are not split: files from before, page faults. */
+static void test_nothing_known(void **state)
+{
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const uint32_t node_to_variable[] = {0};
+    struct variable variable = {0};
+    struct event_sum event = {0};
+    struct model model = {.variables = &variable, .n_variables = 1, .events = &event, .n_events = 1};
+    struct cause_table table = {0};
+    struct cause_access access = {.n_samples = 500};
+    (void)state;
+    assert_true(causes_add(&table, &access, &caches));
+    causes_place(&table, node_to_variable);
+    assert_true(causes_apply(&table, &model, node_to_variable, 1));
+    assert_null(causes_of(&variable, 0));
+    causes_fini(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_contrast_has_the_errors_it_states),
+        cmocka_unit_test(test_contrast_of_nothing),
+        cmocka_unit_test(test_lines_are_counted),
+        cmocka_unit_test(test_footprints),
+        cmocka_unit_test(test_sums_of_a_variable),
+        cmocka_unit_test(test_self_test_decides),
+        cmocka_unit_test(test_nothing_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
