@@ -44,12 +44,14 @@ void left_over_list(const char *directory, struct strtab *phrases)
 }
 
 struct unmeasured {
-    unsigned n;
+    unsigned n, n_idle; /* n_idle: measured, but no sample fell on them */
     char first[256];
 };
 
 static void take_line(struct unmeasured *unmeasured, const char *line)
 {
+    const char *idle = strstr(line, ": no samples");
+    unmeasured->n_idle += idle && idle[sizeof ": no samples" - 1] == '\n';
     bool is_unmeasured = strstr(line, " not measured: ") || strstr(line, ", which was not measured");
     if (!is_unmeasured || strstr(line, "outside of the fraction"))
         return;
@@ -72,17 +74,23 @@ static void read_index(int dir_fd, const char *name, struct unmeasured *unmeasur
         (void)close(fd);
 }
 
-void left_over_note_unmeasured(const char *directory, struct model *model)
+static unsigned unmeasured_read(const char *directory, struct unmeasured *unmeasured)
 {
-    struct unmeasured unmeasured = {0};
     DIR *dir = opendir(directory);
     for (const struct dirent *entry; dir && (entry = readdir(dir));)
         if (!strncmp(entry->d_name, "index-", 6))
-            read_index(dirfd(dir), entry->d_name, &unmeasured);
+            read_index(dirfd(dir), entry->d_name, unmeasured);
     if (dir)
         (void)closedir(dir);
-    for (char *c = unmeasured.first; *c; c++)
+    for (char *c = unmeasured->first; *c; c++)
         *c = (unsigned char)*c < ' ' || *c == 127 ? '?' : *c;
+    return unmeasured->n;
+}
+
+void left_over_note_unmeasured(const char *directory, struct model *model)
+{
+    struct unmeasured unmeasured = {0};
+    (void)unmeasured_read(directory, &unmeasured);
     if (unmeasured.n == 1)
         model_note(model, "A process was not measured: %s", unmeasured.first);
     else if (unmeasured.n)
@@ -116,6 +124,7 @@ void left_over_hint(const char *directory, char *text, size_t n_text)
 {
     char path[DETOUR_PATH_MAX];
     struct found found = {""};
+    struct unmeasured unmeasured = {0};
     const char *local = getenv("HPCRUN_LOCAL");
     text[0] = '\0';
     if (detour_count_left(directory)) {
@@ -131,6 +140,16 @@ void left_over_hint(const char *directory, char *text, size_t n_text)
         path[len - 1] = '\0';
     if (!(local && local[0] && detour_each(local, path, take_first, &found)))
         (void)detour_each(detour_default_place(), path, take_first, &found);
+    unsigned n_unmeasured = found.path[0] ? 0 : unmeasured_read(directory, &unmeasured);
+    if (n_unmeasured) {
+        (void)snprintf(text, n_text, "; %s", unmeasured.first);
+        return;
+    }
+    if (unmeasured.n_idle) {
+        (void)snprintf(text, n_text, "; %s of the program ran too short for a sample",
+                       unmeasured.n_idle == 1 ? "the process" : "all processes");
+        return;
+    }
     if (!found.path[0] && pending_has_stale(directory))
         (void)snprintf(text, n_text, "; the companion process died before anything was written");
     if (found.path[0])

@@ -542,6 +542,10 @@ static void set_times(struct report *report)
     report->user_s = (double)model->user_ns / 1e9;
     report->system_s = (double)model->system_ns / 1e9;
     report->is_user_only = report->event->is_user_only;
+    /* Who was killed has told too little: what was sampled was used. */
+    double told_s = report->user_s + report->system_s;
+    if (model->n_killed && told_s < report->sampled_s)
+        report->user_s += report->sampled_s - told_s;
 }
 
 double report_kernel_percent(const struct report *report)

@@ -143,7 +143,7 @@ static void put_missing(const struct report *report, const struct export_job *jo
     if (event && percent(count_lost(event), event) >= LOSS_PERCENT)
         buf_printf(&text, "; %.1f %% of the samples, which were lost", percent(count_lost(event), event));
     if (report->model->n_killed)
-        buf_printf(&text, "; the CPU time of %u threads that were killed", report->model->n_killed);
+        buf_printf(&text, "; the last moments of %u threads that were killed", report->model->n_killed);
     if (text.len_bytes)
         text_labelled(out, job, "left out", text.data + 2);
     buf_fini(&text);
@@ -196,7 +196,7 @@ static void put_times(const struct report *report, const struct export_job *job,
                    (double)model->system_ns / 1e9);
     if (report->sampled_s > 0 && cpu_s > 0)
         buf_printf(&text, "%sthe samples stand for %.2f s, %.0f %% of the CPU time%s", text.len_bytes ? "; " : "",
-                   report->sampled_s, 100 * report->sampled_s / cpu_s,
+                   report->sampled_s, report->sampled_s < cpu_s ? 100 * report->sampled_s / cpu_s : 100,
                    report->is_user_only ? ", and are taken in user mode only" : "");
     if (text.len_bytes)
         text_labelled(out, job, "time", text.data);

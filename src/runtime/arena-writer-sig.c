@@ -180,7 +180,7 @@ void arena_log_sig(const char *text)
     header->log[at + len - 1] = '\n';
 }
 
-void arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name)
+bool arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name)
 {
     struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; header && i < ARENA_CHILDREN; i++) {
@@ -194,10 +194,11 @@ void arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char
         child->name[len] = '\0';
         child->pid = pid;
         atomic_store_explicit(&child->state, state, memory_order_release);
-        return;
+        return i >= ARENA_CHILDREN / 2;
     }
     if (header)
         atomic_fetch_add(&header->n_children_lost, 1);
+    return header != NULL;
 }
 
 void arena_forget_child_sig(uint32_t pid)
@@ -233,6 +234,14 @@ int arena_bell_sig(void)
     return fd;
 }
 
+void arena_ring_sig(void)
+{
+    static const uint64_t one = 1;
+    int bell = arena_bell_sig();
+    if (bell >= 0)
+        (void)syscall(SYS_write, bell, &one, sizeof one);
+}
+
 bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)
 {
     struct arena_header *header = arena_header_sig();
@@ -247,9 +256,6 @@ bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t f
     request->module = module;
     request->func = func;
     atomic_store_explicit(&request->state, 2, memory_order_release);
-    static const uint64_t one = 1;
-    int bell = arena_bell_sig();
-    if (bell >= 0)
-        (void)syscall(SYS_write, bell, &one, sizeof one);
+    arena_ring_sig();
     return true;
 }

@@ -65,13 +65,17 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high);
 void arena_log_sig(const char *text);
 
 /* Notes a child of the process for the companion (state: CHILD_STARTED or CHILD_UNHEARD; name may be NULL). One that
- * finds no room counts as lost. _forget takes a note back.  ctx: any, also in the child after vfork */
-void arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
+ * finds no room counts as lost; true when the room is getting short. _forget takes a note back.
+ * ctx: any, also in the child after vfork */
+bool arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
 void arena_forget_child_sig(uint32_t pid);
 
 /* Asks the companion for something (enum arena_request_kind) and rings its bell; false when the ring is full: ask
  * again later.  ctx: any */
 bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
+
+/* Rings the companion's bell: it looks at the requests and at the notes of children.  ctx: any */
+void arena_ring_sig(void);
 
 /* The pipe to ring after a request, which only this process and its companion have; -1 none, also when the program has
  * closed it, whatever its number means by now.  ctx: _set ordinary, _bell any */

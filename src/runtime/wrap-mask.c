@@ -20,6 +20,7 @@
 
 #include "runtime/arena-writer.h"
 #include "runtime/mask.h"
+#include "runtime/process.h"
 #include "runtime/wrap-signal.h"
 #include "runtime/wrap.h"
 
@@ -349,13 +350,26 @@ WRAP_EXPORT void locus_longjmp_checked(struct __jmp_buf_tag *place, int value)
     jump(real.longjmp_checked, place, value);
 }
 
+/* Whether the child is measured shows when it says HELLO; where it does not, nobody else would know of it. libc calls
+ * exec in the child by itself, so this comes afterwards. */
+static void note_spawned(pid_t pid, const char *path, pid_t *child)
+{
+    if (child)
+        *child = pid;
+    if (process_is_ours_sig() && arena_note_child_sig(CHILD_STARTED, (uint32_t)pid, path))
+        arena_ring_sig();
+}
+
 WRAP_EXPORT int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,
                             const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
 {
     struct wrap_signal_state before;
     wrap_signal_show(&before);
-    int result = real.posix_spawn(child, path, file_actions, attributes, arguments, environment);
+    pid_t pid;
+    int result = real.posix_spawn(&pid, path, file_actions, attributes, arguments, environment);
     wrap_signal_hide(&before);
+    if (result == 0)
+        note_spawned(pid, path, child);
     return result;
 }
 
@@ -364,8 +378,11 @@ WRAP_EXPORT int posix_spawnp(pid_t *child, const char *file, const posix_spawn_f
 {
     struct wrap_signal_state before;
     wrap_signal_show(&before);
-    int result = real.posix_spawnp(child, file, file_actions, attributes, arguments, environment);
+    pid_t pid;
+    int result = real.posix_spawnp(&pid, file, file_actions, attributes, arguments, environment);
     wrap_signal_hide(&before);
+    if (result == 0)
+        note_spawned(pid, file, child);
     return result;
 }
 

@@ -85,6 +85,11 @@ for way in daemon heir; do
     measured $way ./accounts $way
     judge $way 'r["taken"] > 100 and c["heap"] > 60 and c["dropped"] < 5'
 done
+for killer in TERM KILL; do
+    measured killed-$killer bash -c "timeout -s $killer 1 ./accounts endless; :"
+    judge killed-$killer 'r["cpu_time"]["user_s"] >= 0.95 * r["cpu_time"]["sampled_s"] > 0.1 and c["heap"] > 60'
+    judge killed-$killer 'r["cpu_time"]["system_s"] < 0.4 * r["cpu_time"]["user_s"]'
+done
 if [ -e gomp ]; then
     OMP_WAIT_POLICY=active measured gomp ./gomp openmp
     judge gomp 'waited() and all(site.startswith("libgomp: ") for site in sites)'

@@ -80,11 +80,43 @@ else
     skip_part "no thread sanitizer here"
 fi
 
-# Another LD_PRELOAD in the place of ours.
-library=$($CC -print-file-name=libm.so.6)
-measured other env LD_PRELOAD="$library" ./guest
-is_told() {
-    grep -q 'guest, which was not measured' other.m/index-* other.m/env-*.log
+# unmeasured NAME PROGRAM COMMAND...: runs it into NAME.m; PROGRAM, one of its processes, is named in the index and in the
+# report as one that was not measured.
+unmeasured() {
+    local name=$1 program=$2 status=0
+    shift 2
+    "$hpcrun" -e datacentric -o "$name.m" "$@" >"$name.out" 2>"$name.err" || status=$?
+    [ "$status" = 0 ] || fail "$name: status $status: $(cat "$name.err")"
+    await is_settled "$name.m"
+    cat "$name.m"/index-* >"$name.index" 2>/dev/null || true
+    expect_text "$name.index" "$program not measured: |no samples, replaced by .*$program, which was not measured"
+    "$builddir/hpcprof" -q -o "$name.db" "$name.m" >"$name.said" 2>&1 || true
+    "$builddir/hpcquery" vars "$name.db" >>"$name.said" 2>&1 || true
+    tr -s ' \n' ' ' <"$name.said" >"$name.report"
+    expect_text "$name.report" "not measured.*$program"
 }
-await is_told
+
+is_settled() {
+    ! compgen -G "$1/.writing-*"
+}
+
+# Another LD_PRELOAD in the place of ours, and static programs, however they are started. The loop makes sure that the
+# shell itself has samples.
+library=$($CC -print-file-name=libm.so.6)
+work='n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done'
+unmeasured other /guest bash -c "$work; env LD_PRELOAD='$library' ./guest; :"
+printf 'int main(void) { return 0; }\n' >still.c
+if $CC -static still.c -o still 2>/dev/null; then
+    printf 'all:\n\t./still\n' >Stillfile
+    unmeasured spawned '\./still' make -s -f Stillfile
+    unmeasured replaced /still bash -c "(cd . && $work; ./still; :)"
+    unmeasured exec /still bash -c "$work; exec ./still"
+    # Those that are measured are not named, however fast they are.
+    printf 'all:\n\t/bin/true\n\t/bin/true\n\t/bin/true\n\t/bin/true\n\t/bin/true\n' >Truefile
+    "$hpcrun" -e datacentric -o true.m make -s -f Truefile >/dev/null 2>&1 || fail "make: status $?"
+    await is_settled true.m
+    ! grep 'not measured' true.m/index-* 2>/dev/null || fail "measured programs are taken for others"
+else
+    skip_part "no static program can be built"
+fi
 finish

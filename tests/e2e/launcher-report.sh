@@ -91,4 +91,11 @@ if command -v mpicc.mpich >/dev/null && command -v mpiexec.mpich >/dev/null; the
 else
     skip_part "MPICH is not installed"
 fi
+# Where hpcrun or the program may not open enough files, the program's status stands, and it is said why nothing else does.
+for n in 11 12 13 14 15 16; do
+    status=0
+    (ulimit -n $n && exec "$builddir/hpcrun" -e CPUTIME --report -o "few-$n" sh -c 'exit 7') >few.out 2>few.err || status=$?
+    [ "$status" = 7 ] || fail "with $n descriptors: status $status: $(cat few.err)"
+    expect_text few.err 'not measured|without being measured|ran too short|^program '
+done
 finish

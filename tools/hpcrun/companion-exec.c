@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define REPLACED_MS 5000 /* a program that is measured has registered by then */
+#define REPLACED_MS 5000                           /* a program that is measured has registered by then */
+#define HEARD_MS 30000                             /* a parent has noted its child by then */
 #define TURNED_AWAY_MS (2 * COMPANION_END_WAIT_MS) /* for one that has to come again, and waits for our answer */
 
 static void path_of_exe(const struct companion_process *process, char path[64])
@@ -58,17 +59,21 @@ static void end_replaced(struct companion *c, struct companion_process *process)
     char name[sizeof process->arena->replaced_by];
     memcpy(name, process->arena->replaced_by, sizeof name);
     name[sizeof name - 1] = '\0';
-    (void)snprintf(process->end_note, sizeof process->end_note, "replaced by %s, which was not measured",
-                   process->replaced_by[0] ? process->replaced_by
-                   : name[0]               ? name
-                                           : "another program");
+    const char *by = process->replaced_by[0] ? process->replaced_by : name[0] ? name : "another program";
+    (void)snprintf(process->end_note, sizeof process->end_note, "replaced by %s, which was not measured", by);
+    companion_times_settle(process);
     companion_process_end(c, process, "complete");
+    if (process->state != PROCESS_DONE) /* else the index says it already */
+        companion_index_refused(c, process->peer_pid, by,
+                                "the process became it by exec, and was measured up to there");
 }
 
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms)
 {
-    if (!is_another(process))
+    if (!is_another(process)) {
+        companion_times_look(process);
         return;
+    }
     if (!process->replaced_ms) {
         process->replaced_ms = now_ms;
         read_name(process);
@@ -92,6 +97,25 @@ static void stray_add(struct companion *c, const struct companion_process *proce
     c->strays = stray;
 }
 
+/* Whether the child of a note has been heard of already. */
+static bool take_heard(struct companion *c, uint32_t pid)
+{
+    int64_t now_ms = companion_now_ms();
+    for (unsigned i = 0; i < HEARD_MAX; i++) {
+        struct companion_heard *heard = &c->heard[i];
+        if (heard->pid != pid || now_ms - heard->at_ms > HEARD_MS)
+            continue;
+        heard->pid = 0;
+        return true;
+    }
+    return false;
+}
+
+static void add_heard(struct companion *c, uint32_t pid)
+{
+    c->heard[c->n_heard++ % HEARD_MAX] = (struct companion_heard){pid, companion_now_ms()};
+}
+
 void companion_strays_take(struct companion *c, struct companion_process *process)
 {
     for (unsigned i = 0; process->arena && i < ARENA_CHILDREN; i++) {
@@ -99,7 +123,8 @@ void companion_strays_take(struct companion *c, struct companion_process *proces
         uint32_t state = atomic_load_explicit(&child->state, memory_order_acquire);
         if (state != CHILD_STARTED && state != CHILD_UNHEARD)
             continue;
-        stray_add(c, process, child, state == CHILD_UNHEARD);
+        if (state == CHILD_UNHEARD || !take_heard(c, child->pid))
+            stray_add(c, process, child, state == CHILD_UNHEARD);
         atomic_store_explicit(&child->state, CHILD_NONE, memory_order_release);
     }
 }
@@ -122,18 +147,25 @@ void companion_strays_turned_away(struct companion *c, pid_t peer_pid)
 
 void companion_strays_heard(struct companion *c, uint32_t pid, pid_t peer_pid)
 {
+    bool was_noted = false;
     for (struct companion_process *p = c->processes; p; p = p->next)
         if (p->state == PROCESS_LIVE)
             companion_strays_take(c, p);
     for (struct companion_stray **link = &c->strays; *link;) {
         struct companion_stray *stray = *link;
-        if (stray->peer_pid ? stray->peer_pid == peer_pid : stray->pid == pid) {
+        bool is_noted = !stray->peer_pid && (stray->pid == pid || stray->pid == (uint32_t)peer_pid);
+        was_noted |= is_noted;
+        if (stray->peer_pid ? stray->peer_pid == peer_pid : is_noted) {
             *link = stray->next;
             free(stray);
         } else {
             link = &stray->next;
         }
     }
+    if (!was_noted)
+        add_heard(c, pid);
+    if (!was_noted && pid != (uint32_t)peer_pid)
+        add_heard(c, (uint32_t)peer_pid);
 }
 
 /* The parent's log counts it, unless that is written already. */
@@ -160,6 +192,14 @@ void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over)
     }
 }
 
+/* It could not tell its times. */
+static void end_killed(struct companion *c, struct companion_process *process)
+{
+    companion_times_look(process);
+    companion_times_settle(process);
+    companion_process_end(c, process, "killed");
+}
+
 static void end_gone(struct companion *c, struct companion_process *process)
 {
     /* A program in a sandbox cannot say farewell, but its last word stands in the arena. */
@@ -168,7 +208,7 @@ static void end_gone(struct companion *c, struct companion_process *process)
     else if (process->replaced_ms || is_marked(process))
         end_replaced(c, process);
     else
-        companion_process_end(c, process, "killed");
+        end_killed(c, process);
 }
 
 void companion_process_gone(struct companion *c, struct companion_process *process)

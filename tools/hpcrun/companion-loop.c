@@ -99,6 +99,7 @@ static void dispatch(struct companion *c, const struct watch *watch)
         break;
     case WATCH_BELL: {
         struct companion_process *process = watch->of;
+        companion_strays_take(c, process);
         if (process->state == PROCESS_LIVE)
             companion_process_requests(c, process);
         break;
@@ -111,6 +112,7 @@ static void checkpoint(struct companion *c, struct companion_process *process)
     uint64_t n_taken = companion_arena_n_taken(process);
     if (process->is_checkpointing || process->is_arena_file || n_taken == process->n_taken_checkpointed)
         return;
+    companion_times_settle(process);
     struct companion_job *job =
         companion_write_prepare(process) ? companion_job_add(c, JOB_CHECKPOINT, process, NULL) : NULL;
     if (!job || !job->pid) {

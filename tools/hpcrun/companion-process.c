@@ -36,8 +36,7 @@ static uint32_t next_generation(const struct companion *c, pid_t peer_pid)
     return n;
 }
 
-/* What the kernel tells of a process; false when it cannot be asked. */
-static bool read_stat(pid_t pid, char *state, unsigned long long *start)
+bool companion_stat(pid_t pid, struct companion_stat *stat)
 {
     char path[64], text[512] = "";
     (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
@@ -49,21 +48,20 @@ static bool read_stat(pid_t pid, char *state, unsigned long long *start)
     text[n] = '\0';
     const char *after_name = strrchr(text, ')');
     return after_name &&
-           sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                  state, start) == 2;
+           sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+                  &stat->state, &stat->user_ticks, &stat->system_ticks, &stat->start) == 4;
 }
 
 bool companion_is_gone(pid_t pid, uint64_t *start)
 {
-    char state = 0;
-    unsigned long long now = 0;
+    struct companion_stat now;
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return true;
-    if (!read_stat(pid, &state, &now))
+    if (!companion_stat(pid, &now))
         return false;
     if (!*start)
-        *start = now;
-    return state == 'Z' || state == 'X' || now != *start;
+        *start = now.start;
+    return now.state == 'Z' || now.state == 'X' || now.start != *start;
 }
 
 int64_t companion_checkpoint_ms(const struct companion *c)
@@ -112,6 +110,7 @@ struct companion_process *companion_process_add(struct companion *c, const struc
         return NULL;
     }
     companion_exec_note_start(process);
+    companion_times_begin(process);
     if (process->is_foreign)
         companion_tables_open(c);
     /* A file could be cut short under our mapping; memory is sealed. */

@@ -28,6 +28,12 @@ struct process_shared {
     char trouble[1024];     /* why the last worker failed */
 };
 
+/* What the kernel tells of a process: its state, and in ticks what it has used and when it began since the boot. */
+struct companion_stat {
+    char state;
+    unsigned long long user_ticks, system_ticks, start;
+};
+
 /* One arena and the process that fills it. A pid that calls exec has one after another. */
 struct companion_process {
     struct companion_process *next;
@@ -63,7 +69,8 @@ struct companion_process {
     bool is_checkpointing;
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
     int64_t checkpoint_due_ms;
-    int64_t mark_due_ms; /* 0: no mark is to be made */
+    int64_t mark_due_ms;                       /* 0: no mark is to be made */
+    struct companion_stat at_start, last_seen; /* what it had used when it came, and when it was last looked at */
 };
 
 /* A process from which nothing has been heard yet: a child of a measured one, or one that could not be let in. */
@@ -74,6 +81,13 @@ struct companion_stray {
     pid_t peer_pid;      /* in that case: as we see it */
     int64_t due_ms;      /* when it is given up */
     char name[256];
+};
+
+/* A process that has said HELLO: its parent may get to noting it only afterwards. */
+#define HEARD_MAX 1024
+struct companion_heard {
+    uint32_t pid;
+    int64_t at_ms;
 };
 
 struct companion_connection {
@@ -137,6 +151,8 @@ struct companion {
     struct companion_process *processes;
     struct companion_connection *connections;
     struct companion_stray *strays;
+    struct companion_heard heard[HEARD_MAX]; /* the last ones, round about */
+    unsigned n_heard;
     struct companion_job *jobs;
     struct pending_mark mark;
     bool has_no_mark;  /* the directory does not take one */
@@ -224,7 +240,18 @@ void companion_answer_waiting(struct companion *c, const struct companion_proces
 void companion_tables_open(struct companion *c);
 void companion_tables_close(struct companion *c);
 
+/* companion-times.c: the CPU time of processes that end without telling it */
+/* Notes what a process has used before it came. */
+void companion_times_begin(struct companion_process *process);
+/* Notes what it has used by now, also in the moment between its end and its parent's wait. */
+void companion_times_look(struct companion_process *process);
+/* Gives the threads that have not told their times what was last seen of them, and at least what their samples stand
+ * for. */
+void companion_times_settle(struct companion_process *process);
+
 /* companion-process.c */
+/* Asks the kernel about process pid; false when it cannot be asked. */
+bool companion_stat(pid_t pid, struct companion_stat *stat);
 /* Registers a process; one that says FORK goes on with a copy of its parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err);
@@ -238,7 +265,7 @@ void companion_process_end(struct companion *c, struct companion_process *proces
 /* companion-exec.c */
 /* Takes over what process has noted of its children. */
 void companion_strays_take(struct companion *c, struct companion_process *process);
-/* A process has said HELLO: it is no stray. */
+/* A process has said HELLO: it is no stray. pid: as it sees itself; peer_pid: as we do, and its parent may. */
 void companion_strays_heard(struct companion *c, uint32_t pid, pid_t peer_pid);
 /* A process has knocked that could not be let in: it may come again. Nothing happens for one that is measured. */
 void companion_strays_turned_away(struct companion *c, pid_t peer_pid);

@@ -7,6 +7,7 @@
  *   openmp     one thread works on a table for 400 ms while the others wait at a barrier (with -fopenmp)
  *   yield      one thread works on a table for 400 ms while another yields until it has done
  *   daemon     a daemon, whose parent ends at once, works on a table for 400 ms
+ *   endless    works on a table until it is killed
  *   heir       so does a child of fork, whose parent becomes another program at once */
 #include <fcntl.h>
 #include <pthread.h>
@@ -155,6 +156,8 @@ int main(int argc, char **argv)
         wait_in_openmp();
     else if (!strcmp(way, "daemon") || !strcmp(way, "heir"))
         without_parent(way);
+    else if (!strcmp(way, "endless"))
+        work(1000, 0);
     if (!strcmp(way, "kernel") || !strcmp(way, "backoff"))
         work(0.2, !strcmp(way, "backoff"));
     getrusage(RUSAGE_SELF, &usage);
