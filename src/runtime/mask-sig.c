@@ -89,7 +89,14 @@ void mask_adopt_sig(struct thread_state *self, bool is_first)
     if (is_first)
         mask_set_sig(mask_real_sig(real, self));
     else if (real & MASK_OURS && !self->is_cramped)
-        mask_set_sig(mask_real_sig(mask_shown_sig(real, self) | MASK_OURS, self));
+        mask_set_sig(mask_real_sig(mask_shown_sig(real, self) | (self->is_born_deaf ? 0 : MASK_OURS), self));
+    self->is_born_deaf = false;
+}
+
+bool mask_is_deaf_sig(const struct thread_state *self)
+{
+    uint64_t real = mask_get_sig();
+    return real & MASK_OURS && !(mask_shown_sig(real, self) & MASK_OURS);
 }
 
 static bool is_blocked_sig(const struct thread_state *self)

@@ -118,6 +118,7 @@ struct thread_state {
     struct arena_cursor trace;
     uintptr_t own_stack; /* alternate signal stack for the samples, above a page that cannot be touched; 0 none */
     size_t own_stack_bytes;
+    bool is_born_deaf; /* who started it had our signal blocked for reasons of ours: it begins with that mask */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;
@@ -128,11 +129,11 @@ struct thread_state {
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
     _Atomic bool is_taken; /* somebody opens or closes its events: its own thread, or who ends the process */
-    bool is_holding;  /* a signal of our number is held back for the program, and no samples are taken */
-    bool is_waiting;  /* the program waits for a signal of our number, and no samples are taken */
-    bool is_cramped;  /* the program's alternate signal stack has no room for a sample: our signal is blocked */
-    uint8_t odd_mask; /* of mask-sig.c */
-    uint32_t toggle;  /* which operand of a two-operand instruction is next */
+    bool is_holding;       /* a signal of our number is held back for the program, and no samples are taken */
+    bool is_waiting;       /* the program waits for a signal of our number, and no samples are taken */
+    bool is_cramped;       /* the program's alternate signal stack has no room for a sample: our signal is blocked */
+    uint8_t odd_mask;      /* of mask-sig.c */
+    uint32_t toggle;       /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];

@@ -8,9 +8,9 @@
 
 #include "alloc-wrap/alloc-wrap.h"
 #include "runtime/altstack.h"
+#include "runtime/mask.h"
 #include "runtime/process.h"
-#include "runtime/shield.h"
-#include "runtime/thread.h"
+#include "runtime/sandbox.h"
 #include "runtime/wrap.h"
 
 #define LEFT_FRAMES_BYTES ((uintptr_t)128 * 1024)
@@ -82,6 +82,16 @@ static size_t stack_size_of(const pthread_attr_t *attr)
     return size ? size : (size_t)8 << 20;
 }
 
+/* The state of a thread that the calling one is to start, NULL when that will not be measured. */
+static struct thread_state *prepare(void)
+{
+    const struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
+    struct thread_state *state = self ? thread_prepare() : NULL;
+    if (state)
+        state->is_born_deaf = !sandbox_is_entered_sig() && mask_is_deaf_sig(self);
+    return state;
+}
+
 WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
 {
     static create_function *real;
@@ -89,10 +99,8 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
         real = (create_function *)wrap_real("pthread_create");
     if (!real)
         return EAGAIN;
-    struct thread_state *state = NULL;
     int saved_errno = errno;
-    if (process_is_ours_sig() && thread_self_sig())
-        state = thread_prepare();
+    struct thread_state *state = prepare();
     errno = saved_errno;
     if (!state)
         return real(thread, attr, start, argument);
@@ -125,10 +133,8 @@ WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
         real = (create_c11_function *)wrap_real("thrd_create");
     if (!real)
         return thrd_error;
-    struct thread_state *state = NULL;
     int saved_errno = errno;
-    if (process_is_ours_sig() && thread_self_sig())
-        state = thread_prepare();
+    struct thread_state *state = prepare();
     errno = saved_errno;
     if (!state)
         return real(thread, start, argument);

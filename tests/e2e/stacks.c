@@ -170,6 +170,15 @@ static int way_alternate(void)
     return 3;
 }
 
+static void *read_mask(void *argument)
+{
+    sigset_t mask;
+    (void)argument;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    say("blocked in a thread", (unsigned)sigismember(&mask, SIGURG));
+    return NULL;
+}
+
 /* Alternate stacks with just enough room for the program: samples come within the handler, too. */
 static int way_small(void)
 {
@@ -193,6 +202,9 @@ static int way_small(void)
         for (int k = 0; k < 16384; k++)
             n_changed += memory[k] != 0xa5;
         say("bytes below that were changed", n_changed);
+        pthread_t thread; /* which has no alternate stack, and the mask of this one */
+        pthread_create(&thread, NULL, read_mask, NULL);
+        pthread_join(thread, NULL);
         sigaltstack(&none, NULL);
     }
     return 4;
