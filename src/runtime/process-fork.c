@@ -72,6 +72,8 @@ static void write_nowhere(void)
 {
     uintptr_t low, high;
     arena_range_sig(&low, &high);
+    if (!low) /* lost on the way to one of its own */
+        return;
     (void)raw_mmap((const void *)low, high - low, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/raw-mmap.h"
+#include "runtime/shield.h"
 #include "base/sigsafe.h"
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -141,6 +142,7 @@ static void *share_window(struct shared *file, uintptr_t at, int fd, int protect
 void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int protection, uint64_t first_bytes)
 {
     struct shared *file = &zone.files[which];
+    int saved_errno = errno;
     char *before = file->base;
     uint64_t mapped_before = atomic_load(&file->mapped_bytes);
     uintptr_t at = base_sig() ? base_sig() + (uintptr_t)which * PART_BYTES : 0;
@@ -159,7 +161,10 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
     if (file->base) { /* a mapping that grows stays out of core files */
         syscall(SYS_madvise, file->base, atomic_load(&file->mapped_bytes), MADV_DONTDUMP);
         unlock_sig(file->base, atomic_load(&file->mapped_bytes));
+    } else if (before) { /* what was interrupted by the fork may still write to the parent's */
+        (void)map_at_sig((uintptr_t)before, mapped_before, protection, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     }
+    errno = saved_errno;
     return file->base;
 }
 
@@ -183,8 +188,8 @@ static void extend_sig(struct shared *file, uint64_t n_bytes)
  * cannot go on without it waits a little for another thread; who only looks ahead does not. */
 static void grow_once_sig(struct shared *file, uint64_t n_bytes)
 {
-    uint64_t all = ~UINT64_C(0), before;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    struct shield shield;
+    shield_raise_sig(&shield);
     int n_tries = 0;
     bool is_held = true;
     while ((is_held = atomic_exchange(&file->is_growing, 1)) && n_bytes > atomic_load(&file->mapped_bytes) &&
@@ -199,7 +204,7 @@ static void grow_once_sig(struct shared *file, uint64_t n_bytes)
             extend_sig(file, n_bytes);
         atomic_store_explicit(&file->is_growing, 0, memory_order_release);
     }
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    shield_lower_sig(&shield);
 }
 
 bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
@@ -251,9 +256,11 @@ void *zone_pages_sig(size_t n_bytes)
 void *zone_map_file_sig(int fd, size_t n_bytes)
 {
     uintptr_t at = take_sig(&zone.table_bytes, PART_TABLES, n_bytes);
+    int saved_errno = errno;
     void *p = at ? map_at_sig(at, n_bytes, PROT_READ, MAP_PRIVATE, fd) : NULL;
     if (!p)
         p = map_sig(0, n_bytes, PROT_READ, MAP_PRIVATE, fd);
     unlock_sig(p, n_bytes);
+    errno = saved_errno;
     return p;
 }

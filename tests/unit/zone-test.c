@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -80,6 +81,22 @@ static void test_replaced(void **state)
     close(second);
 }
 
+/* A file that cannot be mapped: nothing is there of the earlier one, but who still writes to its place is not ended. */
+static void test_not_replaced(void **state)
+{
+    (void)state;
+    int fd = memory_file(4);
+    unsigned char *base = zone_share_sig(ZONE_ARENA, fd, FILE_BYTES, PROT_READ | PROT_WRITE, 2 * MIB);
+    assert_non_null(base);
+    errno = EDOM;
+    assert_null(zone_share_sig(ZONE_ARENA, -1, FILE_BYTES, PROT_READ | PROT_WRITE, 0));
+    assert_int_equal(errno, EDOM);
+    assert_true(zone_reach_sig(ZONE_ARENA, MIB));
+    assert_int_equal(base[MIB], 0);
+    base[MIB] = 5;
+    close(fd);
+}
+
 /* Where something else lies in the way, or a limit, the answer is no, and yes when that is gone. */
 static void test_hindered(void **state)
 {
@@ -128,10 +145,8 @@ static void test_private(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_grows),
-        cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_hindered),
-        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_grows),        cmocka_unit_test(test_replaced), cmocka_unit_test(test_hindered),
+        cmocka_unit_test(test_not_replaced), cmocka_unit_test(test_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
