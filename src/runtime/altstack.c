@@ -104,10 +104,10 @@ void altstack_begin(void)
     struct thread_state *self = mask_is_translated_sig() ? thread_self_sig() : NULL;
     stack_t current = {0};
     int saved_errno = errno;
-    if (!self)
+    if (!self || sandbox_is_entered_sig())
         return;
     mask_adopt_sig(self, !atomic_exchange(&altstacks.is_begun, true));
-    bool is_known = !sandbox_is_entered_sig() && kernel_altstack(NULL, &current) == 0;
+    bool is_known = kernel_altstack(NULL, &current) == 0;
     if (is_known && current.ss_flags & SS_DISABLE)
         (void)set_own(self);
     else if (is_known)

@@ -21,8 +21,12 @@
 static bool adopt_welcome(const struct client_welcome *welcome)
 {
     bool has_arena = welcome->arena_fd >= 0 && arena_map_sig(welcome->arena_fd, welcome->arena_bytes);
-    recipes_map_store_sig(welcome->recipe_fd, welcome->recipe_bytes);
-    arena_set_bell_sig(welcome->bell_fd);
+    if (has_arena)
+        recipes_map_store_sig(welcome->recipe_fd, welcome->recipe_bytes);
+    if (has_arena)
+        arena_set_bell_sig(welcome->bell_fd);
+    else if (welcome->bell_fd >= 0)
+        (void)syscall(SYS_close, welcome->bell_fd);
     if (welcome->arena_fd >= 0)
         (void)syscall(SYS_close, welcome->arena_fd);
     if (welcome->recipe_fd >= 0)
@@ -44,7 +48,7 @@ bool attach_fork_child(void)
 {
     struct client_welcome welcome;
     const struct client_heritage heritage = {arena_header_sig()->size_bytes, arena_used_bytes()};
-    int bell = arena_bell_sig();
+    int bell = sandbox_is_entered_sig() ? -1 : arena_bell_sig();
     if (bell >= 0)
         (void)syscall(SYS_close, bell);
     arena_set_bell_sig(-1);

@@ -9,7 +9,7 @@
 #include "runtime/altstack.h"
 #include "runtime/control.h"
 #include "runtime/process.h"
-#include "runtime/shield.h"
+#include "runtime/sandbox.h"
 
 /* Fills what the arena's header says of the process: names, ids, start, placeholders, rank.  ctx: ordinary */
 void process_describe(void);

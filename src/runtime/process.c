@@ -17,7 +17,7 @@
 #include "runtime/process-internal.h"
 #include "runtime/thread.h"
 
-#define END_WAIT_MS 10000 /* the companion may take half of that */
+#define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS for room and for the answer */
 
 static struct {
     _Atomic bool is_tried;       /* the start has been tried */

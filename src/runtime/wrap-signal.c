@@ -14,9 +14,10 @@
 #include "runtime/control.h"
 #include "runtime/mask.h"
 #include "runtime/process.h"
-#include "runtime/wrap.h"
+#include "runtime/shield.h"
 
 #define SIGNALS 65
+#define UNSHIELDED_TRIES 10000
 
 typedef int action_function(int, const struct sigaction *, struct sigaction *);
 typedef sighandler_t signal_function(int, sighandler_t);
@@ -68,24 +69,32 @@ static bool is_function(const struct sigaction *action)
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-/* Takes the lock with all signals blocked; returns the mask before. */
-static uint64_t lock_actions(void)
+struct held {
+    struct shield shield;
+    bool is_locked;
+};
+
+/* Takes the lock, shielded. Where shields do nothing, a handler may have come on top of who holds it: that one is not
+ * waited for without end. */
+static struct held lock_actions(void)
 {
-    uint64_t before = mask_get_sig();
-    int own = (int)syscall(SYS_getpid), holder = 0;
-    mask_set_sig(~UINT64_C(0));
-    while (!atomic_compare_exchange_weak(&actions.lock, &holder, own)) {
-        if (holder == own)
+    struct held held = {.is_locked = true};
+    shield_raise_sig(&held.shield);
+    int own = getpid(), holder = 0, n_tries = 0;
+    while (held.is_locked && !atomic_compare_exchange_weak(&actions.lock, &holder, own)) {
+        if (holder == own && held.shield.is_up)
             syscall(SYS_sched_yield);
         holder = holder == own ? 0 : holder;
+        held.is_locked = held.shield.is_up || n_tries++ < UNSHIELDED_TRIES;
     }
-    return before;
+    return held;
 }
 
-static void unlock_actions(uint64_t before)
+static void unlock_actions(const struct held *held)
 {
-    atomic_store(&actions.lock, 0);
-    mask_set_sig(before);
+    if (held->is_locked)
+        atomic_store(&actions.lock, 0);
+    shield_lower_sig(&held->shield);
 }
 
 /* The action for the kernel. Within handlers on a small alternate stack no sample fits. */
@@ -129,15 +138,17 @@ static int set_plain(int number, const struct sigaction *action, struct sigactio
     struct kept_back *slot = &actions.kept[number], before = *slot, after = action ? keep(action) : before;
     if ((!is_kept(&before) && !is_kept(&after)) || process_is_lent_sig())
         return wrap_real_sigaction(number, action, old);
-    uint64_t mask = lock_actions();
+    struct held held = lock_actions();
     struct sigaction for_kernel;
     before = *slot;
     if (action)
         for_kernel = real_action(action, &after);
-    int result = wrap_real_sigaction(number, action ? &for_kernel : NULL, old);
+    int result = wrap_real_sigaction(number, action ? &for_kernel : NULL, old), error = errno;
     if (result == 0 && action)
         *slot = after;
-    unlock_actions(mask);
+    unlock_actions(&held);
+    if (result != 0) /* the shield has kept the one before */
+        errno = error;
     if (result == 0 && old)
         show_action(old, &before);
     return result;
@@ -145,7 +156,7 @@ static int set_plain(int number, const struct sigaction *action, struct sigactio
 
 void wrap_signal_refit(void)
 {
-    uint64_t mask = lock_actions();
+    struct held held = lock_actions();
     for (int number = 1; number < SIGNALS; number++) {
         struct sigaction action;
         if (!actions.kept[number].on_stack || wrap_real_sigaction(number, NULL, &action) != 0 || !is_function(&action))
@@ -154,7 +165,7 @@ void wrap_signal_refit(void)
         action = real_action(&action, &actions.kept[number]);
         (void)wrap_real_sigaction(number, &action, NULL);
     }
-    unlock_actions(mask);
+    unlock_actions(&held);
 }
 
 /* A signal that has a handler of ours. */
