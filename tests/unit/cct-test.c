@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "runtime/cct.h"
@@ -27,6 +29,22 @@ static struct arena_header *arena_make(uint32_t n_chunks)
     arena_attach_sig(header);
     arena_shared_reset_sig();
     return header;
+}
+
+/* A new arena for a child, laid out as header's, in a memory file. */
+static int child_make(const struct arena_header *header, struct arena_header **child)
+{
+    int fd = memfd_create("cct-test", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)header->size_bytes), 0);
+    *child = mmap(NULL, header->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(*child, MAP_FAILED);
+    (*child)->size_bytes = header->size_bytes;
+    (*child)->chunk_table_offset = header->chunk_table_offset;
+    (*child)->chunk_data_offset = header->chunk_data_offset;
+    (*child)->chunk_limit = header->chunk_limit;
+    memcpy((*child)->magic, ARENA_MAGIC, sizeof(*child)->magic);
+    return fd;
 }
 
 static void arena_drop(struct arena_header *header)
@@ -238,6 +256,53 @@ static void test_strings_are_published(void **state)
     arena_drop(header);
 }
 
+/* Paths and strings go to the child under the same references, counts stay with the parent. */
+static void test_child_inherits_paths_without_counts(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS), *child;
+    struct cct_tree tree;
+    assert_true(cct_init_sig(&tree, ARENA_NODES, 0, true));
+    uint32_t ref = cct_child_sig(&tree, tree.root, 0x1234, 8);
+    struct arena_cursor cursor = {0};
+    struct arena_hit *hit = arena_reserve_sig(&cursor, ARENA_HITS, 0, sizeof *hit);
+    assert_non_null(hit);
+    atomic_store(&hit->count, 7);
+    arena_publish_sig(&cursor);
+    struct arena_node *node = arena_record_sig(ref);
+    node->hits = arena_ref_sig(hit);
+    assert_true(arena_shared_begin_sig());
+    uint32_t string_ref = arena_shared_string_sig("/usr/lib/libx.so");
+    arena_shared_end_sig();
+    int fd = child_make(header, &child);
+    assert_true(arena_inherit(fd));
+    const struct arena_node *copy = arena_at(child, ref);
+    assert_int_equal(copy->ip, 0x1234);
+    assert_int_equal(copy->hits, 0);
+    const struct arena_string *string = arena_at(child, string_ref);
+    assert_string_equal(string->text, "/usr/lib/libx.so");
+    const struct arena_hit *none = arena_at(child, arena_ref_sig(hit));
+    assert_int_equal(atomic_load(&none->count), 0);
+    assert_int_equal(atomic_load(&child->n_chunks), atomic_load(&header->n_chunks));
+    assert_int_equal(atomic_load(&hit->count), 7);
+    close(fd);
+    munmap(child, header->size_bytes);
+    arena_drop(header);
+}
+
+/* References mean nothing in an arena that is laid out otherwise. */
+static void test_child_refuses_another_layout(void **state)
+{
+    (void)state;
+    struct arena_header *header = arena_make(N_CHUNKS), *child;
+    int fd = child_make(header, &child);
+    child->chunk_data_offset += ARENA_CHUNK_BYTES;
+    assert_false(arena_inherit(fd));
+    close(fd);
+    munmap(child, header->size_bytes);
+    arena_drop(header);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +314,8 @@ int main(void)
         cmocka_unit_test(test_full_arena_refuses),
         cmocka_unit_test(test_full_arena_keeps_few_offsets),
         cmocka_unit_test(test_strings_are_published),
+        cmocka_unit_test(test_child_inherits_paths_without_counts),
+        cmocka_unit_test(test_child_refuses_another_layout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
