@@ -228,8 +228,11 @@ static bool name_by_allocate(const struct search *search, bool has_code_name, st
     if (source_text_statement(search->source, text_of(search, frame->code.file), frame->code.line, frame->code.column,
                               &statement, &offset))
         for (; assign_name_fortran(statement.data, n, name, sizeof name); n++) {
+            /* as the author spells it, with the module that only the code knows */
+            const char *scope = strstr(out->name, "::");
             if (has_code_name && !*chosen && assign_name_is_same(out->name, name))
-                memcpy(chosen, out->name, sizeof chosen);
+                (void)snprintf(chosen, sizeof chosen, "%.*s%.100s", scope ? (int)(scope + 2 - out->name) : 0, out->name,
+                               name);
             buf_printf(&all, "%s%s", n ? ", " : "", name);
         }
     if (n == 1)

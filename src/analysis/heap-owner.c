@@ -85,6 +85,19 @@ static bool is_container(struct symbols *symbols, uint64_t vaddr, const char *ex
     return is_of_class(type, class);
 }
 
+/* The column is in what begins at start and ends where the bracket at open is closed, perhaps on a later line. */
+static bool is_within(const char *text, const char *start, const char *open, uint32_t column)
+{
+    const char *end = open;
+    int depth = 0;
+    do {
+        depth += *end == '(' || *end == '{';
+        depth -= *end == ')' || *end == '}';
+        end++;
+    } while (*end && depth > 0);
+    return column > (size_t)(start - text) && column <= (size_t)(end - text);
+}
+
 /* The last name in text up to the site's column (from 1; 0: not known) that is a member of the constructor's class, of
  * the class whose constructor is called, and followed by its initial value; without column it has to be the only one.
  */
@@ -105,7 +118,7 @@ static bool find_initialiser(const struct search *search, size_t site, const cha
         size_t len = (size_t)(end - p);
         const char *behind = end + strspn(end, " \t");
         bool is_candidate = symbols && len && len < sizeof name && strchr("({", *behind) && *behind &&
-                            (column == 0 || (size_t)(p - text) < column);
+                            (column == 0 || is_within(text, p, behind, column));
         if (is_candidate) {
             memcpy(name, p, len);
             name[len] = 0;

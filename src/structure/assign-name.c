@@ -243,6 +243,7 @@ static enum assign_kind name_without_callee(const char *statement, size_t offset
     const char *end = begin + strcspn(begin, ";{}"), *own = declarator_start(begin, statement + offset);
     if (own > begin && own < end && name_of_declarator(own, name, size))
         return ASSIGN_NAME;
+    begin = own < end ? own : begin;
     for (const char *p = begin; p < end; p++) {
         if (is_assignment(begin, p))
             return left_side((struct span){begin, p}, name, size) ? ASSIGN_NAME : ASSIGN_NONE;

@@ -138,13 +138,23 @@ static size_t fortran_code(const char *line, size_t *indent, bool *is_open)
     return len - *is_open;
 }
 
-static bool goes_on(const char *line)
+/* In the old form a sign in the sixth column goes on with the line before. */
+static bool is_old_continuation(const char *path, const char *line)
+{
+    const char *dot = strrchr(path, '.');
+    bool is_old = dot && (!dot[2] || strcmp(dot + 1, "for") == 0 || strcmp(dot + 1, "f77") == 0);
+    return is_old && line && strspn(line, " ") == 5 && line[5] && line[5] != '0';
+}
+
+/* A line of Fortran goes on with the next one. */
+static bool goes_on(struct source_text *source, const char *path, uint32_t line)
 {
     size_t indent;
     bool is_open = false;
-    if (line)
-        (void)fortran_code(line, &indent, &is_open);
-    return is_open;
+    const char *text = source_text_line(source, path, line);
+    if (text)
+        (void)fortran_code(text, &indent, &is_open);
+    return is_open || (text && is_old_continuation(path, source_text_line(source, path, line + 1)));
 }
 
 bool source_text_statement(struct source_text *source, const char *path, uint32_t line, uint32_t column,
@@ -157,7 +167,7 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
     uint32_t first = line, last = line;
     while (first > 1 && line - first < STATEMENT_LINES_MAX) {
         const char *before = source_text_line(source, path, first - 1);
-        if (!before || (fortran ? !goes_on(before) : ends_statement(before)))
+        if (!before || (fortran ? !goes_on(source, path, first - 1) : ends_statement(before)))
             break;
         first--;
     }
@@ -166,12 +176,13 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
         size_t indent = strspn(text, " \t");
         bool is_open = false;
         size_t len = fortran ? fortran_code(text, &indent, &is_open) : code_length(text);
+        indent = fortran && is_old_continuation(path, text) ? 6 : indent;
         if (i == line)
             *offset = statement->len_bytes + (column > indent ? column - 1 - indent : 0);
         if (len > indent)
             buf_append(statement, text + indent, len - indent);
         buf_append(statement, " ", 1);
-        is_open |= !fortran && !ends_statement(text);
+        is_open = fortran ? goes_on(source, path, i) : !ends_statement(text);
         if (i >= line && i - line < STATEMENT_LINES_MAX && is_open && source_text_line(source, path, i + 1))
             last = i + 1;
     }

@@ -18,6 +18,7 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 LEVELS = {
     "names-fortran.f90": [("gfortran", level)
                           for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
+    "names-old.f": [("gfortran", level) for level in ("-O0", "-O2")],
     "names-containers.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
 }
 failures = []

@@ -100,6 +100,12 @@ struct Field {
 };
 } // namespace fe
 
+/* The constructor's body on the line of its initialisers. */
+struct Level {
+    std::vector<double> front, back, sides;
+    explicit Level(size_t n) : front(n), back(n + 1) { sides.resize(n + 2); }
+};
+
 class Mesh
 {
   public:
@@ -323,6 +329,10 @@ int main(int argc, char **)
     dense::Matrix<double> A(n + 104), B(n + 208);
     views::View<double> T("T", n + 304);
     views::Shared<double> S("S", n + 400);
+    /* @block 84800 level.front
+     * @block 84808 level.back
+     * @block 84816 level.sides */
+    Level level(n + 600);
     /* @block 80480 plain
      * @block 80488 second
      * @block 84032 aligned
@@ -355,6 +365,9 @@ int main(int argc, char **)
         field.values[i] = second_field.values[i] = i;
     }
     keep(text.data());
+    keep(level.front.data());
+    keep(level.back.data());
+    keep(level.sides.data());
     keep(&A[1]);
     keep(&B[1]);
     keep(made.get());
