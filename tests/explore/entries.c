@@ -580,7 +580,7 @@ static const struct sigaction ignoring = {.sa_handler = ignore};
 
 static const struct entry entries[] = {
     BLOCK("malloc", "malloc", BYTES),
-    BLOCK("malloc-small", "malloc", 64),
+    {"malloc-small", "malloc", ENTRY_SETTLES, NULL, make_block, finish_block, {64}},
     BLOCK("malloc-large", "malloc", LARGE),
     BLOCK("calloc", "calloc", BYTES, 1),
     BLOCK("memalign", "memalign", 64, BYTES),
@@ -590,7 +590,7 @@ static const struct entry entries[] = {
     BLOCK("pvalloc", "pvalloc", BYTES),
     REALLOC("realloc", "realloc", BYTES, 2 * BYTES),
     REALLOC("realloc-large", "realloc", LARGE, 2 * LARGE),
-    REALLOC("realloc-smaller", "realloc", BYTES, 64),
+    {"realloc-smaller", "realloc", ENTRY_SETTLES, prepare_block, make_realloc, finish_nothing, {BYTES, 64}},
     REALLOC("reallocarray", "reallocarray", BYTES, 100, 70),
     RELEASE("free", "free", BYTES),
     RELEASE("free-small", "free", 64),

@@ -46,7 +46,8 @@ enum explore_flags {
     ENTRY_NEW_PROCESS = 2, /* watched is the process that the call forks */
     ENTRY_IN_CHILD = 4,    /* the call ends its process: it is made in a child */
     ENTRY_MAY_MISS = 8,    /* at the end of the call nobody is left whom a signal could reach */
-    ENTRY_SAMPLE = 16      /* the call is the handler of a sample */
+    ENTRY_SAMPLE = 16,     /* the call is the handler of a sample */
+    ENTRY_SETTLES = 32     /* after some calls from one place the library does less at the next ones */
 };
 
 /* What the other thread is asked to do. */
