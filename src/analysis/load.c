@@ -91,6 +91,8 @@ int load_take_thread(struct reading *reading, uint32_t directory, struct error *
     model->threads[model->n_threads++] = (struct thread){.process = (uint32_t)process,
                                                          .thread_id = reading->id.thread,
                                                          .profile = load->older.n_threads + reading->number};
+    if (reading->side.state == SIDE_READ)
+        model->processes[process].birth = reading->side.file.birth;
     if (!model->processes[process].path) {
         model->processes[process].path = reading->program;
         reading->program = NULL;

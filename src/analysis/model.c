@@ -54,9 +54,9 @@ static void free_rows(struct model *model)
 void model_fini(struct model *model)
 {
     free_rows(model);
-    void *owned[] = {model->scopes,    model->metrics, model->own,   model->inclusive, model->processes,
-                     model->threads,   model->variables, model->events, model->topology, model->program,
-                     model->command,   model->plan,    model->skid,  model->notes};
+    void *owned[] = {model->scopes,  model->metrics,   model->own,    model->inclusive, model->processes,
+                     model->threads, model->variables, model->events, model->topology,  model->program,
+                     model->command, model->plan,      model->skid,   model->notes};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
     strtab_fini(&model->strings);
@@ -231,8 +231,23 @@ bool model_add_field(struct variable *variable, const struct variable_field *fie
 
 const char *model_class_name(enum variable_class class)
 {
-    static const char *const names[CLASS_COUNT] = {"heap",  "mmap", "static",  "thread-local",
-                                                   "stack", "file", "unknown", "unattributed",
-                                                   "waiting", "dropped"};
+    static const char *const names[CLASS_COUNT] = {"heap", "mmap",    "static",       "thread-local", "stack",
+                                                   "file", "unknown", "unattributed", "waiting",      "dropped"};
     return class < CLASS_COUNT ? names[class] : "unknown";
+}
+
+size_t model_count_processes(const struct model *model)
+{
+    struct strtab births = {0};
+    char key[96];
+    size_t n = 0;
+    for (size_t i = 0; i < model->n_processes; i++) {
+        const struct process *process = &model->processes[i];
+        (void)snprintf(key, sizeof key, "%x/%.16s/%x/%llx", process->directory, process->host_id, process->pid,
+                       (unsigned long long)process->birth);
+        n += !process->birth || strtab_intern(&births, key) < 0;
+    }
+    n += births.n_strings;
+    strtab_fini(&births);
+    return n;
 }

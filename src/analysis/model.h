@@ -45,7 +45,7 @@ enum scope_role {
 
 /* Where a loop stands in the source. */
 struct loop_lines {
-    uint32_t file; /* string id */
+    uint32_t file;        /* string id */
     uint32_t first, last; /* 0: there is none; last may be 0 alone: not known */
 };
 
@@ -63,12 +63,12 @@ struct scope {
 
 struct metric {
     char *name, *description;
-    double per_sample; /* value of one sample; 0 when samples have different weights */
-    double period;     /* the same as the profiles say */
-    uint64_t n_samples; /* as the profiles say; 0 = they do not */
-    bool is_integer;   /* counts of fixed worth */
-    bool hidden;       /* not shown by default: sizes */
-    bool used_by_data; /* has values below ROLE_DATACENTRIC */
+    double per_sample;   /* value of one sample; 0 when samples have different weights */
+    double period;       /* the same as the profiles say */
+    uint64_t n_samples;  /* as the profiles say; 0 = they do not */
+    bool is_integer;     /* counts of fixed worth */
+    bool hidden;         /* not shown by default: sizes */
+    bool used_by_data;   /* has values below ROLE_DATACENTRIC */
     bool is_multiplexed; /* in some thread its counter was shared: values are scaled */
 };
 
@@ -84,14 +84,15 @@ struct process {
     uint32_t rank, pid, generation;
     uint32_t n_threads;
     uint32_t directory; /* of its measurement, counted from 0: runs are never mixed up */
+    uint64_t birth;     /* as in struct objects_file: a process that calls exec is here once for each program */
 };
 
 #define NUMA_NODES_MAX 1024 /* as many as Linux knows */
 
 struct thread {
     uint32_t process;
-    uint32_t id;         /* dense within the process, from 0 */
-    uint32_t thread_id;  /* as in the profile */
+    uint32_t id;        /* dense within the process, from 0 */
+    uint32_t thread_id; /* as in the profile */
     size_t profile;     /* number among those that were loaded: values.h */
 };
 
@@ -158,11 +159,11 @@ enum type_source {
 
 /* Samples of one event on one field of a variable. */
 struct variable_field {
-    uint32_t event;  /* index into the model's events */
-    uint32_t part;   /* index into the variable's parts, FIELD_NO_PART = of the variable as a whole */
-    uint32_t name;   /* string id: path relative to the variable, "[].vel.x"; "" = the variable is a scalar */
-    uint32_t type;   /* string id, 0 = not known */
-    uint32_t flags;  /* FIELD_* */
+    uint32_t event; /* index into the model's events */
+    uint32_t part;  /* index into the variable's parts, FIELD_NO_PART = of the variable as a whole */
+    uint32_t name;  /* string id: path relative to the variable, "[].vel.x"; "" = the variable is a scalar */
+    uint32_t type;  /* string id, 0 = not known */
+    uint32_t flags; /* FIELD_* */
     uint64_t offset_bytes, size_bytes; /* within an element: subscripts count as 0 */
     uint64_t samples;
 };
@@ -178,28 +179,28 @@ struct part_line {
 #define FIELD_PADDING 2u /* between the fields */
 
 struct variable {
-    uint32_t name;                /* string id */
+    uint32_t name;                 /* string id */
     uint32_t function, file, line; /* allocation site or declaration; string ids, 0 = not known */
-    uint32_t module;              /* string id */
-    uint8_t class;                /* enum variable_class */
+    uint32_t module;               /* string id */
+    uint8_t class;                 /* enum variable_class */
     uint64_t size_bytes, n_blocks, size_freed_bytes, n_blocks_freed, max_block_bytes;
     uint64_t n_blocks_marked, size_marked_bytes; /* live at the mark */
-    uint64_t n_inexact;           /* samples located by a proxy address */
-    uint32_t *scopes;             /* [n_scopes] its subtrees: one per allocation path */
+    uint64_t n_inexact;                          /* samples located by a proxy address */
+    uint32_t *scopes;                            /* [n_scopes] its subtrees: one per allocation path */
     size_t n_scopes, cap_scopes;
-    struct variable_part *parts;  /* [n_parts] local variables of a stack frame, where there are several */
+    struct variable_part *parts; /* [n_parts] local variables of a stack frame, where there are several */
     size_t n_parts, cap_parts;
     struct part_line *part_lines; /* [n_part_lines] */
     size_t n_part_lines, cap_part_lines;
-    uint64_t *places;             /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
-    uint64_t *samples;            /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
+    uint64_t *places;  /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
+    uint64_t *samples; /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
     struct variable_latency *latencies; /* [n_latencies] by event */
     size_t n_latencies, cap_latencies;
     struct variable_cause *causes; /* [n_causes] by event: those whose addresses were worked out in software */
     size_t n_causes, cap_causes;
-    uint32_t type;                /* string id: of an element, e.g. "struct particle"; 0 = not known */
-    uint8_t type_source;          /* enum type_source */
-    uint64_t element_bytes;       /* size of an element, 0 = not known */
+    uint32_t type;                 /* string id: of an element, e.g. "struct particle"; 0 = not known */
+    uint8_t type_source;           /* enum type_source */
+    uint64_t element_bytes;        /* size of an element, 0 = not known */
     struct variable_field *fields; /* [n_fields] */
     size_t n_fields, cap_fields;
 };
@@ -224,8 +225,8 @@ struct model {
     size_t n_scopes, cap_scopes;
     struct metric *metrics; /* [n_metrics] */
     size_t n_metrics, cap_metrics;
-    double *own;       /* [n_scopes][n_metrics] sums over threads; only statements have any */
-    double *inclusive; /* [n_scopes][n_metrics]; scope 0 leaves out the data-centric root */
+    double *own;               /* [n_scopes][n_metrics] sums over threads; only statements have any */
+    double *inclusive;         /* [n_scopes][n_metrics]; scope 0 leaves out the data-centric root */
     struct process *processes; /* [n_processes] sorted by rank, host, pid, generation */
     size_t n_processes, cap_processes;
     struct thread *threads; /* [n_threads] sorted by process, id */
@@ -234,15 +235,15 @@ struct model {
     size_t n_variables, cap_variables;
     struct event_sum *events; /* [n_events] */
     size_t n_events, cap_events;
-    uint32_t n_numa_nodes; /* of the host's topology; 0 = not known */
-    char *topology;        /* one line, NULL = not known */
+    uint32_t n_numa_nodes;                 /* of the host's topology; 0 = not known */
+    char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
     uint64_t cpu_time_ns, start_ns, end_ns;
-    uint64_t user_ns, system_ns; /* what the CPU time went on; both 0: not known */
+    uint64_t user_ns, system_ns;               /* what the CPU time went on; both 0: not known */
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
-    bool has_samples;  /* the variables' samples are those of all threads */
-    bool has_thread_list; /* threads is filled; older databases lack it */
-    uint32_t n_killed; /* threads whose process did not end by itself */
+    bool has_samples;                          /* the variables' samples are those of all threads */
+    bool has_thread_list;                      /* threads is filled; older databases lack it */
+    uint32_t n_killed;                         /* threads whose process did not end by itself */
     uint64_t n_frames, unwind_stops[16];
     char **notes; /* [n_notes] sentences for the reader of a report */
     size_t n_notes, cap_notes;
@@ -258,6 +259,9 @@ const char *model_text(const struct model *model, uint32_t id);
 
 /* Appends a sentence to the notes, unless it is there already. */
 void model_note(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* How many processes there were: one that called exec is one, though it stands in processes once for each program. */
+size_t model_count_processes(const struct model *model);
 
 /* Index of the metric called name, -1 when there is none. */
 int64_t model_metric(const struct model *model, const char *name);

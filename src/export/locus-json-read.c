@@ -113,6 +113,7 @@ static void take_processes(struct json_take *take, const json_t *root, struct mo
         process->generation = (uint32_t)json_take_word_at(take, row, "generation", UINT32_MAX);
         process->n_threads = (uint32_t)json_take_word_at(take, row, "n_threads", UINT32_MAX);
         process->directory = (uint32_t)take_optional(take, row, "directory");
+        process->birth = take_optional(take, row, "birth");
     }
 }
 
@@ -241,8 +242,7 @@ static void take_field(struct json_take *take, const json_t *row, const struct m
                                      .samples = words[7]};
 }
 
-static void take_fields(struct json_take *take, const json_t *row, const struct model *model,
-                        struct variable *variable)
+static void take_fields(struct json_take *take, const json_t *row, const struct model *model, struct variable *variable)
 {
     size_t n = 0;
     if (json_object_get(row, "type")) {
@@ -291,8 +291,7 @@ static void take_latencies(struct json_take *take, const json_t *row, const stru
     }
 }
 
-static void take_causes(struct json_take *take, const json_t *row, const struct model *model,
-                        struct variable *variable)
+static void take_causes(struct json_take *take, const json_t *row, const struct model *model, struct variable *variable)
 {
     size_t n = 0;
     if (!json_object_get(row, "causes"))
@@ -416,8 +415,8 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
     for (take->index = 0; model->own && list && take->index < n && !take->code; take->index++) {
         const json_t *row = json_array_get(list, take->index);
         uint64_t scope = json_take_word(take, json_array_get(row, 0), model->n_scopes - 1, "scope");
-        uint64_t metric = json_take_word(take, json_array_get(row, 1), model->n_metrics ? model->n_metrics - 1 : 0,
-                                         "metric");
+        uint64_t metric =
+            json_take_word(take, json_array_get(row, 1), model->n_metrics ? model->n_metrics - 1 : 0, "metric");
         if (!take->code)
             model->own[scope * model->n_metrics + metric] = json_number_value(json_array_get(row, 2));
     }

@@ -94,6 +94,8 @@ static void put_processes(const struct model *model, struct buf *out)
         json_put_word_at(out, "generation", process->generation);
         json_put_word_at(out, "n_threads", process->n_threads);
         json_put_word_at(out, "directory", process->directory);
+        if (process->birth)
+            json_put_word_at(out, "birth", process->birth);
         buf_printf(out, "}");
     }
     buf_printf(out, "]");
@@ -170,9 +172,9 @@ static void put_fields(const struct variable *variable, struct buf *out)
     }
     for (size_t i = 0; i < variable->n_fields; i++) {
         const struct variable_field *field = &variable->fields[i];
-        const uint64_t words[] = {field->event, field->part == FIELD_NO_PART ? variable->n_parts : field->part,
-                                  field->name,  field->type,
-                                  field->flags, field->offset_bytes,
+        const uint64_t words[] = {field->event,      field->part == FIELD_NO_PART ? variable->n_parts : field->part,
+                                  field->name,       field->type,
+                                  field->flags,      field->offset_bytes,
                                   field->size_bytes, field->samples};
         if (i == 0)
             json_put_key(out, "fields", 0);

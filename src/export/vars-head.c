@@ -38,7 +38,10 @@ static void put_program(const struct export_job *job, struct buf *out)
     buf_printf(&text, "%s: ", model->command ? model->command : model->program ? text_base(model->program) : "?");
     if (model->runs.n_strings > 1)
         buf_printf(&text, "%zu runs, ", model->runs.n_strings);
-    buf_printf(&text, "%zu process%s", model->n_processes, model->n_processes == 1 ? "" : "es");
+    size_t n_processes = model_count_processes(model);
+    buf_printf(&text, "%zu process%s", n_processes, n_processes == 1 ? "" : "es");
+    if (model->n_processes > n_processes)
+        buf_printf(&text, " that ran %zu programs", model->n_processes);
     put_programs(model, &text);
     buf_printf(&text, ", %zu thread%s", model->n_threads, model->n_threads == 1 ? "" : "s");
     if (model->cpu_time_ns)

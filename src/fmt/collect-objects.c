@@ -112,6 +112,7 @@ static void fill_context(struct side *side, const struct collect_context *contex
     side->file.plan = borrowed(context->plan);
     side->file.skid = borrowed(context->skid_json);
     side->file.state = borrowed(context->state);
+    side->file.birth = context->birth;
     side->file.topology = borrowed(context->topology);
 }
 

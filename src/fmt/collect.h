@@ -24,6 +24,7 @@ struct collect_context {
     const char *topology;             /* file name of the hwloc XML in dir */
     const char *state;                /* "complete", "killed", "checkpoint" */
     const char *note;                 /* further line of the log */
+    uint64_t birth;                   /* as in struct objects_file */
     const struct names_file *claimed; /* from collect_claim; NULL: a name is claimed by collect_write itself */
     uint64_t max_bytes; /* all files of the process together, 0: no limit; what does not fit is counted in the log */
 

@@ -58,6 +58,8 @@ static void put_head(struct buf *out, const struct objects_file *file)
     json_put_word_at(out, "user_ns", file->user_ns);
     json_put_word_at(out, "system_ns", file->system_ns);
     json_put_text_at(out, "note", file->note);
+    if (file->birth)
+        json_put_word_at(out, "birth", file->birth);
 }
 
 static void put_placeholders(struct buf *out, const struct objects_file *file)

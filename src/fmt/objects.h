@@ -32,7 +32,7 @@ struct objects_samples {
 struct objects_latency {
     uint32_t event; /* index into the side file's events */
     uint64_t n_samples, cycles;
-    uint64_t n_remote, remote_cycles; /* of them, served by another NUMA node */
+    uint64_t n_remote, remote_cycles;    /* of them, served by another NUMA node */
     uint64_t bins[OBJECTS_LATENCY_BINS]; /* samples; may lack some of n_samples where there was no room */
 };
 
@@ -60,18 +60,18 @@ struct objects_access {
 
 /* A variable: the node of the data-centric tree that declares it. */
 struct objects_variable {
-    uint32_t node;    /* absolute id of the profile's node */
-    uint32_t kind;    /* enum var_kind of fmt/arena.h */
-    char *name;       /* symbol, file or region when the runtime knew it; NULL for heap and stack */
-    uint64_t n_blocks, bytes;           /* heap and mappings: recorded by this thread; statics: 1 and size */
+    uint32_t node;            /* absolute id of the profile's node */
+    uint32_t kind;            /* enum var_kind of fmt/arena.h */
+    char *name;               /* symbol, file or region when the runtime knew it; NULL for heap and stack */
+    uint64_t n_blocks, bytes; /* heap and mappings: recorded by this thread; statics: 1 and size */
     uint64_t n_blocks_freed, bytes_freed;
-    uint64_t max_block_bytes;           /* largest block seen; 0 = not known */
+    uint64_t max_block_bytes;                  /* largest block seen; 0 = not known */
     uint64_t min_small_bytes, max_small_bytes; /* of the blocks that are counted nowhere, as they are below the
                                                 * threshold; both 0 = none */
-    struct objects_count *cpus; /* [n_cpus] samples by CPU, metric by metric */
+    struct objects_count *cpus;                /* [n_cpus] samples by CPU, metric by metric */
     size_t n_cpus;
-    uint64_t classes[8];   /* samples of the first address event by enum hit_class */
-    uint64_t n_inexact;    /* of them, by a proxy address */
+    uint64_t classes[8];    /* samples of the first address event by enum hit_class */
+    uint64_t n_inexact;     /* of them, by a proxy address */
     int64_t *stack_offsets; /* [n_stack_offsets][2]: distance below the CFA in bytes (rounded to 16), samples; before
                              * version 4, and where accesses have no offsets */
     size_t n_stack_offsets;
@@ -80,14 +80,14 @@ struct objects_variable {
     struct objects_latency *latencies; /* [n_latencies] by event; from version 2 on */
     size_t n_latencies;
     uint64_t n_blocks_marked, bytes_marked; /* of them, live at the mark; from version 3 on */
-    struct objects_access *accesses; /* [n_accesses]; from version 4 on */
+    struct objects_access *accesses;        /* [n_accesses]; from version 4 on */
     size_t n_accesses;
 };
 
 struct objects_event {
-    char *metric;  /* name of the profile's metric */
-    char *name;    /* event as the user wrote it */
-    double scale;  /* metric value = samples * scale when period-based */
+    char *metric; /* name of the profile's metric */
+    char *name;   /* event as the user wrote it */
+    double scale; /* metric value = samples * scale when period-based */
     uint64_t taken, overflows;
     uint64_t fates[FATE_MAX];
     /* from version 2 on */
@@ -98,8 +98,8 @@ struct objects_event {
     uint64_t n_collisions;           /* pieces of the AUX area in which the hardware gave up samples */
     uint32_t has_data_source;        /* 1: the hardware told about each access */
     /* from version 5 on */
-    uint32_t has_address;            /* 1: its samples have, or would have, data addresses */
-    uint32_t is_user_only;           /* 1: time in the kernel gives no samples */
+    uint32_t has_address;  /* 1: its samples have, or would have, data addresses */
+    uint32_t is_user_only; /* 1: time in the kernel gives no samples */
 };
 
 /* A function with samples: [start, end) in the profile's module "[kernel:...]", or "[jit:...]"; or a region of the
@@ -121,10 +121,10 @@ struct objects_file {
     char *host, *exe;
     uint32_t pid, tid, thread_id, rank;
     uint64_t start_ns, end_ns, cpu_time_ns;
-    char *plan;            /* the launcher's line: which source and why */
-    char *skid;            /* figures of the skid self-test as JSON text, NULL when none */
-    char *state;           /* "complete", "killed", "checkpoint" */
-    char *topology;        /* file name of the hwloc XML in the same directory, NULL when none */
+    char *plan;     /* the launcher's line: which source and why */
+    char *skid;     /* figures of the skid self-test as JSON text, NULL when none */
+    char *state;    /* "complete", "killed", "checkpoint" */
+    char *topology; /* file name of the hwloc XML in the same directory, NULL when none */
     uint64_t n_frames, unwind_stops[16];
     /* from version 3 on: which blocks were recorded; all 0 in older files */
     uint64_t min_bytes;    /* all of at least this size; UINT64_MAX: allocations were not recorded */
@@ -133,6 +133,8 @@ struct objects_file {
     /* from version 5 on */
     uint64_t user_ns, system_ns; /* what cpu_time_ns went on; both 0: not known */
     char *note;                  /* a sentence for reports, NULL = none */
+    uint64_t birth; /* when the process began, in ticks since its host did: with the host and pid it tells the process,
+                     * whichever programs it becomes by exec; 0: not known */
     struct objects_event *events; /* [n_events] */
     size_t n_events;
     struct objects_variable *variables; /* [n_variables] */
@@ -140,7 +142,7 @@ struct objects_file {
     struct { /* placeholder functions: lm_ip in the profile's libhpcrun.so and their names */
         uint64_t ip;
         char *name;
-    } *placeholders; /* [n_placeholders] */
+    } * placeholders; /* [n_placeholders] */
     size_t n_placeholders;
     struct objects_function *kernel; /* [n_kernel] by address; none where the kernel hides them */
     size_t n_kernel;

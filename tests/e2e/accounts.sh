@@ -90,6 +90,11 @@ for killer in TERM KILL; do
     judge killed-$killer 'r["cpu_time"]["user_s"] >= 0.95 * r["cpu_time"]["sampled_s"] > 0.1 and c["heap"] > 60'
     judge killed-$killer 'r["cpu_time"]["system_s"] < 0.4 * r["cpu_time"]["user_s"]'
 done
+# A process that becomes other programs is one process.
+measured chain env A=1 nice -n1 ./accounts short
+expect_text chain.txt '^program .*[: ]1 process(,| that ran [23] programs)'
+measured shell bash -c './accounts short; ./accounts short; :'
+expect_text shell.txt '^program .*[: ][23] processes(,| that ran [345] programs)'
 if [ -e gomp ]; then
     OMP_WAIT_POLICY=active measured gomp ./gomp openmp
     judge gomp 'waited() and all(site.startswith("libgomp: ") for site in sites)'

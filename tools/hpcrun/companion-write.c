@@ -133,6 +133,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .topology = setup->writes_topology ? topology : NULL,
         .state = state,
         .note = process->end_note[0] ? process->end_note : NULL,
+        .birth = process->at_start.start,
         .max_bytes = setup->max_bytes,
         .allocator = process->is_foreign || geteuid() == 0 ? allocator_of_safe : allocator_name,
         .kernel_function = find_kernel_function,
