@@ -293,7 +293,7 @@ static void check_child(const struct client *child, const struct arena_header *p
         _exit(1);
     if (child->arena->chunk_data_offset != parent->chunk_data_offset || atomic_load(&child->arena->n_chunks) != 0)
         _exit(2);
-    if (child->arena->parent_pid != (uint32_t)getppid())
+    if (child->arena->pid != (uint32_t)getpid())
         _exit(3);
     _exit(0);
 }
