@@ -11,6 +11,7 @@
 #include "export/text-cells.h"
 
 #define WIDE 95       /* columns from which on there is room for bars */
+#define VERY_WIDE 120 /* ... and for all parts of a share */
 #define NAME_WIDTH 8 /* least width of what wraps */
 #define TEXT_ROOM 44  /* for name and origin: below that the origin goes into a line of its own */
 #define LEAST_ROOM 12 /* for the name alone: below that the class joins it */
@@ -43,7 +44,7 @@ static bool has_causes(const struct report *report, const struct export_job *job
 
 static bool has_all_causes(const struct report *report, const struct export_job *job)
 {
-    return has_causes(report, job) && job->columns >= WIDE;
+    return has_causes(report, job) && job->columns >= VERY_WIDE;
 }
 
 static bool has_levels(const struct report *report, const struct export_job *job)
