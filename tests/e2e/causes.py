@@ -63,7 +63,10 @@ def has_name(row, names):
 
 
 def add_up(rows):
-    return Cause(*(sum(float(row[column]) for row in rows) for column in ("share",) + COLUMNS))
+    """The sums; a report that knows of no instruction how it walks has no such columns, and verifies nothing."""
+    nothing = {"unverified_share": "share", "memory_high": "share"}
+    return Cause(*(sum(float(row.get(column, row.get(nothing.get(column), 0))) for row in rows)
+                   for column in ("share",) + COLUMNS))
 
 
 def check_rows(report):
@@ -103,7 +106,7 @@ def judge_order(truths, groups, report):
     seen = collections.Counter()
     for row in report:
         name = next((n for n, group in groups.items() if has_name(row, group.names)), row["variable"])
-        seen[name] += float(row["memory_share"]) + float(row["unverified_share"])
+        seen[name] += add_up([row]).memory + add_up([row]).unverified
     seen["execution"] = add_up(report).execution
     first = max(seen, key=seen.get)
     if top is None or first == top:
