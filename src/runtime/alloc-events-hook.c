@@ -3,9 +3,8 @@
  * object map. Runs inside the program's malloc: own locks only, no malloc, no stdio. */
 #include "runtime/alloc-events.h"
 
+#include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "runtime/events.h"
 #include "runtime/loadmap.h"
@@ -289,7 +288,7 @@ static bool path_of_fd(int fd, char path[ARENA_PATH_MAX])
         digits[n_digits++] = (char)('0' + value % 10);
     while (n_digits)
         link[len++] = digits[--n_digits];
-    ssize_t n = readlink(link, path, ARENA_PATH_MAX - 1);
+    long n = own_call_sig(SYS_readlinkat, AT_FDCWD, link, path, ARENA_PATH_MAX - 1);
     path[n > 0 ? n : 0] = '\0';
     return n > 0;
 }

@@ -40,7 +40,7 @@ static size_t frame_bytes(void)
 
 static int kernel_altstack(const stack_t *new, stack_t *old)
 {
-    return (int)syscall(SYS_sigaltstack, new, old);
+    return (int)own_call_sig(SYS_sigaltstack, new, old);
 }
 
 bool altstack_is_used(void)
@@ -59,7 +59,7 @@ void *altstack_map(size_t n_bytes, size_t *own_stack_bytes)
     char *memory = zone_pages_sig(total_bytes);
     if (!memory)
         return NULL;
-    syscall(SYS_mprotect, memory, page_bytes, PROT_NONE);
+    own_call_sig(SYS_mprotect, memory, page_bytes, PROT_NONE);
     *own_stack_bytes = OWN_BYTES;
     return memory + page_bytes + OWN_BYTES;
 }
@@ -143,7 +143,7 @@ WRAP_EXPORT int sigaltstack(const stack_t *new, stack_t *old)
     struct thread_state *self = thread_self_sig();
     stack_t current = {0}, shown = {.ss_flags = SS_DISABLE};
     if (!self || !self->own_stack || kernel_altstack(NULL, &current) != 0)
-        return kernel_altstack(new, old);
+        return (int)syscall(SYS_sigaltstack, new, old);
     if (!is_own(self, &current))
         shown = current;
     if (new &&change(self, new, &current) != 0)

@@ -4,6 +4,7 @@
  * src: Linux asm/sigcontext.h, Arm Architecture Reference Manual (BL, BLR, BLRAA), AAPCS64 */
 #include "runtime/arch.h"
 
+#include <linux/audit.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -60,8 +61,8 @@ bool arch_is_static_tls_sig(int64_t distance)
 
 const struct arch_signal_frame *arch_signal_frame_sig(void)
 {
-    static const struct arch_signal_frame frame = {SIGINFO_BYTES, 0, offsetof(ucontext_t, uc_mcontext.regs), 32, 31,
-                                                   UNWIND_FP, UNWIND_LR};
+    static const struct arch_signal_frame frame = {
+        SIGINFO_BYTES, 0, offsetof(ucontext_t, uc_mcontext.regs), 32, 31, UNWIND_FP, UNWIND_LR};
     _Static_assert(offsetof(mcontext_t, sp) - offsetof(mcontext_t, regs) == 31 * 8 &&
                        offsetof(mcontext_t, pc) - offsetof(mcontext_t, regs) == 32 * 8,
                    "sp and pc follow the registers");
@@ -76,4 +77,25 @@ uintptr_t arch_return_address_sig(uint64_t word)
 bool arch_has_back_chain_sig(void)
 {
     return false;
+}
+
+uint32_t arch_call_abi_sig(void)
+{
+    return AUDIT_ARCH_AARCH64;
+}
+
+long arch_call_sig(long number, const long arguments[6])
+{
+    register long which __asm__("x8") = number;
+    register long first __asm__("x0") = arguments[0];
+    register long second __asm__("x1") = arguments[1];
+    register long third __asm__("x2") = arguments[2];
+    register long fourth __asm__("x3") = arguments[3];
+    register long fifth __asm__("x4") = arguments[4];
+    register long sixth __asm__("x5") = arguments[5];
+    __asm__ volatile("svc 0"
+                     : "+r"(first)
+                     : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    return first;
 }

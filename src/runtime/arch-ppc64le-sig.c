@@ -4,6 +4,7 @@
  * src: Power ISA (bl, bctrl, blrl), 64-bit ELF V2 ABI (stack frame, TLS), Linux asm/sigcontext.h, asm/ptrace.h */
 #include "runtime/arch.h"
 
+#include <linux/audit.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -79,4 +80,26 @@ uintptr_t arch_return_address_sig(uint64_t word)
 bool arch_has_back_chain_sig(void)
 {
     return true;
+}
+
+uint32_t arch_call_abi_sig(void)
+{
+    return AUDIT_ARCH_PPC64LE;
+}
+
+long arch_call_sig(long number, const long arguments[6])
+{
+    register long which __asm__("r0") = number;
+    register long first __asm__("r3") = arguments[0];
+    register long second __asm__("r4") = arguments[1];
+    register long third __asm__("r5") = arguments[2];
+    register long fourth __asm__("r6") = arguments[3];
+    register long fifth __asm__("r7") = arguments[4];
+    register long sixth __asm__("r8") = arguments[5];
+    /* A bit of the condition register says that the result is an error, which is positive then. */
+    __asm__ volatile("sc; bns+ 1f; neg 3, 3; 1:"
+                     : "+r"(which), "+r"(first), "+r"(second), "+r"(third), "+r"(fourth), "+r"(fifth), "+r"(sixth)
+                     :
+                     : "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");
+    return first;
 }

@@ -5,6 +5,7 @@
  */
 #include "runtime/arch.h"
 
+#include <linux/audit.h>
 #include <stddef.h>
 
 #include "base/sigsafe.h"
@@ -55,4 +56,25 @@ uintptr_t arch_stack_high_sig(uintptr_t thread_pointer)
 bool arch_is_static_tls_sig(int64_t distance)
 {
     return distance < 0 && distance >= -STATIC_TLS_MAX_BYTES;
+}
+
+uint32_t arch_call_abi_sig(void)
+{
+    return AUDIT_ARCH_S390X;
+}
+
+long arch_call_sig(long number, const long arguments[6])
+{
+    register long which __asm__("r1") = number;
+    register long first __asm__("r2") = arguments[0];
+    register long second __asm__("r3") = arguments[1];
+    register long third __asm__("r4") = arguments[2];
+    register long fourth __asm__("r5") = arguments[3];
+    register long fifth __asm__("r6") = arguments[4];
+    register long sixth __asm__("r7") = arguments[5];
+    __asm__ volatile("svc 0"
+                     : "+d"(first)
+                     : "d"(which), "d"(second), "d"(third), "d"(fourth), "d"(fifth), "d"(sixth)
+                     : "memory", "cc");
+    return first;
 }

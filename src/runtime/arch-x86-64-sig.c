@@ -3,6 +3,7 @@
  * stack. Signal context. */
 #include "runtime/arch.h"
 
+#include <linux/audit.h>
 #include <stddef.h>
 
 #include "base/sigsafe.h"
@@ -70,4 +71,23 @@ uintptr_t arch_stack_high_sig(uintptr_t thread_pointer)
 bool arch_is_static_tls_sig(int64_t distance)
 {
     return distance < 0 && distance >= -STATIC_TLS_MAX_BYTES;
+}
+
+uint32_t arch_call_abi_sig(void)
+{
+    return AUDIT_ARCH_X86_64;
+}
+
+long arch_call_sig(long number, const long arguments[6])
+{
+    register long fourth __asm__("r10") = arguments[3];
+    register long fifth __asm__("r8") = arguments[4];
+    register long sixth __asm__("r9") = arguments[5];
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth),
+                       "r"(sixth)
+                     : "rcx", "r11", "memory");
+    return result;
 }

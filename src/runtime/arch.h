@@ -27,6 +27,12 @@ uintptr_t arch_thread_pointer_sig(void);
 /* Upper end of a thread's stack as glibc lays it out: its control block lies there.  ctx: any */
 uintptr_t arch_stack_high_sig(uintptr_t thread_pointer);
 
+/* Makes a system call, past libc and whoever wraps its function: the result, or a negative errno.  ctx: any */
+long arch_call_sig(long number, const long arguments[6]);
+
+/* What seccomp filters are told about system calls of this architecture (AUDIT_ARCH_...).  ctx: any */
+uint32_t arch_call_abi_sig(void);
+
 /* Whether memory so far from the thread pointer, bytes, can belong to the static TLS of a module.  ctx: any */
 bool arch_is_static_tls_sig(int64_t distance);
 

@@ -4,11 +4,10 @@
  * child, the parent may be gone, or another program. Ordinary code, without malloc. */
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/raw-mmap.h"
 #include "runtime/arena-writer.h"
+#include "runtime/own-call.h"
 #include "runtime/zone.h"
 
 static struct arena_chunk *chunk_table(const struct arena_header *header)
@@ -84,7 +83,7 @@ bool arena_inherit(int fd)
     uint64_t n_bytes = end_of_chunks(from, n_chunks);
     if (!zone_reach_sig(ZONE_ARENA, n_bytes))
         return false;
-    struct arena_header *to = (void *)raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct arena_header *to = (void *)own_mmap_sig(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if ((uintptr_t)to >= (uintptr_t)-4095)
         return false;
     bool is_fit = fits(to, from, n_chunks);
@@ -92,6 +91,6 @@ bool arena_inherit(int fd)
         inherit_header(to, from);
         inherit_chunks(to, from, n_chunks);
     }
-    syscall(SYS_munmap, to, n_bytes);
+    own_call_sig(SYS_munmap, to, n_bytes);
     return is_fit;
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/own-call.h"
 #include "runtime/shield.h"
 #include "runtime/zone.h"
 #include "base/sigsafe.h"
@@ -215,7 +215,7 @@ void arena_forget_child_sig(uint32_t pid)
 void arena_set_bell_sig(int fd)
 {
     struct stat status;
-    if (fd >= 0 && (syscall(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode)))
+    if (fd >= 0 && (own_call_sig(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode)))
         fd = -1;
     if (fd >= 0) {
         writer.bell_device = status.st_dev;
@@ -228,7 +228,7 @@ int arena_bell_sig(void)
 {
     struct stat status;
     int fd = writer.bell_fd;
-    if (fd >= 0 && (syscall(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode) ||
+    if (fd >= 0 && (own_call_sig(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode) ||
                     status.st_dev != writer.bell_device || status.st_ino != writer.bell_inode))
         writer.bell_fd = fd = -1; /* the companion finds requests also by itself */
     return fd;
@@ -239,7 +239,7 @@ void arena_ring_sig(void)
     static const uint64_t one = 1;
     int bell = arena_bell_sig();
     if (bell >= 0)
-        (void)syscall(SYS_write, bell, &one, sizeof one);
+        (void)own_call_sig(SYS_write, bell, &one, sizeof one);
 }
 
 bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)

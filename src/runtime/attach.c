@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
@@ -26,11 +25,11 @@ static bool adopt_welcome(const struct client_welcome *welcome)
     if (has_arena)
         arena_set_bell_sig(welcome->bell_fd);
     else if (welcome->bell_fd >= 0)
-        (void)syscall(SYS_close, welcome->bell_fd);
+        (void)own_call_sig(SYS_close, welcome->bell_fd);
     if (welcome->arena_fd >= 0)
-        (void)syscall(SYS_close, welcome->arena_fd);
+        (void)own_call_sig(SYS_close, welcome->arena_fd);
     if (welcome->recipe_fd >= 0)
-        (void)syscall(SYS_close, welcome->recipe_fd);
+        (void)own_call_sig(SYS_close, welcome->recipe_fd);
     return has_arena;
 }
 
@@ -50,12 +49,12 @@ bool attach_fork_child(void)
     const struct client_heritage heritage = {arena_header_sig()->size_bytes, arena_used_bytes()};
     int bell = sandbox_is_entered_sig() ? -1 : arena_bell_sig();
     if (bell >= 0)
-        (void)syscall(SYS_close, bell);
+        (void)own_call_sig(SYS_close, bell);
     arena_set_bell_sig(-1);
     enum client_answer answer = client_hello(&heritage, &welcome);
     bool has_heritage = answer == CLIENT_WELCOME && welcome.arena_fd >= 0 && arena_inherit(welcome.arena_fd);
     if (answer == CLIENT_NO_ANSWER || (answer == CLIENT_WELCOME && !has_heritage))
-        arena_note_child_sig(CHILD_UNHEARD, (uint32_t)getpid(), NULL);
+        arena_note_child_sig(CHILD_UNHEARD, own_pid_sig(), NULL);
     if (answer != CLIENT_WELCOME || !adopt_welcome(&welcome) || !has_heritage)
         return false;
     arena_shared_reset_sig();
@@ -69,14 +68,14 @@ bool attach_fork_child(void)
 static bool fits_file_limit(uint64_t n_bytes)
 {
     struct rlimit limit;
-    return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0 && n_bytes <= limit.rlim_cur;
+    return own_call_sig(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0 && n_bytes <= limit.rlim_cur;
 }
 
 static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
 {
     while (n_bytes) {
         size_t part = n_bytes < PART_BYTES ? n_bytes : PART_BYTES;
-        long n = syscall(SYS_write, fd, bytes, part);
+        long n = own_call_sig(SYS_write, fd, bytes, part);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EFAULT) /* handed out, but never mapped: nothing was written there */
@@ -98,13 +97,13 @@ static void leave_arena(void)
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     if (!header->left[0] || !fits_file_limit(header->size_bytes))
         return;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, header->left, flags, 0600);
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, header->left, flags, 0600);
     if (fd < 0)
         return;
-    (void)syscall(SYS_flock, fd, LOCK_EX); /* who collects leaves it alone until it is whole */
-    if (!write_all(fd, (const char *)header, used) || syscall(SYS_ftruncate, fd, header->size_bytes) != 0)
-        (void)syscall(SYS_unlinkat, AT_FDCWD, header->left, 0);
-    (void)syscall(SYS_close, fd);
+    (void)own_call_sig(SYS_flock, fd, LOCK_EX); /* who collects leaves it alone until it is whole */
+    if (!write_all(fd, (const char *)header, used) || own_call_sig(SYS_ftruncate, fd, header->size_bytes) != 0)
+        (void)own_call_sig(SYS_unlinkat, AT_FDCWD, header->left, 0);
+    (void)own_call_sig(SYS_close, fd);
 }
 
 void attach_end(int exit_code)

@@ -12,13 +12,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fmt/companion.h"
 #include "runtime/descriptors.h"
+#include "runtime/own-call.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"
 
@@ -62,13 +62,13 @@ static void way_read(void)
 static bool way_is_open(void)
 {
     struct stat status;
-    return way.fd >= 0 && syscall(SYS_fstat, way.fd, &status) == 0 && (uint64_t)status.st_dev == way.device &&
+    return way.fd >= 0 && own_call_sig(SYS_fstat, way.fd, &status) == 0 && (uint64_t)status.st_dev == way.device &&
            (uint64_t)status.st_ino == way.inode;
 }
 
 static void close_raw(int fd)
 {
-    (void)syscall(SYS_close, fd);
+    (void)own_call_sig(SYS_close, fd);
 }
 
 /* Waits until fd is ready; false when it was not in time. Signals do not shorten the time much. */
@@ -78,7 +78,7 @@ static bool wait_for(int fd, short events, int timeout_ms)
     struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
     long n;
     /* Linux takes off what has passed. */
-    while ((n = syscall(SYS_ppoll, &wait, 1, &timeout, NULL, 0)) < 0 && errno == EINTR)
+    while ((n = own_call_sig(SYS_ppoll, &wait, 1, &timeout, NULL, 0)) < 0 && errno == EINTR)
         ;
     return n > 0;
 }
@@ -96,7 +96,7 @@ static int knock(void)
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     int ends[2];
     long n = -1;
-    if (!way_is_open() || syscall(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    if (!way_is_open() || own_call_sig(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -1;
     struct cmsghdr *item = CMSG_FIRSTHDR(&header);
     item->cmsg_level = SOL_SOCKET;
@@ -104,7 +104,7 @@ static int knock(void)
     item->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(item), &ends[1], sizeof(int));
     do
-        n = syscall(SYS_sendmsg, way.fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = own_call_sig(SYS_sendmsg, way.fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(way.fd, POLLOUT, COMPANION_END_WAIT_MS))));
     close_raw(ends[1]);
     if (n == (long)sizeof word)
@@ -118,11 +118,11 @@ static bool connect_to(int fd, const struct sockaddr_un *address, size_t len_byt
 {
     const struct timespec pause = {.tv_nsec = 1000000};
     for (int tries = 0; tries < COMPANION_END_WAIT_MS; tries++) {
-        if (syscall(SYS_connect, fd, address, len_bytes) == 0)
-            return syscall(SYS_fcntl, fd, F_SETFL, 0) == 0;
+        if (own_call_sig(SYS_connect, fd, address, len_bytes) == 0)
+            return own_call_sig(SYS_fcntl, fd, F_SETFL, 0) == 0;
         if (errno != EAGAIN && errno != EINTR)
             return false;
-        (void)syscall(SYS_nanosleep, &pause, NULL);
+        (void)own_call_sig(SYS_nanosleep, &pause, NULL);
     }
     return false;
 }
@@ -135,7 +135,7 @@ static int dial(void)
     if (!len)
         return -1;
     memcpy(address.sun_path + 1, way.name, len);
-    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = (int)own_call_sig(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && !connect_to(fd, &address, offsetof(struct sockaddr_un, sun_path) + 1 + len)) {
         close_raw(fd);
         fd = -1;
@@ -148,8 +148,8 @@ static bool client_send(int fd, enum companion_kind kind, struct companion_messa
     message->magic = COMPANION_MAGIC;
     message->version = COMPANION_VERSION;
     message->kind = kind;
-    message->pid = (uint32_t)getpid();
-    return syscall(SYS_sendto, fd, message, sizeof *message, MSG_NOSIGNAL, NULL, 0) == (long)sizeof *message;
+    message->pid = own_pid_sig();
+    return own_call_sig(SYS_sendto, fd, message, sizeof *message, MSG_NOSIGNAL, NULL, 0) == (long)sizeof *message;
 }
 
 /* Takes over the descriptors of a message: as many as the limits let in. */
@@ -170,7 +170,7 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
     struct msghdr header = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    if (syscall(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (long)sizeof *message)
+    if (own_call_sig(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (long)sizeof *message)
         return false;
     take_descriptors(&header, fds);
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
@@ -211,7 +211,7 @@ static enum client_answer greet(const struct client_heritage *heritage, struct c
         strncpy(message.text, why, sizeof message.text - 1);
     message.exit_code = why && is_of_samples;
     struct rlimit limit;
-    if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         message.size_bytes = SMALL_ARENA_BYTES;
     if (heritage) {
         message.size_bytes = heritage->arena_bytes;

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "runtime/arena-writer.h"
+#include "runtime/own-call.h"
 #include "runtime/process.h"
 #include "runtime/sample.h"
 #include "base/sigsafe.h"
@@ -14,13 +15,6 @@
 static struct {
     _Atomic bool is_waiting; /* for the end of the delay */
 } control;
-
-static uint64_t now_ns_sig(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 bool control_is_waiting_sig(void)
 {
@@ -30,13 +24,13 @@ bool control_is_waiting_sig(void)
 static bool is_over_sig(void)
 {
     uint64_t end_ns = arena_header_sig()->end_of_sampling_ns;
-    return end_ns && now_ns_sig() >= end_ns;
+    return end_ns && own_clock_ns_sig(CLOCK_MONOTONIC_COARSE) >= end_ns;
 }
 
 bool control_begins_active_sig(void)
 {
     const struct arena_header *header = arena_header_sig();
-    atomic_store(&control.is_waiting, now_ns_sig() < header->begin_ns);
+    atomic_store(&control.is_waiting, own_clock_ns_sig(CLOCK_MONOTONIC_COARSE) < header->begin_ns);
     return !header->delay_sampling && !control_is_waiting_sig() && !is_over_sig();
 }
 
@@ -49,7 +43,7 @@ void control_start_sig(void)
 
 void control_begin_sig(void)
 {
-    if (control_is_waiting_sig() && now_ns_sig() >= arena_header_sig()->begin_ns)
+    if (control_is_waiting_sig() && own_clock_ns_sig(CLOCK_MONOTONIC_COARSE) >= arena_header_sig()->begin_ns)
         control_start_sig();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mpi-rank.h"
 #include "runtime/arena-writer.h"
+#include "runtime/own-call.h"
 #include "runtime/placeholders.h"
 #include "runtime/process-internal.h"
 
@@ -38,7 +39,6 @@ void process_take_rank(int rank, int size)
 void process_describe(void)
 {
     struct arena_header *header = arena_header_sig();
-    struct timespec now;
     ssize_t len = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
     header->exe[len < 0 ? 0 : len] = '\0';
     const char *name = process_argument() && process_argument()[0] ? process_argument() : header->exe;
@@ -48,11 +48,10 @@ void process_describe(void)
         memcpy(described.name, name, strnlen(name, sizeof described.name - 1));
     memset(header->argv0, 0, sizeof header->argv0);
     memcpy(header->argv0, described.name, strnlen(described.name, sizeof header->argv0 - 1));
-    header->pid = (uint32_t)getpid();
+    header->pid = own_pid_sig();
     header->parent_pid = (uint32_t)getppid();
     header->uid = (uint32_t)getuid();
-    clock_gettime(CLOCK_REALTIME, &now);
-    header->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    header->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
     header->page_bytes = (uint32_t)getauxval(AT_PAGESZ);
     placeholders_fill(header->placeholders);
     int rank = process_rank();

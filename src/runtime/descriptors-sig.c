@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Own file descriptors: see descriptors.h. Raw system calls, because the program may wrap the library functions. */
 #include "runtime/descriptors.h"
+#include "runtime/own-call.h"
 
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/sigsafe.h"
@@ -18,7 +18,7 @@
 static uint64_t top_sig(void)
 {
     struct rlimit limit = {0};
-    if (syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) != 0)
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) != 0)
         return 0;
     return limit.rlim_cur < TOP ? limit.rlim_cur : TOP;
 }
@@ -32,13 +32,13 @@ int descriptors_move_up_sig(int fd, enum descriptor_use use)
     uint64_t top = top_sig(), lowest = use == DESCRIPTOR_EVENT ? top / 2 : top / 4;
     int moved = -1;
     for (uint64_t from = top / 4 * 3; top >= LEAST && moved < 0 && from >= lowest; from -= top / 4)
-        moved = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, from);
-    syscall(SYS_close, fd);
+        moved = (int)own_call_sig(SYS_fcntl, fd, F_DUPFD_CLOEXEC, from);
+    own_call_sig(SYS_close, fd);
     return moved < 0 ? -1 : moved;
 }
 
 uint64_t descriptors_event_id_sig(int fd)
 {
     uint64_t id = 0;
-    return fd >= 0 && syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+    return fd >= 0 && own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
 }

@@ -7,11 +7,10 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/descriptors.h"
-#include "base/raw-mmap.h"
+#include "runtime/own-call.h"
 
 #define RING_ONLY_BYTES (256 * 1024)
 #define BATCH_BYTES (512 * 1024)
@@ -22,23 +21,24 @@ int event_open_attr(const struct perf_event_attr *attr, int group_fd)
     struct perf_event_attr copy = *attr;
     if (!(copy.sample_type & PERF_SAMPLE_READ))
         copy.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    int fd = (int)syscall(SYS_perf_event_open, &copy, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
+    int fd = (int)own_call_sig(SYS_perf_event_open, &copy, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
     return descriptors_move_up_sig(fd, DESCRIPTOR_EVENT);
 }
 
 static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offset)
 {
-    void *mapped = (void *)raw_mmap(NULL, n_bytes, protection, MAP_SHARED, fd, offset);
+    void *mapped = (void *)own_mmap_sig(NULL, n_bytes, protection, MAP_SHARED, fd, offset);
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 
 /* Lets every overflow of fd signal the calling thread. */
 static bool set_signal(int fd)
 {
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)syscall(SYS_gettid)};
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)own_tid_sig()};
     events_note_descriptor_sig(fd);
-    return syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC) == 0 && syscall(SYS_fcntl, fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
-           syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0;
+    return own_call_sig(SYS_fcntl, fd, F_SETFL, O_ASYNC) == 0 &&
+           own_call_sig(SYS_fcntl, fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
+           own_call_sig(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0;
 }
 
 /* Bytes of the ring's data: as the plan says, in pages of this machine. */
@@ -132,17 +132,17 @@ static bool start_ring(struct thread_event *event, const struct arena_event *pla
 void event_close_own(const struct thread_event *event)
 {
     if (event_fd_sig(event) >= 0)
-        syscall(SYS_close, event->fd);
+        own_call_sig(SYS_close, event->fd);
     if (event_drain_fd_sig(event) >= 0)
-        syscall(SYS_close, event->drain_fd);
+        own_call_sig(SYS_close, event->drain_fd);
 }
 
 void event_close(struct thread_event *event)
 {
     if (event->aux)
-        syscall(SYS_munmap, event->aux, event->aux_bytes);
+        own_call_sig(SYS_munmap, event->aux, event->aux_bytes);
     if (event->ring)
-        syscall(SYS_munmap, event->ring, event->ring_bytes);
+        own_call_sig(SYS_munmap, event->ring, event->ring_bytes);
     event_close_own(event);
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }

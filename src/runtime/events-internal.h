@@ -50,6 +50,9 @@ int event_drain_fd_sig(const struct thread_event *event);
 /* Whether an event of the plan is a clock that a CPU-time timer can stand in for; its period then, else 0.  ctx: any */
 uint64_t event_clock_period_sig(const struct arena_event *plan);
 
+/* How often the timer of an event ticks, ns.  ctx: any */
+uint64_t event_timer_interval_sig(const struct arena_event *plan);
+
 /* Closes it.  ctx: ordinary */
 void event_close(struct thread_event *event);
 

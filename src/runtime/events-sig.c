@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,13 +18,6 @@
 static struct {
     _Atomic int lowest_fd; /* of all descriptors that were ever told to send our signal; 0 none */
 } senders;
-
-static uint64_t thread_cpu_ns_sig(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Our descriptors lie above those of the program, which get the lowest numbers that are free. */
 void events_note_descriptor_sig(int fd)
@@ -135,7 +127,7 @@ void events_read_times_sig(struct thread_state *self, unsigned index)
     if (self->events[index].fd < 0 || plan->flags & EVENT_REPLAY || plan->attr.sample_type & PERF_SAMPLE_READ)
         return;
     int fd = event_fd_sig(&self->events[index]);
-    if (fd < 0 || syscall(SYS_read, fd, words, sizeof words) < (long)(3 * sizeof words[0]))
+    if (fd < 0 || own_call_sig(SYS_read, fd, words, sizeof words) < (long)(3 * sizeof words[0]))
         return;
     const struct thread_past *past = &self->past;
     atomic_store_explicit(&self->record->enabled_ns[index], past->enabled_ns[index] + words[1], memory_order_relaxed);
@@ -169,9 +161,9 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     }
     struct sample_event sample = {.index = (uint8_t)index};
     if (event->has_timer) {
-        uint64_t now = thread_cpu_ns_sig();
-        sample.weight = now - event->last_cpu_ns;
-        event->last_cpu_ns = now;
+        uint64_t now = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox keeps it */
+        sample.weight = now ? now - event->last_cpu_ns : event_timer_interval_sig(plan);
+        event->last_cpu_ns += sample.weight;
         weigh_by_times_sig(self, index, sample.weight);
     }
     sample_take_sig(self, &sample, context);
@@ -198,10 +190,10 @@ static void flush_sig(const struct thread_event *event, const struct arena_event
     if (fd < 0)
         return;
     if (plan->flags & EVENT_AUX) {
-        syscall(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0);
-        syscall(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0);
+        own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0);
+        own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0);
     } else if (plan->flags & EVENT_BATCH && plan->attr.precise_ip) {
-        syscall(SYS_read, fd, words, sizeof words);
+        own_call_sig(SYS_read, fd, words, sizeof words);
     }
 }
 

@@ -6,12 +6,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/raw-mmap.h"
 #include "runtime/loadmap.h"
+#include "runtime/own-call.h"
 #include "runtime/sample.h"
 #include "runtime/sandbox.h"
 #include "runtime/wrap-signal.h"
@@ -33,10 +32,10 @@ struct kernel_action {
 static void block_all_in_handler(void)
 {
     struct kernel_action action;
-    if (syscall(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask) != 0)
+    if (own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask) != 0)
         return;
     action.mask = ~(MASK_BIT(SIGSEGV) | MASK_BIT(SIGBUS) | MASK_STAND_IN);
-    syscall(SYS_rt_sigaction, EVENTS_SIGNAL, &action, NULL, sizeof action.mask);
+    own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, &action, NULL, sizeof action.mask);
 }
 
 static bool is_function(const struct sigaction *action)
@@ -81,7 +80,7 @@ void events_check_handler(void)
 {
     struct kernel_action action = {.handler = events_handler_sig};
     if (!sandbox_is_entered_sig())
-        syscall(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask);
+        own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask);
     if (action.handler != events_handler_sig)
         arena_log_sig("the program has put another action in the place of the profiler's for its signal (SIGURG), by a "
                       "system call of its own: the samples since then are lost");
@@ -92,7 +91,7 @@ static bool may_have_timer(void)
 {
     struct rlimit limit;
     uint32_t n = atomic_fetch_add(&timers.n, 1);
-    if (syscall(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit) == 0 && n < limit.rlim_cur / 4)
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit) == 0 && n < limit.rlim_cur / 4)
         return true;
     atomic_fetch_sub(&timers.n, 1);
     return false;
@@ -104,8 +103,8 @@ static bool open_timer(struct thread_event *event, clockid_t clock)
         return false;
     struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
     notify.sigev_value.sival_ptr = events_timer_value_sig();
-    notify._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-    if (syscall(SYS_timer_create, clock, &notify, &event->timer_id) != 0) {
+    notify._sigev_un._tid = (pid_t)own_tid_sig();
+    if (own_call_sig(SYS_timer_create, clock, &notify, &event->timer_id) != 0) {
         atomic_fetch_sub(&timers.n, 1);
         return false;
     }
@@ -197,7 +196,7 @@ static void count_overflows(struct thread_state *self, unsigned index)
 
 static void close_one(struct thread_event *event)
 {
-    if (event->has_timer && syscall(SYS_timer_delete, event->timer_id) == 0)
+    if (event->has_timer && own_call_sig(SYS_timer_delete, event->timer_id) == 0)
         atomic_fetch_sub(&timers.n, 1);
     event_close(event);
 }
@@ -248,7 +247,7 @@ void events_forget(struct thread_state *self, bool keep)
 static void *map_empty(void *place, uint64_t n_bytes)
 {
     void *mapped =
-        (void *)raw_mmap(place, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        (void *)own_mmap_sig(place, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 

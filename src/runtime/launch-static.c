@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/static-program.h"
 #include "fmt/companion.h"
+#include "runtime/own-call.h"
 #include "runtime/process-internal.h"
 
 #define PID_DIGITS 12
@@ -45,7 +45,7 @@ static bool was_launched(void)
 {
     char own[PID_DIGITS], parent[PID_DIGITS];
     const char *by = process_environment(STATIC_PROGRAM_ENV);
-    put_number(own, (unsigned long)getpid());
+    put_number(own, (unsigned long)(pid_t)own_pid_sig());
     put_number(parent, (unsigned long)getppid());
     return by && (!strcmp(by, own) || !strcmp(by, parent));
 }
@@ -83,13 +83,13 @@ static size_t put_options(char **command)
 
 static void say(const char *text)
 {
-    (void)syscall(SYS_write, STDERR_FILENO, text, strlen(text));
+    (void)own_call_sig(SYS_write, STDERR_FILENO, text, strlen(text));
 }
 
 static void execute_launcher(const char *path, char **command)
 {
     char pid[PID_DIGITS];
-    put_number(pid, (unsigned long)getpid());
+    put_number(pid, (unsigned long)(pid_t)own_pid_sig());
     if (setenv(STATIC_PROGRAM_ENV, pid, 1) == 0) {
         (void)execv(path, command);
         (void)execvp("hpcrun", command);

@@ -25,7 +25,6 @@
     ROW(pselect)                                                                                                       \
     ROW(pthread_create)                                                                                                \
     ROW(pthread_sigmask)                                                                                               \
-    ROW(seccomp_load)                                                                                                  \
     ROW(sigaction)                                                                                                     \
     ROW(sigaltstack)                                                                                                   \
     ROW(sigblock)                                                                                                      \
@@ -45,6 +44,7 @@
     ROW(sigwait)                                                                                                       \
     ROW(sigwaitinfo)                                                                                                   \
     ROW(ssignal)                                                                                                       \
+    ROW(syscall)                                                                                                       \
     ROW(system)                                                                                                        \
     ROW(sysv_signal)                                                                                                   \
     ROW(thrd_create)                                                                                                   \

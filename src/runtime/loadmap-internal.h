@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "runtime/loadmap.h"
+#include "runtime/own-call.h"
 #include "runtime/zone.h"
 
 /* The loader's lock-free look-up (glibc >= 2.35); NULL where it is missing. */

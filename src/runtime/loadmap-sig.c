@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,13 +63,6 @@ bool loadmap_is_own_sig(const struct loadmap_module *module, uintptr_t pc)
     return module && module->has_runtime && loadmap_is_own_pc_sig(pc);
 }
 
-static uint64_t now_ns_sig(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* What the ELF header in memory tells of a module. False when start does not hold one. */
 static bool elf_read_sig(uintptr_t start, uintptr_t bias, struct loadmap_module *module)
 {
@@ -101,7 +93,7 @@ static bool elf_read_sig(uintptr_t start, uintptr_t bias, struct loadmap_module 
 static uint64_t file_id_sig(const char *name, uint64_t inode)
 {
     struct stat status;
-    if (!name || syscall(SYS_newfstatat, AT_FDCWD, name, &status, 0) != 0 || (inode && status.st_ino != inode))
+    if (!name || own_call_sig(SYS_newfstatat, AT_FDCWD, name, &status, 0) != 0 || (inode && status.st_ino != inode))
         return 0;
     return modtab_id_of_file(status.st_ino, (uint64_t)status.st_size,
                              (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec);
@@ -123,21 +115,21 @@ static const struct modtab_header *table_map_sig(uint64_t id)
     memcpy(path, directory, len);
     path[len] = '/';
     hex_name_sig(path + len + 1, id);
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return NULL;
     struct stat status;
     void *mapped = NULL;
-    if (syscall(SYS_fstat, fd, &status) == 0 && status.st_size >= (off_t)sizeof(struct modtab_header))
+    if (own_call_sig(SYS_fstat, fd, &status) == 0 && status.st_size >= (off_t)sizeof(struct modtab_header))
         mapped = zone_map_file_sig(fd, (size_t)status.st_size);
-    syscall(SYS_close, fd);
+    own_call_sig(SYS_close, fd);
     if (!mapped)
         return NULL;
     const struct modtab_header *table = mapped;
     if (memcmp(table->magic, MODTAB_MAGIC, 8) == 0 && table->version == MODTAB_VERSION && table->id == id &&
         table->file_bytes == (uint64_t)status.st_size)
         return table;
-    syscall(SYS_munmap, mapped, status.st_size);
+    own_call_sig(SYS_munmap, mapped, status.st_size);
     return NULL;
 }
 
@@ -166,7 +158,7 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     const struct modtab_header *table = atomic_load_explicit(&module->code.table, memory_order_acquire);
     if (table || !module->table_id || !arena_header_sig())
         return table;
-    uint64_t now = now_ns_sig();
+    uint64_t now = own_clock_ns_sig(CLOCK_MONOTONIC);
     if (now < atomic_load_explicit(&module->retry_ns, memory_order_relaxed) || atomic_exchange(&map.lock, 1))
         return NULL;
     bool is_answered = is_answered_sig(module); /* before the look: a table may be made meanwhile */

@@ -4,13 +4,13 @@
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
 #include "runtime/arena-writer.h"
 #include "runtime/loadmap-internal.h"
+#include "runtime/own-call.h"
 
 #define START_PATIENCE_MS 300
 
@@ -48,7 +48,7 @@ static void wait_for_tables(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     for (int i = 0; i < START_PATIENCE_MS && !loadmap_is_complete_sig(); i++)
-        syscall(SYS_nanosleep, &pause, NULL);
+        own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
 void loadmap_complete(void)
@@ -73,7 +73,7 @@ void loadmap_add_kernel(void)
     if (loadmap_kernel_sig())
         return;
     while (!arena_shared_begin_sig())
-        syscall(SYS_sched_yield);
+        own_call_sig(SYS_sched_yield);
     loadmap_set_kernel_sig(loadmap_pseudo_sig("[kernel]", (uint64_t)1 << 63));
     arena_shared_end_sig();
 }

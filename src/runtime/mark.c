@@ -5,14 +5,13 @@
 #include "fmt/arena-mark.h"
 #include "runtime/arena-writer.h"
 #include "runtime/locus.h"
+#include "runtime/own-call.h"
 #include "runtime/process.h"
 #include "runtime/wrap.h"
 
 WRAP_EXPORT void locus_mark_live_event(void)
 {
-    struct timespec now;
     if (!process_is_ours_sig())
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    arena_mark_live(arena_header_sig(), (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    arena_mark_live(arena_header_sig(), own_clock_ns_sig(CLOCK_REALTIME));
 }

@@ -4,12 +4,13 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runtime/chain.h"
+#include "runtime/own-call.h"
 #include "runtime/sample.h"
+#include "runtime/sandbox.h"
 #include "base/sigsafe.h"
 
 #define SET_BYTES sizeof(uint64_t)
@@ -20,7 +21,7 @@
 enum { ODD = 1, ODD_STAND_IN = 2 }; /* thread_state.odd_mask: where that rule does not hold */
 
 static struct {
-    _Atomic bool is_translated, is_sandboxed;
+    _Atomic bool is_translated;
     _Atomic int waiter; /* thread that waits for a signal of our number, 0 none */
 } masks;
 
@@ -34,21 +35,16 @@ bool mask_is_translated_sig(void)
     return atomic_load_explicit(&masks.is_translated, memory_order_relaxed);
 }
 
-void mask_enter_sandbox_sig(void)
-{
-    atomic_store(&masks.is_sandboxed, true);
-}
-
 uint64_t mask_get_sig(void)
 {
     uint64_t mask = 0;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, SET_BYTES);
+    own_call_sig(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, SET_BYTES);
     return mask;
 }
 
 void mask_set_sig(uint64_t real)
 {
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &real, NULL, SET_BYTES);
+    own_call_sig(SYS_rt_sigprocmask, SIG_SETMASK, &real, NULL, SET_BYTES);
 }
 
 uint64_t mask_of_set_sig(const sigset_t *set)
@@ -114,8 +110,8 @@ static void enable_sig(struct thread_state *self, bool enable)
 static bool send_again_sig(int thread, siginfo_t *info)
 {
     if (thread)
-        return syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, EVENTS_SIGNAL, info) == 0;
-    return syscall(SYS_rt_sigqueueinfo, getpid(), EVENTS_SIGNAL, info) == 0;
+        return own_call_sig(SYS_rt_tgsigqueueinfo, (pid_t)own_pid_sig(), thread, EVENTS_SIGNAL, info) == 0;
+    return own_call_sig(SYS_rt_sigqueueinfo, (pid_t)own_pid_sig(), EVENTS_SIGNAL, info) == 0;
 }
 
 /* Takes signals of ours away that wait to be delivered to this thread, which has them blocked: they would stand in the
@@ -125,17 +121,17 @@ static void clear_pending_sig(void)
     const uint64_t set = MASK_OURS;
     const struct timespec at_once = {0};
     siginfo_t info;
-    while (syscall(SYS_rt_sigtimedwait, &set, &info, &at_once, SET_BYTES) == EVENTS_SIGNAL) {
+    while (own_call_sig(SYS_rt_sigtimedwait, &set, &info, &at_once, SET_BYTES) == EVENTS_SIGNAL) {
         if (events_is_ours_sig(&info))
             continue;
-        (void)send_again_sig((int)syscall(SYS_gettid), &info);
+        (void)send_again_sig((int)own_tid_sig(), &info);
         break;
     }
 }
 
 static void hold_back_sig(struct thread_state *self, siginfo_t *info, ucontext_t *context)
 {
-    int thread = info->si_code == SI_TKILL ? (int)syscall(SYS_gettid) : 0, waiter = atomic_load(&masks.waiter);
+    int thread = info->si_code == SI_TKILL ? (int)own_tid_sig() : 0, waiter = atomic_load(&masks.waiter);
     if (!thread && waiter && send_again_sig(waiter, info))
         return;
     if (self && !self->is_holding) {
@@ -171,7 +167,7 @@ static void call_program_sig(siginfo_t *info, ucontext_t *context)
 
 void mask_take_foreign_sig(struct thread_state *self, siginfo_t *info, ucontext_t *context)
 {
-    if (!atomic_load(&masks.is_sandboxed) && is_blocked_sig(self)) {
+    if (!sandbox_is_entered_sig() && is_blocked_sig(self)) {
         hold_back_sig(self, info, context);
         return;
     }
@@ -182,22 +178,22 @@ void mask_take_foreign_sig(struct thread_state *self, siginfo_t *info, ucontext_
 
 uint64_t mask_begin_wait_sig(struct thread_state *self)
 {
-    if (atomic_load(&masks.is_sandboxed))
+    if (sandbox_is_entered_sig())
         return mask_get_sig();
     uint64_t before = mask_get_sig();
     self->is_waiting = true;
     enable_sig(self, false);
     mask_set_sig(before | MASK_OURS);
     clear_pending_sig();
-    atomic_store(&masks.waiter, (int)syscall(SYS_gettid));
+    atomic_store(&masks.waiter, (int)own_tid_sig());
     return before;
 }
 
 void mask_end_wait_sig(struct thread_state *self, uint64_t before)
 {
-    if (atomic_load(&masks.is_sandboxed))
+    if (sandbox_is_entered_sig())
         return;
-    int thread = (int)syscall(SYS_gettid);
+    int thread = (int)own_tid_sig();
     atomic_compare_exchange_strong(&masks.waiter, &thread, 0);
     self->is_waiting = self->is_holding = false;
     enable_sig(self, true);

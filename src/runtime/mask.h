@@ -27,10 +27,6 @@
 void mask_translate_sig(void);
 bool mask_is_translated_sig(void);
 
-/* The program has entered a sandbox (sandbox.h): nothing is held back any more, as that takes calls of the system that
- * it does not make itself.  ctx: any */
-void mask_enter_sandbox_sig(void);
-
 /* The mask that the kernel has for the calling thread, and a new one for it.  ctx: any */
 uint64_t mask_get_sig(void);
 void mask_set_sig(uint64_t real);

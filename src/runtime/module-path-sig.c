@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fmt/arena.h"
+#include "runtime/own-call.h"
 #include "base/sigsafe.h"
 
 #define LINE_BYTES_MAX (ARENA_PATH_MAX + 128)
@@ -93,17 +93,17 @@ static size_t lines_take_sig(size_t n, uintptr_t address, struct module_file *fi
 
 static void maps_search_sig(uintptr_t address, struct module_file *file)
 {
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
     size_t n = 0;
     bool is_over = fd < 0;
     while (!is_over && n < sizeof maps.text) {
-        long n_read = syscall(SYS_read, fd, maps.text + n, sizeof maps.text - n);
+        long n_read = own_call_sig(SYS_read, fd, maps.text + n, sizeof maps.text - n);
         if (n_read <= 0)
             break;
         n = lines_take_sig(n + (size_t)n_read, address, file, &is_over);
     }
     if (fd >= 0)
-        syscall(SYS_close, fd);
+        own_call_sig(SYS_close, fd);
 }
 
 void module_path_find_sig(uintptr_t address, const char *loader_name, struct module_file *file)

@@ -3,18 +3,18 @@
  * under one short lock. */
 #include "runtime/moves.h"
 
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
 #include "runtime/events-internal.h"
+#include "runtime/own-call.h"
 #include "runtime/ring.h"
 
 #define LOCK_TRIES 5000
 
 static struct {
-    _Atomic uintptr_t owner; /* of the lock: the pointer of a thread, 0 none */
+    _Atomic uintptr_t owner;              /* of the lock: the pointer of a thread, 0 none */
     struct thread_state *_Atomic readers; /* threads with rings that are drained */
 } moving;
 
@@ -28,9 +28,9 @@ static bool lock_moving(void)
         if (holder == self || tries == LOCK_TRIES)
             return false;
         if (tries < LOCK_TRIES / 5)
-            syscall(SYS_sched_yield);
+            own_call_sig(SYS_sched_yield);
         else
-            syscall(SYS_nanosleep, &pause, NULL);
+            own_call_sig(SYS_nanosleep, &pause, NULL);
     }
     return true;
 }

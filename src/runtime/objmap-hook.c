@@ -2,10 +2,10 @@
 /* The writing side of the object map: insert, remove, cut, flag, visit, fork. A block enters the page map first and its
  * splay tree last, and leaves in the opposite order: who takes it out of the tree owns it, and nobody can own a block
  * that is not complete. Runs inside the program's malloc. */
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/objmap-internal.h"
+#include "runtime/own-call.h"
 
 static struct {
     void (*dropped)(const struct objmap_block *block);
@@ -13,7 +13,7 @@ static struct {
 
 /* What the calling thread is at. Its address is the owner of the thread's locks. */
 static _Thread_local struct {
-    pid_t fork_pid; /* in fork: who called it */
+    pid_t fork_pid;     /* in fork: who called it */
     uint32_t is_inside; /* an operation */
 } at __attribute__((tls_model("initial-exec")));
 
@@ -266,7 +266,7 @@ static bool may_grow(struct operation *operation)
         if (atomic_load_explicit(&operation->cursor.map->n_pending, memory_order_relaxed) < OBJMAP_PENDING_LIMIT)
             return true;
         objmap_reclaim_hook(operation->cursor.cache);
-        syscall(SYS_sched_yield);
+        own_call_sig(SYS_sched_yield);
     }
     return false;
 }
@@ -448,7 +448,7 @@ void objmap_fork_prepare_hook(void)
     unsigned n_sleeps = at.is_inside ? OBJMAP_SLEEPS_NESTED : OBJMAP_SLEEPS;
     for (unsigned i = 0; (lock = lock_of_all(map, i)); i++)
         (void)objmap_lock_wait_hook(lock, owner, n_sleeps);
-    at.fork_pid = (pid_t)syscall(SYS_getpid);
+    at.fork_pid = (pid_t)own_pid_sig();
 }
 
 /* In the child, what a thread holds that does not exist there is never given back. */
@@ -458,7 +458,7 @@ void objmap_fork_done_hook(void)
     struct objmap_lock *lock;
     if (!atomic_load_explicit(&map->ready, memory_order_acquire))
         return;
-    bool is_child = (pid_t)syscall(SYS_getpid) != at.fork_pid;
+    bool is_child = (pid_t)own_pid_sig() != at.fork_pid;
     /* Threads that were in a lookup do not exist in the child: their slots would keep memory for ever. */
     if (is_child && !at.is_inside)
         objmap_forget_readers_hook();

@@ -6,11 +6,11 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "runtime/objmap-internal.h"
+#include "runtime/own-call.h"
 #include "runtime/zone.h"
 
 #define SLAB_BYTES ((size_t)256 << 10)
@@ -52,9 +52,9 @@ bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n
         }
         /* The holder may have been descheduled; with real-time priorities yielding alone would never let it run. */
         if (n_tries >= 200)
-            syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
+            own_call_sig(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
         else if (n_tries > 100)
-            syscall(SYS_sched_yield);
+            own_call_sig(SYS_sched_yield);
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif

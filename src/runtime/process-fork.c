@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,8 +32,8 @@ static void prepare_to_wait(void)
     forking.has_copied = NULL;
     if (!self || !thread_is_half_way_sig(self))
         return;
-    void *page =
-        (void *)raw_mmap(NULL, sizeof *forking.has_copied, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *page = (void *)own_mmap_sig(NULL, sizeof *forking.has_copied, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if ((uintptr_t)page < (uintptr_t)-4095)
         forking.has_copied = page;
 }
@@ -43,8 +42,8 @@ static void wait_for_copy(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     for (int waited_ms = 0; waited_ms < COPY_WAIT_MS && !atomic_load(forking.has_copied); waited_ms++)
-        syscall(SYS_nanosleep, &pause, NULL);
-    syscall(SYS_munmap, forking.has_copied, sizeof *forking.has_copied);
+        own_call_sig(SYS_nanosleep, &pause, NULL);
+    own_call_sig(SYS_munmap, forking.has_copied, sizeof *forking.has_copied);
 }
 
 static void fork_prepare(void)
@@ -74,8 +73,8 @@ static void write_nowhere(void)
     arena_range_sig(&low, &high);
     if (!low) /* lost on the way to one of its own */
         return;
-    (void)raw_mmap((const void *)low, high - low, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    (void)own_mmap_sig((const void *)low, high - low, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 static void clear_hits(char *data, uint32_t used_bytes)

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "base/raw-mmap.h"
 #include "runtime/altstack.h"
+#include "runtime/arch.h"
 #include "runtime/control.h"
 #include "runtime/process.h"
 #include "runtime/sandbox.h"

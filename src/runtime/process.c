@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,9 +19,9 @@
 #define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS for room and for the answer */
 
 static struct {
-    _Atomic bool is_tried;       /* the start has been tried */
-    _Atomic uint32_t ending_tid; /* the thread that ends it, 0 none */
-    _Atomic bool is_ended;       /* it has done so */
+    _Atomic bool is_tried;   /* the start has been tried */
+    _Atomic uintptr_t ender; /* thread pointer of the thread that ends it, 0 none */
+    _Atomic bool is_ended;   /* it has done so */
     pid_t pid;
     char **arguments, **environment; /* of the constructor */
 } process;
@@ -65,16 +64,16 @@ bool process_own(void)
     void *page = process_owner_page_sig();
     size_t page_bytes = getauxval(AT_PAGESZ);
     if (!page) {
-        page = (void *)raw_mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        page = (void *)own_mmap_sig(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if ((uintptr_t)page >= (uintptr_t)-4095)
             return false;
-        if (syscall(SYS_madvise, page, page_bytes, MADV_WIPEONFORK) != 0) {
-            syscall(SYS_munmap, page, page_bytes);
+        if (own_call_sig(SYS_madvise, page, page_bytes, MADV_WIPEONFORK) != 0) {
+            own_call_sig(SYS_munmap, page, page_bytes);
             return false;
         }
     }
-    process.pid = getpid();
-    atomic_store(&process.ending_tid, 0);
+    process.pid = (pid_t)own_pid_sig();
+    atomic_store(&process.ender, 0);
     atomic_store(&process.is_ended, false);
     process_set_owner_sig(page, (uint32_t)process.pid);
     return true;
@@ -116,20 +115,18 @@ static void wait_for_end(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     for (int waited_ms = 0; !atomic_load(&process.is_ended) && waited_ms < END_WAIT_MS; waited_ms++)
-        syscall(SYS_nanosleep, &pause, NULL);
+        own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
 static void end_recording(int exit_code)
 {
-    struct timespec now;
     alloc_wrap_guard_enter();
     thread_end_all();
     process_set_running_sig(false);
     struct arena_header *header = arena_header_sig();
     alloc_events_end();
-    clock_gettime(CLOCK_REALTIME, &now);
     atomic_store(&header->exit_code, (uint32_t)exit_code);
-    atomic_store(&header->end_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    atomic_store(&header->end_ns, own_clock_ns_sig(CLOCK_REALTIME));
     atomic_store(&header->state, ARENA_ENDED);
     attach_end(exit_code);
     alloc_wrap_guard_leave();
@@ -138,15 +135,15 @@ static void end_recording(int exit_code)
 void process_end(int exit_code)
 {
     struct shield shield;
-    uint32_t nobody = 0, tid = (uint32_t)syscall(SYS_gettid);
-    bool was_begun = atomic_load(&process.ending_tid) && !atomic_load(&process.is_ended);
-    if ((!process_is_ours_sig() && !was_begun) || getpid() != process.pid)
+    uintptr_t nobody = 0, self = arch_thread_pointer_sig();
+    bool was_begun = atomic_load(&process.ender) && !atomic_load(&process.is_ended);
+    if ((!process_is_ours_sig() && !was_begun) || (pid_t)own_pid_sig() != process.pid)
         return;
     shield_raise_sig(&shield);
-    if (atomic_compare_exchange_strong(&process.ending_tid, &nobody, tid)) {
+    if (atomic_compare_exchange_strong(&process.ender, &nobody, self)) {
         end_recording(exit_code);
         atomic_store(&process.is_ended, true);
-    } else if (nobody != tid) {
+    } else if (nobody != self) {
         wait_for_end();
     }
     shield_lower_sig(&shield);

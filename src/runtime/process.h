@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "runtime/own-call.h"
+
 /* True in the process that owns the arena: false before the start, after the end, and in a child of a raw clone or
  * _Fork, whose copy of this word the kernel has wiped.  ctx: any */
 bool process_is_ours_sig(void);

@@ -4,12 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/regions.h"
+#include "runtime/own-call.h"
 #include "runtime/wrap.h"
-#include "base/raw-mmap.h"
 
 #define STRINGS_MAX 4096
 
@@ -54,13 +53,13 @@ static struct itt_string *strings_map(void)
     size_t n_bytes = STRINGS_MAX * sizeof *strings;
     if (strings)
         return strings;
-    strings = (struct itt_string *)raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
-                                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    strings = (struct itt_string *)own_mmap_sig(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if ((uintptr_t)strings >= (uintptr_t)-4095)
         return NULL;
     if (atomic_compare_exchange_strong(&itt.strings, &none, strings))
         return strings;
-    syscall(SYS_munmap, strings, n_bytes);
+    own_call_sig(SYS_munmap, strings, n_bytes);
     return none;
 }
 

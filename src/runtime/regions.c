@@ -4,7 +4,6 @@
 #include "runtime/regions.h"
 
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/events.h"
@@ -52,7 +51,7 @@ static bool lock(void)
     for (int i = 0; i < LOCK_TRIES; i++) {
         if (arena_shared_begin_sig())
             return true;
-        syscall(SYS_sched_yield);
+        own_call_sig(SYS_sched_yield);
     }
     return false;
 }

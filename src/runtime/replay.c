@@ -10,11 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
-#include "base/raw-mmap.h"
+#include "runtime/own-call.h"
 
 enum piece_kind { PIECE_WRITE = 1, PIECE_SIGNAL = 2, PIECE_AUX = 3 };
 
@@ -25,14 +24,14 @@ struct replay {
 
 static void *map_private(size_t n_bytes)
 {
-    void *mapped = (void *)raw_mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *mapped = (void *)own_mmap_sig(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 
 bool replay_open(struct thread_event *event, const struct arena_event *plan)
 {
     uint64_t page_bytes = arena_header_sig()->page_bytes;
-    event->fd = (int)syscall(SYS_openat, AT_FDCWD, plan->file, O_RDONLY | O_CLOEXEC);
+    event->fd = (int)own_call_sig(SYS_openat, AT_FDCWD, plan->file, O_RDONLY | O_CLOEXEC);
     event->ring_bytes = (uint32_t)(page_bytes + plan->ring_bytes);
     event->ring = map_private(event->ring_bytes);
     if (plan->flags & EVENT_AUX) {
@@ -63,7 +62,7 @@ static void raise_signal(int fd)
     siginfo_t info = {.si_signo = EVENTS_SIGNAL, .si_code = POLL_IN};
     info.si_fd = fd;
     events_note_descriptor_sig(fd);
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), EVENTS_SIGNAL, &info);
+    own_call_sig(SYS_rt_tgsigqueueinfo, (pid_t)own_pid_sig(), own_tid_sig(), EVENTS_SIGNAL, &info);
 }
 
 /* False when there is no room, also after the reader has been called. */
@@ -142,11 +141,12 @@ void replay_run(struct thread_state *self, unsigned index)
     struct thread_event *event = &self->events[index];
     struct perf_event_mmap_page *page = event->ring;
     struct stat status;
-    if (self != thread_self_sig() || page->data_head || page->aux_head || syscall(SYS_fstat, event->fd, &status) != 0 ||
-        status.st_size <= 0)
+    if (self != thread_self_sig() || page->data_head || page->aux_head ||
+        own_call_sig(SYS_fstat, event->fd, &status) != 0 || status.st_size <= 0)
         return;
     size_t n_bytes = (size_t)status.st_size;
-    const unsigned char *file = (const unsigned char *)raw_mmap(NULL, n_bytes, PROT_READ, MAP_PRIVATE, event->fd, 0);
+    const unsigned char *file =
+        (const unsigned char *)own_mmap_sig(NULL, n_bytes, PROT_READ, MAP_PRIVATE, event->fd, 0);
     if ((uintptr_t)file >= (uintptr_t)-4095)
         return;
     struct replay replay = {.at = pieces_begin(file, n_bytes), .end = file + n_bytes};
@@ -155,5 +155,5 @@ void replay_run(struct thread_state *self, unsigned index)
         continue;
     if (replay.at < replay.end)
         arena_log_sig("the replay ends early: a piece of its file does not fit the ring, or is damaged");
-    syscall(SYS_munmap, (void *)(uintptr_t)file, n_bytes);
+    own_call_sig(SYS_munmap, (void *)(uintptr_t)file, n_bytes);
 }

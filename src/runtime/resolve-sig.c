@@ -2,15 +2,17 @@
 /* From a data address to the variable that holds it: see resolve.h. Wait-free; runs in the signal handler. */
 #include "runtime/resolve.h"
 
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/loadmap.h"
 #include "runtime/objmap.h"
+#include "runtime/own-call.h"
 #include "runtime/small.h"
 #include "base/sigsafe.h"
 
 #define NO_SYMBOL UINT32_MAX
+
+static _Atomic uintptr_t last_break;
 
 static enum resolve_result unknown_sig(enum unknown_reason reason, struct resolved *found)
 {
@@ -66,10 +68,14 @@ static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t add
         }
 }
 
-/* Below the program break but in no recorded block: a small block. */
+/* Below the program break but in no recorded block: a small block. Where the kernel must not be asked, the break is
+ * where it last was. */
 static bool is_in_brk_sig(uintptr_t address)
 {
-    uintptr_t top = (uintptr_t)syscall(SYS_brk, 0);
+    long answer = own_call_sig(SYS_brk, 0L);
+    if (answer != -1)
+        atomic_store_explicit(&last_break, (uintptr_t)answer, memory_order_relaxed);
+    uintptr_t top = atomic_load_explicit(&last_break, memory_order_relaxed);
     return address < top && top - address < (uintptr_t)1 << 36;
 }
 

@@ -53,13 +53,6 @@ static void count_fate_sig(struct thread_state *self, unsigned event, enum fate 
     atomic_fetch_add_explicit(&self->record->fates[event][fate], 1, memory_order_relaxed);
 }
 
-static uint64_t clock_ns_sig(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* True when the leaf lies in our own code: what it touches and nobody knows is ours. */
 static bool is_own_leaf_sig(uint32_t leaf)
 {
@@ -250,7 +243,7 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
     pending->lat_cycles = taken->lat_cycles;
     pending->has_address = false;
     pending->n_samples = 1;
-    pending->t_ns = clock_ns_sig(CLOCK_MONOTONIC);
+    pending->t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
     pending->n_frames = (uint8_t)frames_copy_sig(self, taken, pending->frames);
     return pending;
 }
@@ -302,7 +295,7 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
     } else if (pending_record_sig(self, pending, &taken)) {
         return true;
     }
-    if (!final && clock_ns_sig(CLOCK_MONOTONIC) - pending->t_ns < PENDING_PATIENCE_NS)
+    if (!final && own_clock_ns_sig(CLOCK_MONOTONIC) - pending->t_ns < PENDING_PATIENCE_NS)
         return false;
     taken.weight = pending->weight / pending->n_samples;
     if (pending->has_address)
@@ -363,7 +356,7 @@ static void trace_sig(struct thread_state *self, const struct taken *taken)
         atomic_fetch_add_explicit(&self->record->n_untraced, 1, memory_order_relaxed);
         return;
     }
-    record->t_ns = clock_ns_sig(CLOCK_REALTIME);
+    record->t_ns = own_clock_ns_sig(CLOCK_REALTIME);
     record->node = taken->leaf;
     record->event = taken->event;
     arena_publish_sig(&self->trace);

@@ -10,6 +10,7 @@
 
 #include "runtime/access.h"
 #include "runtime/arch.h"
+#include "runtime/own-call.h"
 #include "runtime/thread.h"
 
 /* What the event itself knows of the sample. */
@@ -49,6 +50,5 @@ void sample_resolve_parked_sig(struct thread_state *self);
 /* Sampling as a whole, by the public API.  ctx: any */
 void sample_set_active_sig(bool active);
 bool sample_is_active_sig(void);
-
 
 #endif

@@ -4,8 +4,8 @@
  * 33, which libc keeps for itself, are among them, so no asynchronous cancellation comes in between either. For the
  * other kind, code of ours in the program calls no function of libc that is a cancellation point; it makes the system
  * calls itself (tests/meta/symbols.py looks). Shields nest. They keep errno as well: the program finds the value that
- * it had, whatever failed behind the shield. The hooks in malloc, which run too often for two system
- * calls, have no shield: see objmap-internal.h for what their locks do instead. */
+ * it had, whatever failed behind the shield. In a sandbox (sandbox.h) that is all they do. The hooks in malloc, which
+ * run too often for two system calls, have no shield: see objmap-internal.h for what their locks do instead. */
 #ifndef LOCUS_RUNTIME_SHIELD_H
 #define LOCUS_RUNTIME_SHIELD_H
 
@@ -25,8 +25,5 @@ void shield_raise_sig(struct shield *shield);
 /* The mask and errno are again what they were; signals that came meanwhile are handled before this returns.  ctx: any
  */
 void shield_lower_sig(const struct shield *shield);
-
-/* From now on shields keep errno alone: in a sandbox a system call more may be the last one.  ctx: any */
-void shield_forbid_sig(void);
 
 #endif

@@ -4,6 +4,7 @@
 #define LOCUS_RUNTIME_THREAD_INTERNAL_H
 
 #include "runtime/altstack.h"
+#include "runtime/own-call.h"
 #include "runtime/regions.h"
 #include "runtime/shield.h"
 #include "runtime/thread.h"

@@ -4,11 +4,11 @@
  * points of the program. */
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "runtime/thread-internal.h"
+#include "runtime/own-call.h"
 
 #define TICK_NS 10000000u /* USER_HZ is 100 */
 #define USER_FIELD 14     /* of /proc/TID/stat, counted from 1: utime, then stime */
@@ -21,7 +21,7 @@ static uint64_t ns_of(const struct timeval *time)
 static bool read_own(uint64_t *user_ns, uint64_t *system_ns)
 {
     struct rusage usage;
-    if (syscall(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
+    if (own_call_sig(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
         return false;
     *user_ns = ns_of(&usage.ru_utime);
     *system_ns = ns_of(&usage.ru_stime);
@@ -42,11 +42,11 @@ static size_t read_stat(uint32_t tid, char *text, size_t n)
         path[at++] = digits[--n_digits];
     for (size_t i = 0; i < sizeof behind; i++)
         path[at++] = behind[i];
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    long n_read = syscall(SYS_read, fd, text, n);
-    syscall(SYS_close, fd);
+    long n_read = own_call_sig(SYS_read, fd, text, n);
+    own_call_sig(SYS_close, fd);
     return n_read > 0 ? (size_t)n_read : 0;
 }
 
@@ -75,7 +75,7 @@ static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns)
 void thread_times_record(struct thread_state *state)
 {
     uint64_t user_ns, system_ns;
-    bool is_own = state->record->tid == (uint32_t)syscall(SYS_gettid);
+    bool is_own = state->record->tid == own_tid_sig();
     if (is_own ? !read_own(&user_ns, &system_ns) : !read_other(state->record->tid, &user_ns, &system_ns))
         return;
     atomic_store(&state->record->user_ns, state->past.user_ns + user_ns);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,9 +32,9 @@ static void give_way(int n_tries)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     if (n_tries < QUIET_TRIES)
-        syscall(SYS_sched_yield);
+        own_call_sig(SYS_sched_yield);
     else
-        syscall(SYS_nanosleep, &pause, NULL);
+        own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
 /* Never held by the code that was interrupted: who holds it is shielded. */
@@ -50,14 +49,6 @@ static void unlock_threads(const struct shield *shield)
 {
     thread_unlock_sig();
     shield_lower_sig(shield);
-}
-
-/* 0: there is no such clock, as its thread is gone. */
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 struct thread_state *thread_prepare(void)
@@ -106,7 +97,7 @@ static void bounds_of_main(struct thread_state *state)
     struct rlimit limit;
     uintptr_t top = (uintptr_t)(&__libc_stack_end ? __libc_stack_end : __builtin_frame_address(0));
     uintptr_t size = MAIN_STACK_MAX;
-    if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < size)
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) == 0 && limit.rlim_cur < size)
         size = limit.rlim_cur;
     state->bounds.high = (top | (getauxval(AT_PAGESZ) - 1)) + 1;
     state->bounds.low = state->bounds.high - size;
@@ -128,7 +119,7 @@ static bool record_new(struct thread_state *state)
     struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
     if (record) {
         record->id = atomic_fetch_add(&header->n_threads, 1);
-        record->start_ns = clock_ns(CLOCK_REALTIME);
+        record->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
         state->ref = arena_ref_sig(record);
         state->reader = record->id % OBJMAP_READERS;
     }
@@ -171,7 +162,7 @@ static bool record_begin(struct thread_state *state)
         record_resume(state);
     else if (!record_new(state))
         return false;
-    state->record->tid = (uint32_t)syscall(SYS_gettid);
+    state->record->tid = own_tid_sig();
     state->record->stack_low = state->bounds.low;
     state->record->stack_high = state->bounds.high;
     return true;
@@ -217,7 +208,7 @@ static bool begin(struct thread_state *state)
     if (!record_begin(state))
         return false;
     if (!live_add(state)) {
-        state->record->end_ns = clock_ns(CLOCK_REALTIME);
+        state->record->end_ns = own_clock_ns_sig(CLOCK_REALTIME);
         return false;
     }
     thread_stack_add_sig(state);
@@ -257,7 +248,7 @@ static void last_answers(struct thread_state *state, int *n_tries)
         sample_resolve_pending_sig(state, *n_tries == 1);
         if (state->n_pending && --*n_tries) {
             struct timespec pause = {.tv_nsec = 2000000};
-            syscall(SYS_nanosleep, &pause, NULL);
+            own_call_sig(SYS_nanosleep, &pause, NULL);
         }
     }
 }
@@ -272,12 +263,12 @@ static void record_end(struct thread_state *state, clockid_t cpu_clock, int *n_t
         state->tree_busy = 1;
         last_answers(state, n_tries);
     }
-    uint64_t cpu_ns = clock_ns(cpu_clock);
+    uint64_t cpu_ns = own_clock_ns_sig(cpu_clock);
     if (cpu_ns)
         atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + cpu_ns);
     if (!sandbox_is_entered_sig())
         thread_times_record(state);
-    state->record->end_ns = clock_ns(CLOCK_REALTIME);
+    state->record->end_ns = own_clock_ns_sig(CLOCK_REALTIME);
 }
 
 static int last_tries(void)
@@ -385,7 +376,7 @@ bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uint
     stack_t stack = {.ss_flags = SS_ONSTACK};
     if (low < self->bounds.low || high >= self->bounds.high || sandbox_is_entered_sig())
         return false;
-    (void)syscall(SYS_sigaltstack, NULL, &stack);
+    (void)own_call_sig(SYS_sigaltstack, NULL, &stack);
     return !(stack.ss_flags & SS_ONSTACK);
 }
 

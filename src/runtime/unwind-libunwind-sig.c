@@ -11,10 +11,10 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
+#include "runtime/own-call.h"
 #include "base/sigsafe.h"
 
 enum {
@@ -125,7 +125,7 @@ int unwind_find_proc_sig(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t 
 /* All signals, also those that glibc keeps for itself: a cancelled thread must not leave libunwind's locks locked. */
 static void mask_sig(const uint64_t *mask, uint64_t *old)
 {
-    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, old, KERNEL_SIGSET_BYTES);
+    (void)own_call_sig(SYS_rt_sigprocmask, SIG_SETMASK, mask, old, KERNEL_SIGSET_BYTES);
 }
 
 static void leave_sig(const uint64_t *old)

@@ -5,6 +5,7 @@
  * it is missing paths are cut behind their first frame, and the log says so by the reason of each end. Ordinary code.
  */
 #include "runtime/unwind-libunwind.h"
+#include "runtime/own-call.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TEXT_OF(name) #name
@@ -107,12 +107,12 @@ static bool find_functions_without_pipe(struct unwind_libunwind *lib, void *libr
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
         return false;
-    (void)syscall(SYS_close, fds[0]);
-    (void)syscall(SYS_close, fds[1]);
+    (void)own_call_sig(SYS_close, fds[0]);
+    (void)own_call_sig(SYS_close, fds[1]);
     bool is_found = find_functions(lib, library);
     for (int i = 0; i < 2; i++)
         if (fstat(fds[i], &status) == 0 && S_ISFIFO(status.st_mode))
-            (void)syscall(SYS_close, fds[i]);
+            (void)own_call_sig(SYS_close, fds[i]);
     return is_found;
 }
 
@@ -142,8 +142,7 @@ __attribute__((constructor)) static void open_libunwind(int argc, char **argumen
     int saved = errno;
     int own_scope = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path") ? 0 : RTLD_DEEPBIND; /* sanitizers end it */
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | own_scope);
-    if (library && find_functions_without_pipe(lib, library) &&
-        pthread_atfork(fork_prepare, fork_done, fork_done) == 0)
+    if (library && find_functions_without_pipe(lib, library) && pthread_atfork(fork_prepare, fork_done, fork_done) == 0)
         atomic_store(&lib->is_open, true);
     errno = saved;
 }

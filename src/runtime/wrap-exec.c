@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
+#include "runtime/own-call.h"
 #include "runtime/process.h"
 #include "runtime/wrap-signal.h"
 #include "runtime/wrap.h"
@@ -44,8 +45,8 @@ static struct arena_header *note_exec(const char *path, struct wrap_signal_state
     wrap_signal_show(signals);
     if (!header)
         return NULL;
-    if (header->pid != (uint32_t)getpid()) {
-        arena_note_child_sig(CHILD_STARTED, (uint32_t)getpid(), path);
+    if (header->pid != own_pid_sig()) {
+        arena_note_child_sig(CHILD_STARTED, own_pid_sig(), path);
         return header;
     }
     size_t len = path ? strnlen(path, sizeof header->replaced_by - 1) : 0;
@@ -61,11 +62,11 @@ static int take_back(struct arena_header *header, const struct wrap_signal_state
 {
     int saved_errno = errno;
     wrap_signal_hide(signals);
-    errno = saved_errno;
-    if (header && header->pid != (uint32_t)getpid())
-        arena_forget_child_sig((uint32_t)getpid());
+    if (header && header->pid != own_pid_sig())
+        arena_forget_child_sig(own_pid_sig());
     else if (header)
         atomic_store(&header->is_replaced, 0);
+    errno = saved_errno;
     return result;
 }
 

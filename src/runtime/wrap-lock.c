@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/process.h"
+#include "runtime/own-call.h"
 #include "runtime/wrap.h"
 #include "runtime/zone.h"
 
@@ -46,7 +47,7 @@ static struct ours find_ours(void)
 static int next_byte(struct maps *maps)
 {
     if (maps->at == maps->n) {
-        long n = syscall(SYS_read, maps->fd, maps->bytes, sizeof maps->bytes);
+        long n = own_call_sig(SYS_read, maps->fd, maps->bytes, sizeof maps->bytes);
         if (n <= 0)
             return -1;
         maps->n = (size_t)n;
@@ -98,7 +99,7 @@ static bool take_part(struct range *mapping, const struct ours *ours, struct ran
 /* Bytes of the program's mappings, after locking them when asked to; 0 when they cannot be read. */
 static uint64_t visit_mappings(const struct ours *ours, bool locks, unsigned lock_flags)
 {
-    struct maps maps = {.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct maps maps = {.fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     struct range mapping, part;
     uint64_t n_bytes = 0;
     if (maps.fd < 0)
@@ -109,10 +110,10 @@ static uint64_t visit_mappings(const struct ours *ours, bool locks, unsigned loc
         while (take_part(&mapping, ours, &part)) {
             n_bytes += part.high - part.low;
             if (locks) /* what cannot be populated is no error of mlockall, either */
-                syscall(SYS_mlock2, part.low, part.high - part.low, lock_flags);
+                own_call_sig(SYS_mlock2, part.low, part.high - part.low, lock_flags);
         }
     }
-    syscall(SYS_close, maps.fd);
+    own_call_sig(SYS_close, maps.fd);
     return n_bytes;
 }
 
@@ -120,14 +121,14 @@ static bool may_lock_all(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-    return syscall(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_IPC_LOCK;
+    return own_call_sig(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_IPC_LOCK;
 }
 
 /* As the kernel decides, but for what is ours. */
 static bool fits_limit(const struct ours *ours)
 {
     struct rlimit limit;
-    if (may_lock_all() || syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
+    if (may_lock_all() || own_call_sig(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
         return true;
     return visit_mappings(ours, false, 0) <= limit.rlim_cur;
 }
@@ -176,7 +177,7 @@ static bool is_valid(int flags)
 {
     struct rlimit limit;
     return !(flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) &&
-           (may_lock_all() || (syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) == 0 && limit.rlim_cur));
+           (may_lock_all() || (own_call_sig(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) == 0 && limit.rlim_cur));
 }
 
 WRAP_EXPORT int mlockall(int flags)

@@ -21,6 +21,7 @@
 #include "runtime/arena-writer.h"
 #include "runtime/mask.h"
 #include "runtime/process.h"
+#include "runtime/sandbox.h"
 #include "runtime/wrap-signal.h"
 #include "runtime/wrap.h"
 
@@ -118,16 +119,23 @@ static int change_mask(int how, const sigset_t *set, sigset_t *old)
     return code ? -1 : 0;
 }
 
+/* In a sandbox that lets no mask be changed the program gets its filter's answer. */
+static bool is_ours_to_change(void)
+{
+    static const long question[6] = {SIG_BLOCK, 0, 0, sizeof(uint64_t)};
+    return mask_is_translated_sig() && sandbox_allows_sig(SYS_rt_sigprocmask, question);
+}
+
 WRAP_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-    if (!mask_is_translated_sig() && real.sigprocmask)
+    if (!is_ours_to_change() && real.sigprocmask)
         return real.sigprocmask(how, set, old);
     return change_mask(how, set, old);
 }
 
 WRAP_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-    if (!mask_is_translated_sig() && real.pthread_sigmask)
+    if (!is_ours_to_change() && real.pthread_sigmask)
         return real.pthread_sigmask(how, set, old);
     return wrap_mask_change(how, set, old);
 }

@@ -1,69 +1,118 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls by which programs enter a sandbox: prctl, and libseccomp's seccomp_load, which goes through syscall(2).
- * See sandbox.h. Ordinary code of the program's threads. */
+/* The calls by which programs enter a sandbox: prctl, and seccomp through syscall(2), as libseccomp does. See
+ * sandbox.h. Ordinary code of the program's threads. */
 #include "runtime/sandbox.h"
 
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "runtime/arch.h"
 #include "runtime/arena-writer.h"
-#include "runtime/mask.h"
 #include "runtime/process.h"
+#include "runtime/thread.h"
 #include "runtime/wrap.h"
-#include "runtime/zone.h"
 
 typedef int prctl_function(int, ...);
-typedef int load_function(const void *);
+typedef long syscall_function(long, ...);
 
 static struct {
-    _Atomic bool is_entered;
-} sandbox;
+    syscall_function *syscall;
+    _Atomic bool is_told;
+} real;
 
-bool sandbox_is_entered_sig(void)
+/* Not at the first call, which may come before libc is ready or in a signal handler. */
+__attribute__((constructor)) static void find_real(void)
 {
-    return atomic_load_explicit(&sandbox.is_entered, memory_order_relaxed);
+    real.syscall = (syscall_function *)wrap_real("syscall");
 }
 
-static void note_entry(void)
+static void tell(const char *text)
 {
-    if (!process_is_ours_sig() || atomic_exchange(&sandbox.is_entered, true))
+    if (!atomic_exchange(&real.is_told, true))
+        arena_log_sig(text);
+}
+
+/* filter: what the kernel is about to be given; NULL when that is not known. */
+static void note_entry(const struct sock_fprog *filter)
+{
+    int saved_errno = errno;
+    if (!process_is_ours_sig())
         return;
-    zone_reach_all_sig(); /* what comes later might be refused */
-    mask_enter_sandbox_sig();
-    shield_forbid_sig();
-    arena_log_sig("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen "
-                  "from outside");
+    /* A sample ends in this call, which a program without signals need not allow. */
+    if (filter && !sandbox_would_allow_sig(filter, SYS_rt_sigreturn)) {
+        thread_switch_sig(false);
+        tell(
+            "the program entered a seccomp sandbox that allows no signal handlers: from then on it is not sampled, and "
+            "its end is seen from outside");
+    }
+    sandbox_enter_sig(filter);
+    tell("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen from "
+         "outside");
+    errno = saved_errno;
+}
+
+/* The mode that knows four system calls also takes the clock of the processor away. */
+static void note_strict_mode(void)
+{
+    if (process_is_ours_sig())
+        sandbox_stop_clocks_sig();
+    note_entry(NULL);
+}
+
+static void note_filter(const struct sock_fprog *filter)
+{
+    if (sandbox_is_filter_sig(filter))
+        note_entry(filter);
 }
 
 WRAP_EXPORT int prctl(int option, ...)
 {
-    static prctl_function *real;
+    static prctl_function *real_prctl;
     unsigned long arguments[4];
     va_list list;
     va_start(list, option);
     for (int i = 0; i < 4; i++)
         arguments[i] = va_arg(list, unsigned long);
     va_end(list);
-    if (!real)
-        real = (prctl_function *)wrap_real("prctl");
-    if (!real) {
+    if (!real_prctl)
+        real_prctl = (prctl_function *)wrap_real("prctl");
+    if (!real_prctl) {
         errno = ENOSYS;
         return -1;
     }
-    if (option == PR_SET_SECCOMP)
-        note_entry();
-    return real(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_FILTER)
+        note_filter((const struct sock_fprog *)arguments[1]);
+    else if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_STRICT)
+        note_strict_mode();
+    else if (option == PR_SET_TSC && arguments[0] == PR_TSC_SIGSEGV && process_is_ours_sig())
+        sandbox_stop_clocks_sig();
+    return real_prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
 }
 
-WRAP_EXPORT int seccomp_load(const void *filter);
-WRAP_EXPORT int seccomp_load(const void *filter)
+/* There is no function of libc for the other call that installs filters. */
+WRAP_EXPORT long syscall(long number, ...)
 {
-    load_function *real = (load_function *)wrap_real("seccomp_load");
-    if (!real)
-        return -ENOSYS;
-    note_entry();
-    return real(filter);
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER)
+        note_filter((const struct sock_fprog *)a[2]);
+    else if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT)
+        note_strict_mode();
+    if (real.syscall)
+        return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    long result = arch_call_sig(number, a);
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
 }

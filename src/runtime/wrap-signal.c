@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/altstack.h"
@@ -80,10 +79,10 @@ static struct held lock_actions(void)
 {
     struct held held = {.is_locked = true};
     shield_raise_sig(&held.shield);
-    int own = getpid(), holder = 0, n_tries = 0;
+    int own = (int)own_pid_sig(), holder = 0, n_tries = 0;
     while (held.is_locked && !atomic_compare_exchange_weak(&actions.lock, &holder, own)) {
         if (holder == own && held.shield.is_up)
-            syscall(SYS_sched_yield);
+            own_call_sig(SYS_sched_yield);
         holder = holder == own ? 0 : holder;
         held.is_locked = held.shield.is_up || n_tries++ < UNSHIELDED_TRIES;
     }

@@ -8,11 +8,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/raw-mmap.h"
+#include "runtime/own-call.h"
 #include "runtime/shield.h"
 #include "base/sigsafe.h"
 
@@ -52,7 +51,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 
 static void *map_sig(uintptr_t at, size_t n_bytes, int protection, int flags, int fd)
 {
-    uintptr_t p = (uintptr_t)raw_mmap((const void *)at, n_bytes, protection, flags, fd, 0L);
+    uintptr_t p = (uintptr_t)own_mmap_sig((const void *)at, n_bytes, protection, flags, fd, 0L);
     return p > FAILED_ABOVE ? NULL : (void *)p;
 }
 
@@ -62,7 +61,7 @@ static void *map_at_sig(uintptr_t at, size_t n_bytes, int protection, int flags,
     void *p = map_sig(at, n_bytes, protection, flags | MAP_FIXED_NOREPLACE, fd);
     if (!p || (uintptr_t)p == at)
         return p;
-    syscall(SYS_munmap, p, n_bytes);
+    own_call_sig(SYS_munmap, p, n_bytes);
     return NULL;
 }
 
@@ -75,7 +74,7 @@ static uintptr_t base_sig(void)
         return base == NO_ZONE ? 0 : base;
     void *probe = map_sig(0, PAGE_BYTES_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     if (probe)
-        syscall(SYS_munmap, probe, PAGE_BYTES_MAX);
+        own_call_sig(SYS_munmap, probe, PAGE_BYTES_MAX);
     base = (uintptr_t)probe / 2 / PART_BYTES * PART_BYTES;
     if (base < PART_BYTES || base + (PARTS + 1) * PART_BYTES > (uintptr_t)probe)
         base = NO_ZONE;
@@ -104,13 +103,13 @@ bool zone_is_locking_sig(void)
 static bool grow_sig(uintptr_t end, uint64_t n_bytes)
 {
     uintptr_t last = end - PAGE_BYTES_MAX;
-    return (uintptr_t)syscall(SYS_mremap, last, PAGE_BYTES_MAX, PAGE_BYTES_MAX + n_bytes, 0) == last;
+    return (uintptr_t)own_call_sig(SYS_mremap, last, PAGE_BYTES_MAX, PAGE_BYTES_MAX + n_bytes, 0) == last;
 }
 
 static void unlock_sig(void *p, size_t n_bytes)
 {
     if (p && zone_is_locking_sig())
-        syscall(SYS_munlock, p, n_bytes);
+        own_call_sig(SYS_munlock, p, n_bytes);
 }
 
 /* The rest of an earlier mapping, with what another thread of the parent had just let it grow by. */
@@ -121,7 +120,7 @@ static void leave(struct shared *file)
         return;
     if (atomic_load(&file->is_growing))
         n_bytes += 2 * STEP_BYTES + n_bytes / 8;
-    syscall(SYS_munmap, file->base, n_bytes);
+    own_call_sig(SYS_munmap, file->base, n_bytes);
 }
 
 static void *share_window(struct shared *file, uintptr_t at, int fd, int protection, uint64_t first_bytes)
@@ -135,7 +134,7 @@ static void *share_window(struct shared *file, uintptr_t at, int fd, int protect
         atomic_store(&file->mapped_bytes, n_bytes);
         return (void *)at;
     }
-    syscall(SYS_munmap, at, n_bytes - PAGE_BYTES_MAX);
+    own_call_sig(SYS_munmap, at, n_bytes - PAGE_BYTES_MAX);
     return NULL;
 }
 
@@ -159,7 +158,7 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
         atomic_store(&file->mapped_bytes, file->base ? size_bytes : 0);
     }
     if (file->base) { /* a mapping that grows stays out of core files */
-        syscall(SYS_madvise, file->base, atomic_load(&file->mapped_bytes), MADV_DONTDUMP);
+        own_call_sig(SYS_madvise, file->base, atomic_load(&file->mapped_bytes), MADV_DONTDUMP);
         unlock_sig(file->base, atomic_load(&file->mapped_bytes));
     } else if (before) { /* what was interrupted by the fork may still write to the parent's */
         (void)map_at_sig((uintptr_t)before, mapped_before, protection, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
@@ -195,9 +194,9 @@ static void grow_once_sig(struct shared *file, uint64_t n_bytes)
     while ((is_held = atomic_exchange(&file->is_growing, 1)) && n_bytes > atomic_load(&file->mapped_bytes) &&
            n_tries++ < TRIES) {
         if (n_tries < TRIES / 3)
-            syscall(SYS_sched_yield);
+            own_call_sig(SYS_sched_yield);
         else
-            syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
+            own_call_sig(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
     }
     if (!is_held) {
         if (n_bytes + AHEAD_BYTES > atomic_load(&file->mapped_bytes))
