@@ -42,6 +42,19 @@ static void write_library(const struct process *process, const char *path, struc
     }
 }
 
+/* Whether function i of those below is somebody else's operator new or delete that goes on to the malloc that we see.
+ */
+static bool is_passed_on(const struct process *process, int i)
+{
+    const struct arena_header *header = process->view->header;
+    const char *owner = header->allocator_owner[i];
+    char path[ARENA_PATH_MAX];
+    if (i < 2 || !owner[0] || header->allocator_owner[0][0] || !process->context->new_is_malloc)
+        return false;
+    (void)snprintf(path, sizeof path, "%.*s", ARENA_PATH_MAX - 1, owner[0] == '/' ? owner : header->exe);
+    return process->context->new_is_malloc(path);
+}
+
 /* Functions that somebody else takes, and by whose code where that can be told. */
 static void write_owners(const struct process *process, struct buf *out)
 {
@@ -52,7 +65,7 @@ static void write_owners(const struct process *process, struct buf *out)
     (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
     for (int i = 0; i < 4; i++) {
         const char *owner = header->allocator_owner[i];
-        if (!owner[0])
+        if (!owner[0] || is_passed_on(process, i))
             continue;
         const char *name = context->allocator && owner[0] != '/' ? context->allocator(exe) : NULL;
         (void)snprintf(text, sizeof text, "%s belongs to %.255s%s%s%s: blocks it hands out are not seen.", functions[i],
@@ -67,6 +80,8 @@ char *process_note(const struct process *process)
     bool is_malloc = header->allocator_owner[0][0];
     const char *owner = is_malloc ? header->allocator_owner[0] : header->allocator_owner[2], *name = NULL;
     char *note = NULL, exe[ARENA_PATH_MAX];
+    if (!is_malloc && is_passed_on(process, 2))
+        owner = "";
     (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
     bool is_inside = owner[0] != '/'; /* in the executable, or nowhere */
     if (process->context->allocator)

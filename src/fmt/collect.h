@@ -49,6 +49,8 @@ struct collect_context {
 
     /* Name of the allocator that is linked into the executable at path; NULL when that is not known. May be NULL. */
     const char *(*allocator)(const char *path);
+    /* Whether the operator new that the file at path exports calls malloc of another file. May be NULL. */
+    bool (*new_is_malloc)(const char *path);
     const char *kernel; /* what tells the addresses of one kernel from those of others, one word; NULL: nothing does */
 };
 

@@ -121,6 +121,37 @@ for mpi in mpich openmpi; do
     combined "$mpi"
     judge "$mpi" 's["waited_s"] < 0.2 or c["waiting"] > 15 and any("MPI_Barrier" in site for site in sites)'
 done
+# An operator new of the program's own is named where its blocks are not seen, and only there.
+cat >new.cc <<'END'
+#include <cstdio>
+#include <new>
+#include <vector>
+#include <sys/mman.h>
+#ifdef POOL
+void *operator new(std::size_t n) { return mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+void operator delete(void *) noexcept {}
+void operator delete(void *p, std::size_t n) noexcept { munmap(p, n); }
+#endif
+int main()
+{
+    std::vector<unsigned> v(1 << 18);
+    unsigned sum = 0;
+    for (unsigned k = 0; k < 1200; k++)
+        for (unsigned i = 0; i < 1 << 18; i++)
+            sum += v[i * 4099u & ((1 << 18) - 1)]++;
+    std::printf("{\"sum\": %u}\n", sum);
+}
+END
+if "${CXX:-g++}" -O2 -g -static-libstdc++ -rdynamic new.cc -o new 2>/dev/null && "${CXX:-g++}" -O2 -g -DPOOL -rdynamic new.cc -o pool; then
+    measured new ./new
+    ! grep 'has operator new from' new.txt || fail "blocks that are seen are said not to be"
+    judge new 'c["heap"] > 60'
+    measured pool ./pool
+    expect_text pool.txt '^note .*has operator new from'
+    judge pool 'c["mmap"] > 60'
+else
+    skip_part "no static libstdc++"
+fi
 if $CC -O2 -g -pthread -DN='(1u << 22)' "$program" -Wl,-Bstatic -ljemalloc -Wl,-Bdynamic -ldl -lm -lstdc++ -o inside 2>/dev/null; then
     measured inside ./inside backoff
     expect_text inside.txt '^note .*inside .*jemalloc'

@@ -115,6 +115,11 @@ static const char *allocator_of_safe(const char *path)
     return companion_is_safe_path(path) ? allocator_name(path) : NULL;
 }
 
+static bool new_is_malloc_of_safe(const char *path)
+{
+    return companion_is_safe_path(path) && allocator_new_is_malloc(path);
+}
+
 static void fill_context(const struct companion *c, const struct companion_process *process, const char *state,
                          struct collect_context *context)
 {
@@ -136,6 +141,7 @@ static void fill_context(const struct companion *c, const struct companion_proce
         .birth = process->at_start.start,
         .max_bytes = setup->max_bytes,
         .allocator = process->is_foreign || geteuid() == 0 ? allocator_of_safe : allocator_name,
+        .new_is_malloc = process->is_foreign || geteuid() == 0 ? new_is_malloc_of_safe : allocator_new_is_malloc,
         .kernel_function = find_kernel_function,
         .kernel = find_boot(boot, sizeof boot),
         .claimed = has_claimed(process) ? &process->shared->name : NULL,
