@@ -100,6 +100,25 @@ is_settled() {
     ! compgen -G "$1/.writing-*"
 }
 
+# A parent that orphans of its descendants come to: of ours it is one, however much there was to do.
+cat >adopt.py <<'END'
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+own = os.fork()
+if not own:
+    os.execvp(sys.argv[1], sys.argv[1:])
+statuses = {}
+while True:
+    try:
+        child, status = os.wait()
+        statuses[child] = status
+    except ChildProcessError:
+        break
+print("own", os.waitstatus_to_exitcode(statuses.pop(own)), "strangers", len(statuses), "with status", *set(statuses.values()))
+END
+python3 adopt.py "$hpcrun" -e datacentric -o adopted.m ./guest >adopted.out 2>adopted.err || fail "subreaper: status $?"
+expect_text adopted.out "^own $expected strangers 1 with status 0\$"
+
 # Another LD_PRELOAD in the place of ours, and static programs, however they are started. The loop makes sure that the
 # shell itself has samples.
 library=$($CC -print-file-name=libm.so.6)

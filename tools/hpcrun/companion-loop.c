@@ -223,10 +223,16 @@ static void publish_state(struct companion *c)
     }
 }
 
+/* Every process on its way to us has inherited the way, and holds it open. */
+static bool may_anybody_come(const struct companion *c)
+{
+    return c->setup->way_fd <= 0 || c->way_fd >= 0 || c->is_way_lost || c->connections;
+}
+
 static bool is_over(const struct companion *c, int64_t now_ms)
 {
     bool has_work = c->is_launched || c->processes || c->strays || c->jobs || companion_has_notes(c);
-    return !has_work && now_ms - c->busy_ms >= LINGER_MS;
+    return !has_work && (!may_anybody_come(c) || now_ms - c->busy_ms >= LINGER_MS);
 }
 
 static int timeout_ms(const struct companion *c)

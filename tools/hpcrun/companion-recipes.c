@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fnbounds/modtab-cache.h"
@@ -138,6 +139,18 @@ bool companion_recipes_ask(struct companion *c, const struct companion_module *m
     memcpy(message, &wish, sizeof wish);
     memcpy(message + sizeof wish, path, wish.path_len);
     return write(c->recipes_fd, message, sizeof wish + wish.path_len) >= 0 || errno != EAGAIN;
+}
+
+void companion_recipes_end(struct companion *c)
+{
+    if (c->recipes_fd >= 0)
+        (void)close(c->recipes_fd);
+    c->recipes_fd = -1;
+    if (c->recipes_pid > 0) {
+        (void)kill(c->recipes_pid, SIGKILL);
+        (void)waitpid(c->recipes_pid, NULL, 0);
+    }
+    c->recipes_pid = 0;
 }
 
 void companion_recipes_reaped(struct companion *c, pid_t pid, int status)

@@ -144,6 +144,7 @@ struct companion {
     int listen_fd, signal_fd;
     bool is_full;                /* no descriptor is left for another client: none is accepted until the next look */
     int way_fd;                  /* our end of the inherited way, -1: none, or nobody has the other one any more */
+    bool is_way_lost;            /* it was closed by processes that may have children yet */
     int launched_pidfd, done_fd; /* -1 once seen */
     bool is_launched;            /* the launched program has not ended yet */
     uint64_t launched_start;     /* as start of a process */

@@ -82,6 +82,17 @@ static bool is_connection(int fd)
            getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len_type) == 0 && type == SOCK_SEQPACKET;
 }
 
+/* Nobody has the way any more. Where a process still lives, or nobody has come along it, it was closed on purpose, and
+ * who is still to come does so by name. */
+static void close_way(struct companion *c)
+{
+    (void)close(c->way_fd);
+    c->way_fd = -1;
+    c->is_way_lost = !c->start_ns;
+    for (const struct companion_process *p = c->processes; p; p = p->next)
+        c->is_way_lost |= p->state == PROCESS_LIVE && !p->is_gone;
+}
+
 /* One message of the way; false when there is none (for now). */
 static bool accept_knock(struct companion *c)
 {
@@ -98,8 +109,7 @@ static bool accept_knock(struct companion *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0) {
-        (void)close(c->way_fd);
-        c->way_fd = -1;
+        close_way(c);
         return false;
     }
     int fd = take_knock(&header, &peer);

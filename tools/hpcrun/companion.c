@@ -232,8 +232,7 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     companion_recipes_start(&c);
     companion_prepare(&c);
     companion_loop(&c);
-    if (c.recipes_fd >= 0)
-        (void)close(c.recipes_fd);
+    companion_recipes_end(&c);
     companion_tables_close(&c);
     companion_detour_end(&c);
     companion_tell(&c);
