@@ -342,15 +342,30 @@ static uint32_t defining_load(const struct flow *flow, uint32_t i, uint8_t reg)
     return INSN_NONE;
 }
 
+/* True when load i takes its base from itself, by way of other loads of the same field: compilers unroll such loops. */
+static bool is_link(const struct flow *flow, uint32_t i)
+{
+    int32_t disp = flow->insns[i].operands[0].disp;
+    uint32_t at = i;
+    for (unsigned step = 0; step < CHASE_STEPS; step++) {
+        const struct recipe_operand *operand = &flow->insns[at].operands[0];
+        if (operand->base >= 16 || operand->scale || operand->disp != disp)
+            return false;
+        at = defining_load(flow, at, operand->base);
+        if (at == INSN_NONE || at == i)
+            return at == i;
+    }
+    return false;
+}
+
 /* True when load i follows links of its own making: its base comes from itself, or from a load that does. */
 static bool is_chase(const struct flow *flow, uint32_t i)
 {
     const struct recipe_operand *operand = &flow->insns[i].operands[0];
+    if (is_link(flow, i))
+        return true;
     uint32_t from = operand->base < 16 ? defining_load(flow, i, operand->base) : INSN_NONE;
-    if (from == INSN_NONE || from == i)
-        return from == i;
-    operand = &flow->insns[from].operands[0];
-    return operand->base < 16 && !operand->scale && defining_load(flow, from, operand->base) == from;
+    return from != INSN_NONE && is_link(flow, from);
 }
 
 static bool finish(struct recipe_operand *out, int64_t disp)

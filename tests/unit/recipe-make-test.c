@@ -136,6 +136,9 @@ static void test_chase(void **state)
 {
     (void)state;
     expect(recipe_at(rc_chase, next), RECIPE_MEMORY, DI, NO, 0, 8, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_unrolled, first), RECIPE_MEMORY, DI, NO, 0, 8, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_unrolled, second), RECIPE_MEMORY, DI, NO, 0, 8, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_unrolled, last), RECIPE_MEMORY, DI, NO, 0, 8, READ | RECIPE_OP_INEXACT);
     expect(recipe_at(rc_tree, right), RECIPE_MEMORY, DI, NO, 0, 24, READ | RECIPE_OP_INEXACT);
     expect(recipe_at(rc_tree, left), RECIPE_MEMORY, DI, NO, 0, 16, READ | RECIPE_OP_INEXACT);
     expect_none(recipe_at(rc_other_object, after), RECIPE_LOST);

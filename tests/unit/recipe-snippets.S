@@ -142,6 +142,19 @@ AT rc_chase_next
     ret
 END rc_chase
 
+BEGIN rc_unrolled
+1:  mov 8(%rdi), %rdi
+AT rc_unrolled_first
+    mov 8(%rdi), %rdi
+AT rc_unrolled_second
+    mov 8(%rdi), %rdi
+    mov 8(%rdi), %rdi
+AT rc_unrolled_last
+    add $-4, %rsi
+    jnz 1b
+    ret
+END rc_unrolled
+
 BEGIN rc_tree
 1:  test %rdi, %rdi
 AT rc_tree_test
