@@ -589,6 +589,19 @@ static rlim_t first_free_descriptor(pid_t pid)
     return n - 1;
 }
 
+static int count_descriptors(pid_t pid)
+{
+    char path[64];
+    int n = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/fd", (long)pid);
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
 /* A knock for which the companion has no descriptor left: who knocked is hung up on at once, and can come by name when
  * there are some again; who does not come again stands in the index. */
 static void test_knock_without_descriptors(void **state)
@@ -605,7 +618,10 @@ static void test_knock_without_descriptors(void **state)
     int fd = dial(name);
     say(fd, COMPANION_HELLO, COMPANION_VERSION + 1, ""); /* it is up */
     assert_int_equal(hear(fd, &message, fds), COMPANION_REFUSED);
+    int n_descriptors = count_descriptors(companion);
     close(fd);
+    while (count_descriptors(companion) >= n_descriptors) /* until it has closed its end, too */
+        usleep(1000);
     set_descriptor_limit(companion, first_free_descriptor(companion));
     pid_t quiet = fork();
     if (quiet == 0) {
