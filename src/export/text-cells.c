@@ -135,7 +135,8 @@ static bool may_end(const char *text, size_t n, bool at_blank)
     if (at_blank)
         return text[n] == ' ' && text[n + 1] != '%';
     bool is_line = n > 1 && text[n - 1] == ':' && text[n] >= '0' && text[n] <= '9';
-    return n > 0 && text[n] != '>' && !is_line && strchr("/:>,_(<", text[n - 1]);
+    bool is_opened = n > 1 && text[n - 1] == '(' && text[n - 2] == ' '; /* better before it */
+    return n > 0 && text[n] != '>' && !is_line && !is_opened && strchr("/:>,_(<", text[n - 1]);
 }
 
 /* The longest end of a line between two lengths, 0 when there is none. */

@@ -96,7 +96,7 @@ def check_profiler(text, database):
     table = [row for row in csv.DictReader(io.StringIO(report(database, 100, "--csv"))) if row["variable"] != "<profiler>"]
     expect(abs(sum(float(row["share"]) for row in table) + float(rows[0] if rows else 0) - 100) < 0.1, "the shares")
     kernel = [row for row in table if row["variable"] == "<kernel>"]
-    expect(len(kernel) == 1 and float(kernel[0]["value"]) == 920105 and float(kernel[0]["share"]) == 0, f"kernel: {kernel}")
+    expect(len(kernel) == 1 and float(kernel[0]["value"]) == 309799 and float(kernel[0]["share"]) == 0, f"kernel: {kernel}")
 
 
 def databases(scratch):
