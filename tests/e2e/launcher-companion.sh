@@ -24,16 +24,6 @@ int main(int argc, char **argv)
 END
 $CC -O1 burn.c -o burn
 
-# settle DIR: waits until its companion has gone.
-settle() {
-    local waited=0
-    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt 400 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 400 ] || fail "$1 is still being written after 20 s"
-}
-
 # files DIR PATTERN N: exactly N files match.
 files() {
     local n

@@ -75,16 +75,6 @@ $CC -O1 become.c -o become
 $CC -O1 after.c -o after
 $CC -O1 -static after.c -o after-static 2>/dev/null || skip "no static program can be built"
 
-# settle DIR: waits until its companion has gone.
-settle() {
-    local waited=0
-    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt 400 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 400 ] || fail "$1 is still being written after 20 s"
-}
-
 # replaced WAY PROGRAM: becomes it; one complete measurement says so.
 replaced() {
     local way=$1

@@ -135,11 +135,6 @@ for program in touch hostile rename; do
 done
 $CC -O1 -w -I"$srcdir/src" bad.c -o bad
 
-# settle DIR: waits until its companion has gone.
-settle() {
-    await sh -c "! ls -A '$1' | grep -q '^[.]writing'"
-}
-
 # Servers that write over their arguments keep the name by which they were started.
 expect_status 4 "$hpcrun" -e CPUTIME -o renamed ./rename
 settle renamed

@@ -23,16 +23,6 @@ int main(void)
 END
 $CC -O1 burn.c -o burn
 
-# settle DIR: waits until its companions have written.
-settle() {
-    local waited=0
-    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt 600 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 600 ] || fail "$1 is still being written after 30 s"
-}
-
 # Ranks.
 n_ranks=${LOCUS_RANKS:-16}
 ranks=()
@@ -43,7 +33,7 @@ done
 for rank in "${ranks[@]}"; do
     wait "$rank" || fail "a rank ended with status $?"
 done
-settle ranks
+settle ranks 30
 n=$(find ranks -name 'burn-*.hpcrun' | sed 's/.*burn-\([0-9]*\)-.*/\1/' | sort -u | wc -l)
 [ "$n" = "$n_ranks" ] || fail "profiles of $n ranks instead of $n_ranks"
 [ "$(find ranks -name 'topology-*.xml' | wc -l)" = 1 ] || fail "more than one topology of this host"
@@ -53,7 +43,7 @@ n=$(find ranks -name 'burn-*.hpcrun' | sed 's/.*burn-\([0-9]*\)-.*/\1/' | sort -
 # Two hundred short processes of one program.
 expect_status 0 "$hpcrun" -e CPUTIME@f10 -o family sh -c \
     'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done'
-settle family
+settle family 30
 n=$(grep -c 'no samples' family/index-*)
 [ "$n" -ge 150 ] || fail "$n processes in the index instead of about 200"
 [ "$(find family -name 'true-*.hpcrun' | wc -l)" -le 50 ] || fail "files of processes without samples"

@@ -23,11 +23,6 @@ END
 $CC -O1 -w burn.c -o burn
 chmod 755 .
 
-# settle DIR: waits until its companion has gone.
-settle() {
-    await sh -c "! ls -A '$1' | grep -q '^[.]writing'"
-}
-
 # The umask of whoever starts the program holds for what is measured, in a directory that was there before, too.
 mkdir -m 755 quiet
 (umask 077 && exec "$hpcrun" -e CPUTIME -o quiet ./burn) 2>/dev/null || true

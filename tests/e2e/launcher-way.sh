@@ -70,16 +70,6 @@ $CC -O1 -w family.c -o family
 chmod 755 . family
 "$builddir/hpcrun" -e CPUTIME -o probe ./family stay 0.05 2>/dev/null || fail "the family does not end well"
 
-# settle DIR: waits until its companion has gone.
-settle() {
-    local waited=0
-    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt 400 ]; do
-        sleep 0.05
-        waited=$((waited + 1))
-    done
-    [ "$waited" -lt 400 ] || fail "$1 is still being written after 20 s"
-}
-
 # measured HOW N: all N processes of the family left a profile.
 measured() {
     local status=0 n

@@ -80,6 +80,16 @@ await() {
     [ "$waited" -lt 600 ] || fail "waited 30 s in vain for: $*"
 }
 
+# settle DIR [SECONDS]: waits until nothing of the measurement is still being written, at most 20 s.
+settle() {
+    local waited=0 limit=$((${2:-20} * 20))
+    while compgen -G "$1/.writing-*" >/dev/null && [ "$waited" -lt "$limit" ]; do
+        sleep 0.05
+        waited=$((waited + 1))
+    done
+    [ "$waited" -lt "$limit" ] || fail "$1 is still being written after ${2:-20} s"
+}
+
 # filter_volatile <IN >OUT: replaces what differs from run to run: addresses, times, process ids, scratch paths.
 filter_volatile() {
     sed -E -e "s|$scratch|SCRATCH|g" -e "s|$builddir|BUILD|g" -e "s|$srcdir|SOURCE|g" \
