@@ -6,50 +6,36 @@
 
 #include "base/vec.h"
 
-static bool is_same(const struct access *a, const struct access *b)
+static bool is_same(const void *one, const void *other)
 {
+    const struct access *a = one, *b = other;
     return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr;
 }
 
-static size_t slot_of(const struct access_table *table, const struct access *like)
+static uint64_t hash(const void *item)
 {
-    uint64_t key = like->vaddr ^ (uint64_t)like->node << 36 ^ (uint64_t)like->module << 24 ^ like->event;
-    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (table->n_slots - 1);
-    while (table->slots[slot] && !is_same(&table->items[table->slots[slot] - 1], like))
-        slot = (slot + 1) & (table->n_slots - 1);
-    return slot;
+    const struct access *access = item;
+    return access->vaddr ^ (uint64_t)access->node << 36 ^ (uint64_t)access->module << 24 ^ access->event;
 }
 
-static bool grow_slots(struct access_table *table)
-{
-    if (table->n * 2 < table->n_slots)
-        return true;
-    size_t n_slots = table->n_slots ? 2 * table->n_slots : 1024;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    free(table->slots);
-    table->slots = slots;
-    table->n_slots = n_slots;
-    for (size_t i = 0; i < table->n; i++)
-        slots[slot_of(table, &table->items[i])] = (uint32_t)i + 1;
-    return true;
-}
+static const struct slots_kind by_instruction = {sizeof(struct access), hash, is_same};
 
 bool accesses_add(struct access_table *table, const struct access *like, const struct spread *offsets)
 {
-    if (!grow_slots(table) || !vec_reserve(&table->items, &table->capacity, table->n + 1, sizeof *table->items))
+    if (!slots_reserve(&table->slots, &by_instruction, table->items, table->n) ||
+        !vec_reserve(&table->items, &table->capacity, table->n + 1, sizeof *table->items))
         return false;
-    size_t slot = slot_of(table, like);
-    if (!table->slots[slot] && table->n == ACCESSES_MAX)
+    size_t index = slots_find(&table->slots, &by_instruction, table->items, like);
+    if (index == SLOTS_NONE && table->n == ACCESSES_MAX)
         return true;
-    if (!table->slots[slot]) {
-        table->items[table->n] = *like;
-        table->items[table->n].n_samples = 0;
-        table->items[table->n].offsets = (struct spread){0};
-        table->slots[slot] = (uint32_t)++table->n;
+    if (index == SLOTS_NONE) {
+        index = table->n++;
+        table->items[index] = *like;
+        table->items[index].n_samples = 0;
+        table->items[index].offsets = (struct spread){0};
+        slots_add(&table->slots, &by_instruction, table->items, index);
     }
-    struct access *access = &table->items[table->slots[slot] - 1];
+    struct access *access = &table->items[index];
     access->n_samples += like->n_samples;
     for (size_t i = 0; i < offsets->n; i++)
         if (!spread_add(&access->offsets, offsets->entries[i].offset, offsets->entries[i].count))
@@ -71,9 +57,7 @@ static int compare(const void *a, const void *b)
 
 void accesses_sort(struct access_table *table)
 {
-    free(table->slots);
-    table->slots = NULL;
-    table->n_slots = 0;
+    slots_fini(&table->slots);
     if (table->n)
         qsort(table->items, table->n, sizeof *table->items, compare);
     for (size_t i = 0; i < table->n; i++)
@@ -100,6 +84,6 @@ void accesses_fini(struct access_table *table)
     for (size_t i = 0; i < table->n; i++)
         spread_fini(&table->items[i].offsets);
     free(table->items);
-    free(table->slots);
+    slots_fini(&table->slots);
     *table = (struct access_table){0};
 }

@@ -4,6 +4,7 @@
 #ifndef LOCUS_ANALYSIS_ACCESSES_H
 #define LOCUS_ANALYSIS_ACCESSES_H
 
+#include "base/slots.h"
 #include "fmt/spread.h"
 
 /* Samples of one event by one instruction on the variable of one node of the merged tree. */
@@ -21,8 +22,7 @@ struct access {
 struct access_table {
     struct access *items; /* [n]; accesses_sort puts them in order of node */
     size_t n, capacity;
-    uint32_t *slots; /* [n_slots] index + 1, 0 empty; gone after accesses_sort */
-    size_t n_slots;
+    struct slots slots; /* by their keys; gone after accesses_sort */
 };
 
 /* Adds samples and their offsets to the entry like this one (whose own offsets do not count). What is new beyond

@@ -145,51 +145,37 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, bool is_
 
 /* --- the table --- */
 
-static bool is_same(const struct cause_entry *a, const struct cause_entry *b)
+static bool is_same(const void *one, const void *other)
 {
+    const struct cause_entry *a = one, *b = other;
     return a->node == b->node && a->event == b->event && a->module == b->module && a->walk == b->walk;
 }
 
-static size_t slot_of(const struct cause_table *table, const struct cause_entry *like)
+static uint64_t hash(const void *item)
 {
-    uint64_t key = like->walk ^ (uint64_t)like->node << 36 ^ (uint64_t)like->module << 24 ^ like->event;
-    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (table->n_slots - 1);
-    while (table->slots[slot] && !is_same(&table->entries[table->slots[slot] - 1], like))
-        slot = (slot + 1) & (table->n_slots - 1);
-    return slot;
+    const struct cause_entry *entry = item;
+    return entry->walk ^ (uint64_t)entry->node << 36 ^ (uint64_t)entry->module << 24 ^ entry->event;
 }
 
-static bool grow_slots(struct cause_table *table)
-{
-    if (table->n * 2 < table->n_slots)
-        return true;
-    size_t n_slots = table->n_slots ? 2 * table->n_slots : 1024;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    free(table->slots);
-    table->slots = slots;
-    table->n_slots = n_slots;
-    for (size_t i = 0; i < table->n; i++)
-        slots[slot_of(table, &table->entries[i])] = (uint32_t)i + 1;
-    return true;
-}
+static const struct slots_kind by_walk = {sizeof(struct cause_entry), hash, is_same};
 
 /* The entry like this one, added when new. *is_full: there is no room for a new one. NULL: full, or out of memory. */
 static struct cause_entry *find_entry(struct cause_table *table, const struct cause_entry *like, bool *is_full)
 {
     *is_full = false;
-    if (!grow_slots(table) || !vec_reserve(&table->entries, &table->capacity, table->n + 1, sizeof *table->entries))
+    if (!slots_reserve(&table->slots, &by_walk, table->entries, table->n) ||
+        !vec_reserve(&table->entries, &table->capacity, table->n + 1, sizeof *table->entries))
         return NULL;
-    size_t slot = slot_of(table, like);
-    if (!table->slots[slot]) {
-        *is_full = table->n == ENTRIES_MAX;
-        if (*is_full)
-            return NULL;
-        table->entries[table->n] = *like;
-        table->slots[slot] = (uint32_t)++table->n;
+    size_t index = slots_find(&table->slots, &by_walk, table->entries, like);
+    *is_full = index == SLOTS_NONE && table->n == ENTRIES_MAX;
+    if (*is_full)
+        return NULL;
+    if (index == SLOTS_NONE) {
+        index = table->n++;
+        table->entries[index] = *like;
+        slots_add(&table->slots, &by_walk, table->entries, index);
     }
-    return &table->entries[table->slots[slot] - 1];
+    return &table->entries[index];
 }
 
 /* Samples whose data are no larger than the cache are no samples of memory, however few lines came back. */
@@ -240,9 +226,7 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
 
 void causes_place(struct cause_table *table, const uint32_t *index_of)
 {
-    free(table->slots);
-    table->slots = NULL;
-    table->n_slots = 0;
+    slots_fini(&table->slots);
     for (size_t i = 0; i < table->n; i++)
         table->entries[i].node = index_of[table->entries[i].node];
 }
@@ -250,7 +234,7 @@ void causes_place(struct cause_table *table, const uint32_t *index_of)
 void causes_fini(struct cause_table *table)
 {
     free(table->entries);
-    free(table->slots);
+    slots_fini(&table->slots);
     *table = (struct cause_table){0};
 }
 

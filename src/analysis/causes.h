@@ -7,6 +7,7 @@
 
 #include "analysis/model.h"
 #include "base/access-pattern.h"
+#include "base/slots.h"
 
 #define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer tell nothing */
 
@@ -61,8 +62,7 @@ struct cause_entry;
 struct cause_table {
     struct cause_entry *entries; /* [n] by variable, event and walk */
     size_t n, capacity;
-    uint32_t *slots; /* [n_slots] index + 1, 0 empty */
-    size_t n_slots;
+    struct slots slots;
 };
 
 /* Adds what a thread's file tells. False when out of memory; what is new beyond 300,000 entries is left out, and so

@@ -127,43 +127,33 @@ static void add_latencies(struct side_row *row, const struct objects_variable *f
     }
 }
 
-static size_t slot_of(const struct load_sides *sides, uint32_t node)
+static bool is_same_node(const void *a, const void *b)
 {
-    size_t slot = (size_t)(node * 0x9e3779b1u >> 4) & (sides->n_slots - 1);
-    while (sides->slots[slot] && sides->rows.rows[sides->slots[slot] - 1].node != node)
-        slot = (slot + 1) & (sides->n_slots - 1);
-    return slot;
+    return ((const struct side_row *)a)->node == ((const struct side_row *)b)->node;
 }
 
-static bool grow_slots(struct load_sides *sides)
+static uint64_t hash_node(const void *item)
 {
-    if (sides->rows.n * 2 < sides->n_slots)
-        return true;
-    size_t n_slots = sides->n_slots ? sides->n_slots * 2 : 256;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    free(sides->slots);
-    sides->slots = slots;
-    sides->n_slots = n_slots;
-    for (uint32_t i = 0; i < sides->rows.n; i++)
-        slots[slot_of(sides, sides->rows.rows[i].node)] = i + 1;
-    return true;
+    return ((const struct side_row *)item)->node;
 }
+
+static const struct slots_kind by_node = {sizeof(struct side_row), hash_node, is_same_node};
 
 /* The row of a node, added when new; NULL when out of memory. */
 static struct side_row *find_row(struct load_sides *sides, uint32_t node, uint32_t kind)
 {
-    if (!grow_slots(sides) ||
-        !vec_reserve(&sides->rows.rows, &sides->rows.capacity, sides->rows.n + 1, sizeof *sides->rows.rows))
+    struct side_rows *rows = &sides->rows;
+    const struct side_row like = {.node = node, .kind = kind};
+    if (!slots_reserve(&sides->slots, &by_node, rows->rows, rows->n) ||
+        !vec_reserve(&rows->rows, &rows->capacity, rows->n + 1, sizeof *rows->rows))
         return NULL;
-    size_t slot = slot_of(sides, node);
-    if (sides->slots[slot])
-        return &sides->rows.rows[sides->slots[slot] - 1];
-    struct side_row *row = &sides->rows.rows[sides->rows.n++];
-    *row = (struct side_row){.node = node, .kind = kind};
-    sides->slots[slot] = (uint32_t)sides->rows.n;
-    return row;
+    size_t index = slots_find(&sides->slots, &by_node, rows->rows, &like);
+    if (index == SLOTS_NONE) {
+        index = rows->n++;
+        rows->rows[index] = like;
+        slots_add(&sides->slots, &by_node, rows->rows, index);
+    }
+    return &rows->rows[index];
 }
 
 /* The model's metric for one of the profile, -1 when there is none. */
@@ -489,7 +479,7 @@ void load_sides_fini(struct load_sides *sides)
         free(sides->rows.rows[i].latencies);
     }
     free(sides->rows.rows);
-    free(sides->slots);
+    slots_fini(&sides->slots);
     accesses_fini(&sides->accesses);
     causes_fini(&sides->causes);
     for (size_t i = 0; i < sides->topology_paths.n_strings; i++)

@@ -13,8 +13,7 @@ struct load_sides {
     struct model *model;
     struct symbolizer *symbolizer;
     struct side_rows rows;
-    uint32_t *slots; /* [n_slots] hash of the rows' nodes; index + 1, 0 empty */
-    size_t n_slots;
+    struct slots slots; /* of the rows, by node */
     struct access_table accesses;
     struct cause_table causes;
     struct strtab topology_paths;

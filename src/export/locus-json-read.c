@@ -267,50 +267,58 @@ static void take_words(struct json_take *take, const json_t *list, uint64_t *wor
         words[i] = json_take_word(take, json_array_get(list, i), UINT64_MAX, "latencies");
 }
 
-static void take_latencies(struct json_take *take, const json_t *row, const struct model *model,
-                           struct variable *variable)
+static void take_latency(struct json_take *take, const json_t *item, struct latency_sum *sum)
 {
-    size_t n = 0;
-    if (!json_object_get(row, "latencies"))
-        return;
-    const json_t *list = json_take_array_at(take, row, "latencies", &n);
-    variable->latencies = zeroed(take, n, sizeof *variable->latencies);
-    variable->n_latencies = variable->latencies ? n : 0;
-    for (size_t i = 0; i < variable->n_latencies && !take->code; i++) {
-        uint64_t words[5] = {0};
-        struct latency_sum *sum = &variable->latencies[i].sum;
-        take_words(take, json_array_get(json_array_get(list, i), 0), words, 5);
-        take_words(take, json_array_get(json_array_get(list, i), 1), sum->bins, LATENCY_BINS);
-        if (words[0] >= model->n_events)
-            (void)json_take_fail(take, ERR_FORMAT, "latencies", "there is no such event");
-        variable->latencies[i].event = (uint32_t)words[0];
-        sum->n_samples = words[1];
-        sum->cycles = words[2];
-        sum->n_remote = words[3];
-        sum->remote_cycles = words[4];
-    }
+    uint64_t words[5] = {0};
+    take_words(take, json_array_get(item, 0), words, 5);
+    take_words(take, json_array_get(item, 1), sum->bins, LATENCY_BINS);
+    sum->n_samples = words[1];
+    sum->cycles = words[2];
+    sum->n_remote = words[3];
+    sum->remote_cycles = words[4];
 }
 
-static void take_causes(struct json_take *take, const json_t *row, const struct model *model, struct variable *variable)
+static void take_cause(struct json_take *take, const json_t *item, struct cause_sum *sum)
+{
+    double *values[] = {&sum->memory,    &sum->memory_low, &sum->memory_high,
+                        &sum->execution, &sum->unverified, &sum->resident};
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+        *values[k] = json_take_double(take, json_array_get(item, 1 + k), "causes");
+}
+
+/* What a variable has by event under key: zeroed items, each beginning with the index of its event, which is checked
+ * and entered; *list: what the rest of them is in. Returns their number. */
+static size_t take_by_event(struct json_take *take, const json_t *row, const char *key, const struct model *model,
+                            size_t item_bytes, void **items, const json_t **list)
 {
     size_t n = 0;
-    if (!json_object_get(row, "causes"))
-        return;
-    const json_t *list = json_take_array_at(take, row, "causes", &n);
-    variable->causes = zeroed(take, n, sizeof *variable->causes);
-    variable->n_causes = variable->causes ? n : 0;
-    for (size_t i = 0; i < variable->n_causes && !take->code; i++) {
-        const json_t *item = json_array_get(list, i);
-        struct cause_sum *sum = &variable->causes[i].sum;
-        double *values[] = {&sum->memory,    &sum->memory_low, &sum->memory_high,
-                            &sum->execution, &sum->unverified, &sum->resident};
-        uint64_t event = json_take_word(take, json_array_get(item, 0), UINT32_MAX, "causes");
-        if (event >= model->n_events)
-            (void)json_take_fail(take, ERR_FORMAT, "causes", "there is no such event");
-        variable->causes[i].event = (uint32_t)event;
-        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
-            *values[k] = json_take_double(take, json_array_get(item, 1 + k), "causes");
+    *list = json_object_get(row, key) ? json_take_array_at(take, row, key, &n) : NULL;
+    *items = zeroed(take, n, item_bytes);
+    for (size_t i = 0; *items && i < n && !take->code; i++) {
+        const json_t *event = json_array_get(json_array_get(*list, i), 0);
+        event = json_is_array(event) ? json_array_get(event, 0) : event; /* of latencies the first of the words */
+        uint64_t index = json_take_word(take, event, UINT32_MAX, key);
+        if (index >= model->n_events)
+            (void)json_take_fail(take, ERR_FORMAT, key, "there is no such event");
+        *(uint32_t *)(void *)((char *)*items + i * item_bytes) = (uint32_t)index;
     }
+    return *items ? n : 0;
+}
+
+static void take_sums(struct json_take *take, const json_t *row, const struct model *model, struct variable *variable)
+{
+    _Static_assert(offsetof(struct variable_latency, event) == 0 && offsetof(struct variable_cause, event) == 0,
+                   "what is there by event begins with it");
+    const json_t *list;
+    void *items;
+    variable->n_latencies = take_by_event(take, row, "latencies", model, sizeof *variable->latencies, &items, &list);
+    variable->latencies = items;
+    for (size_t i = 0; i < variable->n_latencies && !take->code; i++)
+        take_latency(take, json_array_get(list, i), &variable->latencies[i].sum);
+    variable->n_causes = take_by_event(take, row, "causes", model, sizeof *variable->causes, &items, &list);
+    variable->causes = items;
+    for (size_t i = 0; i < variable->n_causes && !take->code; i++)
+        take_cause(take, json_array_get(list, i), &variable->causes[i].sum);
 }
 
 /* A list of n words, NULL when there is none; it is there before there is memory for it. */
@@ -360,8 +368,7 @@ static void take_variable(struct json_take *take, const json_t *row, struct mode
     take_part_lines(take, row, n_strings, variable);
     take_fields(take, row, model, variable);
     take_samples(take, row, model, variable);
-    take_latencies(take, row, model, variable);
-    take_causes(take, row, model, variable);
+    take_sums(take, row, model, variable);
 }
 
 static void take_variables(struct json_take *take, const json_t *root, struct model *model)

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdio.h>
 
+#include "base/slots.h"
 #include "base/vec.h"
 
 static void test_reserve_zeroes_and_grows(void **state)
@@ -54,12 +55,52 @@ static void test_strtab(void **state)
     strtab_fini(&table);
 }
 
+struct item {
+    uint32_t key, value;
+};
+
+/* Only 16 different ones: what the table does about those that meet is the point. */
+static uint64_t hash(const void *item)
+{
+    return ((const struct item *)item)->key % 16;
+}
+
+static bool is_same(const void *a, const void *b)
+{
+    return ((const struct item *)a)->key == ((const struct item *)b)->key;
+}
+
+static void test_slots(void **state)
+{
+    (void)state;
+    static const struct slots_kind kind = {sizeof(struct item), hash, is_same};
+    struct item items[1000] = {{0}};
+    struct slots slots = {0};
+    assert_true(slots_find(&slots, &kind, items, &items[0]) == SLOTS_NONE);
+    for (uint32_t i = 0; i < 1000; i++) {
+        items[i] = (struct item){7 * i, i};
+        assert_true(slots_reserve(&slots, &kind, items, i));
+        assert_true(slots_find(&slots, &kind, items, &items[i]) == SLOTS_NONE);
+        slots_add(&slots, &kind, items, i);
+    }
+    assert_true(slots.n > 2000 && (slots.n & (slots.n - 1)) == 0);
+    for (uint32_t i = 0; i < 7000; i++) {
+        const struct item like = {i, 0};
+        assert_true(slots_find(&slots, &kind, items, &like) == (i % 7 ? SLOTS_NONE : i / 7));
+    }
+    slots_fini(&slots);
+    assert_true(slots_reserve(&slots, &kind, items, 1000)); /* enters what is there */
+    assert_true(slots_find(&slots, &kind, items, &items[999]) == 999);
+    slots_fini(&slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reserve_zeroes_and_grows),
         cmocka_unit_test(test_buf),
         cmocka_unit_test(test_strtab),
+        cmocka_unit_test(test_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
