@@ -20,20 +20,21 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Name of a function without parameters where they are long, for the site column. */
+/* Name of a function without return type and parameters, for the site column. */
 static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
 {
     char *site = NULL;
     const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
-    int len = (int)(assign_name_parameters(function) - function);
+    const char *name = assign_name_start(function);
+    int len = (int)(assign_name_parameters(name) - name);
     int code = 0;
     if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE ||
         variable->class == CLASS_WAITING)
         return strdup("");
     if (variable->function && line)
-        code = asprintf(&site, "%.*s (%s:%u)", len, function, base_name(file), line);
+        code = asprintf(&site, "%.*s (%s:%u)", len, name, base_name(file), line);
     else if (variable->function)
-        code = asprintf(&site, "%.*s", len, function);
+        code = asprintf(&site, "%.*s", len, name);
     else if (line)
         code = asprintf(&site, "%s:%u", base_name(file), line);
     else

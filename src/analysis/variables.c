@@ -10,6 +10,7 @@
 #include "analysis/metrics.h"
 #include "analysis/roles.h"
 #include "fmt/arena.h"
+#include "structure/assign-name.h"
 
 const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n)
 {
@@ -211,7 +212,7 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
 {
     const struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
-    char name[160];
+    char name[160], qualified[160];
     const struct side_row *side = find_side(build, index);
     if (side && side->name) {
         proto->name = side->name;
@@ -221,7 +222,9 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
     proto->function = frames[0].function;
     proto->file = frames[0].decl_file;
     proto->line = frames[0].decl_line;
-    (void)snprintf(name, sizeof name, "stack of %.140s", symbolizer_text(build->symbolizer, frames[0].function));
+    const char *function = symbolizer_text(build->symbolizer, frames[0].function);
+    (void)assign_name_function(function, qualified, sizeof qualified);
+    (void)snprintf(name, sizeof name, "stack of %.140s", *qualified ? qualified : function);
     proto->name = model_string(build->model, name);
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     if (symbols && node->ip)

@@ -404,6 +404,26 @@ const char *assign_name_parameters(const char *readable)
     return p;
 }
 
+const char *assign_name_start(const char *readable)
+{
+    int depth = 0;
+    const char *start = readable;
+    for (const char *p = readable, *end = assign_name_parameters(readable); p < end; p++) {
+        bool is_operator = p - start >= 8 && strncmp(p - 8, "operator", 8) == 0;
+        if (strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0)
+            p += strlen(ANONYMOUS) - 1;
+        else if (is_operator && depth == 0)
+            break; /* its own name may have blanks */
+        else if (strchr("<({", *p))
+            depth++;
+        else if (strchr(">)}", *p))
+            depth -= depth > 0;
+        else if (*p == ' ' && depth == 0)
+            start = p + 1;
+    }
+    return start;
+}
+
 const char *assign_name_function(const char *readable, char *qualified, size_t size)
 {
     size_t len = 0;

@@ -32,6 +32,9 @@ bool assign_name_returns(const char *line, const char *variable);
  * name and what stands in template arguments are no parameters. */
 const char *assign_name_parameters(const char *readable);
 
+/* Where the function begins in a readable (demangled) name: behind the return type that those of templates have. */
+const char *assign_name_start(const char *readable);
+
 /* The function of a readable (demangled) name without return type, parameters and template arguments:
  * "std::vector<int>::resize(unsigned long)" gives "std::vector::resize". Fills qualified[size] and returns the last
  * component inside it. */

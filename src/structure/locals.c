@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "structure/alloc-name-internal.h"
+#include "structure/frame-slots.h"
 #include "structure/types-internal.h"
 
 #define WALK_DEPTH_MAX 16
@@ -286,6 +287,18 @@ static const struct local *only_indirect(const struct local *locals, size_t n)
     return found;
 }
 
+/* The variable whose value the function's code puts at CFA + cfa_offset. What the code itself reaches there, and no
+ * variable's, is a value that was put aside. */
+static const struct local *local_by_code(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t cfa_offset,
+                                         uint64_t *offset_bytes, bool *is_spill)
+{
+    const struct local *locals = NULL;
+    size_t n = locals_of_function(symbols, vaddr, &locals), index = 0;
+    enum frame_slot_use use = frame_slots_find(symbols, vaddr, locals, n, cfa_offset, &index, offset_bytes);
+    *is_spill = use == SLOT_VALUE && pc;
+    return use == SLOT_LOCAL ? &locals[index] : NULL;
+}
+
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
                               uint64_t *offset_bytes, bool *is_spill)
 {
@@ -301,7 +314,8 @@ const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t 
     if (*is_spill || (best && !best->name))
         return NULL;
     *offset_bytes = best ? (uint64_t)(-distance_bytes - place_at(best, -distance_bytes, pc)->offset) : UINT64_MAX;
-    return best ? best : only_indirect(locals, n);
+    best = best ? best : only_indirect(locals, n);
+    return best ? best : local_by_code(symbols, vaddr, pc, -distance_bytes, offset_bytes, is_spill);
 }
 
 /* Bytes that a variable has in [first, last). */

@@ -58,9 +58,9 @@ size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct 
 /* The local variable at CFA - distance_bytes in the frame of the function that contains vaddr. pc: of the access, or of
  * the instruction behind it, when it lies in the same function, which tells apart what shares its place: blocks, and
  * variables that lie there for a part of the code only; else 0. *offset_bytes is where in the variable. NULL when none
- * is known there; *is_spill then: variables lie there at other times, so that this is a value that the compiler put
- * aside. An array of variable length is taken when it is the only one and nothing else lies there; *offset_bytes is
- * UINT64_MAX then. */
+ * is known there; *is_spill then: variables lie there at other times, or the function's own code names the place, so
+ * that this is a value that the compiler put aside. An array of variable length is taken when it is the only one and
+ * nothing else lies there; *offset_bytes is UINT64_MAX then. */
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
                               uint64_t *offset_bytes, bool *is_spill);
 

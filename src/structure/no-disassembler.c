@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What reads x86-64 code, where the build has no Zydis (it is packaged for little-endian machines only): cfg-insn.c
- * with the usual encodings alone, so that loops around others are not seen, and alloc-name.c, which then leaves naming
- * to the source text. Files of other machines lack nothing. Ordinary code. */
+ * with the usual encodings alone, so that loops around others are not seen, alloc-name.c, which then leaves naming to
+ * the source text, and frame-slots.c, so that slots of a frame are known as far as debug information tells. Files of
+ * other machines lack nothing. Ordinary code. */
 #include <stdlib.h>
 
 #include "structure/alloc-name.h"
 #include "structure/cfg-insn.h"
 #include "structure/cfg-internal.h"
+#include "structure/frame-slots.h"
 
 struct cfg_decoder {
     int unused;
@@ -41,4 +43,22 @@ enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_
     (void)value;
     (void)out;
     return ALLOC_NAME_UNKNOWN;
+}
+
+enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n,
+                         int64_t cfa_offset, size_t *index, uint64_t *offset_bytes)
+{
+    (void)symbols;
+    (void)vaddr;
+    (void)locals;
+    (void)n;
+    (void)cfa_offset;
+    (void)index;
+    (void)offset_bytes;
+    return SLOT_NONE;
+}
+
+void frame_slots_free(struct frame_slots *slots)
+{
+    (void)slots;
 }

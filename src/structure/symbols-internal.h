@@ -50,6 +50,7 @@ struct dwarf_variable {
 struct modtab_range;
 struct types;
 struct locals;
+struct frame_slots;
 
 struct symbols {
     char *path;
@@ -69,6 +70,7 @@ struct symbols {
     struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
     size_t n_variables, cap_variables;
     struct locals *locals; /* of the function asked for last, NULL until then */
+    struct frame_slots *slots;   /* NULL until asked for */
     struct types *types; /* NULL until one is asked for */
     struct strtab strings; /* owns every string handed out */
     const char *path_raw, *path_owned; /* a path that libdw keeps and what it became, NULL: none yet */

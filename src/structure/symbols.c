@@ -11,6 +11,7 @@
 
 #include "base/input.h"
 #include "structure/demangle.h"
+#include "structure/frame-slots.h"
 #include "structure/types-internal.h"
 
 static const Dwfl_Callbacks callbacks = {
@@ -108,6 +109,7 @@ void symbols_close(struct symbols *symbols)
     types_free(symbols->types);
     free(symbols->variables);
     locals_free(symbols->locals);
+    frame_slots_free(symbols->slots);
     free(symbols->ranges_unwind);
     free(symbols->path);
     strtab_fini(&symbols->strings);

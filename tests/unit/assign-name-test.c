@@ -132,6 +132,14 @@ static void test_function_names(void **state)
 static void test_parameters(void **state)
 {
     (void)state;
+    assert_string_equal(assign_name_start("int ns::driver<double, Box&>(Box const&)"),
+                        "ns::driver<double, Box&>(Box const&)");
+    assert_string_equal(assign_name_start("void (anonymous namespace)::fill<int>(int*)"),
+                        "(anonymous namespace)::fill<int>(int*)");
+    assert_string_equal(assign_name_start("unsigned long ns::Mesh::operator()<int>(int)"),
+                        "ns::Mesh::operator()<int>(int)");
+    assert_string_equal(assign_name_start("operator new[](unsigned long)"), "operator new[](unsigned long)");
+    assert_string_equal(assign_name_start("main"), "main");
     assert_string_equal(assign_name_parameters("std::f<void (*)(int)>(int)"), "(int)");
     assert_string_equal(assign_name_parameters("(anonymous namespace)::f(char)"), "(char)");
     assert_string_equal(assign_name_parameters("Mesh::operator()(int) const"), "(int) const");
