@@ -101,6 +101,10 @@ void *alloc_wrap_real_mmap(void *address, size_t len_bytes, int prot, int flags,
 void locus_pool_alloc_event(void *p, size_t n_bytes);
 void locus_pool_free_event(void *p);
 
+/* The calling thread's stack is known to be mapped from low up to high: so far may the wrappers look for return
+ * addresses. What was said before of a stack with this high end holds on.  ctx: hook */
+void alloc_wrap_stack_is(uintptr_t low, uintptr_t high);
+
 /* Marks the calling thread as inside the profiler (calls nest): its allocations are forwarded and not reported. */
 void alloc_wrap_guard_enter(void);
 void alloc_wrap_guard_leave(void);

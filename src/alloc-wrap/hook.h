@@ -31,12 +31,12 @@ enum alloc_nest { ALLOC_NEST_NONE = 0, ALLOC_NEST_NEW, ALLOC_NEST_ALLOC, ALLOC_N
 
 /* State of one thread, in initial-exec TLS (cut from every thread's stack: keep it small). */
 struct alloc_thread {
-    uint32_t n_guard;         /* alloc_wrap_guard_enter calls not yet left */
-    uint8_t in_hook;          /* the sink is working */
-    uint8_t nest;             /* enum alloc_nest */
-    uint8_t resolving;        /* the real functions are being looked up */
+    uint32_t n_guard;                 /* alloc_wrap_guard_enter calls not yet left */
+    uint8_t in_hook;                  /* the sink is working */
+    uint8_t nest;                     /* enum alloc_nest */
+    uint8_t resolving;                /* the real functions are being looked up */
     uintptr_t hook_frame, nest_frame; /* stack pointers of who set in_hook, nest */
-    struct sampling sampling; /* below the threshold */
+    struct sampling sampling;         /* below the threshold */
 };
 _Static_assert(sizeof(struct alloc_thread) <= 64, "the share of this folder in the TLS budget");
 
@@ -91,9 +91,9 @@ void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const
  * may be NULL. errno is kept.  ctx: hook */
 void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site);
 
-/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; call: as of
+/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; four: as of
  * small_sites_find. Returns p. errno is kept.  ctx: hook */
-void *alloc_small_first_hook(void *p, uint64_t call);
+void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four);
 
 /* Before a real free of p. False: call it plainly (the record, if there was one, is gone already). True: call it, then
  * alloc_release_end_hook.  ctx: hook */
@@ -127,10 +127,14 @@ struct alloc_fast {
     struct small_region *regions;
 };
 
-/* Each wrapper file keeps its own, beside the functions that it forwards to; these refresh it.  ctx: hook */
+/* Each wrapper file keeps its own, beside the functions that it forwards to; these refresh it, and tell it of the
+ * calling thread's stack.  ctx: hook */
 void wrap_malloc_set_hook(const struct alloc_fast *to);
 void wrap_realloc_set_hook(const struct alloc_fast *to);
 void wrap_new_set_hook(const struct alloc_fast *to);
+void wrap_malloc_stack_hook(const struct small_stack *known);
+void wrap_realloc_stack_hook(const struct small_stack *known);
+void wrap_new_stack_hook(const struct small_stack *known);
 
 /* The limits let calls through only when all that these then need can be seen.  ctx: hook */
 static inline void alloc_fast_set(struct alloc_fast *fast, const struct alloc_fast *to)
@@ -142,19 +146,42 @@ static inline void alloc_fast_set(struct alloc_fast *fast, const struct alloc_fa
     __atomic_store_n(&fast->limit_bytes, to->limit_bytes, __ATOMIC_RELEASE);
 }
 
-/* A call of n_bytes, below small_bytes, of the wrapper that this is used in: what alloc_small_done needs of it; 0 when
- * the slow half has to be taken.  ctx: hook */
-static inline __attribute__((always_inline)) uint64_t alloc_small_call(const struct alloc_fast *fast, size_t n_bytes)
+/* For a thread's own stack. A handler that comes in between finds nothing known.  ctx: hook */
+static inline void alloc_stack_set(struct small_stack *stack, const struct small_stack *known)
 {
-    return small_sites_find(fast->sites, (uintptr_t)__builtin_return_address(0), n_bytes);
+    if (stack->high == known->high && stack->low <= known->low)
+        return;
+    __atomic_store_n(&stack->high, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&stack->low, known->low, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&stack->high, known->high, __ATOMIC_RELAXED);
+}
+
+/* A call of n_bytes, below small_bytes, of the wrapper that this is used in: what comes next, and what alloc_small_done
+ * needs of it. SMALL_ASK: ask alloc_small_walk. The wrapper keeps no frame for this.  ctx: hook */
+static inline __attribute__((always_inline)) enum small_next
+alloc_small_call(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *four)
+{
+    return small_sites_find(fast->sites, (uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa(),
+                            stack, n_bytes, four);
+}
+
+/* The same by way of frame pointers as well.  ctx: hook */
+static inline __attribute__((always_inline)) enum small_next
+alloc_small_walk(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *four)
+{
+    const struct alloc_site site = alloc_site_here();
+    return small_sites_walk(fast->sites, (struct small_caller){.pc = site.pc, .sp = site.sp, .fp = site.fp}, stack,
+                            n_bytes, four);
 }
 
 /* Notes the site of the real call's result p, which it returns.  ctx: hook */
 static inline __attribute__((always_inline)) void *alloc_small_done(const struct alloc_fast *fast, void *p,
-                                                                    uint64_t call)
+                                                                    size_t n_bytes, uint64_t four)
 {
-    if (__builtin_expect(!small_sites_note(fast->regions, p, call), 0))
-        return alloc_small_first_hook(p, call);
+    if (__builtin_expect(!small_sites_note(fast->regions, p, n_bytes, four), 0))
+        return alloc_small_first_hook(p, n_bytes, four);
     return p;
 }
 

@@ -53,7 +53,9 @@ void alloc_fast_refresh_hook(void)
     if (!alloc_real_known_hook())
         return;
     const struct small_sites *small = sink ? sink->small_sites : NULL;
-    const struct alloc_fast fast = {.small_bytes = !small ? 0 : limit < SMALL_BYTES_MAX ? limit : SMALL_BYTES_MAX,
+    const struct alloc_fast fast = {.small_bytes = !small                    ? 0
+                                                   : limit < SMALL_BYTES_MAX ? limit
+                                                                             : SMALL_BYTES_MAX,
                                     .limit_bytes = limit,
                                     .filter = filter,
                                     .sites = small,
@@ -74,6 +76,14 @@ void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint6
         for (uint64_t n = atomic_exchange(&scope.n_early, 0); n; n--)
             sink->skipped(ALLOC_SKIP_EARLY);
     alloc_fast_refresh_hook();
+}
+
+void alloc_wrap_stack_is(uintptr_t low, uintptr_t high)
+{
+    const struct small_stack known = {low, high};
+    wrap_malloc_stack_hook(&known);
+    wrap_realloc_stack_hook(&known);
+    wrap_new_stack_hook(&known);
 }
 
 void alloc_wrap_guard_enter(void)
@@ -210,12 +220,12 @@ void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site)
     alloc_work_leave_hook(thread, saved_errno);
 }
 
-void *alloc_small_first_hook(void *p, uint64_t call)
+void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four)
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
     int saved_errno = errno;
     if (p && sink)
-        sink->small_note(p, call >> SMALL_CALL_SHIFT, (uint16_t)call);
+        sink->small_note(p, n_bytes, (uint16_t)four);
     errno = saved_errno;
     return p;
 }

@@ -14,19 +14,44 @@
 #include <stdint.h>
 #include <string.h>
 
-#define SMALL_BYTES_MAX 65536    /* blocks from this size on have no site, wherever the threshold is */
-#define SMALL_GRANULE_SHIFT 4    /* bytes of a granule, log2 */
-#define SMALL_REGION_SHIFT 20    /* bytes of the heap that have their shadow in one piece, log2 */
-#define SMALL_REGIONS 16384      /* power of two */
-#define SMALL_SLOT_BITS 16       /* slots, log2 */
+#define SMALL_BYTES_MAX 65536 /* blocks from this size on have no site, wherever the threshold is */
+#define SMALL_GRANULE_SHIFT 4 /* bytes of a granule, log2 */
+#define SMALL_REGION_SHIFT 20 /* bytes of the heap that have their shadow in one piece, log2 */
+#define SMALL_REGIONS 16384   /* power of two */
+#define SMALL_SLOT_BITS 16    /* slots, log2 */
 #define SMALL_ID_BITS 15
-#define SMALL_START 0x8000u      /* in the cell of a block's first granule, above the number of its site */
-#define SMALL_KEY_SHIFT 16       /* of the key in a slot's word, above the number */
+#define SMALL_START 0x8000u /* in the cell of a block's first granule, above the number of its site */
+#define SMALL_PROBES 64     /* beyond that the tables are full */
+#define SMALL_DEPTH_MAX 12  /* return addresses that tell sites apart */
 
-/* A site: callers whose blocks are of one kind. Open addressing by key, linear probing; a slot is never freed. */
+/* A site: callers whose blocks are of one kind. Open addressing by key, see small_slot_at; a slot is never freed. */
 struct small_slot {
-    _Atomic uint64_t word; /* key << SMALL_KEY_SHIFT | number; 0: free. The key of a site is its return address */
+    _Atomic uint64_t key;                /* return address, or of several: small_key_deeper; 0: free. Published last */
+    _Atomic uint64_t four;               /* number of the site in each of four cells */
     _Atomic uint32_t min_bytes, n_sizes; /* what the site may allocate without telling: [min, min + n). min is not 0 */
+    _Atomic uint64_t hop; /* not 0: the next return address outwards tells more. SMALL_HOP_ bits, or SMALL_HOP_NESTED */
+};
+
+/* The way to a frame's caller: the canonical frame address is a register + the high 32 bits, the return address lies
+ * right below it; the frame pointer is unchanged or was saved at the canonical frame address + the 16 bits below these,
+ * which are negative. Both are multiples of a word. Where the register is the stack pointer, the first is positive and
+ * the place of the frame pointer not below it. */
+#define SMALL_HOP_CFA_SHIFT 32
+#define SMALL_HOP_FP_SHIFT 16
+#define SMALL_HOP 1u            /* always set */
+#define SMALL_HOP_HAS_FP 2u     /* the frame pointer was saved */
+#define SMALL_HOP_IS_FROM_FP 4u /* the register: frame pointer, else stack pointer */
+#define SMALL_HOP_NESTED 8u     /* alone, no way: the block goes to another wrapper, which notes it */
+
+/* A frame on the way outwards, right after a return to pc. */
+struct small_caller {
+    uint64_t key;
+    uintptr_t pc, sp, fp;
+};
+
+/* What is known to be the mapped stack of a thread; both 0: nothing. */
+struct small_stack {
+    uintptr_t low, high;
 };
 
 /* A piece of the heap that has a shadow. Open addressing by tag, linear probing; never freed. */
@@ -40,63 +65,164 @@ struct small_sites {
     struct small_region *regions;     /* [SMALL_REGIONS] */
 };
 
-/* Where the search for a key begins.  ctx: any */
-static inline size_t small_slot_index(uint64_t key)
+/* Spreads a key over all bits.  ctx: any */
+static inline uint64_t small_key_spread(uint64_t key)
 {
-    return key * 0x9e3779b97f4a7c15u >> (64 - SMALL_SLOT_BITS);
+    return key * 0x9e3779b97f4a7c15u;
 }
 
-/* Bytes and site of one allocation in a word: all that its wrapper has to keep over the real call. */
-#define SMALL_CALL_SHIFT 16
-_Static_assert(SMALL_ID_BITS < SMALL_CALL_SHIFT && SMALL_CALL_SHIFT == SMALL_KEY_SHIFT, "the number in a word");
+/* Slot number i in the search for a key.  slots: [1 << SMALL_SLOT_BITS], on a page's border  ctx: any */
+static inline size_t small_slot_at(uint64_t key, size_t i)
+{
+    return small_key_spread(key) >> (64 - SMALL_SLOT_BITS) ^ i;
+}
 
-/* The call of a function at return address pc that allocates n_bytes < SMALL_BYTES_MAX: n_bytes << SMALL_CALL_SHIFT |
- * number of its site; 0 when the sink has to be asked.  ctx: any */
-static inline __attribute__((always_inline)) uint64_t small_sites_find(const struct small_sites *sites, uintptr_t pc,
-                                                                       size_t n_bytes)
+/* Key of the return addresses in key and the next one outwards: any number, an address of code by bad luck only.
+ * ctx: any */
+static inline uint64_t small_key_deeper(uint64_t key, uintptr_t pc)
+{
+    return small_key_spread(key) ^ pc;
+}
+
+/* One frame outwards; false where that would leave the stack: nothing else is read.  ctx: any */
+static inline bool small_caller_next(struct small_caller *at, uint64_t hop, const struct small_stack *stack)
+{
+    uintptr_t cfa = (hop & SMALL_HOP_IS_FROM_FP ? at->fp : at->sp) + (uintptr_t)((int64_t)hop >> SMALL_HOP_CFA_SHIFT);
+    if (at->sp < stack->low || cfa <= at->sp || cfa > stack->high || cfa % sizeof cfa)
+        return false;
+    if (hop & SMALL_HOP_HAS_FP) {
+        uintptr_t fp_at = cfa + (uintptr_t)(intptr_t)(int16_t)(hop >> SMALL_HOP_FP_SHIFT);
+        if (fp_at < at->sp)
+            return false;
+        at->fp = *(const uintptr_t *)fp_at;
+    }
+    at->pc = *(const uintptr_t *)(cfa - sizeof cfa);
+    at->sp = cfa;
+    at->key = small_key_deeper(at->key, at->pc);
+    return true;
+}
+
+/* The slot with this key among the first two that may have it, else NULL.  ctx: any */
+static inline __attribute__((always_inline)) const struct small_slot *small_slot_near(const struct small_slot *slots,
+                                                                                      uint64_t key)
+{
+    const struct small_slot *slot = &slots[small_slot_at(key, 0)];
+    if (__builtin_expect(atomic_load_explicit(&slot->key, memory_order_relaxed) == key, 1))
+        return slot;
+    slot = (const struct small_slot *)((uintptr_t)slot ^ sizeof *slot); /* small_slot_at(key, 1) */
+    return atomic_load_explicit(&slot->key, memory_order_relaxed) == key ? slot : NULL;
+}
+
+/* Whether the slot's site may allocate so much without telling; then its number, in four cells, is set.  ctx: any */
+static inline __attribute__((always_inline)) bool small_slot_takes(const struct small_slot *slot, size_t n_bytes,
+                                                                   uint64_t *four)
+{
+    size_t n_sizes = atomic_load_explicit(&slot->n_sizes, memory_order_acquire);
+    if (n_bytes - atomic_load_explicit(&slot->min_bytes, memory_order_relaxed) >= n_sizes)
+        return false;
+    *four = atomic_load_explicit(&slot->four, memory_order_relaxed);
+    return true;
+}
+
+/* What a wrapper does next. */
+enum small_next {
+    SMALL_NOTE = 0, /* call the real function, note the block */
+    SMALL_PASS,     /* call the real function */
+    SMALL_ASK       /* go the slow way, which asks the sink */
+};
+
+/* For a call that returns to pc, with the stack pointer sp then, and allocates n_bytes: what comes next, and what
+ * small_sites_note needs to know of the site. Looks as far outwards as the stack pointer leads: where it does not, or
+ * *stack ends, small_sites_walk may know more. Reads nothing but the tables and the stack.  ctx: any */
+static inline __attribute__((always_inline)) enum small_next small_sites_find(const struct small_sites *sites,
+                                                                              uintptr_t pc, uintptr_t sp,
+                                                                              const struct small_stack *stack,
+                                                                              size_t n_bytes, uint64_t *four)
 {
     const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
-    const struct small_slot *slot = &slots[small_slot_index(pc)];
-    uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
-    uint32_t above = (uint32_t)n_bytes - atomic_load_explicit(&slot->min_bytes, memory_order_relaxed);
-    if (__builtin_expect(word >> SMALL_KEY_SHIFT != pc, 0) ||
-        __builtin_expect(above >= atomic_load_explicit(&slot->n_sizes, memory_order_relaxed), 0))
-        return 0;
-    return n_bytes << SMALL_CALL_SHIFT | (uint16_t)word;
+    uint64_t key = pc;
+    for (int depth = 0; depth < SMALL_DEPTH_MAX; depth++) {
+        const struct small_slot *slot = small_slot_near(slots, key);
+        if (__builtin_expect(!slot, 0))
+            return SMALL_ASK;
+        if (__builtin_expect(small_slot_takes(slot, n_bytes, four), 1))
+            return SMALL_NOTE;
+        uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_relaxed);
+        if (hop & SMALL_HOP_NESTED)
+            return SMALL_PASS;
+        uintptr_t cfa = sp + (hop >> SMALL_HOP_CFA_SHIFT);
+        if (__builtin_expect((hop & (SMALL_HOP | SMALL_HOP_IS_FROM_FP)) != SMALL_HOP, 0) ||
+            __builtin_expect(sp < stack->low, 0) || __builtin_expect(cfa > stack->high, 0))
+            return SMALL_ASK;
+        sp = cfa;
+        key = small_key_deeper(key, *(const uintptr_t *)(cfa - sizeof cfa));
+    }
+    return SMALL_ASK;
 }
 
-/* Writes n_cells >= 1 cells of a block's shadow.  ctx: any */
-static inline __attribute__((always_inline)) void small_cells_write(uint16_t *cells, size_t n_cells, unsigned id)
+/* The same by way of frame pointers as well, at.fp is the caller's.  ctx: any */
+static inline enum small_next small_sites_walk(const struct small_sites *sites, struct small_caller at,
+                                               const struct small_stack *stack, size_t n_bytes, uint64_t *four)
 {
-    uint64_t four = id * 0x0001000100010001u, first = four | SMALL_START;
-    if (__builtin_expect(n_cells >= 4, 1)) {
-        uint16_t *last = cells + n_cells - 4;
-        for (uint16_t *at = cells + 4; at < last; at += 4)
+    const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
+    at.key = at.pc;
+    for (int depth = 0; depth < SMALL_DEPTH_MAX; depth++) {
+        const struct small_slot *slot = small_slot_near(slots, at.key);
+        if (!slot)
+            return SMALL_ASK;
+        uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_acquire);
+        if (!hop)
+            return small_slot_takes(slot, n_bytes, four) ? SMALL_NOTE : SMALL_ASK;
+        if (hop & SMALL_HOP_NESTED)
+            return SMALL_PASS;
+        if (!small_caller_next(&at, hop, stack))
+            return SMALL_ASK;
+    }
+    return SMALL_ASK;
+}
+
+/* A site's number in each of four cells.  ctx: any */
+static inline uint64_t small_four(unsigned id)
+{
+    return id * 0x0001000100010001u;
+}
+
+/* Marks the first of four cells, in memory, as a block's first one.  ctx: any */
+static inline uint64_t small_four_first(uint64_t four)
+{
+    return four | (uint64_t)SMALL_START << (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 48);
+}
+
+/* Writes the cells of a block's shadow from *first to *last, which holds the block's last byte.  ctx: any */
+static inline __attribute__((always_inline)) void small_cells_write(uint16_t *first, uint16_t *last, uint64_t four)
+{
+    if (__builtin_expect(last - first >= 3, 1)) {
+        const uint64_t start = small_four_first(four);
+        uint16_t *end = last - 3;
+        for (uint16_t *at = first + 4; at < end; at += 4)
             memcpy(at, &four, sizeof four);
-        memcpy(last, &four, sizeof four);
-        memcpy(cells, &first, sizeof first);
+        memcpy(end, &four, sizeof four);
+        memcpy(first, &start, sizeof start);
         return;
     }
-    if (n_cells & 2)
-        memcpy(cells + (n_cells & 1), &four, 2 * sizeof *cells);
-    cells[0] = (uint16_t)first;
+    *last = (uint16_t)four;
+    first[(last - first) / 2] = (uint16_t)four;
+    *first = (uint16_t)four | SMALL_START;
 }
 
-/* Notes for the result p of a call where it comes from. False when there is no shadow yet, or p is NULL: then the sink
- * has to be told.  ctx: any */
+/* Notes for the result p of a call for n_bytes > 0 where it comes from. False when there is no shadow yet, or p is
+ * NULL: then the sink has to be told.  ctx: any */
 static inline __attribute__((always_inline)) bool small_sites_note(struct small_region *regions, const void *p,
-                                                                   uint64_t call)
+                                                                   size_t n_bytes, uint64_t four)
 {
-    uintptr_t start = (uintptr_t)p, end = start + (call >> SMALL_CALL_SHIFT);
+    uintptr_t start = (uintptr_t)p, last = start + n_bytes - 1;
     const struct small_region *region = &regions[start >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
-    uintptr_t tag = atomic_load_explicit(&region->tag, memory_order_acquire);
-    if (__builtin_expect(tag != start >> SMALL_REGION_SHIFT, 0) ||
-        __builtin_expect(tag != end >> SMALL_REGION_SHIFT, 0))
+    if (__builtin_expect(atomic_load_explicit(&region->tag, memory_order_acquire) != start >> SMALL_REGION_SHIFT, 0) ||
+        __builtin_expect((start ^ last) >> SMALL_REGION_SHIFT != 0, 0))
         return false;
-    uintptr_t first = start >> SMALL_GRANULE_SHIFT;
     uintptr_t biased = atomic_load_explicit(&region->biased, memory_order_relaxed);
-    small_cells_write((uint16_t *)(biased + first * sizeof(uint16_t)), ((end - 1) >> SMALL_GRANULE_SHIFT) - first + 1,
-                      (uint16_t)call);
+    small_cells_write((uint16_t *)(biased + (start >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t)),
+                      (uint16_t *)(biased + (last >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t)), four);
     return true;
 }
 

@@ -24,6 +24,8 @@ static struct {
     _Atomic uint8_t ones[2];
 } fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
+static __thread struct small_stack stack __attribute__((tls_model("initial-exec")));
+
 void wrap_malloc_set_hook(const struct alloc_fast *to)
 {
     const struct alloc_real *real = alloc_real_hook();
@@ -32,6 +34,11 @@ void wrap_malloc_set_hook(const struct alloc_fast *to)
     fast.calloc = real->calloc;
     fast.free = real->free;
     alloc_fast_set(&fast.at, to);
+}
+
+void wrap_malloc_stack_hook(const struct small_stack *known)
+{
+    alloc_stack_set(&stack, known);
 }
 
 static inline __attribute__((always_inline)) bool has_site(size_t n_bytes)
@@ -64,13 +71,34 @@ static ALLOC_NOINLINE void *malloc_slow(size_t n_bytes)
     return p;
 }
 
+/* Of a known site. A function of its own, so that the others keep nothing over the real call. */
+static ALLOC_NOINLINE void *malloc_noted(size_t n_bytes, uint64_t four)
+{
+    return alloc_small_done(&fast.at, fast.malloc(n_bytes), n_bytes, four);
+}
+
+/* Of a caller that has more than one itself. */
+static ALLOC_NOINLINE void *malloc_walk(size_t n_bytes)
+{
+    uint64_t four;
+    enum small_next next = alloc_small_walk(&fast.at, &stack, n_bytes, &four);
+    if (__builtin_expect(next == SMALL_NOTE, 1))
+        return malloc_noted(n_bytes, four);
+    if (next == SMALL_PASS)
+        ALLOC_TAIL return fast.malloc(n_bytes);
+    ALLOC_TAIL return malloc_slow(n_bytes);
+}
+
 ALLOC_EXPORT void *malloc(size_t n_bytes)
 {
     if (has_site(n_bytes)) {
-        uint64_t call = alloc_small_call(&fast.at, n_bytes);
-        if (__builtin_expect(call != 0, 1))
-            return alloc_small_done(&fast.at, fast.malloc(n_bytes), call);
-        ALLOC_TAIL return malloc_slow(n_bytes);
+        uint64_t four;
+        enum small_next next = alloc_small_call(&fast.at, &stack, n_bytes, &four);
+        if (__builtin_expect(next == SMALL_NOTE, 1))
+            return malloc_noted(n_bytes, four);
+        if (next == SMALL_PASS)
+            ALLOC_TAIL return fast.malloc(n_bytes);
+        ALLOC_TAIL return malloc_walk(n_bytes);
     }
     if (is_small(n_bytes))
         ALLOC_TAIL return fast.malloc(n_bytes);
@@ -90,16 +118,37 @@ static ALLOC_NOINLINE void *calloc_slow(size_t n, size_t size_bytes)
     return p;
 }
 
+/* Of a known site. A function of its own, so that the others keep nothing over the real call. */
+static ALLOC_NOINLINE void *calloc_noted(size_t n, size_t size_bytes, uint64_t four)
+{
+    return alloc_small_done(&fast.at, fast.calloc(n, size_bytes), n * size_bytes, four);
+}
+
+/* Of a caller that has more than one itself. */
+static ALLOC_NOINLINE void *calloc_walk(size_t n, size_t size_bytes)
+{
+    uint64_t four;
+    enum small_next next = alloc_small_walk(&fast.at, &stack, n * size_bytes, &four);
+    if (__builtin_expect(next == SMALL_NOTE, 1))
+        return calloc_noted(n, size_bytes, four);
+    if (next == SMALL_PASS)
+        ALLOC_TAIL return fast.calloc(n, size_bytes);
+    ALLOC_TAIL return calloc_slow(n, size_bytes);
+}
+
 ALLOC_EXPORT void *calloc(size_t n, size_t size_bytes)
 {
     size_t n_bytes;
     if (__builtin_mul_overflow(n, size_bytes, &n_bytes))
         ALLOC_TAIL return calloc_slow(n, size_bytes);
     if (has_site(n_bytes)) {
-        uint64_t call = alloc_small_call(&fast.at, n_bytes);
-        if (__builtin_expect(call != 0, 1))
-            return alloc_small_done(&fast.at, fast.calloc(n, size_bytes), call);
-        ALLOC_TAIL return calloc_slow(n, size_bytes);
+        uint64_t four;
+        enum small_next next = alloc_small_call(&fast.at, &stack, n_bytes, &four);
+        if (__builtin_expect(next == SMALL_NOTE, 1))
+            return calloc_noted(n, size_bytes, four);
+        if (next == SMALL_PASS)
+            ALLOC_TAIL return fast.calloc(n, size_bytes);
+        ALLOC_TAIL return calloc_walk(n, size_bytes);
     }
     if (is_small(n_bytes))
         ALLOC_TAIL return fast.calloc(n, size_bytes);

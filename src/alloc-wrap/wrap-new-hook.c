@@ -15,6 +15,8 @@ static struct {
     _Atomic uint8_t ones[2];
 } fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
+static __thread struct small_stack stack __attribute__((tls_model("initial-exec")));
+
 _Unwind_Reason_Code alloc_personality_hook(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                            struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
@@ -86,14 +88,29 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
         const struct alloc_site site = alloc_site_here();                                                              \
         return new_reported(form, n_bytes, second, third, &site);                                                      \
     }                                                                                                                  \
+    static ALLOC_NOINLINE void *name##_noted(uintptr_t n_bytes, uintptr_t second, uintptr_t third, uint64_t four)      \
+    {                                                                                                                  \
+        return alloc_small_done(&fast.at, name##_next(n_bytes, second, third), n_bytes, four);                         \
+    }                                                                                                                  \
+    static ALLOC_NOINLINE void *name##_walk(uintptr_t n_bytes, uintptr_t second, uintptr_t third)                      \
+    {                                                                                                                  \
+        uint64_t four;                                                                                                 \
+        enum small_next next = alloc_small_walk(&fast.at, &stack, n_bytes, &four);                                     \
+        if (name##_next == name##_local || next == SMALL_ASK)                                                          \
+            ALLOC_TAIL return name##_slow(n_bytes, second, third);                                                     \
+        if (next == SMALL_PASS)                                                                                        \
+            ALLOC_TAIL return name##_next(n_bytes, second, third);                                                     \
+        return name##_noted(n_bytes, second, third, four);                                                             \
+    }                                                                                                                  \
     ALLOC_EXPORT operator_function name;                                                                               \
     void *name(uintptr_t n_bytes, uintptr_t second, uintptr_t third)                                                   \
     {                                                                                                                  \
         if (n_bytes < __atomic_load_n(&fast.at.small_bytes, __ATOMIC_ACQUIRE)) {                                       \
-            uint64_t call = alloc_small_call(&fast.at, n_bytes);                                                       \
-            if (__builtin_expect(call != 0, 1) && name##_next != name##_local)                                         \
-                return alloc_small_done(&fast.at, name##_next(n_bytes, second, third), call);                          \
-            ALLOC_TAIL return name##_slow(n_bytes, second, third);                                                     \
+            uint64_t four;                                                                                             \
+            if (__builtin_expect(alloc_small_call(&fast.at, &stack, n_bytes, &four) == SMALL_NOTE, 1) &&               \
+                name##_next != name##_local)                                                                           \
+                return name##_noted(n_bytes, second, third, four);                                                     \
+            ALLOC_TAIL return name##_walk(n_bytes, second, third);                                                     \
         }                                                                                                              \
         if (n_bytes < __atomic_load_n(&fast.at.limit_bytes, __ATOMIC_ACQUIRE))                                         \
             ALLOC_TAIL return name##_next(n_bytes, second, third);                                                     \
@@ -136,4 +153,9 @@ void wrap_new_set_hook(const struct alloc_fast *to)
     const struct alloc_real *real = alloc_real_hook();
     OPERATOR_ROWS(ROW_SET, ROW_SET)
     alloc_fast_set(&fast.at, to);
+}
+
+void wrap_new_stack_hook(const struct small_stack *known)
+{
+    alloc_stack_set(&stack, known);
 }

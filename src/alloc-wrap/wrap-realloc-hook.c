@@ -19,11 +19,18 @@ static struct {
     _Atomic uint8_t ones[2];
 } fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
+static __thread struct small_stack stack __attribute__((tls_model("initial-exec")));
+
 void wrap_realloc_set_hook(const struct alloc_fast *to)
 {
     fast.boot_start = boot_arena_start_hook();
     fast.realloc = alloc_real_hook()->realloc;
     alloc_fast_set(&fast.at, to);
+}
+
+void wrap_realloc_stack_hook(const struct small_stack *known)
+{
+    alloc_stack_set(&stack, known);
 }
 
 /* The real call in the form that the program used: n == SIZE_MAX marks realloc. */
@@ -88,6 +95,24 @@ static ALLOC_NOINLINE void *realloc_slow(void *p, size_t n_bytes)
     return resize_reported(p, SIZE_MAX, n_bytes, n_bytes, &site);
 }
 
+/* Of a known site. A function of its own, so that the others keep nothing over the real call. */
+static ALLOC_NOINLINE void *realloc_noted(void *p, size_t n_bytes, uint64_t four)
+{
+    return alloc_small_done(&fast.at, fast.realloc(p, n_bytes), n_bytes, four);
+}
+
+/* Of a caller that has more than one itself. */
+static ALLOC_NOINLINE void *realloc_walk(void *p, size_t n_bytes)
+{
+    uint64_t four;
+    enum small_next next = alloc_small_walk(&fast.at, &stack, n_bytes, &four);
+    if (__builtin_expect(next == SMALL_NOTE, 1))
+        return realloc_noted(p, n_bytes, four);
+    if (next == SMALL_PASS)
+        ALLOC_TAIL return fast.realloc(p, n_bytes);
+    ALLOC_TAIL return realloc_slow(p, n_bytes);
+}
+
 ALLOC_EXPORT void *realloc(void *p, size_t n_bytes)
 {
     if (n_bytes >= __atomic_load_n(&fast.at.limit_bytes, __ATOMIC_ACQUIRE) ||
@@ -96,10 +121,10 @@ ALLOC_EXPORT void *realloc(void *p, size_t n_bytes)
         ALLOC_TAIL return realloc_slow(p, n_bytes);
     if (n_bytes >= __atomic_load_n(&fast.at.small_bytes, __ATOMIC_ACQUIRE))
         ALLOC_TAIL return fast.realloc(p, n_bytes);
-    uint64_t call = alloc_small_call(&fast.at, n_bytes);
-    if (__builtin_expect(call == 0, 0))
-        ALLOC_TAIL return realloc_slow(p, n_bytes);
-    return alloc_small_done(&fast.at, fast.realloc(p, n_bytes), call);
+    uint64_t four;
+    if (__builtin_expect(alloc_small_call(&fast.at, &stack, n_bytes, &four) == SMALL_NOTE, 1))
+        return realloc_noted(p, n_bytes, four);
+    ALLOC_TAIL return realloc_walk(p, n_bytes);
 }
 
 ALLOC_EXPORT void *reallocarray(void *p, size_t n, size_t size_bytes)

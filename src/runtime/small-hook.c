@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The sites of small blocks: how they are told apart, and their call paths. The key of a site is its return address
  * alone as long as one call path is seen behind it; then it becomes an inner one, whose blocks are told apart by the
- * next return address outwards as well, which lies at a place of the stack that the unwind rows know. Paths are
- * compared in the first allocations of a site and after that now and then. Runs inside the program's malloc. */
+ * next return address outwards as well, which lies at a place of the stack that the unwind rows know: that is its hop,
+ * which the wrappers follow by themselves. Paths are compared in the first allocations of a site and after that now and
+ * then. Runs inside the program's malloc. */
 #include "runtime/alloc-events.h"
 #include "runtime/loadmap.h"
 #include "runtime/small-internal.h"
@@ -11,16 +12,11 @@
 
 #define CHECKS 16         /* first allocations of a site whose paths are all compared */
 #define CHECKS_SURE 24    /* so many with one path: what came before another was seen is nearly all of the first */
-#define DEPTH_MAX 12      /* return addresses that tell sites apart */
 #define DEEPEN_UNTIL 8192 /* sites; with more, none is told apart any further */
 #define LOCK_TRIES 1000
 
-enum site_kind { SITE_LEAF = 0, SITE_INNER };
-
 struct site {
-    struct small_slot *slot;
-    struct unwind_hop hop; /* of an inner one: to the return address that tells more */
-    _Atomic uint8_t kind;  /* enum site_kind */
+    struct small_slot *slot; /* its hop makes it an inner one */
     _Atomic uint8_t n_checks;
     bool is_partial; /* its path does not reach the outermost frame */
     bool is_mixed;   /* its path is what several have in common, and cannot be told apart */
@@ -40,9 +36,8 @@ bool small_init_hook(void)
 
 /* The frame that is looked at on the way outwards. */
 struct caller {
-    uint64_t key;
-    uintptr_t pc, sp, fp;
-    unsigned depth; /* return addresses in key */
+    struct small_caller frame;
+    unsigned depth; /* return addresses in its key */
 };
 
 static bool lock(const struct thread_state *self)
@@ -78,9 +73,9 @@ static struct small_slot *slot_of(uint64_t key)
 {
     struct small_slot *slots = small_state_sig()->slots;
     for (size_t i = 0; i < SMALL_PROBES; i++) {
-        struct small_slot *slot = &slots[(small_slot_index(key) + i) & ((1u << SMALL_SLOT_BITS) - 1)];
-        uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
-        if (!word || word >> SMALL_KEY_SHIFT == key)
+        struct small_slot *slot = &slots[small_slot_at(key, i)];
+        uint64_t found = atomic_load_explicit(&slot->key, memory_order_acquire);
+        if (!found || found == key)
             return slot;
     }
     return NULL;
@@ -97,29 +92,33 @@ static uint64_t path_of_node(uint32_t node)
     return var_key(VAR_HEAP, 0, node);
 }
 
-/* Keys of more than one return address have the highest bit of a key, which addresses of code have not where there are
- * such keys. */
-static uint64_t deeper_key(uint64_t key, uintptr_t pc)
+/* One frame outwards; false when that leaves the thread's stack. */
+static bool hop(struct caller *at, uint64_t by, const struct unwind_bounds *bounds)
 {
-    uint64_t mixed = (key * 0x9e3779b97f4a7c15u ^ pc) * 0xbf58476d1ce4e5b9u;
-    return mixed >> (64 - SMALL_KEY_BITS + 1) | (uint64_t)1 << (SMALL_KEY_BITS - 1);
+    const struct small_stack stack = {bounds->low, bounds->high};
+    at->depth++;
+    return small_caller_next(&at->frame, by, &stack);
 }
 
-/* One frame outwards; false when that leaves the thread's stack. */
-static bool hop(struct caller *at, const struct unwind_hop *by, const struct unwind_bounds *bounds)
+/* The hop for return address pc; 0 when there is none that simple. */
+static uint64_t hop_at(uintptr_t pc)
 {
-    uintptr_t cfa = (by->is_from_fp ? at->fp : at->sp) + (uintptr_t)(intptr_t)by->cfa_offset;
-    uintptr_t fp_at = cfa + (uintptr_t)(intptr_t)by->fp_offset;
-    if (at->sp < bounds->low || cfa <= at->sp || cfa > bounds->high || cfa % sizeof cfa)
-        return false;
-    if (by->has_fp && (fp_at < at->sp || fp_at >= cfa))
-        return false;
-    at->pc = *(const uintptr_t *)(cfa - sizeof cfa);
-    at->fp = by->has_fp ? *(const uintptr_t *)fp_at : at->fp;
-    at->sp = cfa;
-    at->key = deeper_key(at->key, at->pc);
-    at->depth++;
-    return true;
+    struct unwind_hop hop;
+    if (!unwind_hop_sig(pc, loadmap_find_code_sig, loadmap_generation_sig(), &hop) ||
+        hop.cfa_offset % (int)sizeof(uintptr_t) || (!hop.is_from_fp && hop.cfa_offset <= 0))
+        return 0;
+    int fp_lowest = hop.is_from_fp ? INT16_MIN : -hop.cfa_offset;
+    if (hop.has_fp && (hop.fp_offset % (int)sizeof(uintptr_t) || hop.fp_offset >= 0 || hop.fp_offset < fp_lowest))
+        return 0;
+    return SMALL_HOP | (hop.is_from_fp ? SMALL_HOP_IS_FROM_FP : 0) | (hop.has_fp ? SMALL_HOP_HAS_FP : 0) |
+           (uint64_t)(uint16_t)hop.fp_offset << SMALL_HOP_FP_SHIFT |
+           (uint64_t)(uint32_t)hop.cfa_offset << SMALL_HOP_CFA_SHIFT;
+}
+
+/* Number of the site that has the slot, 0 when it has none. */
+static unsigned id_of(const struct small_slot *slot)
+{
+    return (uint16_t)atomic_load_explicit(&slot->four, memory_order_relaxed);
 }
 
 /* --- under the lock --- */
@@ -128,8 +127,8 @@ static bool hop(struct caller *at, const struct unwind_hop *by, const struct unw
 static void open_slot(struct small_slot *slot, uint32_t least, uint32_t most)
 {
     least = least ? least : 1;
-    atomic_store_explicit(&slot->n_sizes, least > most ? 0 : most - least + 1, memory_order_relaxed);
     atomic_store_explicit(&slot->min_bytes, least, memory_order_relaxed);
+    atomic_store_explicit(&slot->n_sizes, least > most ? 0 : most - least + 1, memory_order_release);
 }
 
 static uint32_t make_record(uint32_t node, size_t n_bytes)
@@ -161,7 +160,8 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
     open_slot(slot, 1, 0);
-    atomic_store_explicit(&slot->word, key << SMALL_KEY_SHIFT | id, memory_order_release);
+    atomic_store_explicit(&slot->four, small_four(id), memory_order_relaxed);
+    atomic_store_explicit(&slot->key, key, memory_order_release);
     return id;
 }
 
@@ -188,20 +188,25 @@ static void keep_common(struct thread_state *self, unsigned id, uint32_t first_d
 static bool hops_hold(const struct thread_state *self, struct caller at, uint32_t n)
 {
     const struct unwind_path *path = &self->alloc_path;
-    struct unwind_hop by;
-    for (uint32_t last = at.depth - 1 + n; at.depth - 1 < last;)
-        if (!unwind_hop_sig(at.pc, loadmap_find_code_sig, loadmap_generation_sig(), &by) ||
-            !hop(&at, &by, &self->bounds) || at.pc != path->frames[at.depth - 1].pc)
+    for (uint32_t last = at.depth - 1 + n; at.depth - 1 < last;) {
+        uint64_t by = hop_at(at.frame.pc);
+        if (!by || !hop(&at, by, &self->bounds) || at.frame.pc != path->frames[at.depth - 1].pc)
             return false;
+    }
     return true;
 }
 
-static void make_inner(unsigned id, uintptr_t pc)
+/* The hop of an inner site, by which it is one; 0 of others. */
+static uint64_t hop_of(unsigned id)
 {
-    struct site *site = &table.sites[id];
-    (void)unwind_hop_sig(pc, loadmap_find_code_sig, loadmap_generation_sig(), &site->hop);
-    open_slot(site->slot, 1, 0);
-    atomic_store_explicit(&site->kind, SITE_INNER, memory_order_release);
+    return atomic_load_explicit(&table.sites[id].slot->hop, memory_order_acquire);
+}
+
+static void make_inner(unsigned id, uint64_t by)
+{
+    struct small_slot *slot = table.sites[id].slot;
+    open_slot(slot, 1, 0);
+    atomic_store_explicit(&slot->hop, by, memory_order_release);
 }
 
 /* Behind the site there are two paths, which part at frame first_different: from now on its blocks are told apart as
@@ -212,7 +217,7 @@ static unsigned tell_apart(struct thread_state *self, unsigned id, struct caller
 {
     struct site *site = &table.sites[id];
     uint32_t n_hops = first_different + 1 - at.depth;
-    site->is_mixed = first_different >= DEPTH_MAX || first_different >= self->alloc_path.n_frames ||
+    site->is_mixed = first_different >= SMALL_DEPTH_MAX || first_different >= self->alloc_path.n_frames ||
                      table.n_sites + n_hops >= DEEPEN_UNTIL || !hops_hold(self, at, n_hops);
     if (site->is_mixed || site->n_checks < CHECKS_SURE)
         keep_common(self, id, first_different);
@@ -220,15 +225,16 @@ static unsigned tell_apart(struct thread_state *self, unsigned id, struct caller
         return id;
     uint32_t common = common_node(self, first_different);
     for (;;) {
-        make_inner(id, at.pc);
-        if (!hop(&at, &table.sites[id].hop, &self->bounds))
+        uint64_t by = hop_at(at.frame.pc);
+        make_inner(id, by);
+        if (!hop(&at, by, &self->bounds))
             return 0;
-        struct small_slot *slot = slot_of(at.key);
-        if (!slot || atomic_load(&slot->word))
+        struct small_slot *slot = slot_of(at.frame.key);
+        if (!slot || atomic_load(&slot->key))
             return 0;
         bool is_last = at.depth > first_different;
-        unsigned next =
-            add_site(self, slot, at.key, is_last ? cct_insert_sig(&self->allocs, &self->alloc_path) : common, n_bytes);
+        unsigned next = add_site(self, slot, at.frame.key,
+                                 is_last ? cct_insert_sig(&self->allocs, &self->alloc_path) : common, n_bytes);
         if (is_last || !next)
             return next;
         id = next;
@@ -264,7 +270,7 @@ static unsigned compare(struct thread_state *self, unsigned id, const struct cal
     if (first == UINT32_MAX)
         return id;
     if (first == 0) /* another module lies at this address by now */
-        return add_site(self, site->slot, at->key, cct_insert_sig(&self->allocs, path), n_bytes);
+        return add_site(self, site->slot, at->frame.key, cct_insert_sig(&self->allocs, path), n_bytes);
     if (site->is_mixed) {
         const struct arena_node *node = arena_record_sig(known);
         for (uint32_t i = 0; i < first; i++)
@@ -306,15 +312,14 @@ static unsigned make_site(struct thread_state *self, const struct caller *at, co
     uint32_t node = cct_insert_sig(&self->allocs, &self->alloc_path);
     if (!lock(self))
         return 0;
-    struct small_slot *slot = slot_of(at->key);
-    uint64_t word = slot ? atomic_load(&slot->word) : 0;
-    if (word) {
-        id = (uint16_t)word;
+    struct small_slot *slot = slot_of(at->frame.key);
+    if (slot && atomic_load(&slot->key)) {
+        id = id_of(slot);
     } else if (slot && at->depth == 1 && is_for_wrapper(&self->alloc_path)) {
-        open_slot(slot, 1, SMALL_BYTES_MAX);
-        atomic_store_explicit(&slot->word, at->key << SMALL_KEY_SHIFT, memory_order_release);
+        atomic_store_explicit(&slot->hop, SMALL_HOP_NESTED, memory_order_relaxed);
+        atomic_store_explicit(&slot->key, at->frame.key, memory_order_release);
     } else if (slot) {
-        id = add_site(self, slot, at->key, node, n_bytes);
+        id = add_site(self, slot, at->frame.key, node, n_bytes);
     }
     unlock();
     return id;
@@ -349,8 +354,8 @@ static unsigned look_after(struct thread_state *self, unsigned id, const struct 
         if (n_checks < CHECKS_SURE)
             atomic_store_explicit(&site->n_checks, n_checks + 1, memory_order_relaxed);
     }
-    if (at->depth == 1 && n_checks + 1 >= CHECKS && lock(self)) {
-        if (atomic_load(&site->kind) == SITE_LEAF)
+    if (n_checks + 1 >= CHECKS && lock(self)) {
+        if (!hop_of(id))
             open_slot(site->slot, atomic_load(&record->min_bytes), atomic_load(&record->max_bytes));
         unlock();
     }
@@ -361,23 +366,33 @@ static unsigned site_of(struct thread_state *self, const struct alloc_site *wher
 {
     struct small_state *small = small_state_sig();
     bool is_time = atomic_load_explicit(&small->sites.slots, memory_order_relaxed) == small->empty;
-    struct caller at = {.key = where->pc, .pc = where->pc, .sp = where->sp, .fp = where->fp, .depth = 1};
+    struct caller at = {{where->pc, where->pc, where->sp, where->fp}, 1};
     if (is_time)
         atomic_store_explicit(&small->sites.slots, small->slots, memory_order_relaxed);
     for (;;) {
-        const struct small_slot *slot = slot_of(at.key);
-        uint64_t word = slot ? atomic_load_explicit(&slot->word, memory_order_acquire) : 0;
-        unsigned id = (uint16_t)word;
-        if (!word)
-            return slot ? make_site(self, &at, where, n_bytes) : 0;
+        const struct small_slot *slot = slot_of(at.frame.key);
+        if (!slot)
+            return 0;
+        if (!atomic_load_explicit(&slot->key, memory_order_acquire))
+            return make_site(self, &at, where, n_bytes);
+        unsigned id = id_of(slot);
         if (!id)
             return 0;
-        struct site *site = &table.sites[id];
-        if (atomic_load_explicit(&site->kind, memory_order_acquire) == SITE_LEAF)
+        uint64_t by = hop_of(id);
+        if (!by)
             return look_after(self, id, &at, where, n_bytes, is_time);
-        if (!hop(&at, &site->hop, &self->bounds))
+        if (!hop(&at, by, &self->bounds))
             return id; /* a stack of the program's own making: what all its callers have in common */
     }
+}
+
+/* The page that sp is in is mapped, and so is the stack from there on, if that is where sp is: as far as that the
+ * wrappers may look by themselves. */
+static void tell_stack(const struct unwind_bounds *bounds, uintptr_t sp)
+{
+    const uintptr_t page_mask = 4095; /* of the smallest pages there are */
+    if (sp >= bounds->low && sp < bounds->high)
+        alloc_wrap_stack_is(sp & ~page_mask, bounds->high);
 }
 
 void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const struct alloc_site *site)
@@ -385,8 +400,9 @@ void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const 
     unsigned id = 0;
     if (!small_sites_sig())
         return;
-    if (self && site && !(site->pc >> SMALL_KEY_BITS)) {
+    if (self && site) {
         self->in_hook = 1;
+        tell_stack(&self->bounds, site->sp);
         id = site_of(self, site, n_bytes);
         self->in_hook = 0;
     }

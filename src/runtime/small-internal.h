@@ -7,9 +7,7 @@
 #include "runtime/small.h"
 
 #define SMALL_IDS (1u << SMALL_ID_BITS) /* 0: not known */
-#define SMALL_KEY_BITS (64 - SMALL_KEY_SHIFT)
-#define SMALL_TAG_BUSY ((uintptr_t)1) /* a region's slot that is being filled, or never will be; no tags up to it */
-#define SMALL_PROBES 64               /* beyond that the tables are full */
+#define SMALL_TAG_BUSY ((uintptr_t)1)   /* a region's slot that is being filled, or never will be; no tags up to it */
 
 /* The tables, all in the zone. Owned by small-sig.c. */
 struct small_state {

@@ -201,9 +201,10 @@ static void sink_skipped(enum alloc_skip reason)
 /* The first caller that hashes to a slot has it for good; of the others each block is noted here. */
 static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
 {
-    struct small_slot *slot = &small_state_sig()->slots[small_slot_index(site ? site->pc : 0)];
+    struct small_slot *slot = &small_state_sig()->slots[small_slot_at(site ? site->pc : 0, 0)];
     uint64_t none = 0;
-    if (site && atomic_compare_exchange_strong(&slot->word, &none, (uint64_t)site->pc << SMALL_KEY_SHIFT | 1)) {
+    if (site && atomic_compare_exchange_strong(&slot->key, &none, site->pc)) {
+        atomic_store(&slot->four, small_four(1));
         atomic_store(&slot->min_bytes, 1);
         atomic_store(&slot->n_sizes, SMALL_BYTES_MAX);
     }

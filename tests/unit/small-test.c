@@ -15,15 +15,10 @@
 #define MIB ((uintptr_t)1 << 20)
 #define AREA ((uintptr_t)0x5555 << 28) /* addresses are all that counts: nothing needs to be mapped there */
 
-static uint64_t call_of(size_t n_bytes, unsigned id)
-{
-    return (uint64_t)n_bytes << SMALL_CALL_SHIFT | id;
-}
-
 /* As a wrapper does it. */
 static void note(uintptr_t start, size_t n_bytes, unsigned id)
 {
-    if (!small_sites_note(small_sites_sig()->regions, (const void *)start, call_of(n_bytes, id)))
+    if (!small_sites_note(small_sites_sig()->regions, (const void *)start, n_bytes, small_four(id)))
         small_note_hook((void *)start, n_bytes, id);
 }
 
@@ -73,7 +68,7 @@ static void test_every_address_of_a_block(void **state)
 static void test_null_and_empty(void **state)
 {
     (void)state;
-    assert_false(small_sites_note(small_sites_sig()->regions, NULL, call_of(64, 3)));
+    assert_false(small_sites_note(small_sites_sig()->regions, NULL, 64, small_four(3)));
     for (uintptr_t low = 0; low < 3 * MIB; low += 152008) { /* a sample's address is any number */
         expect_none(low);
         expect_none(UINTPTR_MAX - low);
@@ -180,24 +175,32 @@ static void test_reuse_against_a_model(void **state)
     assert_true(n_checked > 10000);
 }
 
+/* What a wrapper finds for its caller; 0: nothing. */
+static uint64_t find(uintptr_t pc, size_t n_bytes)
+{
+    const struct small_stack none = {0, 0};
+    uint64_t four;
+    return small_sites_find(small_sites_sig(), pc, 0, &none, n_bytes, &four) == SMALL_NOTE ? four : 0;
+}
+
 static void test_sites_by_caller_and_size(void **state)
 {
     (void)state;
-    const struct small_sites *sites = small_sites_sig();
-    struct small_slot *slot = &small_state_sig()->slots[small_slot_index(0x401234)];
-    assert_int_equal(small_sites_find(sites, 0x401234, 24), 0);
+    struct small_slot *slot = &small_state_sig()->slots[small_slot_at(0x401234, 0)];
+    assert_int_equal(find(0x401234, 24), 0);
     atomic_store(&slot->min_bytes, 24);
     atomic_store(&slot->n_sizes, 9);
-    atomic_store(&slot->word, (uint64_t)0x401234 << SMALL_KEY_SHIFT | 77);
-    assert_int_equal(small_sites_find(sites, 0x401234, 24), call_of(24, 77));
-    assert_int_equal(small_sites_find(sites, 0x401234, 32), call_of(32, 77));
-    assert_int_equal(small_sites_find(sites, 0x401234, 33), 0);
-    assert_int_equal(small_sites_find(sites, 0x401234, 23), 0);
-    assert_int_equal(small_sites_find(sites, 0x401235, 24), 0);
+    atomic_store(&slot->four, small_four(77));
+    atomic_store(&slot->key, 0x401234);
+    assert_int_equal(find(0x401234, 24), small_four(77));
+    assert_int_equal(find(0x401234, 32), small_four(77));
+    assert_int_equal(find(0x401234, 33), 0);
+    assert_int_equal(find(0x401234, 23), 0);
+    assert_int_equal(find(0x401235, 24), 0);
     small_recheck_sig(); /* who comes next has to ask */
-    assert_int_equal(small_sites_find(sites, 0x401234, 24), 0);
+    assert_int_equal(find(0x401234, 24), 0);
     atomic_store(&small_state_sig()->sites.slots, small_state_sig()->slots);
-    assert_int_equal(small_sites_find(sites, 0x401234, 24), call_of(24, 77));
+    assert_int_equal(find(0x401234, 24), small_four(77));
 }
 
 int main(void)
