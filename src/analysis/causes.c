@@ -18,6 +18,13 @@
 #define L2_PART 0.3   /* at most, of samples at data in the second-level cache, that waited for it */
 #define FED_PART 0.15 /* at most, of samples at instructions without access, where what they use is waited for */
 
+/* Samples of one thread whose lines are judged together. */
+struct cause_pool {
+    uint64_t source, n, n_bins;
+    uint64_t most_lines, all_lines; /* as of struct cause_access; most_lines is a sum, 0: of some not known */
+    struct cause_caches caches;
+};
+
 /* All samples of one walk on one variable. */
 struct cause_entry {
     uint32_t node, event, module; /* node: the variable, once they are judged */
@@ -25,6 +32,7 @@ struct cause_entry {
     uint64_t pattern;             /* of any of its instructions; is_mixed of all */
     uint64_t n_samples;
     uint64_t slots[PATTERN_SLOTS];
+    struct cause_pool pool;           /* of the thread that was added last */
     struct cause_footprint footprint; /* of threads with few samples */
     struct cause_sum judged;          /* threads with enough */
 };
@@ -178,57 +186,83 @@ static struct cause_entry *find_entry(struct cause_table *table, const struct ca
     return &table->entries[index];
 }
 
-/* Samples whose data are no larger than the cache are no samples of memory, however few lines came back. */
-static void add_footprint(struct cause_entry *entry, const struct cause_access *access,
-                          const struct cause_caches *caches)
+/* Judges what the entry's thread has pooled, and begins anew. Samples whose data are no larger than the cache are no
+ * samples of memory, however few lines came back. */
+static void close_pool(struct cause_entry *entry)
 {
-    bool is_strided = pattern_kind(access->pattern) != PATTERN_IRREGULAR;
-    bool is_small = access->most_lines && access->most_lines <= caches->l2_lines;
+    struct cause_pool pool = entry->pool;
+    uint64_t most_lines =
+        pool.most_lines && pool.all_lines && pool.all_lines < pool.most_lines ? pool.all_lines : pool.most_lines;
+    bool is_strided = pattern_kind(entry->pattern) != PATTERN_IRREGULAR;
+    bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
     struct cause_footprint own = {.n = 0};
-    double n = (double)access->n_samples, lines = causes_lines(access->n_samples, access->n_bins);
+    double n = (double)pool.n, lines = causes_lines(pool.n, pool.n_bins);
     struct cause_sum judged = {.memory_high = L2_PART * n, .execution = n, .resident = n};
-    if (access->n_samples >= CAUSES_SAMPLES_MIN && !is_small) {
-        causes_add_footprint(&own, access->n_samples, access->n_bins, caches->l2_lines);
-        judged = causes_of_footprint(&own, is_strided, access->pattern & PATTERN_MIXED);
+    entry->pool = (struct cause_pool){.n = 0};
+    if (pool.n == 0)
+        return;
+    if (pool.n >= CAUSES_SAMPLES_MIN && !is_small) {
+        causes_add_footprint(&own, pool.n, pool.n_bins, pool.caches.l2_lines);
+        judged = causes_of_footprint(&own, is_strided, entry->pattern & PATTERN_MIXED);
     }
     if (judged.resident > 0 &&
-        (lines <= 1.1 * (double)caches->l1_lines || (access->most_lines && access->most_lines <= caches->l1_lines)))
+        (lines <= 1.1 * (double)pool.caches.l1_lines || (most_lines && most_lines <= pool.caches.l1_lines)))
         judged.memory_high = 0;
-    if (access->n_samples >= CAUSES_SAMPLES_MIN)
+    if (pool.n >= CAUSES_SAMPLES_MIN)
         add_sum(&entry->judged, &judged);
     else if (is_small) /* as if it were met again and again: one that is pooled with others counts for the cache */
-        causes_add_footprint(&entry->footprint, access->n_samples, 1, caches->l2_lines);
+        causes_add_footprint(&entry->footprint, pool.n, 1, pool.caches.l2_lines);
     else
-        causes_add_footprint(&entry->footprint, access->n_samples, access->n_bins, caches->l2_lines);
+        causes_add_footprint(&entry->footprint, pool.n, pool.n_bins, pool.caches.l2_lines);
+}
+
+/* The instructions of one pool may each lie in another part of the variable: their parts add up. */
+static void add_to_pool(struct cause_entry *entry, const struct cause_access *access, const struct cause_caches *caches)
+{
+    struct cause_pool *pool = &entry->pool;
+    if (pool->source != access->source)
+        close_pool(entry);
+    if (pool->n == 0)
+        *pool = (struct cause_pool){.source = access->source, .caches = *caches};
+    bool is_known = access->most_lines && (pool->n == 0 || pool->most_lines);
+    pool->most_lines = is_known ? pool->most_lines + access->most_lines : 0;
+    pool->all_lines = access->all_lines;
+    pool->n += access->n_samples;
+    pool->n_bins += access->n_bins;
 }
 
 bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches)
 {
-    uint64_t flags = PATTERN_PROXY | PATTERN_NO_LINE;
-    bool has_group = pattern_has_contrast(access->pattern), is_full;
+    bool has_footprint = pattern_has_footprint(access->pattern), is_full;
+    uint64_t kind = (uint64_t)pattern_kind(access->pattern) << 56;
     struct cause_entry like = {.node = access->node,
                                .event = access->event,
                                .module = access->module,
-                               .walk = has_group ? access->pattern & ~PATTERN_MIXED
-                                                 : access->vaddr ^ (access->pattern & flags) ^
-                                                       (uint64_t)pattern_kind(access->pattern) << 56,
+                               .walk = access->vaddr ^ (access->pattern & PATTERN_NO_LINE) ^ kind,
                                .pattern = access->pattern};
+    if (pattern_has_contrast(access->pattern))
+        like.walk = pattern_walk(access->pattern);
+    else if (has_footprint)
+        like.walk = pattern_pool(access->pattern) | UINT64_C(1) << 60;
     struct cause_entry *entry = find_entry(table, &like, &is_full);
     if (!entry)
         return is_full;
     entry->n_samples += access->n_samples;
+    entry->pattern |= access->pattern & PATTERN_MIXED;
     for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
         entry->slots[i] += access->slots[i];
-    if (pattern_has_footprint(access->pattern) && access->slots)
-        add_footprint(entry, access, caches);
+    if (has_footprint && access->slots)
+        add_to_pool(entry, access, caches);
     return true;
 }
 
 void causes_place(struct cause_table *table, const uint32_t *index_of)
 {
     slots_fini(&table->slots);
-    for (size_t i = 0; i < table->n; i++)
+    for (size_t i = 0; i < table->n; i++) {
+        close_pool(&table->entries[i]);
         table->entries[i].node = index_of[table->entries[i].node];
+    }
 }
 
 void causes_fini(struct cause_table *table)
@@ -354,6 +388,7 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
                    "self-test, loop k2): what data only feed is not told from waiting, and counts as unverified.");
     for (size_t i = 0; i < table->n; i++) {
         struct cause_entry *entry = &table->entries[i];
+        close_pool(entry);
         entry->node = entry->node < n_nodes ? variable_of[entry->node] : UINT32_MAX;
     }
     if (table->n)

@@ -51,9 +51,11 @@ struct cause_access {
     uint64_t vaddr;               /* of the sample */
     uint64_t pattern;
     uint64_t n_samples;
+    uint64_t source;       /* what pools its bins (objects_lines.n_bins): number of the variable in the thread's file */
     const uint64_t *slots; /* [PATTERN_SLOTS], NULL: not known */
     uint64_t n_bins;
-    uint64_t most_lines; /* the data have this many at most; 0: not known */
+    uint64_t most_lines; /* the data of this instruction have this many at most; 0: not known */
+    uint64_t all_lines;  /* the variable has this many; 0: not known */
 };
 
 struct cause_entry;

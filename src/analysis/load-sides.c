@@ -370,6 +370,8 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
         like.slots = access->lines->slots;
         like.n_bins = access->lines->n_bins;
         like.most_lines = most_lines_of(from, access);
+        like.all_lines = from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
+        like.source = sides->n_variables;
     }
     if (topology && topology->l1_bytes)
         caches.l1_lines = topology->l1_bytes / PATTERN_LINE_BYTES;
@@ -382,6 +384,7 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
                          const struct hpcrun_profile *profile, const uint32_t *events, size_t n_events,
                          const struct topology *topology)
 {
+    sides->n_variables++;
     for (size_t i = 0; i < from->n_accesses; i++) {
         const struct objects_access *access = &from->accesses[i];
         struct access like = {.node = row->node,

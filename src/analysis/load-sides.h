@@ -19,7 +19,8 @@ struct load_sides {
     struct strtab topology_paths;
     struct topology *topologies; /* [topology_paths.n_strings] */
     size_t cap_topologies;
-    bool failed; /* out of memory: counts are missing */
+    bool failed;                    /* out of memory: counts are missing */
+    uint64_t n_variables;           /* of side files, each as often as it is there */
     size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
 };
 

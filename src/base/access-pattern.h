@@ -12,14 +12,15 @@
 
 enum pattern_kind {
     PATTERN_UNKNOWN = 0,
-    PATTERN_FIXED,    /* the same address in every turn of its loop, or a slot of the stack */
-    PATTERN_STRIDED,  /* moves on by a constant in every turn */
+    PATTERN_FIXED,     /* the same address in every turn of its loop, or a slot of the stack */
+    PATTERN_STRIDED,   /* moves on by a constant in every turn */
     PATTERN_DERIVED,   /* the same, by way of another register: mov, movsxd, lea */
     PATTERN_IRREGULAR, /* anything else: loaded addresses, computed indexes */
     PATTERN_FED        /* no access: an instruction without memory operand, which uses what was loaded from there */
 };
 
-/* Bits 0-31 group: where (in the module) the first instruction lies that walks the same data in the same loop; 32-47
+/* Bits 0-31 group: where (in the module) the first instruction lies that walks the same data in the same loop, or,
+ * where the pattern has a footprint (pattern_has_footprint), the loop's head, and outside of loops the function; 32-47
  * stride in bytes, saturated; 48-51 slots - 1: how many places of a line, of PATTERN_SLOTS, the group visits; 52-54
  * firsts - 1: at how many of them a line can be met first, as far as 8; 55-57 logarithm of the bytes of an access, at
  * most 64; 58-60 kind; then flags. */
@@ -63,6 +64,12 @@ static inline uint64_t pattern_make(enum pattern_kind kind, uint32_t group, int6
     return (uint64_t)kind << 58 | log << 55 | (uint64_t)(uint16_t)(int16_t)stride_bytes << 32 | group;
 }
 
+/* The word with another group.  ctx: any */
+static inline uint64_t pattern_with_group(uint64_t pattern, uint32_t group)
+{
+    return (pattern & ~(uint64_t)UINT32_MAX) | group;
+}
+
 /* The word with slots and firsts, both from 1; where every place can be the first one, or more than 8 can, they say
  * nothing and stay 1.  ctx: any */
 static inline uint64_t pattern_with_slots(uint64_t pattern, unsigned slots, unsigned firsts)
@@ -86,6 +93,21 @@ static inline int pattern_has_footprint(uint64_t pattern)
     enum pattern_kind kind = pattern_kind(pattern);
     return kind >= PATTERN_STRIDED && kind <= PATTERN_IRREGULAR && !pattern_has_contrast(pattern) &&
            !(pattern & PATTERN_NO_LINE);
+}
+
+/* What patterns with contrast have in common that are of one group: accesses of several sizes can be, and those that
+ * come to their address by another register.  ctx: any */
+static inline uint64_t pattern_walk(uint64_t pattern)
+{
+    return pattern & ((UINT64_C(1) << 55) - 1);
+}
+
+/* What the patterns have in common that are judged together on one variable: a compiler that unrolls a loop makes
+ * several instructions of one access, and their samples are of the same data. Only of patterns with a footprint.  ctx:
+ * any */
+static inline uint64_t pattern_pool(uint64_t pattern)
+{
+    return pattern_group(pattern) | (uint64_t)(pattern_kind(pattern) != PATTERN_IRREGULAR) << 32;
 }
 
 /* A sample's place as it is kept with its offset in the variable: bits 0-45 the offset (all ones: none), 46-49 the slot

@@ -235,24 +235,49 @@ void thread_describe_offsets(struct thread *thread, uint32_t variable, const str
         thread->tree.failed = true;
 }
 
-/* Different bins that a set holds. */
-static uint64_t count_bins(struct line_set *set)
+/* An access with lines, and what it has in common with those that share its bins. */
+struct pooled {
+    uint64_t pool;
+    uint32_t variable, event;
+    uint32_t module, access, set;
+    bool has_footprint;
+};
+
+static int compare_pooled(const void *a, const void *b)
+{
+    const struct pooled *x = a, *y = b;
+    const uint64_t keys[][2] = {{x->variable, y->variable},           {x->event, y->event}, {x->module, y->module},
+                                {x->has_footprint, y->has_footprint}, {x->pool, y->pool},   {x->access, y->access}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+
+static bool shares_bins(const struct pooled *a, const struct pooled *b)
+{
+    return a->has_footprint && b->has_footprint && a->variable == b->variable && a->event == b->event &&
+           a->module == b->module && a->pool == b->pool;
+}
+
+/* Puts the bins of a set into the union; returns how many of them are new there. */
+static uint64_t add_bins(struct line_set *set, uint64_t bits[LINE_BINS / 64])
 {
     uint64_t n = 0;
-    if (!set->n_hashes && !set->bits)
+    if ((!set->n_hashes && !set->bits) || !set_bits(set, NULL))
         return 0;
-    if (!set_bits(set, NULL))
-        return 0;
-    for (size_t i = 0; i < LINE_BINS / 64; i++)
-        n += (uint64_t)__builtin_popcountll(set->bits[i]);
+    for (size_t i = 0; i < LINE_BINS / 64; i++) {
+        n += (uint64_t)__builtin_popcountll(set->bits[i] & ~bits[i]);
+        bits[i] |= set->bits[i];
+    }
     return n;
 }
 
-static void finish_lines(struct thread *thread, const struct access_slot *slot)
+static void finish_lines(struct thread *thread, const struct pooled *pooled, uint64_t bits[LINE_BINS / 64])
 {
-    struct line_set *set = &thread->line_sets[slot->set - 1];
-    struct objects_lines *lines = thread->variables[slot->variable - 1].row.accesses[slot->access].lines;
-    lines->n_bins = count_bins(set);
+    struct line_set *set = &thread->line_sets[pooled->set];
+    struct objects_lines *lines = thread->variables[pooled->variable].row.accesses[pooled->access].lines;
+    lines->n_bins = add_bins(set, bits);
     if (lines->n_spanned && set->first_line <= set->last_line)
         lines->n_lines = set->last_line - set->first_line + 1;
     free(set->bits);
@@ -260,11 +285,41 @@ static void finish_lines(struct thread *thread, const struct access_slot *slot)
     *set = (struct line_set){0};
 }
 
+/* Counts the bins of all accesses, those that share them in the order of the variable's list. */
+static void finish_sets(struct thread *thread)
+{
+    uint64_t bits[LINE_BINS / 64];
+    struct pooled *list = malloc((thread->n_line_sets + 1) * sizeof *list);
+    size_t n = 0;
+    if (!list) {
+        thread->tree.failed = true;
+        return;
+    }
+    for (size_t i = 0; i < thread->n_access_slots; i++) {
+        const struct access_slot *slot = &thread->access_slots[i];
+        if (!slot->variable || !slot->set)
+            continue;
+        const struct objects_access *access = access_at(thread, slot);
+        list[n++] = (struct pooled){.pool = pattern_pool(access->pattern),
+                                    .variable = slot->variable - 1,
+                                    .event = access->event,
+                                    .module = access->module,
+                                    .access = slot->access,
+                                    .set = slot->set - 1,
+                                    .has_footprint = pattern_has_footprint(access->pattern)};
+    }
+    qsort(list, n, sizeof *list, compare_pooled);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !shares_bins(&list[i - 1], &list[i]))
+            memset(bits, 0, sizeof bits);
+        finish_lines(thread, &list[i], bits);
+    }
+    free(list);
+}
+
 void thread_finish_offsets(struct thread *thread)
 {
-    for (size_t i = 0; i < thread->n_access_slots; i++)
-        if (thread->access_slots[i].variable && thread->access_slots[i].set)
-            finish_lines(thread, &thread->access_slots[i]);
+    finish_sets(thread);
     for (size_t i = 0; i < thread->n_variables; i++)
         for (size_t j = 0; j < thread->variables[i].row.n_accesses; j++)
             spread_reduce(&thread->variables[i].row.accesses[j].offsets);

@@ -39,8 +39,9 @@ struct objects_latency {
 /* Which cache lines the samples of an access lie in, as far as their addresses are known. */
 struct objects_lines {
     uint64_t slots[PATTERN_SLOTS]; /* samples by address % 64 / 4 */
-    uint64_t n_bins;    /* of 2^PATTERN_HASH_BITS bins, those that the hash of some sample's line (pattern_place) hits;
-                         * 0 where the pattern does not call for lines */
+    uint64_t n_bins;    /* of 2^PATTERN_HASH_BITS bins, those that the hash of some sample's line (pattern_place) hits,
+                         * and of no access before it on the variable with the same pool (pattern_pool): their sum is
+                         * that of the pool. 0 where the pattern does not call for lines */
     uint64_t n_lines;   /* from the lowest to the highest line ... */
     uint64_t n_spanned; /* ... of this many samples at least; both 0: not known */
 };

@@ -15,6 +15,8 @@
 #define GROUPS_MAX 512 /* of one loop */
 #define PLACES_MAX 32  /* of one group */
 #define NO_LOOP UINT32_MAX
+#define ROTATED_MAX 250 /* instructions of a loop whose end lies in front of its head */
+#define FRONTS_MAX 4
 
 /* Sum of scales[k] * register regs[k] as it was before the loop, constant, and stride * turns. */
 struct form {
@@ -65,33 +67,64 @@ static void visit(struct work *work, uint32_t i)
     work->body[work->loop.n_body++] = i;
 }
 
-/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, or when the walk comes
- * to the function's start: then the loop has another entry. */
-static bool find_loop(struct work *work, uint32_t head)
+/* Puts what leads to the work list's instructions from k on behind them, until the head or limit of them; false where
+ * the function's start leads there, or when there are more. */
+static bool walk_back(struct work *work, size_t k, size_t limit)
 {
     const struct flow *flow = work->flow;
-    struct loop *loop = &work->loop;
-    work->n_walks++;
-    loop->head = head;
-    loop->body = work->body;
-    loop->n_body = 0;
-    visit(work, head);
-    for (uint32_t s = flow->first_source[head]; s < flow->first_source[head + 1]; s++)
-        if (flow->sources[s] >= head && flow->insns[flow->sources[s]].kind != INSN_JMP_INDIRECT)
-            visit(work, flow->sources[s]);
-    bool is_loop = loop->n_body > 1;
-    for (uint32_t s = flow->first_source[head]; s < flow->first_source[head + 1]; s++)
-        is_loop = is_loop || flow->sources[s] == head;
-    for (size_t k = 1; is_loop && k < loop->n_body; k++) {
-        uint32_t i = loop->body[k];
-        if (i == 0 || work->n_steps++ > WORK_MAX)
+    for (; k < work->loop.n_body; k++) {
+        uint32_t i = work->loop.body[k];
+        if (i == 0 || work->n_steps++ > WORK_MAX || k >= limit)
             return false;
         if (flow_falls_through(flow, i - 1))
             visit(work, i - 1);
         for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++)
             visit(work, flow->sources[s]);
     }
-    return is_loop;
+    return true;
+}
+
+/* Begins an empty list for walks that stop at the head. */
+static void begin_walk(struct work *work, uint32_t head)
+{
+    work->n_walks++;
+    work->loop.head = head;
+    work->loop.body = work->body;
+    work->loop.n_body = 0;
+    visit(work, head);
+}
+
+/* Whether the head comes before an instruction in front of it on every path: then the loop was laid out with its end
+ * first, as clang does, and goes on from there to the head. */
+static bool is_end_in_front(struct work *work, uint32_t head, uint32_t from)
+{
+    begin_walk(work, head);
+    visit(work, from);
+    return walk_back(work, 1, ROTATED_MAX);
+}
+
+/* Finds the loop with this head: walks back from the jumps to it. False when nothing jumps back, or when the walk comes
+ * to the function's start: then the loop has another entry. */
+static bool find_loop(struct work *work, uint32_t head)
+{
+    const struct flow *flow = work->flow;
+    uint32_t first = flow->first_source[head], end = flow->first_source[head + 1], fronts[FRONTS_MAX];
+    size_t n_fronts = 0;
+    if (head > 0 && flow_falls_through(flow, head - 1) && is_end_in_front(work, head, head - 1))
+        fronts[n_fronts++] = head - 1;
+    for (uint32_t s = first; s < end && n_fronts < FRONTS_MAX; s++)
+        if (flow->sources[s] < head && is_end_in_front(work, head, flow->sources[s]))
+            fronts[n_fronts++] = flow->sources[s];
+    begin_walk(work, head);
+    bool is_loop = n_fronts > 0;
+    for (size_t k = 0; k < n_fronts; k++)
+        visit(work, fronts[k]);
+    for (uint32_t s = first; s < end; s++)
+        if (flow->sources[s] >= head && flow->insns[flow->sources[s]].kind != INSN_JMP_INDIRECT) {
+            is_loop = true;
+            visit(work, flow->sources[s]);
+        }
+    return is_loop && walk_back(work, 1, SIZE_MAX);
 }
 
 static int compare_indexes(const void *a, const void *b)
@@ -398,6 +431,7 @@ static uint64_t pattern_of(struct work *work, size_t k)
     const struct recipe_operand *operand = &insn->operands[0];
     struct form form = form_of_operand(work, insn, operand, 0, 0);
     const struct group *group = form.is_known && form.stride ? find_group(work, &form) : NULL;
+    uint32_t head = work->flow->insns[work->loop.head].pc;
     uint64_t pattern;
     if (is_scalar(operand) || (form.is_known && !form.stride))
         return pattern_make(PATTERN_FIXED, insn->pc, 0, operand->size_bytes);
@@ -405,7 +439,9 @@ static uint64_t pattern_of(struct work *work, size_t k)
         pattern = add_slots(group, pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, group->pc,
                                                 form.stride, operand->size_bytes));
     else
-        pattern = pattern_make(PATTERN_IRREGULAR, insn->pc, 0, operand->size_bytes);
+        pattern = pattern_make(PATTERN_IRREGULAR, head, 0, operand->size_bytes);
+    if (pattern_has_footprint(pattern))
+        pattern = pattern_with_group(pattern, head);
     return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;
 }
 
@@ -439,8 +475,8 @@ static void fill_straight(struct work *work)
         if (is_string)
             work->flow->patterns[i] = pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
         else if (work->owner[i] == NO_LOOP && has_pattern(insn))
-            work->flow->patterns[i] =
-                pattern_make(is_scalar(operand) ? PATTERN_FIXED : PATTERN_IRREGULAR, insn->pc, 0, operand->size_bytes);
+            work->flow->patterns[i] = pattern_make(is_scalar(operand) ? PATTERN_FIXED : PATTERN_IRREGULAR,
+                                                   work->flow->insns[0].pc, 0, operand->size_bytes);
     }
 }
 

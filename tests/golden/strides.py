@@ -24,6 +24,7 @@ KERNELS = {
     "chase": ({"irregular"}, set(), False),
     "update": ({"irregular"}, set(), False),
     "member": ({"strided + yes"}, {"irregular"}, False),
+    "rotated": ({"strided + yes"}, set(), False),
     "short_index": (set(), {"strided + yes", "derived + yes", "irregular"}, True),
 }
 
@@ -52,6 +53,9 @@ def check(compiler, level, folder):
             failures.append(f"{name}: {sorted(seen)}")
         if any(row[2] != "fed" for row in rows if row[0] == name and row[1] == "dependent"):
             failures.append(f"{name}: an instruction without access has another pattern than that")
+        pools = {row[8] for row in own if row[2] == "irregular"}
+        if name == "indexed" and len(pools) > 2:  # of the unrolled loop, and of the rest
+            failures.append(f"{name}: copies of one access are in {len(pools)} pools")
         strides = {abs(int(row[3])) for row in own if row[2] in ("strided", "derived")}
         if name in ("chain", "triad", "backwards", "member") and any(stride % 8 for stride in strides):
             failures.append(f"{name}: strides {sorted(strides)}")

@@ -162,6 +162,7 @@ static void test_sums_of_a_variable(void **state)
                                       .vaddr = 200,
                                       .pattern = pattern_make(PATTERN_IRREGULAR, 80, 0, 8),
                                       .n_samples = 50,
+                                      .source = i + 1,
                                       .slots = slots,
                                       .n_bins = draw_bins(&random, 50, 200)};
         assert_true(causes_add(&table, &access, &caches));
@@ -181,6 +182,62 @@ static void test_sums_of_a_variable(void **state)
     assert_true(fabs(sum->memory + sum->execution + sum->unverified - 2100) < 1e-6 && sum->resident == 1000);
     causes_fini(&table);
     free(variable.causes);
+}
+
+/* The sum of a variable that one thread walked: accesses [n], and nothing else. */
+static struct cause_sum judged_alone(const struct cause_access *accesses, unsigned n)
+{
+    static const struct cause_caches caches = {CAUSES_L1_LINES, LINES_L2};
+    static const uint32_t first[] = {0};
+    struct variable variable = {0};
+    struct event_sum event = {0};
+    struct model model = {.variables = &variable, .n_variables = 1, .events = &event, .n_events = 1};
+    struct cause_table table = {0};
+    for (unsigned i = 0; i < n; i++)
+        assert_true(causes_add(&table, &accesses[i], &caches));
+    causes_place(&table, first);
+    assert_true(causes_apply(&table, &model, first, 1));
+    struct cause_sum sum = *causes_of(&variable, 0);
+    causes_fini(&table);
+    free(variable.causes);
+    return sum;
+}
+
+/* The copies that unrolling makes of an instruction have too few samples each, and enough together. */
+static void test_copies_are_judged_together(void **state)
+{
+    static const uint64_t n_lines[] = {4u << 20, 400};
+    uint64_t random = 6, slots[PATTERN_SLOTS];
+    (void)state;
+    draw_slots(&random, 120, 8, 0, slots);
+    for (unsigned t = 0; t < 2 * TRIALS; t++) {
+        struct cause_access copies[8];
+        uint64_t n_bins = draw_bins(&random, 960, n_lines[t % 2]);
+        for (uint32_t i = 0; i < 8; i++)
+            copies[i] = (struct cause_access){.vaddr = 100 + i,
+                                              .pattern = pattern_make(PATTERN_IRREGULAR, 90, 0, 8),
+                                              .source = 1,
+                                              .n_samples = 120,
+                                              .slots = slots,
+                                              .n_bins = n_bins / 8 + (i < n_bins % 8)};
+        struct cause_sum sum = judged_alone(copies, 8);
+        assert_true(t % 2 ? sum.execution == 960 : sum.memory_low > 0.7 * 960);
+    }
+}
+
+/* Accesses of several sizes that walk one array: the line is waited for at one of them. */
+static void test_sizes_share_contrast(void **state)
+{
+    uint64_t first[PATTERN_SLOTS] = {[14] = 500}, others[PATTERN_SLOTS] = {[0] = 60, [4] = 60, [8] = 60};
+    uint64_t pattern = pattern_with_slots(pattern_make(PATTERN_STRIDED, 64, 64, 8), 4, 1);
+    struct cause_access accesses[] = {{.vaddr = 70,
+                                       .pattern = pattern_with_slots(pattern_make(PATTERN_DERIVED, 64, 64, 16), 4, 1),
+                                       .n_samples = 500,
+                                       .slots = first},
+                                      {.vaddr = 80, .pattern = pattern, .n_samples = 180, .slots = others}};
+    (void)state;
+    struct cause_sum sum = judged_alone(accesses, 2);
+    assert_true(fabs(sum.memory - 440) < 1 && fabs(sum.execution - 240) < 1);
 }
 
 static void test_self_test_decides(void **state)
@@ -219,6 +276,8 @@ int main(void)
         cmocka_unit_test(test_lines_are_counted),
         cmocka_unit_test(test_footprints),
         cmocka_unit_test(test_sums_of_a_variable),
+        cmocka_unit_test(test_copies_are_judged_together),
+        cmocka_unit_test(test_sizes_share_contrast),
         cmocka_unit_test(test_self_test_decides),
         cmocka_unit_test(test_nothing_known),
     };

@@ -477,13 +477,46 @@ static void test_lines(void **state)
     free_arena(&maker);
 }
 
+/* Instructions of one pool share their bins: each counts those that none before it has. */
+static void test_pooled_lines(void **state)
+{
+    (void)state;
+    struct maker maker;
+    make_arena(&maker);
+    struct paths p = make_paths(&maker, 0);
+    uint64_t irregular = pattern_make(PATTERN_IRREGULAR, 1, 0, 8), apart = pattern_make(PATTERN_IRREGULAR, 2, 0, 8);
+    uint64_t ip = ((struct arena_node *)arena_at(maker.base, p.leaf))->ip;
+    uint32_t copies[3];
+    for (unsigned i = 0; i < 3; i++)
+        copies[i] = make_node(&maker, p.ref, ARENA_NODES, p.main, ip + 8 + i, maker.app);
+    make_walk(&maker, &p, copies[0], irregular, 0, 80);
+    make_walk(&maker, &p, copies[1], irregular, 40, 80);
+    make_walk(&maker, &p, copies[2], apart, 40, 80);
+    take(&p, EADDR, 240);
+    struct collect_context context = context_of(&maker);
+    collect(&maker, &context);
+    struct objects_file file = read_objects(&maker, 0);
+    const struct objects_variable *heap = variable_of(&file, VAR_HEAP, NULL);
+    uint64_t n_shared = 0;
+    assert_int_equal(heap->n_accesses, 3);
+    for (size_t i = 0; i < 3; i++) {
+        if (heap->accesses[i].pattern == irregular)
+            n_shared += heap->accesses[i].lines->n_bins;
+        else
+            assert_int_equal(heap->accesses[i].lines->n_bins, 10);
+    }
+    assert_int_equal(n_shared, 15);
+    objects_fini(&file);
+    free_arena(&maker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordinary_tree), cmocka_unit_test(test_data_tree), cmocka_unit_test(test_side_file),
-        cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_log),       cmocka_unit_test(test_leaks),
-        cmocka_unit_test(test_lines),         cmocka_unit_test(test_empty),     cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_pooled_lines), cmocka_unit_test(test_ordinary_tree), cmocka_unit_test(test_data_tree),
+        cmocka_unit_test(test_side_file),    cmocka_unit_test(test_trace_and_ids), cmocka_unit_test(test_log),
+        cmocka_unit_test(test_leaks),        cmocka_unit_test(test_lines),         cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_checkpoints),  cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
