@@ -21,7 +21,7 @@
 #include "fmt/fate.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 7
+#define ARENA_VERSION 8
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -447,6 +447,7 @@ struct arena_header {
     char exe[ARENA_PATH_MAX];                    /* real path of the executable */
     char argv0[256];                             /* basename used in file names */
     char tables[ARENA_PATH_MAX];                 /* directory of the module-table cache */
+    char open_tables[128]; /* one that other users can read too, made when a program has become one; empty: none */
     char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
     char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */

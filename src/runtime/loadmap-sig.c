@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -106,23 +107,13 @@ static void hex_name_sig(char *out, uint64_t id)
     memcpy(out + 16, ".lmt", 5);
 }
 
-/* Maps a table from the cache; the caller holds the lock. */
-static const struct modtab_header *table_map_sig(uint64_t id)
+/* The table in a file; NULL when there is none, or a file that is none. */
+static const struct modtab_header *table_map_file_sig(int fd, uint64_t id)
 {
-    static char path[ARENA_PATH_MAX + 32]; /* under the lock; too large for a signal stack */
-    const char *directory = arena_header_sig()->tables;
-    size_t len = strnlen(directory, ARENA_PATH_MAX);
-    memcpy(path, directory, len);
-    path[len] = '/';
-    hex_name_sig(path + len + 1, id);
-    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
     struct stat status;
     void *mapped = NULL;
     if (own_call_sig(SYS_fstat, fd, &status) == 0 && status.st_size >= (off_t)sizeof(struct modtab_header))
         mapped = zone_map_file_sig(fd, (size_t)status.st_size);
-    own_call_sig(SYS_close, fd);
     if (!mapped)
         return NULL;
     const struct modtab_header *table = mapped;
@@ -131,6 +122,26 @@ static const struct modtab_header *table_map_sig(uint64_t id)
         return table;
     own_call_sig(SYS_munmap, mapped, status.st_size);
     return NULL;
+}
+
+/* Maps a table from one of the directories of len_max bytes at most, where "" is none; the caller holds the lock.
+ * *is_kept_out becomes true when the process may not look there, as it has become another user. */
+static const struct modtab_header *table_map_sig(const char *directory, size_t len_max, uint64_t id, bool *is_kept_out)
+{
+    static char path[ARENA_PATH_MAX + 32]; /* under the lock; too large for a signal stack */
+    size_t len = strnlen(directory, len_max);
+    if (len == 0)
+        return NULL;
+    memcpy(path, directory, len);
+    path[len] = '/';
+    hex_name_sig(path + len + 1, id);
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    *is_kept_out |= fd < 0 && errno == EACCES;
+    if (fd < 0)
+        return NULL;
+    const struct modtab_header *table = table_map_file_sig(fd, id);
+    own_call_sig(SYS_close, fd);
+    return table;
 }
 
 /* A table that another entry of the same file has mapped already. */
@@ -152,6 +163,20 @@ static bool is_answered_sig(const struct loadmap_module *module)
     return record && atomic_load_explicit(&record->answer, memory_order_acquire) != MODULE_UNANSWERED;
 }
 
+/* Asks the companion for a table, once; and again when it has made one that this process, by now another user, cannot
+ * read. The caller holds the lock. */
+static void ask_for_table_sig(struct loadmap_module *module, bool is_answered)
+{
+    if (module->retry_ns && !is_answered)
+        return;
+    if (is_answered) {
+        struct arena_module *record = arena_record_sig(module->code.ref);
+        module->has_asked_again = true;
+        atomic_store_explicit(&record->answer, MODULE_UNANSWERED, memory_order_release);
+    }
+    arena_request_sig(REQUEST_MODULE, module->code.ref, 0);
+}
+
 const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found)
 {
     struct loadmap_module *module = &map.modules[found - map.modules];
@@ -165,19 +190,21 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     table = module->code.table;
     if (!table)
         table = table_shared_sig(module->table_id);
+    bool is_kept_out = false;
     if (!table)
-        table = table_map_sig(module->table_id);
+        table = table_map_sig(arena_header_sig()->tables, ARENA_PATH_MAX, module->table_id, &is_kept_out);
+    if (!table)
+        table = table_map_sig(arena_header_sig()->open_tables, sizeof arena_header_sig()->open_tables,
+                              module->table_id, &is_kept_out);
     if (table) {
         atomic_store_explicit(&module->code.table, table, memory_order_release);
         atomic_fetch_add(&map.generation, 1);
-    } else if (is_answered) {
+    } else if (is_answered && (!is_kept_out || module->has_asked_again)) {
         module->table_id = 0; /* there is none, or it is out of reach: samples wait for it no longer */
         atomic_fetch_add(&map.generation, 1);
     } else {
-        bool is_first = !module->retry_ns;
+        ask_for_table_sig(module, is_answered);
         module->retry_ns = now + RETRY_NS;
-        if (is_first)
-            arena_request_sig(REQUEST_MODULE, module->code.ref, 0);
     }
     atomic_store(&map.lock, 0);
     return table;

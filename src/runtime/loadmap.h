@@ -22,6 +22,7 @@ struct loadmap_module {
     bool is_own, is_vdso; /* is_own: nothing else is */
     bool may_go;          /* it came after the start, and may be unloaded */
     _Atomic uint64_t retry_ns; /* when to look for its table again */
+    bool has_asked_again;      /* for a table that this process may read */
     char *name;           /* as the loader has it; private copy */
     char *path;           /* real and absolute, of the file that is mapped; NULL = not known */
     uint64_t inode;       /* of that file, 0 = not known */

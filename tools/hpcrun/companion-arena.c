@@ -100,10 +100,9 @@ static void fill_header(const struct companion *c, struct companion_process *pro
     arena->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
     arena->n_events = setup->n_events;
     memcpy(arena->events, setup->events, sizeof arena->events);
-    if (process->is_foreign)
-        memcpy(arena->tables, c->foreign_tables, sizeof c->foreign_tables);
-    else
+    if (!process->is_foreign)
         memcpy(arena->tables, setup->tables, sizeof arena->tables);
+    memcpy(arena->open_tables, c->foreign_tables, sizeof arena->open_tables);
     (void)snprintf(process->left, sizeof process->left, DETOUR_LEFT_PREFIX "%08x-%u-%llx", c->host_id, process->pid,
                    (unsigned long long)arena->start_ns);
     (void)snprintf(arena->left, sizeof arena->left, "%.3900s/%s", setup->dir, process->left);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,20 +80,28 @@ int companion_memory_reopen(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+void companion_tables_name(struct companion *c)
+{
+    uint64_t random;
+    if (!c->setup->tables[0] || getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        return;
+    (void)snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.90s/locus-tables-%016llx", detour_default_place(),
+                   (unsigned long long)random);
+}
+
 void companion_tables_open(struct companion *c)
 {
-    if (c->foreign_tables[0] || !c->setup->tables[0])
+    if (c->has_foreign_tables || !c->foreign_tables[0])
         return;
-    const char *place = detour_default_place();
-    int len = snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.90s/locus-tables-XXXXXX", place);
-    if (len >= (int)sizeof c->foreign_tables || !mkdtemp(c->foreign_tables) || chmod(c->foreign_tables, 0755) != 0)
+    c->has_foreign_tables = mkdir(c->foreign_tables, 0700) == 0 && chmod(c->foreign_tables, 0755) == 0;
+    if (!c->has_foreign_tables)
         c->foreign_tables[0] = '\0';
 }
 
 void companion_tables_close(struct companion *c)
 {
     char path[sizeof c->foreign_tables + 260];
-    DIR *dir = c->foreign_tables[0] ? opendir(c->foreign_tables) : NULL;
+    DIR *dir = c->has_foreign_tables ? opendir(c->foreign_tables) : NULL;
     if (!dir)
         return;
     for (const struct dirent *entry; (entry = readdir(dir));) {

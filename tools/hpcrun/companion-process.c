@@ -111,8 +111,6 @@ struct companion_process *companion_process_add(struct companion *c, const struc
     }
     companion_exec_note_start(process);
     companion_times_begin(process);
-    if (process->is_foreign)
-        companion_tables_open(c);
     /* A file could be cut short under our mapping; memory is sealed. */
     if (c->setup->local[0] && c->detour.path[0] && !process->is_foreign)
         (void)companion_detour_process(c, process);

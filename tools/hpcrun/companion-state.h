@@ -170,7 +170,8 @@ struct companion {
     bool is_worker; /* this process is one: it writes its lines itself */
     struct detour detour;
     uint32_t n_detours;       /* directories made in it */
-    char foreign_tables[128]; /* tables that other users' processes may read, empty: none */
+    char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
+    bool has_foreign_tables;  /* it has been made */
     bool has_said_trouble, has_said_checkpoint;
     char *trouble; /* what is still to be said on the terminal, NULL: nothing */
 };
@@ -237,7 +238,8 @@ void companion_connections_sweep(struct companion *c);
 void companion_answer_waiting(struct companion *c, const struct companion_process *process,
                               const struct companion_job *job, const char *text);
 
-/* companion-memory.c: makes and removes foreign_tables. */
+/* companion-memory.c: chooses a name for foreign_tables, before any arena is made; makes it; removes it. */
+void companion_tables_name(struct companion *c);
 void companion_tables_open(struct companion *c);
 void companion_tables_close(struct companion *c);
 
