@@ -18,7 +18,6 @@
 #include "runtime/zone.h"
 
 #define OWN_BYTES 65536
-#define HANDLER_BYTES 4096  /* of the sampling handler (tests/meta/stack.py) */
 #define PROGRAM_BYTES 16384 /* for the program's handler, where samples may come in it */
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -80,7 +79,7 @@ static void look_for_room(struct thread_state *self, const stack_t *stack)
 {
     bool was_cramped = self->is_cramped;
     bool is_programs = !(stack->ss_flags & SS_DISABLE) && !is_own(self, stack);
-    size_t needed = frame_bytes() + HANDLER_BYTES;
+    size_t needed = frame_bytes() + unwind_handler_bytes_sig();
     self->is_cramped = is_programs && stack->ss_size < needed;
     if (self->is_cramped && !was_cramped) {
         mask_set_sig(mask_get_sig() | MASK_OURS);

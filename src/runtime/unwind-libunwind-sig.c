@@ -3,22 +3,28 @@
  * makes libunwind's own way unfit for a signal handler is kept from it: it asks us and not the loader for unwind tables
  * (its lock may be held by the very code that was interrupted), it reads memory through us, inside the stack's bounds
  * and mapped modules only, it caches nothing, and all signals are blocked by a raw system call while it holds locks of
- * its own. Nobody is in it when a thread forks. What remains: two system calls and some microseconds a walk, every path
- * walked anew, and a few KiB of stack. Signal context. */
+ * its own: where a sandbox refuses that, there is no walk. Nobody is in it when a thread forks. What remains: two
+ * system calls and some microseconds a walk, every path walked anew, and a few KiB of stack. Signal context. */
 #include "runtime/unwind-libunwind.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/arch.h"
 #include "runtime/own-call.h"
+#include "runtime/sandbox.h"
 #include "base/sigsafe.h"
+
+#define HANDLER_BYTES 10240 /* of stack; libunwind has large frames, and so has IBM Z */
 
 enum {
     RED_ZONE_BYTES = 512,
+    POOL_BYTES = 16384,  /* as libunwind asks for them */
     OWN_FRAMES_MAX = 32, /* from a walk in a hook to the code that called it */
     KERNEL_SIGSET_BYTES = 8,
     HEADER_VERSION = 1, /* of .eh_frame_hdr, see the Linux Standard Base, 10.6.2 */
@@ -45,6 +51,11 @@ static _Thread_local volatile bool is_thread_inside __attribute__((tls_model("in
 struct unwind_libunwind *unwind_libunwind_sig(void)
 {
     return &state;
+}
+
+bool unwind_libunwind_is_inside_sig(void)
+{
+    return is_thread_inside;
 }
 
 static bool is_between(uintptr_t address, uintptr_t low, uintptr_t high)
@@ -123,27 +134,34 @@ int unwind_find_proc_sig(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t 
 }
 
 /* All signals, also those that glibc keeps for itself: a cancelled thread must not leave libunwind's locks locked. */
-static void mask_sig(const uint64_t *mask, uint64_t *old)
+static bool mask_sig(const uint64_t *mask, uint64_t *old)
 {
-    (void)own_call_sig(SYS_rt_sigprocmask, SIG_SETMASK, mask, old, KERNEL_SIGSET_BYTES);
+    return own_call_sig(SYS_rt_sigprocmask, SIG_SETMASK, mask, old, KERNEL_SIGSET_BYTES) == 0;
+}
+
+/* What libunwind asks the kernel for besides, by itself. */
+static bool may_allocate_sig(void)
+{
+    const long arguments[6] = {0, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0};
+    return sandbox_allows_sig(SYS_mmap, arguments);
 }
 
 static void leave_sig(const uint64_t *old)
 {
     atomic_fetch_sub(&state.n_inside, 1);
     is_thread_inside = false;
-    mask_sig(old, NULL);
+    (void)mask_sig(old, NULL);
 }
 
 static bool enter_sig(uint64_t *old)
 {
     static const uint64_t all = UINT64_MAX;
-    if (!atomic_load_explicit(&state.is_open, memory_order_acquire) || is_thread_inside)
+    if (!atomic_load_explicit(&state.is_open, memory_order_acquire) || is_thread_inside || !may_allocate_sig() ||
+        !mask_sig(&all, old))
         return false;
-    mask_sig(&all, old);
     is_thread_inside = true;
     atomic_fetch_add(&state.n_inside, 1);
-    if (!atomic_load(&state.is_closed))
+    if (!atomic_load(&state.n_forking))
         return true;
     leave_sig(old);
     return false;
@@ -236,16 +254,23 @@ static bool walk_from_here(const struct unwind_start *start, const struct unwind
     return false;
 }
 
+size_t unwind_handler_bytes_sig(void)
+{
+    return HANDLER_BYTES;
+}
+
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path)
 {
     uint64_t mask;
+    int saved_errno = errno;
     bool is_inside = enter_sig(&mask);
     path->n_frames = 0;
     if (!is_inside || !(start->is_interrupted ? walk_from_context : walk_from_here)(start, bounds, find, path))
         first_frame_only(start, find, path);
     if (is_inside)
         leave_sig(&mask);
+    errno = saved_errno;
     path->frames = path->store;
     path->n_reused = path->first_plain = 0;
     path->start_sp = start->gpr[UNWIND_SP];

@@ -6,19 +6,26 @@
  */
 #include "runtime/unwind-libunwind.h"
 #include "runtime/own-call.h"
+#include "runtime/shield.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 #define LIBRARY "libunwind-" TEXT(UNW_TARGET) ".so.8"
 #define FUNCTION(name) TEXT(UNW_OBJ(name))
+
+enum {
+    FORK_YIELDS = 100,
+    FORK_PAUSE_NS = 100000,
+    FORK_PAUSES_MAX = 10000, /* a second */
+};
 
 /* What no walk needs: libunwind reports it as an error of that step. */
 static int no_dynamic_code(unw_addr_space_t space, unw_word_t *address, void *walk)
@@ -105,30 +112,74 @@ static bool find_functions_without_pipe(struct unwind_libunwind *lib, void *libr
 {
     struct stat status;
     int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0)
+    if (own_call_sig(SYS_pipe2, fds, O_CLOEXEC) != 0)
         return false;
     (void)own_call_sig(SYS_close, fds[0]);
     (void)own_call_sig(SYS_close, fds[1]);
     bool is_found = find_functions(lib, library);
     for (int i = 0; i < 2; i++)
-        if (fstat(fds[i], &status) == 0 && S_ISFIFO(status.st_mode))
+        if (own_call_sig(SYS_fstat, fds[i], &status) == 0 && S_ISFIFO(status.st_mode))
             (void)own_call_sig(SYS_close, fds[i]);
     return is_found;
 }
 
-/* Before fork: nobody is in libunwind, which has locks. This thread is in none either: all signals are blocked there.
+/* The calling thread's forks: a handler of the program may fork on top of one, or on top of a walk. */
+static _Thread_local struct {
+    struct shield shield; /* of the outermost */
+    int depth;
+    bool is_empty; /* libunwind, when the wait for that was over */
+} forking __attribute__((tls_model("initial-exec")));
+
+/* Whether nobody is in libunwind, but for a walk that this thread is on top of. Who is there is seldom longer than some
+ * microseconds; who was descheduled for so long that the wait ends costs the child its paths, and the program nothing.
  */
+static bool wait_until_empty(const struct unwind_libunwind *lib)
+{
+    struct timespec pause = {.tv_nsec = FORK_PAUSE_NS};
+    int n_own = unwind_libunwind_is_inside_sig();
+    for (int n = 0; atomic_load(&lib->n_inside) > n_own; n++) {
+        if (n == FORK_PAUSES_MAX)
+            return false;
+        if (n < FORK_YIELDS)
+            (void)own_call_sig(SYS_sched_yield);
+        else
+            (void)own_call_sig(SYS_nanosleep, &pause, NULL);
+    }
+    return true;
+}
+
 static void fork_prepare(void)
 {
     struct unwind_libunwind *lib = unwind_libunwind_sig();
-    atomic_store(&lib->is_closed, true);
-    while (atomic_load(&lib->n_inside))
-        (void)sched_yield();
+    struct shield shield;
+    shield_raise_sig(&shield); /* no handler leaves the gate closed by a jump */
+    if (forking.depth++ == 0)
+        forking.shield = shield;
+    atomic_fetch_add(&lib->n_forking, 1);
+    forking.is_empty = wait_until_empty(lib);
 }
 
 static void fork_done(void)
 {
-    atomic_store(&unwind_libunwind_sig()->is_closed, false);
+    if (--forking.depth == 0)
+        shield_lower_sig(&forking.shield);
+}
+
+static void fork_parent(void)
+{
+    atomic_fetch_sub(&unwind_libunwind_sig()->n_forking, 1);
+    fork_done();
+}
+
+/* This thread is the only one. What another had locked in libunwind stays so. */
+static void fork_child(void)
+{
+    struct unwind_libunwind *lib = unwind_libunwind_sig();
+    atomic_store(&lib->n_inside, unwind_libunwind_is_inside_sig());
+    if (!forking.is_empty)
+        atomic_store(&lib->is_open, false);
+    atomic_store(&lib->n_forking, forking.depth - 1);
+    fork_done();
 }
 
 /* We begin before the C library, which begins with what dlopen() takes for the environment. */
@@ -142,7 +193,8 @@ __attribute__((constructor)) static void open_libunwind(int argc, char **argumen
     int saved = errno;
     int own_scope = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path") ? 0 : RTLD_DEEPBIND; /* sanitizers end it */
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | own_scope);
-    if (library && find_functions_without_pipe(lib, library) && pthread_atfork(fork_prepare, fork_done, fork_done) == 0)
+    if (library && find_functions_without_pipe(lib, library) &&
+        pthread_atfork(fork_prepare, fork_parent, fork_child) == 0)
         atomic_store(&lib->is_open, true);
     errno = saved;
 }

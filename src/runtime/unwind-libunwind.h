@@ -20,13 +20,19 @@ struct unwind_libunwind {
     int (*get_reg)(unw_cursor_t *, unw_regnum_t, unw_word_t *);
     int (*is_signal_frame)(unw_cursor_t *);
     int (*search_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t *, unw_proc_info_t *, int, void *);
-    _Atomic bool is_open;   /* set last */
-    _Atomic bool is_closed; /* a thread forks: nobody may come in, as its locks would stay locked in the child */
+    _Atomic bool is_open;  /* set last */
+    _Atomic int n_forking; /* threads; meanwhile nobody may come in, as its locks would stay locked in the child */
     _Atomic int n_inside;
 };
 
+/* Stack of one walk, libunwind's part included: what tests/unit/unwind-libunwind-test measures, and a quarter more. */
+#define UNWIND_LIBUNWIND_BYTES 6144
+
 /* The one of the process; never NULL.  ctx: any */
 struct unwind_libunwind *unwind_libunwind_sig(void);
+
+/* Whether the calling thread is in a walk, on top of which this is called.  ctx: any */
+bool unwind_libunwind_is_inside_sig(void);
 
 /* What libunwind asks for in a walk; their last argument is the walk.  ctx: signal handler and hooks */
 int unwind_find_proc_sig(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info, int need_unwind_info,

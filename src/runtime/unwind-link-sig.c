@@ -8,6 +8,8 @@
 
 #include "base/sigsafe.h"
 
+#define HANDLER_BYTES 4096 /* of stack: the kernel gives a handler little more than its own frame */
+
 enum {
     RECORDS_MAX = 64,
     LINK_SAVED = 16,      /* in the caller's frame, where there is a back chain */
@@ -289,6 +291,11 @@ static void begin(struct walk *w, const struct unwind_start *start, uint32_t gen
     w->at.generation = generation;
     w->n = 0;
     w->has_sp = true;
+}
+
+size_t unwind_handler_bytes_sig(void)
+{
+    return HANDLER_BYTES;
 }
 
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,

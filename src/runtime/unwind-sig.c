@@ -7,6 +7,8 @@
 
 #include "base/sigsafe.h"
 
+#define HANDLER_BYTES 4096 /* of stack: the kernel gives a handler little more than its own frame */
+
 /* A walk in progress: the old path is store[old_base .. + n_old), the new frames are store[base .. + n_new). */
 struct walk {
     struct unwind_cursor at;
@@ -322,6 +324,11 @@ static inline void begin(struct walk *w, const struct unwind_start *start, uint3
     w->is_met = false;
     w->stop = UNWIND_BAD_STACK;
     find_room(w);
+}
+
+size_t unwind_handler_bytes_sig(void)
+{
+    return HANDLER_BYTES;
 }
 
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,

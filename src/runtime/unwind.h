@@ -5,6 +5,7 @@
 #define LOCUS_RUNTIME_UNWIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "fnbounds/modtab.h"
@@ -27,7 +28,7 @@ struct unwind_module {
     uintptr_t start, end; /* run-time range of the mapping */
     uintptr_t bias;
     const struct modtab_header *_Atomic table; /* NULL while unknown */
-    _Atomic uint32_t ref; /* arena reference of its arena_module, 0 while it has none */
+    _Atomic uint32_t ref;                      /* arena reference of its arena_module, 0 while it has none */
 };
 
 /* Finds the module of a code address; NULL when no module holds it.  ctx: signal handler */
@@ -52,13 +53,13 @@ struct unwind_frame {
     uintptr_t pc;  /* interrupted pc, or return address */
     uintptr_t cfa; /* canonical frame address of this frame; 0 when not known (last frame of a partial path) */
     const struct unwind_module *module; /* NULL: outside all modules */
-    uint32_t node; /* free for the caller: the call-tree node of this frame; kept over calls for the reused part */
+    uint32_t node;  /* free for the caller: the call-tree node of this frame; kept over calls for the reused part */
     uint32_t flags; /* UNWIND_FRAME_INTERRUPTED when pc is not a return address */
 };
 #define UNWIND_FRAME_INTERRUPTED 1u
 #define UNWIND_FRAME_SIGNAL 2u /* the trampoline of a signal handler; its cfa is the interrupted stack pointer */
 /* The other bits say what the frames from here outwards rest on; they belong to the unwinder. */
-#define UNWIND_FRAME_NEEDS_RBP 4u   /* the value of rbp in this frame */
+#define UNWIND_FRAME_NEEDS_RBP 4u /* the value of rbp in this frame */
 #define UNWIND_FRAME_NEEDS_RBX 8u
 #define UNWIND_FRAME_NEEDS_LIVE 16u /* other registers: never taken over */
 #define UNWIND_FRAME_LOADS_RBP 32u  /* the stack slot from which the caller's rbp came */
@@ -95,11 +96,11 @@ const char *unwind_stop_name(enum unwind_stop stop);
  * One per thread and purpose (handler, hooks); all zero is empty. */
 struct unwind_path {
     uint32_t n_frames;
-    uint32_t n_reused;     /* out: how many outermost frames were taken over from the previous path, node kept */
-    uint32_t stop;         /* enum unwind_stop */
-    uint32_t generation;   /* load-map generation of the frames; changed: nothing is reused */
-    uint32_t first_plain;  /* frames inside of this one came before a signal frame: walked anew each time */
-    uintptr_t start_sp;    /* stack pointer of frames[0] */
+    uint32_t n_reused;           /* out: how many outermost frames were taken over from the previous path, node kept */
+    uint32_t stop;               /* enum unwind_stop */
+    uint32_t generation;         /* load-map generation of the frames; changed: nothing is reused */
+    uint32_t first_plain;        /* frames inside of this one came before a signal frame: walked anew each time */
+    uintptr_t start_sp;          /* stack pointer of frames[0] */
     struct unwind_frame *frames; /* [n_frames] innermost first; points into store, every walk sets it */
     struct unwind_frame store[UNWIND_FRAMES_MAX]; /* the path and, beside it, room for the next one */
     struct unwind_regs regs[UNWIND_FRAMES_MAX];   /* the unwinder's, parallel to store */
@@ -114,6 +115,10 @@ struct unwind_path {
  * ctx: signal handler and hooks; uses <= 1 KiB of stack */
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path);
+
+/* Stack that the sampling handler may take with this walker, below the kernel's frame; tests/meta/stack.py compares.
+ * ctx: any */
+size_t unwind_handler_bytes_sig(void);
 
 /* The way from a frame to its caller, where it is the same each time the frame is at one return address: the canonical
  * frame address is base + cfa_offset, the return address lies below it, the caller's frame pointer is unchanged or lies
