@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cause-metrics.h"
 #include "analysis/older.h"
 #include "analysis/roles.h"
 
@@ -224,6 +225,12 @@ static void weigh_samples(struct model *model)
         if (n > 0 && total > 0 && (total / n < 0.98 * metric->per_sample || total / n > 1.02 * metric->per_sample))
             metric->per_sample = total / n;
     }
+    for (size_t m = 0; m < model->n_metrics; m++)
+        for (int k = 0; k < CAUSE_PARTS; k++) {
+            int64_t part = cause_metrics_part(model, m, (enum cause_part)k);
+            if (part >= 0)
+                model->metrics[part].per_sample = model->metrics[m].per_sample;
+        }
 }
 
 int build_sums(struct model *model, struct error *err)
@@ -264,8 +271,12 @@ int build_model(struct build *build, struct build_leaves *leaves, struct error *
     fields_apply(build);
     build->builder.failed = !apply_causes(build) || build->builder.failed;
     uint32_t *new_of = NULL;
-    int code = build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree")
-                                     : scopes_sort(build->model, &new_of, err);
+    int code =
+        build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
+    if (code == 0)
+        code = cause_metrics_split(build, leaves->splits, err);
+    if (code == 0)
+        code = scopes_sort(build->model, &new_of, err);
     if (code == 0) {
         renumber(build->model, new_of);
         code = list_leaves(build, new_of, leaves, err);

@@ -41,6 +41,7 @@ struct side_rows {
 };
 
 struct older;
+struct value_splits;
 struct typed_node;
 
 struct build {
@@ -64,6 +65,7 @@ struct build {
 struct build_leaves {
     uint32_t *own, *traced;
     uint32_t *older; /* [older->n_scopes] what the numbers of the scopes that were there became */
+    struct value_splits *splits; /* filled: of the nodes' values */
 };
 
 /* Makes scopes and variables. sides are sorted here.  err: ERR_MEMORY */

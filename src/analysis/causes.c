@@ -13,6 +13,7 @@
 #define MIXED_SAMPLES_MIN 20
 #define MIXED_PERCENT_MIN 90
 #define ENTRIES_MAX 300000
+#define SPOTS_MAX 1000000
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
 #define CHANCE 1.5    /* deviations that may be chance */
 #define L2_PART 0.3   /* at most, of samples at data in the second-level cache, that waited for it */
@@ -186,6 +187,37 @@ static struct cause_entry *find_entry(struct cause_table *table, const struct ca
     return &table->entries[index];
 }
 
+static bool is_same_spot(const void *one, const void *other)
+{
+    const struct cause_spot *a = one, *b = other;
+    return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr &&
+           a->walk == b->walk;
+}
+
+static uint64_t hash_spot(const void *item)
+{
+    const struct cause_spot *spot = item;
+    return spot->vaddr ^ spot->walk << 7 ^ (uint64_t)spot->node << 36 ^ (uint64_t)spot->module << 24 ^ spot->event;
+}
+
+static const struct slots_kind by_spot = {sizeof(struct cause_spot), hash_spot, is_same_spot};
+
+/* False when out of memory. */
+static bool add_spot(struct cause_table *table, const struct cause_spot *like)
+{
+    if (!slots_reserve(&table->spot_slots, &by_spot, table->spots, table->n_spots) ||
+        !vec_reserve(&table->spots, &table->cap_spots, table->n_spots + 1, sizeof *table->spots))
+        return false;
+    size_t index = slots_find(&table->spot_slots, &by_spot, table->spots, like);
+    if (index != SLOTS_NONE) {
+        table->spots[index].n_samples += like->n_samples;
+    } else if (table->n_spots < SPOTS_MAX) {
+        table->spots[table->n_spots] = *like;
+        slots_add(&table->spot_slots, &by_spot, table->spots, table->n_spots++);
+    }
+    return true;
+}
+
 /* Judges what the entry's thread has pooled, and begins anew. Samples whose data are no larger than the cache are no
  * samples of memory, however few lines came back. */
 static void close_pool(struct cause_entry *entry)
@@ -253,7 +285,12 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
         entry->slots[i] += access->slots[i];
     if (has_footprint && access->slots)
         add_to_pool(entry, access, caches);
-    return true;
+    return add_spot(table, &(struct cause_spot){.node = like.node,
+                                                .event = like.event,
+                                                .module = like.module,
+                                                .vaddr = access->vaddr,
+                                                .walk = like.walk,
+                                                .n_samples = access->n_samples});
 }
 
 void causes_place(struct cause_table *table, const uint32_t *index_of)
@@ -263,12 +300,17 @@ void causes_place(struct cause_table *table, const uint32_t *index_of)
         close_pool(&table->entries[i]);
         table->entries[i].node = index_of[table->entries[i].node];
     }
+    slots_fini(&table->spot_slots);
+    for (size_t i = 0; i < table->n_spots; i++)
+        table->spots[i].node = index_of[table->spots[i].node];
 }
 
 void causes_fini(struct cause_table *table)
 {
     free(table->entries);
     slots_fini(&table->slots);
+    free(table->spots);
+    slots_fini(&table->spot_slots);
     *table = (struct cause_table){0};
 }
 
@@ -315,6 +357,31 @@ static int compare_entries(const void *a, const void *b)
     return x->n_samples < y->n_samples ? -1 : x->n_samples > y->n_samples;
 }
 
+/* As compare_entries orders them. */
+static int compare_spots_by_walk(const void *a, const void *b)
+{
+    const struct cause_spot *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    return x->walk < y->walk ? -1 : x->walk > y->walk;
+}
+
+static int compare_spots(const void *a, const void *b)
+{
+    const struct cause_spot *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->vaddr != y->vaddr)
+        return x->vaddr < y->vaddr ? -1 : 1;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
 static void join(struct cause_entry *to, const struct cause_entry *from)
 {
     to->n_samples += from->n_samples;
@@ -343,8 +410,7 @@ bool causes_retire_in_order(const char *skid)
     return holds;
 }
 
-/* Bits of the events of which some instruction's pattern is known, as far as there are bits. */
-static uint64_t known_events(const struct cause_table *table, const struct model *model)
+uint64_t causes_events(const struct cause_table *table, const struct model *model)
 {
     uint64_t events = 0;
     for (size_t i = 0; i < table->n; i++)
@@ -356,8 +422,27 @@ static uint64_t known_events(const struct cause_table *table, const struct model
     return events;
 }
 
-/* Judges the entries from *i on that are of one variable and event, and adds their sum to it; *i: behind them. */
-static bool judge_variable(struct cause_table *table, size_t *i, struct model *model, uint64_t events, bool is_in_order)
+/* Tells the spots from *at on that are the entry's what it was judged to be; *at: behind them. */
+static void tell_spots(struct cause_table *table, const struct cause_entry *entry, const struct cause_sum *sum,
+                       size_t *at)
+{
+    double all = sum->memory + sum->execution + sum->unverified;
+    for (; *at < table->n_spots; ++*at) {
+        struct cause_spot *spot = &table->spots[*at];
+        if (spot->node != entry->node || spot->event != entry->event || spot->module != entry->module ||
+            spot->walk != entry->walk)
+            return;
+        double n = all > 0 ? (double)spot->n_samples / all : 0;
+        spot->parts[CAUSE_MEMORY] = n * sum->memory;
+        spot->parts[CAUSE_EXECUTION] = n * sum->execution;
+        spot->parts[CAUSE_UNVERIFIED] = n * sum->unverified;
+    }
+}
+
+/* Judges the entries from *i on that are of one variable and event, and adds their sum to it; *i: behind them. *spot:
+ * the same of their spots. */
+static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, struct model *model, uint64_t events,
+                           bool is_in_order)
 {
     const struct cause_entry *first = &table->entries[*i];
     struct cause_sum all = {0};
@@ -368,6 +453,7 @@ static bool judge_variable(struct cause_table *table, size_t *i, struct model *m
             join(entry, &table->entries[(*i)++]);
         struct cause_sum sum = judge(entry, is_in_order);
         add_sum(&all, &sum);
+        tell_spots(table, entry, &sum, spot);
         if (pattern_kind(entry->pattern) == PATTERN_FED)
             fed += (double)entry->n_samples;
     }
@@ -380,7 +466,7 @@ static bool judge_variable(struct cause_table *table, size_t *i, struct model *m
 
 bool causes_apply(struct cause_table *table, struct model *model, const uint32_t *variable_of, size_t n_nodes)
 {
-    uint64_t events = known_events(table, model);
+    uint64_t events = causes_events(table, model);
     bool ok = true, is_in_order = causes_retire_in_order(model->skid);
     if (events && !is_in_order)
         model_note(model,
@@ -393,9 +479,46 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
     }
     if (table->n)
         qsort(table->entries, table->n, sizeof *table->entries, compare_entries);
-    for (size_t i = 0; ok && i < table->n;)
-        ok = judge_variable(table, &i, model, events, is_in_order);
+    for (size_t i = 0; i < table->n_spots; i++)
+        table->spots[i].node = table->spots[i].node < n_nodes ? variable_of[table->spots[i].node] : UINT32_MAX;
+    if (table->n_spots)
+        qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots_by_walk);
+    for (size_t i = 0, spot = 0; ok && i < table->n;)
+        ok = judge_variable(table, &i, &spot, model, events, is_in_order);
+    if (table->n_spots)
+        qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots);
     return ok;
+}
+
+void causes_parts(const struct cause_table *table, uint32_t variable, uint32_t event, uint32_t module, uint64_t vaddr,
+                  double parts[CAUSE_PARTS])
+{
+    const struct cause_spot like = {.node = variable, .event = event, .module = module, .vaddr = vaddr};
+    size_t low = 0, high = table->n_spots;
+    double n = 0;
+    memset(parts, 0, CAUSE_PARTS * sizeof *parts);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_spots(&table->spots[middle], &like) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < table->n_spots && compare_spots(&table->spots[low], &like) == 0; low++) {
+        n += (double)table->spots[low].n_samples;
+        for (int k = 0; k < CAUSE_PARTS; k++)
+            parts[k] += table->spots[low].parts[k];
+    }
+    for (int k = 0; n > 0 && k < CAUSE_PARTS; k++)
+        parts[k] /= n;
+    if (n <= 0)
+        parts[CAUSE_UNVERIFIED] = 1;
+}
+
+bool causes_are_unknown(const char *name)
+{
+    return strcmp(name, "<address lost>") == 0 || strcmp(name, "<unknown>") == 0 ||
+           strcmp(name, "<not data-centric>") == 0;
 }
 
 bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum)

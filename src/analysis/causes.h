@@ -60,11 +60,24 @@ struct cause_access {
 
 struct cause_entry;
 
+enum cause_part { CAUSE_MEMORY, CAUSE_EXECUTION, CAUSE_UNVERIFIED, CAUSE_PARTS };
+
+/* Samples of one event by one instruction in one of its walks on one variable. */
+struct cause_spot {
+    uint32_t node, event, module; /* as in struct cause_access; node: the variable, once they are judged */
+    uint64_t vaddr, walk;
+    uint64_t n_samples;
+    double parts[CAUSE_PARTS]; /* of n_samples, once they are judged */
+};
+
 /* All zero is empty. */
 struct cause_table {
     struct cause_entry *entries; /* [n] by variable, event and walk */
     size_t n, capacity;
     struct slots slots;
+    struct cause_spot *spots; /* [n_spots]; by variable, module, address and event when they are judged */
+    size_t n_spots, cap_spots;
+    struct slots spot_slots;
 };
 
 /* Adds what a thread's file tells. False when out of memory; what is new beyond 300,000 entries is left out, and so
@@ -73,6 +86,19 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
 
 /* Replaces the store's ids of nodes by those of the merged tree: index_of[id]. */
 void causes_place(struct cause_table *table, const uint32_t *index_of);
+
+/* Bits of the model's events of which some instruction's walk is known and the hardware told nothing, as far as there
+ * are bits. */
+uint64_t causes_events(const struct cause_table *table, const struct model *model);
+
+/* After causes_apply: what part of the samples of an event by an instruction on a variable was spent on what, 1 for all
+ * of them. What no file tells of is not verified. */
+void causes_parts(const struct cause_table *table, uint32_t variable, uint32_t event, uint32_t module, uint64_t vaddr,
+                  double parts[CAUSE_PARTS]);
+
+/* Whether samples in no variable, of this name, may have waited for memory: arithmetic and spinning wait for none, but
+ * a lost address may have been any. */
+bool causes_are_unknown(const char *name);
 
 /* Judges all entries and adds the sums to the variables: variable_of[node] [n_nodes], UINT32_MAX for none. What the
  * hardware told of an event stands: such events are left out. False when out of memory. */

@@ -184,7 +184,29 @@ static void put_model(const struct model *model, struct buf *out)
         pack_number(out, model->threads[i].profile);
 }
 
-static bool take_model(struct model *model, const char *at)
+static void put_splits(const struct value_splits *splits, struct buf *out)
+{
+    pack_number(out, splits->n_metrics);
+    pack_number(out, splits->n_rows);
+    buf_append(out, splits->metrics, splits->n_metrics * sizeof *splits->metrics);
+    buf_append(out, splits->rows, splits->n_rows * splits->n_metrics * VALUE_PARTS * sizeof *splits->rows);
+}
+
+static bool take_splits(struct value_splits *splits, const char *at)
+{
+    splits->n_metrics = unpack_number(&at);
+    splits->n_rows = unpack_number(&at);
+    size_t n_numbers = splits->n_rows * splits->n_metrics * VALUE_PARTS;
+    splits->metrics = calloc(splits->n_metrics + 1, sizeof *splits->metrics);
+    splits->rows = calloc(n_numbers + 1, sizeof *splits->rows);
+    if (!splits->metrics || !splits->rows)
+        return false;
+    memcpy(splits->metrics, at, splits->n_metrics * sizeof *splits->metrics);
+    memcpy(splits->rows, at + splits->n_metrics * sizeof *splits->metrics, n_numbers * sizeof *splits->rows);
+    return true;
+}
+
+static bool take_model(struct model *model, struct value_splits *splits, const char *at)
 {
     size_t n_scopes = unpack_number(&at);
     if (!vec_reserve(&model->scopes, &model->cap_scopes, n_scopes + 1, sizeof *model->scopes))
@@ -208,16 +230,18 @@ static bool take_model(struct model *model, const char *at)
         return false;
     for (model->n_threads = 0; model->n_threads < n_threads; model->n_threads++)
         model->threads[model->n_threads] = (struct thread){.profile = unpack_number(&at)};
-    return true;
+    return take_splits(splits, at);
 }
 
-/* The scopes of values and those of traces. */
+/* The scopes of values and those of traces, and how the values are split. */
 static int return_scopes(struct load *load, struct error *err)
 {
     const struct team *team = load->options->job->team;
     struct spilled_values *values = load->values;
     int code = team_tree_return(team, &load->branches, &values->scopes, &values->n_scopes, err);
-    return code ? code : team_tree_return(team, &load->branches, &values->traced, &values->n_scopes, err);
+    if (code == 0)
+        code = team_tree_return(team, &load->branches, &values->traced, &values->n_scopes, err);
+    return code ? code : team_tree_return(team, &load->branches, &values->splits.row_of, &values->n_scopes, err);
 }
 
 int load_team_return(struct load *load, int code, struct error *err)
@@ -229,8 +253,10 @@ int load_team_return(struct load *load, int code, struct error *err)
         return code;
     if (team_leads(team))
         put_model(load->model, &text);
+    if (team_leads(team))
+        put_splits(&load->values->splits, &text);
     team->broadcast(team, &text);
-    bool ok = !text.failed && (team_leads(team) || take_model(load->model, text.data));
+    bool ok = !text.failed && (team_leads(team) || take_model(load->model, &load->values->splits, text.data));
     buf_fini(&text);
     code = team_agree(team, ok ? 0 : error_set(err, ERR_MEMORY, "out of memory for the merged tree"), err);
     if (code == 0)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cause-metrics.h"
 #include "analysis/load-internal.h"
 #include "analysis/profile-digest.h"
 #include "analysis/roles.h"
@@ -205,24 +206,30 @@ int load_map_metrics(struct load *load, struct error *err)
 static int map_scopes(struct load *load, const struct build_leaves *leaves, struct error *err)
 {
     struct spilled_values *values = load->values;
+    uint32_t *row_of = leaves->splits->row_of;
     values->n_scopes = load->tree.n_ids;
     values->scopes = load->tree.index_of;
     load->tree.index_of = NULL;
     values->traced = calloc(values->n_scopes + 1, sizeof *values->traced);
-    if (!values->traced)
+    values->splits.row_of = calloc(values->n_scopes + 1, sizeof *row_of);
+    if (!values->traced || !values->splits.row_of) {
+        free(row_of);
         return error_set(err, ERR_MEMORY, "out of memory");
+    }
     for (size_t i = 0; i < values->n_scopes; i++) {
         uint32_t node = values->scopes[i];
         values->scopes[i] = node == RAW_NONE ? 0 : leaves->own[node];
         values->traced[i] = node == RAW_NONE ? 0 : leaves->traced[node];
+        values->splits.row_of[i] = node == RAW_NONE ? 0 : row_of[node];
     }
+    free(row_of);
     return load_map_metrics(load, err);
 }
 
 static int build_all(struct load *load, struct error *err)
 {
     struct source_text *source = source_text_new(load->options->search, load->options->replace);
-    struct build_leaves leaves = {0};
+    struct build_leaves leaves = {.splits = &load->values->splits};
     struct build build = {.model = load->model,
                           .tree = &load->tree,
                           .symbolizer = load->symbolizer,
@@ -330,6 +337,8 @@ static int make_model(struct load *load, struct error *err)
                                load->sides.n_with_samples >= load->model->n_threads - load->older.n_threads;
     if (code == 0)
         code = add_first_metric(load->model, err);
+    if (code == 0)
+        code = cause_metrics_add(load->model, &load->sides.causes, err);
     if (code == 0)
         code = make_tree(load, err);
     if (code == 0)

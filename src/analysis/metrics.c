@@ -82,6 +82,12 @@ bool metrics_is_access(const char *name)
     return strcmp(name, MEM_LATENCY_NAME) == 0 || strcmp(name, MEM_REMOTE_LATENCY_NAME) == 0;
 }
 
+bool metrics_is_time(const char *name)
+{
+    size_t len = strlen(name), n = strlen(METRICS_TIME_UNIT);
+    return len > n && !strcmp(name + len - n, METRICS_TIME_UNIT);
+}
+
 bool metrics_has_hardware(const struct model *model)
 {
     for (size_t i = 0; i < model->n_metrics; i++)

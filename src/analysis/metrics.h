@@ -9,6 +9,8 @@
 #include "analysis/model.h"
 #include "sampling/abi/data-src.h"
 
+#define METRICS_TIME_UNIT "(usec)"
+
 /* What was measured of a set of accesses: those to a variable, or all. */
 struct metric_input {
     double counts[MEM_METRICS];           /* accesses with each metric of data-src.h */
@@ -54,6 +56,9 @@ bool metrics_has_hardware(const struct model *model);
 
 /* True for the metrics that several events may add to: those of data-src.h and the latencies. */
 bool metrics_is_access(const char *name);
+
+/* True for metrics of time. */
+bool metrics_is_time(const char *name);
 
 /* Index of the metric that counts instructions, -1 when none was measured. */
 int64_t metrics_instructions(const struct model *model);

@@ -8,12 +8,10 @@
 
 #define RESIDENT_PART 0.5
 
-/* Samples without variable: arithmetic and spinning wait for no memory; a lost address may have been any. */
+/* Samples without variable. */
 static struct cause_sum cause_of_other(const struct report_row *row)
 {
-    bool is_unknown = row->fate || strcmp(row->name, "<address lost>") == 0 || strcmp(row->name, "<unknown>") == 0 ||
-                      strcmp(row->name, "<not data-centric>") == 0;
-    if (is_unknown)
+    if (row->fate || causes_are_unknown(row->name))
         return (struct cause_sum){.memory_high = 1, .unverified = 1};
     return (struct cause_sum){.execution = 1};
 }

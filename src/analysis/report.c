@@ -10,7 +10,6 @@
 #include "fmt/leak-columns.h"
 #include "structure/assign-name.h"
 
-#define TIME_UNIT "(usec)"
 #define NOTHING 1e-9     /* of a sum of values */
 #define KERNEL_MIN 0.005 /* of the CPU time */
 
@@ -82,13 +81,6 @@ static int compare_lines(const void *a, const void *b)
     if (x->value != y->value)
         return x->value > y->value ? -1 : 1;
     return x->line < y->line ? -1 : x->line > y->line;
-}
-
-/* Whether the metric is time: what waits is of no interest to others. */
-static bool is_time(const char *metric)
-{
-    size_t len = strlen(metric), n = sizeof TIME_UNIT - 1;
-    return len > n && !strcmp(metric + len - n, TIME_UNIT);
 }
 
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope)
@@ -171,6 +163,8 @@ double report_samples(const struct report *report, const struct report_row *row,
         report->model->metrics[metric].hidden)
         return model_samples(report->model, metric, report_value(report, row, metric));
     double samples = row->fraction * (double)row->variable->samples[metric];
+    if (samples <= 0) /* not counted: parts of another metric's */
+        return model_samples(report->model, metric, report_value(report, row, metric));
     return row->part ? samples * row->part->fraction : samples;
 }
 
@@ -537,7 +531,7 @@ static void set_times(struct report *report)
     const char *name = model->metrics[report->metric].name;
     report->is_leaks = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
     report->has_too_few = report->event && !report->is_leaks && report->event->taken < REPORT_SAMPLES_MIN;
-    if (!is_time(name) || !report->event)
+    if (!metrics_is_time(name) || !report->event)
         return;
     report->sampled_s = report->total_value / 1e6;
     report->user_s = (double)model->user_ns / 1e9;
@@ -565,7 +559,7 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
             report->event = &model->events[i];
     int code = merge_variables(report, with_paths, err);
     if (code == 0)
-        code = waits_new(&report->waits, model, is_time(model->metrics[metric].name), err);
+        code = waits_new(&report->waits, model, metrics_is_time(model->metrics[metric].name), err);
     if (code == 0)
         code = add_rows(report, with_unused, err);
     set_times(report);

@@ -5,14 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Turns the bytes of a piece into cells. */
-static void decode(const struct spilled_values *values, const char *bytes, size_t n, struct cell *cells)
+/* Appends the parts of a cell to the cells [n] it is one of; how many there are now. */
+static size_t split(const struct value_splits *splits, uint32_t node, const struct cell *cell, struct cell *cells,
+                    size_t n)
 {
+    uint32_t row = splits->row_of ? splits->row_of[node] : 0;
+    for (size_t i = 0; row && i < splits->n_metrics; i++) {
+        const double *parts = &splits->rows[((row - 1) * splits->n_metrics + i) * VALUE_PARTS];
+        for (int k = 0; splits->metrics[i].metric == cell->metric && k < VALUE_PARTS; k++)
+            if (parts[k] > 0)
+                cells[n++] = (struct cell){cell->scope, splits->metrics[i].parts[k], cell->value * parts[k]};
+    }
+    return n;
+}
+
+/* Turns the bytes of a piece into cells, at most 1 + VALUE_PARTS of each value; how many. */
+static size_t decode(const struct spilled_values *values, const char *bytes, size_t n, struct cell *cells)
+{
+    size_t n_cells = 0;
     for (size_t i = 0; i < n; i++) {
         struct ingest_value value = ingest_value_at(bytes + i * INGEST_VALUE_BYTES);
-        cells[i] = (struct cell){
+        const struct cell cell = {
             .scope = values->scopes[value.node], .metric = values->metrics[value.metric], .value = value.value};
+        cells[n_cells++] = cell;
+        n_cells = split(&values->splits, value.node, &cell, cells, n_cells);
     }
+    return n_cells;
+}
+
+void value_splits_fini(struct value_splits *splits)
+{
+    free(splits->metrics);
+    free(splits->rows);
+    free(splits->row_of);
+    *splits = (struct value_splits){0};
 }
 
 static int visit_spilled(void *self, size_t number, int (*take)(void *, const struct cell *, size_t, struct error *),
@@ -26,14 +52,15 @@ static int visit_spilled(void *self, size_t number, int (*take)(void *, const st
     int code = 0;
     for (size_t i = 0; code == 0 && i < profile->n_pieces; i++) {
         size_t len_bytes = profile->pieces[i].len_bytes, n = len_bytes / INGEST_VALUE_BYTES;
-        if (!vec_reserve(&bytes, &cap_bytes, len_bytes, 1) || !vec_reserve(&cells, &cap_cells, n, sizeof *cells)) {
+        size_t n_most = values->splits.n_metrics ? n * (1 + VALUE_PARTS) : n;
+        if (!vec_reserve(&bytes, &cap_bytes, len_bytes, 1) || !vec_reserve(&cells, &cap_cells, n_most, sizeof *cells)) {
             code = error_set(err, ERR_MEMORY, "out of memory for %zu values", n);
             break;
         }
         code = spill_read(&values->spill, profile->pieces[i].offset, bytes, len_bytes, err);
         if (code)
             break;
-        decode(values, bytes, n, cells);
+        n = decode(values, bytes, n, cells);
         code = take(context, cells, n, err);
     }
     free(bytes);
@@ -92,6 +119,7 @@ static void free_spilled(void *self)
     free(values->scopes);
     free(values->traced);
     free(values->metrics);
+    value_splits_fini(&values->splits);
     free(values);
 }
 

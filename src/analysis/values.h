@@ -36,6 +36,22 @@ struct value_source {
     void (*free)(void *self);
 };
 
+#define VALUE_PARTS 3 /* CAUSE_PARTS of causes.h */
+
+/* Metrics whose values are split by node: a part of each goes to another metric as well. All zero is none. */
+struct value_splits {
+    struct value_split {
+        uint32_t metric, parts[VALUE_PARTS]; /* of the model */
+    } * metrics;      /* [n_metrics] */
+    size_t n_metrics;
+    double *rows;     /* [n_rows][n_metrics][VALUE_PARTS] 1 for all of it */
+    size_t n_rows;
+    uint32_t *row_of; /* [ids or nodes] row + 1, 0 = none: those values are not split */
+};
+
+/* Frees everything and makes it empty. */
+void value_splits_fini(struct value_splits *splits);
+
 /* What was ingested: pieces of a temporary file, and what their numbers became. */
 struct spilled_values {
     struct spill spill;
@@ -46,6 +62,7 @@ struct spilled_values {
     size_t n_scopes;
     uint32_t *metrics; /* [n_metrics] of the model, by index of ingest.metrics */
     size_t n_metrics;
+    struct value_splits splits; /* by id in the store */
 };
 
 /* A source over *values, malloc'ed, which it owns from then on. */

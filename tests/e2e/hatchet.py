@@ -9,6 +9,7 @@ import it (default: python3); where there is none, this test is skipped."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ PROGRAMS = ("chase", "containers", "fortran", "gather", "gups", "hash", "mapped"
             "statics", "stream", "stripped", "threads", "tls")
 sys.path.insert(0, str(LIBRARY))
 import v4  # noqa: E402
+
+CAUSES = re.compile(r" (memory|execution|unverified)\b")
 
 failures = []
 
@@ -50,6 +53,21 @@ def close(a, b, scale):
     return abs(a - b) <= 1e-9 * max(abs(a), abs(b)) + 1e-9 * scale
 
 
+def check_causes(name, meta, values, loaded):
+    """What waits for memory, is execution, or is not verified: columns with the sums of the files, which are together
+    those of the event in the data-centric tree."""
+    data = next((identity for identity, _, entry in meta["entries"] if entry == "<datacentric>"), None)
+    sums = {m: v for c, m, v in values if c == data}
+    totals = {metric["name"]: sums.get(metric["instances"][1][1], 0) for metric in meta["metrics"]}
+    wanted = {metric: total for metric, total in totals.items() if CAUSES.search(metric)}
+    for event in {CAUSES.sub("", metric) for metric in wanted}:
+        parts = [total for metric, total in wanted.items() if CAUSES.sub("", metric) == event]
+        expect(close(sum(parts), totals[event], totals[event]), f"{name}: {event} is {totals[event]}, its parts {parts}")
+    for metric in wanted.keys() | loaded["causes"].keys():  # what is nowhere has no column
+        total, found = wanted.get(metric, 0), loaded["causes"].get(metric, 0)
+        expect(close(found, total, total + 1), f"{name}: {metric} is {found}, not {total}")
+
+
 def check_v4(name, directory, loaded):
     """Nodes and roots are those of the files."""
     meta, profiles = v4.read(directory / "meta.db"), v4.read(directory / "profile.db")["profiles"]
@@ -61,6 +79,7 @@ def check_v4(name, directory, loaded):
         found = loaded["roots"].get(entry, 0)
         expect(close(found, sums.get(identity, 0), found), f"{name}: {entry} has {found}, not {sums.get(identity)}")
     expect(len(loaded["roots"]) == len(meta["entries"]), f"{name}: roots {loaded['roots']}")
+    check_causes(name, meta, profiles[0]["values"], loaded)
 
 
 def check_xml(name, directory, loaded):
@@ -80,6 +99,13 @@ def check_xml(name, directory, loaded):
 
 
 def check_same(name, one, other):
+    for metric in one["causes"].keys() | other["causes"].keys():
+        a, b = (loaded["causes"].get(metric, 0) for loaded in (one, other))
+        expect(close(a, b, a + b), f"{name}: {metric} is {a} and {b}")
+    check_same_paths(name, one, other)
+
+
+def check_same_paths(name, one, other):
     """The functions and loops of both forms, and their sums, which the XML form has in microseconds."""
     trees = []
     for loaded, scale in ((one, 1), (other, 1e-6)):

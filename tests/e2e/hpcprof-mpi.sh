@@ -61,6 +61,8 @@ head -c 900 "$(find made -name '*.hpcrun' | sort | sed -n 5p)" >"damaged/$(cd ma
 "$hpcprof" -q -o made-database made
 "$hpcprof" -q -o real-database real
 [ -s real-database/trace.db ] || fail "no trace.db of a traced measurement"
+expect_status 0 "$builddir/hpcproftt" real-database/meta.db
+expect_text out 'EADDR memory \(usec\)'
 ! "$hpcprof" -q -o damaged-database damaged 2>left-out || fail "hpcprof takes the damaged profile"
 
 n_tested=0

@@ -47,6 +47,8 @@ def look(gf):
     problems += problem_of({"rank", "thread"} >= set(names) - {"node"} and "rank" in names, f"index {names}")
     for text in (gf.tree(), gf.tree(metric_column="time (inc)")):
         problems += problem_of(all(root.frame.get("name") in text for root in gf.graph.roots), "tree() lacks a root")
+    causes = {re.sub(r" \((?:inc|I)\)$", "", column): sum(float(sums[root][column]) for root in gf.graph.roots)
+              for column in gf.inc_metrics if re.search(r" (memory|execution|unverified)\b", column)}
     gf.drop_index_levels()
     rows = gf.dataframe
     problems += problem_of(len(rows) == len(sums), f"{len(rows)} rows of {len(sums)} nodes after drop_index_levels")
@@ -65,6 +67,7 @@ def look(gf):
             below |= set(node.traverse())
     problems += problem_of(set(found.index) == below, f"query below {name}: {len(found)} nodes, not {len(below)}")
     return {"problems": problems, "n_nodes": len(sums), "n_rows": len(whole), "paths": [[*p] for p in paths.items()],
+            "causes": causes,
             "roots": {root.frame["name"]: sums[root]["time (inc)"] for root in gf.graph.roots}}
 
 
