@@ -102,15 +102,20 @@ static inline bool small_caller_next(struct small_caller *at, uint64_t hop, cons
     return true;
 }
 
-/* The slot with this key among the first two that may have it, else NULL.  ctx: any */
-static inline __attribute__((always_inline)) const struct small_slot *small_slot_near(const struct small_slot *slots,
-                                                                                      uint64_t key)
+static inline __attribute__((always_inline)) bool small_slot_has(const struct small_slot *slot, uint64_t key)
 {
-    const struct small_slot *slot = &slots[small_slot_at(key, 0)];
-    if (__builtin_expect(atomic_load_explicit(&slot->key, memory_order_relaxed) == key, 1))
-        return slot;
-    slot = (const struct small_slot *)((uintptr_t)slot ^ sizeof *slot); /* small_slot_at(key, 1) */
-    return atomic_load_explicit(&slot->key, memory_order_relaxed) == key ? slot : NULL;
+    return __builtin_expect(atomic_load_explicit(&slot->key, memory_order_relaxed) == key, 1);
+}
+
+/* Makes *slot the one that has this key, of the first two that may. False when it is neither.  ctx: any */
+static inline __attribute__((always_inline)) bool small_slot_near(const struct small_slot *slots, uint64_t key,
+                                                                  const struct small_slot **slot)
+{
+    *slot = &slots[small_slot_at(key, 0)];
+    if (small_slot_has(*slot, key))
+        return true;
+    *slot = (const struct small_slot *)((uintptr_t)*slot ^ sizeof **slot); /* small_slot_at(key, 1) */
+    return small_slot_has(*slot, key);
 }
 
 /* Whether the slot's site may allocate so much without telling; then its number, in four cells, is set.  ctx: any */
@@ -140,11 +145,9 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
                                                                               size_t n_bytes, uint64_t *four)
 {
     const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
+    const struct small_slot *slot;
     uint64_t key = pc;
-    for (int depth = 0; depth < SMALL_DEPTH_MAX; depth++) {
-        const struct small_slot *slot = small_slot_near(slots, key);
-        if (__builtin_expect(!slot, 0))
-            return SMALL_ASK;
+    while (small_slot_near(slots, key, &slot)) { /* ends at the latest where the stack does */
         if (__builtin_expect(small_slot_takes(slot, n_bytes, four), 1))
             return SMALL_NOTE;
         uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_relaxed);
@@ -167,8 +170,8 @@ static inline enum small_next small_sites_walk(const struct small_sites *sites, 
     const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
     at.key = at.pc;
     for (int depth = 0; depth < SMALL_DEPTH_MAX; depth++) {
-        const struct small_slot *slot = small_slot_near(slots, at.key);
-        if (!slot)
+        const struct small_slot *slot;
+        if (!small_slot_near(slots, at.key, &slot))
             return SMALL_ASK;
         uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_acquire);
         if (!hop)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The shadow of small blocks: what is noted by the wrappers' inline half and by the slow one is found from every
- * address of a block, whatever lay there before, and from no other address of a live block. */
+ * address of a block, whatever lay there before, and from no other address of a live block. And their callers' callers,
+ * which are looked for on known stack only. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "runtime/small-internal.h"
 
@@ -203,6 +205,131 @@ static void test_sites_by_caller_and_size(void **state)
     assert_int_equal(find(0x401234, 24), small_four(77));
 }
 
+#define PAGE 4096
+#define WORDS (PAGE / sizeof(uintptr_t))
+#define PC ((uintptr_t)0x405678)
+
+/* A slot for the key; with hop it is an inner one, else it may allocate 1 to 64 bytes. */
+static void add_slot(uint64_t key, unsigned id, uint64_t hop)
+{
+    struct small_slot *slot = &small_state_sig()->slots[small_slot_at(key, 0)];
+    assert_int_equal(atomic_load(&slot->key), 0);
+    atomic_store(&slot->four, small_four(id));
+    atomic_store(&slot->hop, hop);
+    atomic_store(&slot->min_bytes, 1);
+    atomic_store(&slot->n_sizes, hop ? 0 : 64);
+    atomic_store(&slot->key, key);
+}
+
+static uint64_t hop_of(int32_t cfa_offset, int16_t fp_offset, unsigned bits)
+{
+    return SMALL_HOP | bits | (uint64_t)(uint16_t)fp_offset << SMALL_HOP_FP_SHIFT |
+           (uint64_t)(uint32_t)cfa_offset << SMALL_HOP_CFA_SHIFT;
+}
+
+/* What both ways find for a call that returns to pc: the id, 0 for SMALL_ASK. They agree where frame pointers play no
+ * part. */
+static unsigned walk(uintptr_t pc, const uintptr_t *sp, const uintptr_t *fp, const struct small_stack *stack)
+{
+    struct small_caller at = {.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp};
+    uint64_t four = 0;
+    enum small_next next = small_sites_walk(small_sites_sig(), at, stack, 64, &four);
+    unsigned id = next == SMALL_NOTE ? (uint16_t)four : 0;
+    if (small_sites_find(small_sites_sig(), pc, (uintptr_t)sp, stack, 64, &four) == SMALL_NOTE)
+        assert_int_equal((uint16_t)four, id);
+    else
+        assert_true(!id || fp);
+    return id;
+}
+
+/* A stack between two pages that cannot be read. */
+static uintptr_t *make_stack(struct small_stack *stack)
+{
+    char *pages = mmap(NULL, (size_t)3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+    *stack = (struct small_stack){(uintptr_t)pages + PAGE, (uintptr_t)pages + (size_t)2 * PAGE};
+    return (uintptr_t *)stack->low;
+}
+
+static void test_callers_by_stack_pointer(void **state)
+{
+    (void)state;
+    struct small_stack stack, none = {0, 0};
+    uintptr_t *words = make_stack(&stack);
+    const uintptr_t first = 0x500010, second = 0x500020, third = 0x600030;
+    add_slot(PC, 30, hop_of(32, 0, 0));
+    add_slot(small_key_deeper(PC, first), 31, 0);
+    add_slot(small_key_deeper(PC, second), 32, hop_of(16, -16, SMALL_HOP_HAS_FP));
+    add_slot(small_key_deeper(small_key_deeper(PC, second), third), 33, 0);
+    words[13] = first;
+    assert_int_equal(walk(PC, &words[10], NULL, &stack), 31);
+    words[13] = second;
+    words[15] = third;
+    assert_int_equal(walk(PC, &words[10], NULL, &stack), 33);
+    words[15] = first; /* nobody has come from there */
+    assert_int_equal(walk(PC, &words[10], NULL, &stack), 0);
+    assert_int_equal(walk(PC, &words[10], NULL, &none), 0);
+    /* nothing outside of the stack is read: that would be a fault */
+    assert_int_equal(walk(PC, &words[WORDS - 3], NULL, &stack), 0);
+    words[WORDS - 1] = second;
+    assert_int_equal(walk(PC, &words[WORDS - 4], NULL, &stack), 0);
+    assert_int_equal(walk(PC, words - 4, NULL, &stack), 0);
+    assert_int_equal(walk(PC, words + WORDS, NULL, &stack), 0);
+    assert_int_equal(walk(PC, NULL, NULL, &stack), 0);
+    assert_int_equal(munmap(words - WORDS, (size_t)3 * PAGE), 0);
+}
+
+static void test_callers_by_frame_pointer(void **state)
+{
+    (void)state;
+    struct small_stack stack;
+    uintptr_t *words = make_stack(&stack);
+    const uintptr_t pc = PC + 1, first = 0x500011, second = 0x500021;
+    add_slot(pc, 40, hop_of(16, -16, SMALL_HOP_HAS_FP | SMALL_HOP_IS_FROM_FP));
+    add_slot(small_key_deeper(pc, first), 41, hop_of(16, -16, SMALL_HOP_HAS_FP | SMALL_HOP_IS_FROM_FP));
+    add_slot(small_key_deeper(small_key_deeper(pc, first), second), 42, 0);
+    words[20] = (uintptr_t)&words[30];
+    words[21] = first;
+    words[31] = second;
+    assert_int_equal(walk(pc, &words[10], &words[20], &stack), 42);
+    /* whatever the registers and the saved ones are: nothing outside of the stack is read, and nothing inwards */
+    const uintptr_t strange[] = {0,
+                                 1,
+                                 UINTPTR_MAX,
+                                 UINTPTR_MAX - 15,
+                                 stack.low - 16,
+                                 stack.high - 8,
+                                 stack.high,
+                                 (uintptr_t)&words[30] + 1,
+                                 (uintptr_t)&words[8],
+                                 (uintptr_t)&words[20]};
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        words[20] = strange[i];
+        assert_int_equal(walk(pc, &words[10], &words[20], &stack), 0);
+        if (strange[i] != (uintptr_t)&words[20])
+            assert_int_equal(walk(pc, &words[10], (const uintptr_t *)strange[i], &stack), 0);
+    }
+    assert_int_equal(munmap(words - WORDS, (size_t)3 * PAGE), 0);
+}
+
+/* One whose own place was taken is found in the next one; in others it is the sink that finds it. */
+static void test_slot_that_was_taken(void **state)
+{
+    (void)state;
+    const struct small_stack none = {0, 0};
+    const uintptr_t pc = 0x777000;
+    struct small_slot *slots = small_state_sig()->slots;
+    atomic_store(&slots[small_slot_at(pc, 0)].key, 1);
+    assert_int_equal(walk(pc, NULL, NULL, &none), 0);
+    struct small_slot *slot = &slots[small_slot_at(pc, 1)];
+    atomic_store(&slot->four, small_four(50));
+    atomic_store(&slot->min_bytes, 1);
+    atomic_store(&slot->n_sizes, 64);
+    atomic_store(&slot->key, pc);
+    assert_int_equal(walk(pc, NULL, NULL, &none), 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +337,8 @@ int main(void)
         cmocka_unit_test(test_block_over_two_pieces),    cmocka_unit_test(test_pieces_that_collide),
         cmocka_unit_test(test_new_memory_knows_nothing), cmocka_unit_test(test_rest_of_an_old_block),
         cmocka_unit_test(test_reuse_against_a_model),    cmocka_unit_test(test_sites_by_caller_and_size),
+        cmocka_unit_test(test_callers_by_stack_pointer), cmocka_unit_test(test_callers_by_frame_pointer),
+        cmocka_unit_test(test_slot_that_was_taken),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

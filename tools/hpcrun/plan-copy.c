@@ -60,8 +60,11 @@ static void set_allocation(const struct source_plan *plan, const struct hpcrun_o
     setup->sample_bytes = options->sample_bytes;
     if (p < 1)
         setup->min_bytes = setup->sample_bytes = (uint64_t)((double)setup->min_bytes / p);
+    /* asked for, they are noted without samples as well: a simulator can count what that takes */
     const char *sites = getenv("DATACENTRIC_SMALL_SITES");
-    setup->has_small_sites = plan->wants_datacentric && !(sites && strcmp(sites, "0") == 0);
+    setup->has_small_sites = plan->wants_datacentric || (sites && plan->wants_memleak);
+    if (sites && strcmp(sites, "0") == 0)
+        setup->has_small_sites = 0;
     if (!plan->wants_datacentric && !plan->wants_memleak) {
         setup->min_bytes = UINT64_MAX;
         setup->sample_bytes = 0;
