@@ -26,9 +26,12 @@
 
 /* A site: callers whose blocks are of one kind. Open addressing by key, see small_slot_at; a slot is never freed. */
 struct small_slot {
-    _Atomic uint64_t key;                /* return address, or of several: small_key_deeper; 0: free. Published last */
-    _Atomic uint64_t four;               /* number of the site in each of four cells */
-    _Atomic uint32_t min_bytes, n_sizes; /* what the site may allocate without telling: [min, min + n). min is not 0 */
+    _Atomic uint64_t key;  /* return address, or of several: small_key_deeper; 0: free. Published last */
+    _Atomic uint64_t four; /* number of the site in each of four cells */
+    /* What the site may allocate without telling: [min, min + n), min is not 0. Where n is 0, min is 0 as well, or the
+     * hop's way along the stack pointer alone: then it is what the canonical frame address is above it. Whoever reads
+     * one of the two too early or too late takes a word of the known stack for a return address, at worst. */
+    _Atomic uint32_t min_bytes, n_sizes;
     _Atomic uint64_t hop; /* not 0: the next return address outwards tells more. SMALL_HOP_ bits, or SMALL_HOP_NESTED */
 };
 
@@ -54,10 +57,10 @@ struct small_stack {
     uintptr_t low, high;
 };
 
-/* A piece of the heap that has a shadow. Open addressing by tag, linear probing; never freed. */
+/* A piece of the heap that has a shadow. Open addressing by the number of the piece, linear probing; never freed. */
 struct small_region {
-    _Atomic uintptr_t tag;    /* address >> SMALL_REGION_SHIFT; 0: free. Published last */
-    _Atomic uintptr_t biased; /* shadow of address a: biased + 2 * (a >> SMALL_GRANULE_SHIFT) */
+    _Atomic uintptr_t base;   /* where the piece starts; 0: free. Published last */
+    _Atomic uintptr_t shadow; /* address of the piece's first cell */
 };
 
 struct small_sites {
@@ -148,14 +151,16 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
     const struct small_slot *slot;
     uint64_t key = pc;
     while (small_slot_near(slots, key, &slot)) { /* ends at the latest where the stack does */
-        if (__builtin_expect(small_slot_takes(slot, n_bytes, four), 1))
+        size_t n_sizes = atomic_load_explicit(&slot->n_sizes, memory_order_acquire);
+        size_t min_bytes = atomic_load_explicit(&slot->min_bytes, memory_order_relaxed);
+        if (__builtin_expect(n_bytes - min_bytes < n_sizes, 1)) {
+            *four = atomic_load_explicit(&slot->four, memory_order_relaxed);
             return SMALL_NOTE;
-        uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_relaxed);
-        if (hop & SMALL_HOP_NESTED)
-            return SMALL_PASS;
-        uintptr_t cfa = sp + (hop >> SMALL_HOP_CFA_SHIFT);
-        if (__builtin_expect((hop & (SMALL_HOP | SMALL_HOP_IS_FROM_FP)) != SMALL_HOP, 0) ||
-            __builtin_expect(sp < stack->low, 0) || __builtin_expect(cfa > stack->high, 0))
+        }
+        if (__builtin_expect(n_sizes != 0, 0) || __builtin_expect(min_bytes == 0, 0))
+            return atomic_load_explicit(&slot->hop, memory_order_relaxed) & SMALL_HOP_NESTED ? SMALL_PASS : SMALL_ASK;
+        uintptr_t cfa = sp + min_bytes;
+        if (__builtin_expect(sp < stack->low, 0) || __builtin_expect(cfa > stack->high, 0))
             return SMALL_ASK;
         sp = cfa;
         key = small_key_deeper(key, *(const uintptr_t *)(cfa - sizeof cfa));
@@ -196,21 +201,23 @@ static inline uint64_t small_four_first(uint64_t four)
     return four | (uint64_t)SMALL_START << (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 48);
 }
 
-/* Writes the cells of a block's shadow from *first to *last, which holds the block's last byte.  ctx: any */
-static inline __attribute__((always_inline)) void small_cells_write(uint16_t *first, uint16_t *last, uint64_t four)
+/* Writes the cells of a block's shadow, from granule first to last, which holds the block's last byte.  shadow: address
+ * of cell 0  ctx: any */
+static inline __attribute__((always_inline)) void small_cells_write(uintptr_t shadow, size_t first, size_t last,
+                                                                    uint64_t four)
 {
-    if (__builtin_expect(last - first >= 3, 1)) {
+    uint16_t *at = (uint16_t *)(shadow + first * sizeof *at), *end = (uint16_t *)(shadow + last * sizeof *end);
+    if (__builtin_expect(last >= first + 3, 1)) {
         const uint64_t start = small_four_first(four);
-        uint16_t *end = last - 3;
-        for (uint16_t *at = first + 4; at < end; at += 4)
-            memcpy(at, &four, sizeof four);
-        memcpy(end, &four, sizeof four);
-        memcpy(first, &start, sizeof start);
+        for (uint16_t *next = at + 4; next < end - 3; next += 4)
+            memcpy(next, &four, sizeof four);
+        memcpy(end - 3, &four, sizeof four);
+        memcpy(at, &start, sizeof start);
         return;
     }
-    *last = (uint16_t)four;
-    first[(last - first) / 2] = (uint16_t)four;
-    *first = (uint16_t)four | SMALL_START;
+    *end = (uint16_t)four;
+    at[(last - first) / 2] = (uint16_t)four;
+    *at = (uint16_t)four | SMALL_START;
 }
 
 /* Notes for the result p of a call for n_bytes > 0 where it comes from. False when there is no shadow yet, or p is
@@ -218,14 +225,13 @@ static inline __attribute__((always_inline)) void small_cells_write(uint16_t *fi
 static inline __attribute__((always_inline)) bool small_sites_note(struct small_region *regions, const void *p,
                                                                    size_t n_bytes, uint64_t four)
 {
-    uintptr_t start = (uintptr_t)p, last = start + n_bytes - 1;
-    const struct small_region *region = &regions[start >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
-    if (__builtin_expect(atomic_load_explicit(&region->tag, memory_order_acquire) != start >> SMALL_REGION_SHIFT, 0) ||
-        __builtin_expect((start ^ last) >> SMALL_REGION_SHIFT != 0, 0))
+    const struct small_region *region = &regions[(uintptr_t)p >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
+    uintptr_t first = (uintptr_t)p - atomic_load_explicit(&region->base, memory_order_acquire);
+    uintptr_t last = first + n_bytes - 1;
+    if (__builtin_expect(last >> SMALL_REGION_SHIFT != 0, 0)) /* it ends elsewhere, or starts there */
         return false;
-    uintptr_t biased = atomic_load_explicit(&region->biased, memory_order_relaxed);
-    small_cells_write((uint16_t *)(biased + (start >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t)),
-                      (uint16_t *)(biased + (last >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t)), four);
+    small_cells_write(atomic_load_explicit(&region->shadow, memory_order_relaxed), first >> SMALL_GRANULE_SHIFT,
+                      last >> SMALL_GRANULE_SHIFT, four);
     return true;
 }
 

@@ -123,12 +123,21 @@ static unsigned id_of(const struct small_slot *slot)
 
 /* --- under the lock --- */
 
-/* The site may allocate [least, most] bytes without coming here; none when least > most. */
+/* The site may allocate [least, most] bytes without coming here. */
 static void open_slot(struct small_slot *slot, uint32_t least, uint32_t most)
 {
     least = least ? least : 1;
     atomic_store_explicit(&slot->min_bytes, least, memory_order_relaxed);
     atomic_store_explicit(&slot->n_sizes, least > most ? 0 : most - least + 1, memory_order_release);
+}
+
+/* It may not; by: its hop. */
+static void close_slot(struct small_slot *slot, uint64_t by)
+{
+    bool is_plain = by & SMALL_HOP && !(by & SMALL_HOP_IS_FROM_FP);
+    atomic_store_explicit(&slot->n_sizes, 0, memory_order_relaxed);
+    atomic_store_explicit(&slot->min_bytes, is_plain ? (uint32_t)(by >> SMALL_HOP_CFA_SHIFT) : 0, memory_order_release);
+    atomic_store_explicit(&slot->hop, by, memory_order_release);
 }
 
 static uint32_t make_record(uint32_t node, size_t n_bytes)
@@ -159,7 +168,7 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     table.sites[id].is_partial = self->alloc_path.stop != UNWIND_COMPLETE;
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
-    open_slot(slot, 1, 0);
+    close_slot(slot, 0);
     atomic_store_explicit(&slot->four, small_four(id), memory_order_relaxed);
     atomic_store_explicit(&slot->key, key, memory_order_release);
     return id;
@@ -204,9 +213,7 @@ static uint64_t hop_of(unsigned id)
 
 static void make_inner(unsigned id, uint64_t by)
 {
-    struct small_slot *slot = table.sites[id].slot;
-    open_slot(slot, 1, 0);
-    atomic_store_explicit(&slot->hop, by, memory_order_release);
+    close_slot(table.sites[id].slot, by);
 }
 
 /* Behind the site there are two paths, which part at frame first_different: from now on its blocks are told apart as
@@ -316,7 +323,7 @@ static unsigned make_site(struct thread_state *self, const struct caller *at, co
     if (slot && atomic_load(&slot->key)) {
         id = id_of(slot);
     } else if (slot && at->depth == 1 && is_for_wrapper(&self->alloc_path)) {
-        atomic_store_explicit(&slot->hop, SMALL_HOP_NESTED, memory_order_relaxed);
+        close_slot(slot, SMALL_HOP_NESTED);
         atomic_store_explicit(&slot->key, at->frame.key, memory_order_release);
     } else if (slot) {
         id = add_site(self, slot, at->frame.key, node, n_bytes);

@@ -7,7 +7,10 @@
 #include "runtime/small.h"
 
 #define SMALL_IDS (1u << SMALL_ID_BITS) /* 0: not known */
-#define SMALL_TAG_BUSY ((uintptr_t)1)   /* a region's slot that is being filled, or never will be; no tags up to it */
+
+/* A region's slot that is being filled, or never will be: so far from any address that none seems to lie in it, and the
+ * start of none. */
+#define SMALL_BASE_BUSY ((uintptr_t)1 << 62 | 1)
 
 /* The tables, all in the zone. Owned by small-sig.c. */
 struct small_state {

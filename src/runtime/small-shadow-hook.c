@@ -19,7 +19,7 @@ bool small_shadow_init_hook(void)
     if (!small->slots || !small->empty || !small->refs || !small->sites.regions)
         return false;
     /* the slot of a null pointer matches nothing, so that it needs no test of its own */
-    atomic_store(&small->sites.regions[0].tag, SMALL_TAG_BUSY);
+    atomic_store(&small->sites.regions[0].base, SMALL_BASE_BUSY);
     atomic_store(&small->sites.slots, small->slots);
     atomic_store(&small->is_on, true);
     return true;
@@ -32,11 +32,10 @@ static bool fill_region(struct small_region *region, uintptr_t tag)
     struct small_state *small = small_state_sig();
     uintptr_t none = 0;
     char *shadow = zone_pages_sig(SHADOW_BYTES);
-    if (!shadow || !atomic_compare_exchange_strong(&region->tag, &none, SMALL_TAG_BUSY))
+    if (!shadow || !atomic_compare_exchange_strong(&region->base, &none, SMALL_BASE_BUSY))
         return false;
-    uintptr_t before = (tag << SMALL_REGION_SHIFT >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t);
-    atomic_store_explicit(&region->biased, (uintptr_t)shadow - before, memory_order_relaxed);
-    atomic_store_explicit(&region->tag, tag, memory_order_release);
+    atomic_store_explicit(&region->shadow, (uintptr_t)shadow, memory_order_relaxed);
+    atomic_store_explicit(&region->base, tag << SMALL_REGION_SHIFT, memory_order_release);
     atomic_fetch_add(&small->n_regions, 1);
     return true;
 }
@@ -44,10 +43,10 @@ static bool fill_region(struct small_region *region, uintptr_t tag)
 static bool make_region(uintptr_t tag)
 {
     struct small_state *small = small_state_sig();
-    for (uintptr_t i = 0; i < SMALL_PROBES && tag > SMALL_TAG_BUSY; i++) {
+    for (uintptr_t i = 0; i < SMALL_PROBES && tag > 0; i++) {
         struct small_region *region = &small->sites.regions[(tag + i) & (SMALL_REGIONS - 1)];
-        uintptr_t found = atomic_load_explicit(&region->tag, memory_order_acquire);
-        if (found == tag)
+        uintptr_t found = atomic_load_explicit(&region->base, memory_order_acquire);
+        if (found == tag << SMALL_REGION_SHIFT)
             return true;
         if (!found)
             return fill_region(region, tag);
@@ -68,7 +67,8 @@ void small_note_hook(void *p, size_t n_bytes, unsigned id)
         if (!cells)
             continue;
         uintptr_t last = (next < end ? next : end) - 1;
-        small_cells_write(cells, cells + ((last >> SMALL_GRANULE_SHIFT) - (at >> SMALL_GRANULE_SHIFT)), small_four(id));
+        small_cells_write((uintptr_t)cells, 0, (last >> SMALL_GRANULE_SHIFT) - (at >> SMALL_GRANULE_SHIFT),
+                          small_four(id));
         if (at != start)
             __atomic_store_n(cells, (uint16_t)id, __ATOMIC_RELAXED);
     }

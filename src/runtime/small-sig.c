@@ -20,12 +20,12 @@ const struct small_sites *small_sites_sig(void)
 uint16_t *small_cell_sig(uintptr_t address)
 {
     uintptr_t tag = address >> SMALL_REGION_SHIFT;
-    for (uintptr_t i = 0; i < SMALL_PROBES && tag > SMALL_TAG_BUSY; i++) {
+    for (uintptr_t i = 0; i < SMALL_PROBES && tag > 0; i++) {
         const struct small_region *region = &small.sites.regions[(tag + i) & (SMALL_REGIONS - 1)];
-        uintptr_t found = atomic_load_explicit(&region->tag, memory_order_acquire);
-        if (found == tag)
-            return (uint16_t *)(atomic_load_explicit(&region->biased, memory_order_relaxed) +
-                                (address >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t));
+        uintptr_t found = atomic_load_explicit(&region->base, memory_order_acquire);
+        if (found == tag << SMALL_REGION_SHIFT)
+            return (uint16_t *)(atomic_load_explicit(&region->shadow, memory_order_relaxed) +
+                                ((address - found) >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t));
         if (!found)
             return NULL;
     }

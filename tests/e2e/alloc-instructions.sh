@@ -7,10 +7,10 @@
 . "$LOCUS_SRCDIR/tests/e2e/alloc-common.sh"
 need valgrind g++
 limit=28
-limit_noted=95
-limit_wrapper=130
+limit_noted=90
+limit_wrapper=120
 limit_new=150
-limit_new_two=185
+limit_new_two=180
 limit_recorded=2400
 
 program=("$builddir/tests/bench/alloc-pairs")

@@ -216,7 +216,7 @@ static void add_slot(uint64_t key, unsigned id, uint64_t hop)
     assert_int_equal(atomic_load(&slot->key), 0);
     atomic_store(&slot->four, small_four(id));
     atomic_store(&slot->hop, hop);
-    atomic_store(&slot->min_bytes, 1);
+    atomic_store(&slot->min_bytes, !hop ? 1 : hop & SMALL_HOP_IS_FROM_FP ? 0 : (uint32_t)(hop >> SMALL_HOP_CFA_SHIFT));
     atomic_store(&slot->n_sizes, hop ? 0 : 64);
     atomic_store(&slot->key, key);
 }
