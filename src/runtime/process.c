@@ -16,12 +16,14 @@
 #include "runtime/process-internal.h"
 #include "runtime/thread.h"
 
+#define END_WAITERS_MAX 64
 #define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS for room and for the answer */
 
 static struct {
     _Atomic bool is_tried;   /* the start has been tried */
     _Atomic uintptr_t ender; /* thread pointer of the thread that ends it, 0 none */
     _Atomic bool is_ended;   /* it has done so */
+    _Atomic int n_waiters;   /* registered at exit */
     pid_t pid;
     char **arguments, **environment; /* of the constructor */
 } process;
@@ -75,6 +77,7 @@ bool process_own(void)
     process.pid = (pid_t)own_pid_sig();
     atomic_store(&process.ender, 0);
     atomic_store(&process.is_ended, false);
+    atomic_store(&process.n_waiters, 0);
     process_set_owner_sig(page, (uint32_t)process.pid);
     return true;
 }
@@ -169,7 +172,20 @@ __attribute__((constructor)) static void process_constructor(int argc, char **ar
     errno = saved_errno;
 }
 
+/* A second thread in exit() ends the process as soon as it finds nothing left to call. So while one is in our
+ * destructor there is always this to call, again for the next one. */
+static void wait_at_exit(void)
+{
+    if (atomic_load(&process.is_ended) || (pid_t)own_pid_sig() != process.pid ||
+        atomic_fetch_add(&process.n_waiters, 1) >= END_WAITERS_MAX)
+        return;
+    (void)atexit(wait_at_exit);
+    process_end(0);
+}
+
 __attribute__((destructor)) static void process_destructor(void)
 {
+    if (process_is_ours_sig() || atomic_load(&process.ender))
+        wait_at_exit();
     process_end(0);
 }

@@ -43,7 +43,7 @@ NO_SYSTEM_CALL = re.compile(r"""^(
     __(asan|tsan|msan|ubsan|sanitizer)_\w+|__real_\w+|__pthread_\w*cancel|__pthread_unwind_next|__sigsetjmp|
     (__)?mem\w+|(__)?str(len|nlen|n?cmp|n?cpy|c?spn|r?chr|str|tol|error)(_chk)?|(__)?snprintf(_chk)?|__isoc23_strtol|
     sig(add|del|empty|fill)set|sigismember|getauxval|getpagesize|sysconf|gnu_get_libc_version|sched_getcpu|
-    dladdr1?|dlsym|dlerror|dl_iterate_phdr|_dl_find_object|at_quick_exit|pthread_atfork|pthread_attr_\w+|
+    dladdr1?|dlsym|dlerror|dl_iterate_phdr|_dl_find_object|at_quick_exit|atexit|pthread_atfork|pthread_attr_\w+|
     pthread_getattr_default_np|_r_debug|__longjmp_chk|_U\w+|_ULx86_64\w+|getcontext)$""", re.X)
 # What else each object may call, and why not through own-call.h, which asks the filters of a sandbox before.
 SYSTEM_CALLS = {
