@@ -27,6 +27,10 @@ size_t heap_name_site(const struct search *search, size_t first);
  * head was read, or of another member than the one that is made. */
 bool heap_owner_is_wrong(const struct search *search, size_t site, const char *name);
 
+/* True when the machine code seems to give a block of a container of the C++ library to a variable of the site that is
+ * none: compilers let variables and nameless objects share a place. */
+bool heap_owner_is_other(const struct search *search, size_t site, const char *name);
+
 /* The member that a constructor's list of initialisers makes at the site. has_code: found has a name already, which is
  * kept when it says more. False when there is none. */
 bool heap_owner_initialiser(const struct search *search, size_t site, bool has_code, struct alloc_name *found);

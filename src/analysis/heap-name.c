@@ -336,6 +336,10 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
             break;
         out->site = heap_name_site(&search, outer);
     }
+    if (result == ALLOC_NAME_FOUND && heap_owner_is_other(&search, out->site, found.text)) {
+        result = ALLOC_NAME_UNKNOWN;
+        found = (struct alloc_name){0};
+    }
     (void)snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found.text);
     out->operand[0] = 0;
     if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out))

@@ -580,6 +580,34 @@ bool alloc_name_of_member(struct symbols *symbols, uint64_t function_die, const 
     return true;
 }
 
+int alloc_name_parameter(struct symbols *symbols, uint64_t function_die, const char *name, bool *is_reference,
+                         bool *is_pointer)
+{
+    Dwarf_Die function, origin, child, type;
+    Dwarf_Attribute attribute;
+    int index = 0;
+    if (!symbols->dwarf || !function_die || !dwarf_offdie(symbols->dwarf, function_die, &function))
+        return -1;
+    if (dwarf_attr(&function, DW_AT_abstract_origin, &attribute) && dwarf_formref_die(&attribute, &origin))
+        function = origin; /* an instance leaves out what is not used */
+    if (dwarf_child(&function, &child) != 0)
+        return -1;
+    do {
+        const char *own = dwarf_diename(&child);
+        if (dwarf_tag(&child) != DW_TAG_formal_parameter || dwarf_hasattr_integrate(&child, DW_AT_artificial))
+            continue;
+        if (own && strcmp(own, name) == 0) {
+            bool has_type = type_of(&child, &type);
+            *is_reference = has_type && (dwarf_tag(&type) == DW_TAG_reference_type ||
+                                         dwarf_tag(&type) == DW_TAG_rvalue_reference_type);
+            *is_pointer = has_type && dwarf_tag(&type) == DW_TAG_pointer_type;
+            return index;
+        }
+        index++;
+    } while (dwarf_siblingof(&child, &child) == 0);
+    return -1;
+}
+
 bool alloc_name_of_class(struct symbols *symbols, uint64_t function_die, const char *class, struct alloc_name *out)
 {
     Dwarf_Die structure, child, type, found;

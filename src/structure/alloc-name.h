@@ -46,6 +46,11 @@ bool alloc_name_of_member(struct symbols *symbols, uint64_t function_die, const 
 /* The same of the only member that is an object of a class of this name; false when none or several are. */
 bool alloc_name_of_class(struct symbols *symbols, uint64_t function_die, const char *class, struct alloc_name *out);
 
+/* Which parameter of the function at this DIE has the name, from 0 without those that the compiler adds; -1 when none
+ * has. *is_reference and *is_pointer tell its type. */
+int alloc_name_parameter(struct symbols *symbols, uint64_t function_die, const char *name, bool *is_reference,
+                         bool *is_pointer);
+
 /* Whether the class that the function at this DIE belongs to is derived from one of this name. */
 bool alloc_name_is_base(struct symbols *symbols, uint64_t function_die, const char *base);
 

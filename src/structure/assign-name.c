@@ -3,6 +3,7 @@
 #include "structure/assign-name.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -384,6 +385,60 @@ bool assign_name_returns(const char *line, const char *variable)
 static bool is_after_operator(const char *readable, const char *p)
 {
     return p - readable >= 8 && strncmp(p - 8, "operator", 8) == 0;
+}
+
+/* The '(' of the call of callee that begins at at, template arguments skipped; NULL when it is none. */
+static const char *open_of_call(const char *statement, const char *at, const char *callee)
+{
+    const char *p = at + strlen(callee);
+    int depth = 0;
+    if ((at > statement && is_word(at[-1])) || is_word(*p))
+        return NULL;
+    for (; *p; p++) {
+        depth += (*p == '<') - (*p == '>');
+        if (depth == 0 && *p != '>' && !isspace((unsigned char)*p))
+            break;
+    }
+    return *p == '(' ? p : NULL;
+}
+
+bool assign_name_argument(const char *statement, const char *callee, size_t offset, size_t index, char *argument,
+                          size_t size)
+{
+    const char *open = NULL;
+    size_t best = SIZE_MAX, n = 0, len;
+    int depth = 0;
+    for (const char *p = statement; *callee && (p = strstr(p, callee)); p++) {
+        size_t at = (size_t)(p - statement), distance = at > offset ? at - offset : offset - at;
+        const char *found = open_of_call(statement, p, callee);
+        if (found && distance < best) {
+            best = distance;
+            open = found;
+        }
+    }
+    struct span span = {open ? open + 1 : NULL, NULL};
+    for (const char *p = span.begin; p && *p; p++) {
+        bool is_end = depth == 0 && (*p == ',' || *p == ')');
+        if (is_end && n == index) {
+            span.end = p;
+            break;
+        }
+        if (is_end && *p == ')')
+            break;
+        n += is_end;
+        if (is_end)
+            span.begin = p + 1;
+        depth += (strchr("([{", *p) != NULL) - (strchr(")]}", *p) != NULL);
+    }
+    if (!span.end)
+        return false;
+    span = trim(span);
+    len = (size_t)(span.end - span.begin);
+    if (len == 0 || len >= size)
+        return false;
+    memcpy(argument, span.begin, len);
+    argument[len] = 0;
+    return true;
 }
 
 const char *assign_name_parameters(const char *readable)

@@ -18,6 +18,12 @@ enum assign_kind {
  * name[size] is filled for ASSIGN_NAME. */
 enum assign_kind assign_name_find(const char *statement, const char *callee, size_t offset, char *name, size_t size);
 
+/* Argument number index, from 0, of the call of callee (unqualified name) in a statement, the call nearest to offset
+ * when there are several; without blanks around it. False when there is none, or it does not fit into argument[size].
+ */
+bool assign_name_argument(const char *statement, const char *callee, size_t offset, size_t index, char *argument,
+                          size_t size);
+
 /* Name of the n-th object of the Fortran allocate statements in a line, from 0, with "(:)" for its subscripts; false
  * when there is none. */
 bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size);

@@ -307,6 +307,36 @@ template <class V> static double use(V &x, V &p, int n)
     return s;
 }
 
+/* Filled by functions that are given the object: their callers know it. */
+struct Row {
+    double *values;
+};
+struct Pair {
+    Row left, right;
+};
+static void fill(Row &row, long n)
+{
+    row.values = new double[n];
+    keep(row.values);
+}
+static void fill_right(Pair *pair, long n)
+{
+    fill(pair->right, n);
+}
+class Holder
+{
+  public:
+    void set_up(long n)
+    {
+        fill(row_, n);
+        keep(row_.values);
+    }
+
+  private:
+    /* @block 85208 Holder::row_.values */
+    Row row_;
+};
+
 int main(int argc, char **)
 {
     int n = 9999 + argc;
@@ -354,6 +384,19 @@ int main(int argc, char **)
     std::vector<std::vector<double>> rows(3, std::vector<double>(n + 70));
     everywhere.resize(n * 2 + 2500);
     registry.list_of_numbers.assign(n + 1251, 1.0);
+    /* @block 85216 single.values
+     * @block 85224 handed->values
+     * @block 85232 pair.left.values
+     * @block 85240 pair.right.values */
+    Row single, *handed = new Row;
+    Pair pair;
+    Holder holder;
+    holder.set_up(n + 651);
+    fill(single, n + 652);
+    fill(*handed, n + 653);
+    fill(pair.left, n + 654);
+    fill_right(&pair, n + 655);
+    keep(&holder);
     for (int i = 0; i < n; i++) {
         A[i] = i;
         B[i] = A[i];
