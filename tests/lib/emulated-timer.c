@@ -1,40 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* To be preloaded under qemu-user, whose timer signals bring the number that the host's kernel has given the timer and
- * not the one that timer_create has returned: puts the thread's own there before the handler sees it. */
+ * not the one that timer_create has returned: puts that there before the handler sees it. It is qemu's mark and the
+ * place in qemu's table, which begins anew with each program, where the host goes on counting: the main thread's timer
+ * is the first. */
+#define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <signal.h>
-#include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
-#include <sys/syscall.h>
+#include <unistd.h>
+
+#define QEMU_MARK 0x0caf0000
 
 #define EXPORT __attribute__((visibility("default")))
 
 typedef void handler_function(int, siginfo_t *, void *);
 
-static _Thread_local int timer_id __attribute__((tls_model("initial-exec")));
 static handler_function *handler;
-
-EXPORT long syscall(long number, ...)
-{
-    static long (*real)(long, long, long, long, long, long, long);
-    long arguments[6];
-    va_list list;
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        arguments[i] = va_arg(list, long);
-    va_end(list);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
-    long result = real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
-    if (number == SYS_timer_create && result == 0)
-        timer_id = *(int *)arguments[2];
-    return result;
-}
+static _Atomic int first_id = -1;
 
 static void pass_on(int number, siginfo_t *info, void *context)
 {
+    if (info->si_code == SI_TIMER && first_id < 0 && gettid() == getpid())
+        first_id = info->si_timerid;
     if (info->si_code == SI_TIMER)
-        info->si_timerid = timer_id;
+        info->si_timerid = QEMU_MARK | (info->si_timerid - first_id);
     handler(number, info, context);
 }
 
