@@ -455,6 +455,42 @@ static void print_older_signal_calls(void)
 }
 #pragma GCC diagnostic pop
 
+/* What the calls say of the action that was in force. */
+static void print_action(const char *name, int number)
+{
+    struct sigaction old;
+    CALL(name, sigaction(number, NULL, &old));
+    printf("%s: %s flags %x", name,
+           old.sa_handler == SIG_DFL     ? "default"
+           : old.sa_handler == SIG_IGN   ? "ignored"
+           : old.sa_handler == on_signal ? "the program's"
+                                         : "another",
+           (unsigned)old.sa_flags & ~0x04000000u);
+    print_mask("", &old.sa_mask);
+}
+
+/* The profiler's signal, before and after the program has an action of its own for it. */
+static void print_own_signal_calls(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_NODEFER}, old;
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGUSR2);
+    print_action("SIGURG at first", SIGURG);
+    CALL("signal SIGURG default", signal(SIGURG, SIG_DFL) == SIG_DFL);
+    print_action("SIGURG after default", SIGURG);
+    CALL("sigaction SIGURG own", sigaction(SIGURG, &action, &old));
+    CALL("sigaction SIGURG was default", old.sa_handler == SIG_DFL);
+    print_action("SIGURG of the program", SIGURG);
+    CALL("signal SIGURG default again", signal(SIGURG, SIG_DFL) == on_signal);
+    print_action("SIGURG after default again", SIGURG);
+    CALL("signal SIGURG ignored", signal(SIGURG, SIG_IGN) == SIG_DFL);
+    print_action("SIGURG ignored", SIGURG);
+    CALL("signal SIGURG own", signal(SIGURG, on_signal) == SIG_IGN);
+    print_action("SIGURG of the program again", SIGURG);
+    CALL("signal SIGURG wrong", signal(SIGURG, SIG_ERR) == on_signal);
+    CALL("signal SIGURG last", signal(SIGURG, SIG_DFL) != SIG_ERR);
+}
+
 static void print_signal_calls(void)
 {
     struct sigaction action = {.sa_handler = on_signal}, old;
@@ -462,6 +498,7 @@ static void print_signal_calls(void)
     struct pollfd nobody = {.fd = -1};
     struct epoll_event event;
     sigset_t set, before;
+    print_own_signal_calls();
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGURG);

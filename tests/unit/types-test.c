@@ -233,6 +233,10 @@ static void test_statics(void **state)
     types_spot(*state, id, at - start, NULL, &spot);
     assert_string_equal(spot.path, "[].mass");
     own_particle.mass = particles[7].mass;
+#ifdef __aarch64__
+    print_message("SKIP (part): gcc describes no place of thread-local variables for aarch64\n");
+    return;
+#endif
     id = types_of_static(*state, 16, true, &start, &name);
     assert_string_equal(name, "own_particle");
     assert_int_equal(types_size(*state, id), sizeof own_particle);
