@@ -20,7 +20,7 @@
 #include "runtime/sandbox.h"
 #include "base/sigsafe.h"
 
-#define HANDLER_BYTES 10240 /* of stack; libunwind has large frames, and so has IBM Z */
+#define HANDLER_BYTES 12288 /* of stack; libunwind has large frames, and so has IBM Z */
 
 enum {
     RED_ZONE_BYTES = 512,
