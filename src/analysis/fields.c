@@ -48,7 +48,8 @@ void fields_note_site(struct build *build, uint32_t node, const struct path_fram
         return;
     struct typed_node *typed = &build->typed[build->n_typed++];
     *typed = (struct typed_node){.node = node, .block_bytes = block_bytes(build, node)};
-    heap_type_find(build->symbolizer, build->source, path, name, typed->block_bytes, &typed->type);
+    if (!symbolizer_is_python(build->symbolizer, path[name->site].module))
+        heap_type_find(build->symbolizer, build->source, path, name, typed->block_bytes, &typed->type);
 }
 
 /* Heap nodes were noted in the order of their index. */

@@ -43,4 +43,8 @@ void heap_owner_clean(const struct search *search, const struct heap_name *out, 
  * container that the block is, "cells (nodes)". */
 void heap_owner_finish(const struct search *search, struct alloc_name *found, struct heap_name *out);
 
+/* Names the block by the Python code that asked for it, when that is known and says more than out, the name by native
+ * code. */
+void heap_python_name(const struct search *search, struct heap_name *out);
+
 #endif

@@ -322,13 +322,14 @@ bool heap_name_is_annotation(const char *function)
     return strcmp(function, "locus_pool_alloc_event") == 0 || strcmp(function, "locus_pool_alloc") == 0;
 }
 
-void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
-                    struct heap_name *out)
+/* By native code, from the frame first on. */
+static void name_native(const struct search *of, size_t first, struct heap_name *out)
 {
-    const struct search search = {symbolizer, source, path, n};
+    const struct search search = *of;
+    size_t n = search.n;
     enum alloc_name_result result = ALLOC_NAME_RETURNED;
     struct alloc_name found = {0};
-    out->site = heap_name_site(&search, first_frame(&search));
+    out->site = heap_name_site(&search, first);
     while (result == ALLOC_NAME_RETURNED) {
         result = name_by_code(&search, out->site, &found);
         size_t outer = next_call(&search, out->site);
@@ -355,4 +356,15 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
     if (by_text)
         heap_owner_clean(&search, out, &found);
     heap_owner_finish(&search, &found, out);
+}
+
+void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
+                    struct heap_name *out)
+{
+    const struct search search = {symbolizer, source, path, n};
+    size_t n_python = 0;
+    while (n_python + 1 < n && symbolizer_is_python(symbolizer, path[n_python].module))
+        n_python++;
+    name_native(&search, n_python ? n_python : first_frame(&search), out);
+    heap_python_name(&search, out);
 }

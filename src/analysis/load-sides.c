@@ -322,7 +322,8 @@ static void add_functions(struct load_sides *sides, const struct objects_file *f
             add_named(sides, module, file->kernel, file->n_kernel);
         else if (symbolizer_is_jit(sides->symbolizer, module))
             add_named(sides, module, file->jit, file->n_jit);
-        else if (symbolizer_is_region(sides->symbolizer, module))
+        else if (symbolizer_is_region(sides->symbolizer, module) ||
+                 symbolizer_is_python(sides->symbolizer, module))
             add_named(sides, module, file->regions, file->n_regions);
     }
 }

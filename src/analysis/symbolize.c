@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/packages.h"
+#include "fmt/arena.h"
 #include "fnbounds/modtab.h"
 #include "structure/elf-shape.h"
 
@@ -25,7 +26,7 @@ struct module {
     uint64_t build;  /* that was measured, 0 = not known */
     bool is_mixed;   /* several builds were */
     bool is_foreign; /* the file here is another build */
-    bool tried, is_runtime, is_kernel, is_jit, is_region, looked_up;
+    bool tried, is_runtime, is_kernel, is_jit, is_region, is_python, looked_up;
     struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
     struct symbols *symbols;
@@ -125,6 +126,7 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
     module->is_jit = strncmp(path, "[jit:", 5) == 0;
     module->is_region = strcmp(path, "[region]") == 0;
+    module->is_python = strcmp(path, PYTHON_MODULE) == 0;
     return (uint32_t)id + 1;
 }
 
@@ -145,6 +147,11 @@ bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module)
 bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module)
 {
     return module && symbolizer->modules[module - 1].is_jit;
+}
+
+bool symbolizer_is_python(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_python;
 }
 
 bool symbolizer_is_region(const struct symbolizer *symbolizer, uint32_t module)
@@ -385,17 +392,34 @@ static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vadd
         (void)give_loops(symbolizer, function, function->spans[span].scope, frames, n);
 }
 
+/* Takes the "FUNCTION\nFILE\nLINE" of a Python frame apart, in text. */
+static void split_python(struct symbols_frame *frame, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", frame->function);
+    char *file = strchr(text, '\n'), *line = file ? strchr(file + 1, '\n') : NULL;
+    if (!line)
+        return;
+    *file++ = 0;
+    *line++ = 0;
+    frame->function = text;
+    frame->file = frame->decl_file = file;
+    frame->line = frame->decl_line = (uint32_t)strtoul(line, NULL, 10);
+}
+
 /* Looks the address up in the module and appends its frames to the pool; returns their number, at least 1. */
 static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr)
 {
+    char text[512];
     struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
     const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
     size_t n = known && known->file ? structure_file_lookup(known->file, known->in_file, vaddr, found) : 0;
     struct symbols *symbols = n == 0 ? symbolizer_symbols(symbolizer, module) : NULL;
     if (symbols)
         n = symbols_lookup(symbols, vaddr, found);
-    if (known && (known->is_kernel || known->is_jit || known->is_region))
+    if (known && (known->is_kernel || known->is_jit || known->is_region || known->is_python))
         n = find_function(symbolizer, module, vaddr, found);
+    if (n == 1 && known && known->is_python)
+        split_python(found, text, sizeof text);
     if (module)
         symbolizer->modules[module - 1].looked_up = true;
     if (n == 0)

@@ -58,6 +58,9 @@ void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t module, uin
 /* 1 when the module's addresses are regions of the program, which side files name. */
 bool symbolizer_is_region(const struct symbolizer *symbolizer, uint32_t module);
 
+/* 1 when the module's addresses are Python functions at a line, which side files name. */
+bool symbolizer_is_python(const struct symbolizer *symbolizer, uint32_t module);
+
 /* 1 when the module is the kernel of some machine, whose functions side files name. */
 bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module);
 

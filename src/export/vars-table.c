@@ -8,6 +8,7 @@
 
 #include "analysis/special-rows.h"
 #include "base/printable.h"
+#include "fmt/arena.h"
 #include "export/text-cells.h"
 
 #define WIDE 95       /* columns from which on there is room for bars */
@@ -151,16 +152,19 @@ static const struct table_column columns[] = {
     {"comes from", NAME_WIDTH, COLUMN_WRAPS | COLUMN_BELOW, has_sizes, put_origin},
 };
 
-/* The functions on the way to a block, innermost first, without the one that is its site. */
+/* The functions on the way to a block, innermost first, without the one that is its site; of Python code those of
+ * Python. */
 static void put_path(const struct report *report, const struct report_row *row, struct buf *text)
 {
     const struct model *model = report->model;
     size_t n = 0;
     uint32_t at = row->variable->n_scopes ? row->variable->scopes[0] : 0;
+    bool is_python = strcmp(model_text(model, row->variable->module), PYTHON_MODULE) == 0;
     while (at && (at = model->scopes[at].parent)) {
         const struct scope *scope = &model->scopes[at];
         bool is_function = scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
-        if (scope->role != ROLE_NONE)
+        if (scope->role != ROLE_NONE ||
+            (is_python && is_function && strcmp(model_text(model, scope->module), PYTHON_MODULE) != 0))
             break;
         if (!is_function || (n == 0 && scope->name == row->variable->function))
             continue;

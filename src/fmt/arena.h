@@ -369,6 +369,9 @@ enum region_fault {
     REGION_FAULTS
 };
 #define REGION_MODULE "[region]" /* path of their pseudo module, whose nodes have the reference of a string as ip */
+/* Path of the pseudo module of Python frames (runtime/python.h); their ip is the reference of a string
+ * "FUNCTION\nFILE\nLINE". */
+#define PYTHON_MODULE "[python]"
 
 /* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
 enum placeholder {

@@ -110,12 +110,13 @@ void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, 
     if (!module_ref || thread->placed_ref != module_ref) {
         const struct view_module *found = view_module_at(thread->process->view, module_ref);
         bool is_kernel = found && found->path && strcmp(found->path, "[kernel]") == 0;
-        thread->placed_module = is_kernel ? kernel_module_id(thread, found->path) :
-                                found     ? thread_module_id(thread, found->path) :
-                                            jit_module_id(thread, address);
+        thread->placed_module = is_kernel ? kernel_module_id(thread, found->path)
+                                : found   ? thread_module_id(thread, found->path)
+                                          : jit_module_id(thread, address);
         thread->placed_bias = found ? found->bias : 0;
         thread->placed_ref = module_ref;
-        thread->is_placed_region = found && found->path && strcmp(found->path, REGION_MODULE) == 0;
+        thread->is_placed_region = found && found->path &&
+                                   (strcmp(found->path, REGION_MODULE) == 0 || strcmp(found->path, PYTHON_MODULE) == 0);
     }
     *module = thread->placed_module;
     *ip = thread->is_placed_region ? thread_place_region(thread, address) : address - thread->placed_bias;

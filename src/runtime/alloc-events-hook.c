@@ -38,7 +38,7 @@ void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *
 static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
 {
     alloc_events_walk_hook(self, site);
-    return cct_insert_sig(&self->allocs, &self->alloc_path);
+    return python_path_hook(self, cct_insert_sig(&self->allocs, &self->alloc_path));
 }
 
 /* Counts a block at its allocation path. The hit of frees is made at the same time, right behind, so that any thread
@@ -378,6 +378,7 @@ void alloc_events_connect(void)
     sink.filter = objmap_start_filter_sig();
     if (header->has_small_sites && small_init_hook())
         sink.small_sites = small_sites_sig();
+    python_find();
     alloc_wrap_connect(&sink, header->min_bytes, header->sample_bytes);
     alloc_wrap_owners(header->allocator_owner);
 }

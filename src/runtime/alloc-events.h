@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "alloc-wrap/alloc-wrap.h"
+#include "runtime/python.h"
 #include "runtime/small.h"
 
 struct thread_state;

@@ -194,6 +194,7 @@ static const struct option_spec spec = {
                    "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
                    "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
                    "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from.\n"
+                   "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
                    "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
                    "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
     .exit_status = "That of COMMAND; when it was killed by a signal, hpcrun has been replaced by it or dies of the "

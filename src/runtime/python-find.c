@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finding the interpreter by what it exports. See python.h. */
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/process.h"
+#include "runtime/python-internal.h"
+#include "runtime/python.h"
+
+#define VERSION_3_11 0x030b
+
+void python_find(void)
+{
+    struct python_api api = {0};
+    const char *wanted = process_environment("HPCRUN_PYTHON");
+    const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* exported from 3.11 on */
+    if ((wanted && strcmp(wanted, "0") == 0) || !version || *version >> 16 != VERSION_3_11)
+        return;
+    *(void **)&api.current = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+    *(void **)&api.own = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+    api.code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
+    api.text_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type");
+    api.bytes_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyBytes_Type");
+    if (api.current && api.own && api.code_type && api.text_type && api.bytes_type)
+        python_use(&api);
+}

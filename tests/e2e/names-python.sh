@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Blocks that Python code asks for are named by that code: by the variable or attribute that the line assigns to, else by
+# function, file and line; in threads, generators, forked children and code of other alphabets as well, and where NumPy
+# gives up the interpreter's lock to allocate. HPCRUN_PYTHON=0 leaves the interpreter alone.
+# shellcheck source=tests/lib/common.sh
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+python=/usr/bin/python3
+[ -x "$python" ] || skip "Debian's python3 is not installed"
+"$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.implementation.name != "cpython")' ||
+    skip "the interpreter is not CPython 3.11"
+program=$srcdir/tests/e2e/programs/names-python.py
+cd "$scratch"
+
+# blocks [ARGUMENT...]: measures the program and leaves lines "bytes-of-a-block name" of all its blocks in blocks.
+blocks() {
+    rm -rf m db
+    expect_status 0 "$builddir/hpcrun" -e MEMLEAK -o m "$python" "$program" "$@"
+    expect_status 0 "$builddir/hpcprof" -o db m
+    expect_status 0 "$builddir/hpcquery" leaks --all --json db
+    "$python" -c '
+import json, sys
+for row in json.load(sys.stdin)["paths"]:
+    if row["allocated_blocks"]:
+        print(row["allocated_bytes"] // row["allocated_blocks"], row["variable"])' <out >blocks
+}
+
+# named BYTES NAME: there are blocks of about so many bytes (Python adds a header), all of this name.
+named() {
+    local found
+    found=$(awk -v n="$1" '$1 >= n && $1 < n + 200 { $1 = ""; print substr($0, 2) }' blocks | sort -u)
+    [ "$found" = "$2" ] || fail "the blocks of $1 bytes are '$found', not '$2'"
+}
+
+with=
+if "$python" -c 'import numpy' 2>/dev/null; then
+    with=--numpy
+else
+    skip_part "python3-numpy is not installed"
+fi
+blocks $with
+named 3000000 buffer
+named 3100000 "returned (names-python.py:$(grep -n 'return bytes' "$program" | cut -d: -f1))"
+named 3200000 self.state
+named 3300000 "generate (names-python.py:$(grep -n 'yield' "$program" | cut -d: -f1))"
+named 3350000 länge
+named 3450001 of_thread
+named 3600001 of_child
+if [ -n "$with" ]; then
+    named 4004000 grid
+    named 4800000 "field
+main (names-python.py:$(grep -n 'field \* 2' "$program" | cut -d: -f1))"
+fi
+
+HPCRUN_PYTHON=0 blocks
+grep -q 'buffer\|self.state' blocks && fail "HPCRUN_PYTHON=0 is not heeded"
+finish
