@@ -72,6 +72,11 @@ void report_add_causes(struct report *report)
 static int compare_rows(const void *a, const void *b)
 {
     const struct report_row *x = a, *y = b;
+    bool x_is_special = report_is_special(x), y_is_special = report_is_special(y);
+    if (x_is_special != y_is_special)
+        return x_is_special ? 1 : -1;
+    if (x_is_special && x->value != y->value)
+        return x->value > y->value ? -1 : 1;
     double x_waits = x->causes.memory + x->causes.unverified, y_waits = y->causes.memory + y->causes.unverified;
     if (x_waits != y_waits)
         return x_waits > y_waits ? -1 : 1;

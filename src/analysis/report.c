@@ -10,6 +10,7 @@
 #include "fmt/leak-columns.h"
 #include "structure/assign-name.h"
 
+#define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */
 #define NOTHING 1e-9     /* of a sum of values */
 #define KERNEL_MIN 0.005 /* of the CPU time */
 
@@ -548,6 +549,26 @@ double report_kernel_percent(const struct report *report)
     double cpu_s = report->user_s + report->system_s;
     bool is_worth = report->is_user_only && cpu_s > 0 && report->system_s >= KERNEL_MIN * cpu_s;
     return is_worth ? 100 * report->system_s / cpu_s : 0;
+}
+
+bool report_is_special(const struct report_row *row)
+{
+    const struct variable *variable = row->variable;
+    return !variable || variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED ||
+           variable->class == CLASS_WAITING || row->is_waiting;
+}
+
+size_t report_choose(struct report *report, size_t top, size_t *n_first)
+{
+    size_t n = *n_first = top && top < report->n_rows ? top : report->n_rows;
+    for (size_t i = n; i < report->n_rows; i++) {
+        struct report_row row = report->rows[i];
+        if (!report_is_special(&row) || row.share < SHARE_SHOWN)
+            continue;
+        memmove(&report->rows[n + 1], &report->rows[n], (i - n) * sizeof row);
+        report->rows[n++] = row;
+    }
+    return n;
 }
 
 int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,

@@ -104,9 +104,27 @@ double report_samples(const struct report *report, const struct report_row *row,
  * percent; else 0. */
 double report_kernel_percent(const struct report *report);
 
+/* Whether the row is no variable: samples without one, waiting, dropped, or of memory that is none. */
+bool report_is_special(const struct report_row *row);
+
+/* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the special ones that
+ * are left and have a share worth printing, which are put behind them. Returns the number of both. */
+size_t report_choose(struct report *report, size_t top, size_t *n_first);
+
 /* Number of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING. */
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope);
 #define REPORT_NOT_WAITING (-1)
+
+/* report-lost.c: percent of the samples that are accesses, address unknown, by code that is in no file: a program made
+ * it as it ran. */
+double report_lost_in_jit(const struct report *report);
+
+/* report-lost.c: percent of the samples in memory that is known as mappings at best: no allocation of it was seen. */
+double report_without_block(const struct report *report);
+
+/* report-lost.c: how a program of this name is run without making code, "node --jitless"; NULL when it is not known.
+ * Static storage. */
+const char *report_without_jit(const char *program);
 
 /* report-fields.c: the fields of the rows, and the fields of one variable added to those of another (false when out of
  * memory). */
@@ -116,7 +134,8 @@ bool report_merge_fields(struct variable *into, const struct variable *from);
 /* report-causes.c: what the rows were spent on, after they have been made. */
 void report_add_causes(struct report *report);
 
-/* report-causes.c: puts the rows in the order of memory and unverified time instead of all time. */
+/* report-causes.c: puts the rows in the order of memory and unverified time instead of all time; those that are no
+ * variables follow the others, by all time. */
 void report_order_by_memory(struct report *report);
 
 /* report-causes.c: what the causes of a row mean for its reader, in a few words; NULL when no more than its share says.

@@ -107,6 +107,7 @@ static void put_meaning(const struct vars_table *table, const struct report_row 
     text_style(out, table->job, TEXT_PLAIN);
 }
 
+/* The rows from the n-th on, which are not shown. */
 static void put_rest(const struct report *report, size_t n, struct buf *out)
 {
     double rest = 0;
@@ -118,6 +119,14 @@ static void put_rest(const struct report *report, size_t n, struct buf *out)
         buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", rest, report->n_rows - n);
 }
 
+static void put_row(const struct vars_table *table, const struct report_row *row, struct buf *out)
+{
+    vars_table_put_row(table, row, out);
+    put_meaning(table, row, out);
+    put_access(table, row, out);
+    fields_put_row(table->job, row, table->indent, out);
+}
+
 static int write_text(const struct export_job *job, struct buf *out, struct error *err)
 {
     struct report report;
@@ -127,19 +136,17 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
         return code;
     if (!job->by_time)
         report_order_by_memory(&report);
-    size_t n = job->top && job->top < report.n_rows ? job->top : report.n_rows;
+    size_t n_first, n = report_choose(&report, job->top, &n_first);
     vars_table_init(&table, &report, job, n);
     head_put(&report, job, out);
     buf_append(out, "\n", 1);
     vars_table_put_titles(&table, out);
     put_kernel(&table, &report, out);
-    for (size_t i = 0; i < n; i++) {
-        vars_table_put_row(&table, &report.rows[i], out);
-        put_meaning(&table, &report.rows[i], out);
-        put_access(&table, &report.rows[i], out);
-        fields_put_row(job, &report.rows[i], table.indent, out);
-    }
+    for (size_t i = 0; i < n_first; i++)
+        put_row(&table, &report.rows[i], out);
     put_rest(&report, n, out);
+    for (size_t i = n_first; i < n; i++)
+        put_row(&table, &report.rows[i], out);
     foot_put(&report, job, n, out);
     report_fini(&report);
     return 0;

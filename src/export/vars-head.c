@@ -15,6 +15,7 @@
 #define REGION_WIDTH 40
 #define PROGRAMS_SHOWN 8
 #define PROFILER_PERCENT 2.0
+#define HIDDEN_PERCENT 10.0
 #define LOSS_PERCENT 1.0 /* of the samples: from then on the head tells what was lost, and the foot how */
 
 /* The programs of the processes, when they are several. */
@@ -152,6 +153,37 @@ static void put_missing(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
+/* Whether the note is about an allocator that we do not see, and what that hides is much: then it is in the head. */
+static bool is_head_note(const struct report *report, const char *note)
+{
+    return strstr(note, ", where calls are not seen: ") && !report->has_too_few &&
+           report_without_block(report) >= HIDDEN_PERCENT;
+}
+
+/* What keeps much of the data without a name, why, and what to do about it. */
+static void put_hidden(const struct report *report, const struct export_job *job, struct buf *out)
+{
+    const struct model *model = report->model;
+    double lost = report->has_too_few ? 0 : report_lost_in_jit(report);
+    struct buf text = {0};
+    if (lost >= HIDDEN_PERCENT) {
+        const char *command = report_without_jit(model->program ? text_base(model->program) : NULL);
+        buf_printf(&text,
+                   "the data of %.1f %% of the samples: accesses by code that the program made as it ran (JIT), which "
+                   "is in no file to be analysed. ",
+                   lost);
+        if (command)
+            buf_printf(&text, "%s makes none, and is slower", command);
+        else
+            buf_printf(&text, "Run it without JIT if it can, or where the hardware tells addresses");
+        text_labelled(out, job, "lost", text.data ? text.data : "");
+    }
+    for (size_t i = 0; i < model->n_notes; i++)
+        if (is_head_note(report, model->notes[i]))
+            text_labelled(out, job, "hidden", model->notes[i]);
+    buf_fini(&text);
+}
+
 /* Where the program tells of regions: how much of the metric each has. */
 static void put_regions(const struct report *report, const struct export_job *job, struct buf *out)
 {
@@ -182,6 +214,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     put_samples(report, job, out);
     put_causes(report, job, out);
     put_missing(report, job, out);
+    put_hidden(report, job, out);
     put_regions(report, job, out);
     hardware_put_summary(report, job, out);
 }
@@ -296,7 +329,8 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
     put_legend(report, job, n_rows, &text);
     hardware_put_legend(report, job, &text);
     for (size_t i = 0; i < model->n_notes; i++)
-        text_labelled(&text, job, "note", model->notes[i]);
+        if (!is_head_note(report, model->notes[i]))
+            text_labelled(&text, job, "note", model->notes[i]);
     if (job->is_verbose) {
         put_method(report, job, &text);
     } else {

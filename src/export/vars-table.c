@@ -103,9 +103,10 @@ static void put_name(const struct table_row *row, struct buf *cell)
     buf_printf(cell, "%s", row->row->name);
 }
 
+/* Special rows are no class of variables: their names say what they are. */
 static void put_class(const struct table_row *row, struct buf *cell)
 {
-    buf_printf(cell, "%s", row->row->class);
+    buf_printf(cell, "%s", report_is_special(row->row) ? "-" : row->row->class);
 }
 
 /* Numbers of the hardware, with as many digits as say something. */
@@ -364,7 +365,7 @@ static void put_below(const struct vars_table *table, const struct report_row *r
     struct buf text = {0};
     char size[16];
     bool is_data = row->variable && !special_rows_find(row->name);
-    if (table->flags_below & COLUMN_BELOW_LAST)
+    if (table->flags_below & COLUMN_BELOW_LAST && !report_is_special(row))
         buf_printf(&text, "%s: ", row->class);
     text_size(row->size_bytes, size);
     if (row->size_bytes)

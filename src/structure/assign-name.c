@@ -462,8 +462,10 @@ const char *assign_name_parameters(const char *readable)
 const char *assign_name_start(const char *readable)
 {
     int depth = 0;
-    const char *start = readable;
-    for (const char *p = readable, *end = assign_name_parameters(readable); p < end; p++) {
+    const char *start = readable, *end = assign_name_parameters(readable);
+    if (*end != '(')
+        return readable; /* as "0x302f [app]": no function of C++ */
+    for (const char *p = readable; p < end; p++) {
         bool is_operator = p - start >= 8 && strncmp(p - 8, "operator", 8) == 0;
         if (strncmp(p, ANONYMOUS, strlen(ANONYMOUS)) == 0)
             p += strlen(ANONYMOUS) - 1;

@@ -71,6 +71,38 @@ def make_trouble(data):
     data["notes"].append("Another build than the one that was measured: libfoo.so.1.")
 
 
+def make_hidden(data):
+    """What has no name for a reason: accesses by generated code, and blocks of an allocator whose calls are not seen."""
+    lost = variable(data, "capacity_table")
+    lost.update(function=0, file=0, line=0, module=0, size_bytes=0, n_blocks=0, fields=[])
+    lost["class"] = 7
+    lost["name"] = string(data, "<address lost>")
+    inside = set(lost["scopes"])
+    for number, scope in enumerate(data["scopes"], 1):
+        if scope[0] in inside:
+            inside.add(number)
+            scope[6] = 0
+    hidden = variable(data, "state->p")
+    hidden.update(name=string(data, "<no block>"), function=0, file=0, line=0, module=0, size_bytes=0, n_blocks=0, fields=[])
+    hidden["class"] = 6
+    data["program"] = "/usr/bin/node"
+    data["command"] = None
+    data["notes"].append("app has malloc from /opt/app (jemalloc), where calls are not seen: its blocks are shown as the "
+                         "mappings that the allocator makes (class mmap). To see them one by one, build it with the C "
+                         "library's malloc, or link the allocator as a shared library.")
+
+
+def check_hidden(database):
+    """Rows that are no variables are never cut, and follow the variables."""
+    for top in (1, 2, 3, 100):
+        rows = re.findall(r"^ *[0-9.]+ % +(?:(?:[0-9.]+ %|-) +){3}(?:[\u2588-\u258f]+ +)?(\S+)", report(database, 180, "--top", str(top)), re.M)
+        special = [row.startswith("<") for row in rows if row not in ("<kernel>", "user")]
+        expect(sum(special) >= 3 and special == sorted(special), f"--top {top}: {rows}")
+        expect(len(special) - sum(special) <= top, f"--top {top} shows more variables: {rows}")
+    words = " ".join(report(database, 180).split("\n\n")[0].split())
+    expect("node --jitless" in words and "has malloc from" in words, f"the head does not say what is hidden: {words}")
+
+
 def make_saturated(data):
     """Latencies beyond the histogram, as POWER tells them, and operations that access nothing, as AMD samples them."""
     latencies = next(row for row in data["variables"] if data["strings"][row["name"]] == "grid")["latencies"]
@@ -104,6 +136,9 @@ def databases(scratch):
     texts = {"minicg": json.dumps(data)}
     make_trouble(data)
     texts["trouble"] = json.dumps(data)
+    data = json.loads(texts["minicg"])
+    make_hidden(data)
+    texts["hidden"] = json.dumps(data)
     hardware = (SOURCE / "tests" / "golden" / "hardware" / "locus.json").read_text(encoding="utf-8")
     texts["hardware"] = hardware
     data = json.loads(hardware)
@@ -155,6 +190,8 @@ def main():
                 if case == "trouble":
                     check_names(text, columns)
                     check_profiler(report(database, columns, "--top", "0"), database)
+                if case == "hidden" and columns == 180:
+                    check_hidden(database)
                 if case == "saturated":
                     check_saturated(text)
             text = report(database, 120, "-v", "--top", "2")

@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
     {OPT_JSON, "--json", NULL, "Print JSON."},
     {OPT_TOP, "--top", "N",
      "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
-     "CSV and JSON."},
+     "CSV and JSON. In text, rows that are no variables (<compute>, ...) are always printed."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
      "told it, else the first with data addresses."},
