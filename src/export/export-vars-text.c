@@ -6,12 +6,11 @@
 #include "analysis/special-rows.h"
 #include "export/exporter-list.h"
 #include "export/text-cells.h"
-#include "export/vars-fields.h"
 #include "export/vars-head.h"
+#include "export/vars-lines.h"
 #include "export/vars-table.h"
 
 #define LINES_SHOWN 3
-#define MEANING_PERCENT 5.0 /* of the samples: rows below that get no words about what they were spent on */
 
 /* Time in the kernel stands above the table, as a share of another whole, with a line that says where the table's
  * shares begin. */
@@ -28,57 +27,16 @@ static void put_kernel(const struct vars_table *table, const struct report *repo
     buf_append(out, "\n", 1);
 }
 
-/* Samples by NUMA node, those with at least half a percent; on machines with one nothing. */
-static void put_places(const struct report *report, const struct report_row *row, struct buf *text)
-{
-    uint64_t total = 0;
-    for (uint32_t i = 0; row->places && i < report->model->n_numa_nodes; i++)
-        total += row->places[i];
-    if (total == 0 || report->model->n_numa_nodes < 2)
-        return;
-    buf_printf(text, "NUMA node");
-    for (uint32_t i = 0; i < report->model->n_numa_nodes; i++) {
-        double share = 100 * (double)row->places[i] / (double)total;
-        if (share >= 0.5)
-            buf_printf(text, " %u: %.0f %%", i, share);
-    }
-    buf_printf(text, "   ");
-}
-
-/* " in loop 77-79", with the file where that is another one than the line's; not again for the next line in it. */
-static void put_loop(const struct report *report, const struct report_row *row, size_t i, struct buf *text)
-{
-    const struct report_line *line = &row->lines[i];
-    bool is_told = i > 0 && line[-1].loop.first == line->loop.first && line[-1].loop.file == line->loop.file;
-    if (!line->loop.first || is_told)
-        return;
-    buf_printf(text, " in loop ");
-    if (line->loop.file != line->file)
-        buf_printf(text, "%s:", text_base(model_text(report->model, line->loop.file)));
-    text_lines(text, line->loop.first, line->loop.last);
-}
-
-static void put_place(const struct report *report, const struct report_row *row, size_t i, struct buf *text)
-{
-    const struct report_line *line = &row->lines[i];
-    if (!report->has_too_few)
-        buf_printf(text, "%.0f %% ", 100 * line->value / row->value);
-    text_function(text, model_text(report->model, line->function));
-    if (line->line)
-        buf_printf(text, " %s:%u", text_base(model_text(report->model, line->file)), line->line);
-    put_loop(report, row, i, text);
-}
-
 /* The lines that access the variable: the first one, and others as far as there is room for all of their words. */
 static void put_access(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     const struct export_job *job = table->job;
     size_t room = job->columns > table->indent ? job->columns - table->indent : 0;
     struct buf text = {0};
-    put_places(table->report, row, &text);
+    lines_put_places(table->report, row, &text);
     for (size_t i = 0; i < row->n_lines && i < LINES_SHOWN && row->lines[i].value >= 0.005 * row->value; i++) {
         struct buf place = {0};
-        put_place(table->report, row, i, &place);
+        lines_put_place(table->report, row, i, &place);
         bool has_room = text_width(text.data ? text.data : "") + 2 + text_width(place.data ? place.data : "") <= room;
         if (i == 0 || has_room)
             buf_printf(&text, "%s%s", i ? ", " : "", place.data ? place.data : "");

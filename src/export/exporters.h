@@ -26,7 +26,7 @@ struct export_job {
 
 struct exporter {
     const char *report; /* "vars", "tree", "leaks", "regions" (vars by region) */
-    const char *form;   /* "text", "csv", "json" */
+    const char *form;   /* "text", "csv", "json"; vars: "html" */
     /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND; what reading job->values may fail with */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };

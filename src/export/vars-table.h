@@ -5,7 +5,7 @@
 #define LOCUS_EXPORT_VARS_TABLE_H
 
 #include "analysis/report.h"
-#include "export/exporters.h"
+#include "export/text-cells.h"
 
 enum {
     COLUMN_RIGHT = 1, /* aligned to the right */

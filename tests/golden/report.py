@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report of variables as text, at four widths: what is committed in tests/golden/report for three databases. A measured
 one (minicg.json), the same with what reports stumble over (long names, blocks without names, lost samples), and the one of
-hardware. Nothing is wider than the terminal, no name is cut, and each row says where its variable comes from. The report in
+hardware; and pages for browsers. Nothing is wider than the terminal, no name is cut, and each row says where its variable comes from. The report in
 README.md is the measured one. `report.py --record` writes the texts anew."""
 import csv
 import io
@@ -17,6 +17,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 GOLDEN = SOURCE / "tests" / "golden" / "report"
 WIDTHS = (60, 80, 120, 180)
+PAGES = ("hidden", "hardware")
 OWN = "deposit_sources._omp_fn.0"
 LONG = "Problem<double, int>::Matrix::coefficients_of_the_interior_rows_and_of_the_boundary_rows"
 failures = []
@@ -194,6 +195,11 @@ def main():
                     check_hidden(database)
                 if case == "saturated":
                     check_saturated(text)
+            page, text = GOLDEN / f"{case}.html", report(database, 80, "--html")
+            if record and case in PAGES:
+                page.write_text(text, encoding="utf-8")
+            if case in PAGES:
+                expect(page.exists() and text == page.read_text(encoding="utf-8"), f"{page.name} is not the committed one")
             text = report(database, 120, "-v", "--top", "2")
             path = GOLDEN / f"{case}-verbose.txt"
             if record:

@@ -24,6 +24,7 @@
 enum {
     OPT_CSV = 1,
     OPT_JSON,
+    OPT_HTML,
     OPT_TOP,
     OPT_METRIC,
     OPT_ALL,
@@ -40,6 +41,8 @@ enum {
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
     {OPT_JSON, "--json", NULL, "Print JSON."},
+    {OPT_HTML, "--html", NULL,
+     "Print a page for a browser, which needs nothing else: vars, with the paths to each allocation."},
     {OPT_TOP, "--top", "N",
      "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
      "CSV and JSON. In text, rows that are no variables (<compute>, ...) are always printed."},
@@ -153,6 +156,9 @@ static int take_option(int id, const char *value, struct settings *settings)
     case OPT_JSON:
         settings->form = "json";
         break;
+    case OPT_HTML:
+        settings->form = "html";
+        break;
     case OPT_METRIC:
         settings->metric = value;
         break;
@@ -227,7 +233,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     int64_t metric = model_choose_metric(model, settings->metric);
     if (metric < 0)
         return fail_metric(model, settings->metric);
-    bool text_form = strcmp(settings->form, "text") == 0;
+    bool text_form = strcmp(settings->form, "text") == 0 || strcmp(settings->form, "html") == 0;
     long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "tree") != 0 ? 12 : 0;
     const char *no_color = getenv("NO_COLOR");
     const struct export_job job = {.model = model,
@@ -265,6 +271,8 @@ static int query(const struct settings *settings, const char *report, const char
     bool is_hidden = strcmp(report, "regions") == 0;
     const struct exporter *exporter =
         is_hidden ? NULL : exporters_find(settings->by_region ? "regions" : report, settings->form);
+    if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
+        return usage("--html goes with vars only, and not with --by region");
     if (!exporter) {
         (void)fprintf(stderr, "hpcquery: there is no report '%s': vars, tree or leaks\n", report);
         return usage("which report?");

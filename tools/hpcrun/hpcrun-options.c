@@ -82,8 +82,8 @@ static const struct option_row rows[] = {
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", "[=FILE]",
      "When the program has ended, combine the measurements and print the variables: to standard error, so that the "
-     "program's output stays as it is, or into FILE. Of the ranks of an MPI program or Slurm step the one that ends "
-     "last does so, for all of them."},
+     "program's output stays as it is, or into FILE, as a page for a browser where its name ends in .html. Of the "
+     "ranks of an MPI program or Slurm step the one that ends last does so, for all of them."},
     {OPT_LEAKS, "--leaks", NULL,
      "Also count bytes allocated, freed and leaked (never freed) by allocation path: adds the event MEMLEAK to those "
      "of -e, or to the default ones, so that one run tells what is left over and how much it was used. With --report "

@@ -50,21 +50,30 @@ static void database_name(const char *dir, char *name, size_t n)
         (void)snprintf(name, n, "%s-database", dir);
 }
 
+/* Whether the report is to be a page for a browser. */
+static bool is_page(const char *file)
+{
+    const char *dot = file ? strrchr(file, '.') : NULL;
+    return dot && (strcmp(dot, ".html") == 0 || strcmp(dot, ".htm") == 0);
+}
+
 static int print_to(const struct report_wish *wish, int out_fd)
 {
     static char hpcprof[] = "hpcprof", option[] = "-o", hpcquery[] = "hpcquery", vars[] = "vars";
-    static char leaks[] = "leaks";
+    static char leaks[] = "leaks", html[] = "--html";
     char measurements[PROGRAM_PATH_MAX], database[PROGRAM_PATH_MAX + 16];
     (void)snprintf(measurements, sizeof measurements, "%s", wish->dir);
     database_name(wish->dir, database, sizeof database);
     char *const combine[] = {hpcprof, option, database, measurements, NULL};
-    char *const print[] = {hpcquery, vars, database, NULL};
+    char *const print[] = {hpcquery, vars, database, is_page(wish->file) ? html : NULL, NULL};
     char *const print_leaks[] = {hpcquery, leaks, database, NULL};
     (void)fflush(NULL);
     if (run_tool(hpcprof, combine, STDERR_FILENO) != 0 || run_tool(hpcquery, print, out_fd) != 0)
         return 1;
     if (!wish->with_leaks)
         return 0;
+    if (is_page(wish->file))
+        return run_tool(hpcquery, print_leaks, STDERR_FILENO);
     (void)!write(out_fd, "\n", 1);
     return run_tool(hpcquery, print_leaks, out_fd);
 }
