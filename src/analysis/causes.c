@@ -58,6 +58,14 @@ static struct cause_sum all_execution(double n)
     return (struct cause_sum){.execution = n};
 }
 
+/* Data in the core's own caches, of which at most a part waits for the second one: half of that errs least. */
+static struct cause_sum resident(double n, double most_part)
+{
+    double memory = n * most_part / 2;
+    return (struct cause_sum){
+        .memory = memory, .memory_high = n * most_part, .execution = n - memory, .resident = n - memory};
+}
+
 /* --- strided walks --- */
 
 static int compare_down(const void *a, const void *b)
@@ -140,16 +148,33 @@ void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bi
     sum->variance += BINS * (expm1(load) - load) + expected;
 }
 
-struct cause_sum causes_of_footprint(const struct cause_footprint *sum, bool is_strided, bool is_mixed)
+static void add_footprint(struct cause_footprint *to, const struct cause_footprint *from)
 {
-    double n = (double)sum->n, surplus = sum->n_repeated - sum->n_expected;
-    bool is_sure = fabs(surplus) > CHANCE * sqrt(sum->variance);
-    double sure_part = !is_sure ? 0 : !is_strided ? 0.8 : is_mixed ? 0 : 0.5;
-    if (n < CAUSES_SAMPLES_MIN)
+    to->n += from->n;
+    to->n_repeated += from->n_repeated;
+    to->n_expected += from->n_expected;
+    to->variance += from->variance;
+}
+
+/* Whether chance alone hardly makes lines come back as often, or as rarely. */
+static bool is_sure(const struct cause_footprint *sum)
+{
+    return sum->n >= CAUSES_SAMPLES_MIN && fabs(sum->n_repeated - sum->n_expected) > CHANCE * sqrt(sum->variance);
+}
+
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
+{
+    bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
+    double n = (double)sum->n,
+           sure = n * (!is_strided ? 0.8
+                       : is_mixed  ? 0
+                                   : 0.5),
+           unverified = is_stored ? n - sure : 0;
+    if (!is_sure(sum))
         return all_unverified(n);
-    if (surplus > 0)
-        return (struct cause_sum){.memory_high = is_sure ? L2_PART * n : n, .execution = n, .resident = n};
-    return (struct cause_sum){.memory = n, .memory_low = sure_part * n, .memory_high = n};
+    if (sum->n_repeated > sum->n_expected)
+        return resident(n, L2_PART);
+    return (struct cause_sum){.memory = n - unverified, .memory_low = sure, .memory_high = n, .unverified = unverified};
 }
 
 /* --- the table --- */
@@ -219,33 +244,32 @@ static bool add_spot(struct cause_table *table, const struct cause_spot *like)
 }
 
 /* Judges what the entry's thread has pooled, and begins anew. Samples whose data are no larger than the cache are no
- * samples of memory, however few lines came back. */
+ * samples of memory, however few lines came back. What alone says nothing is judged with other threads. */
 static void close_pool(struct cause_entry *entry)
 {
     struct cause_pool pool = entry->pool;
     uint64_t most_lines =
         pool.most_lines && pool.all_lines && pool.all_lines < pool.most_lines ? pool.all_lines : pool.most_lines;
-    bool is_strided = pattern_kind(entry->pattern) != PATTERN_IRREGULAR;
+    enum pattern_kind kind = pattern_kind(entry->pattern);
+    bool is_enough = pool.n >= CAUSES_SAMPLES_MIN;
     bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
+    bool is_first_level = most_lines && most_lines <= pool.caches.l1_lines;
     struct cause_footprint own = {.n = 0};
-    double n = (double)pool.n, lines = causes_lines(pool.n, pool.n_bins);
-    struct cause_sum judged = {.memory_high = L2_PART * n, .execution = n, .resident = n};
     entry->pool = (struct cause_pool){.n = 0};
     if (pool.n == 0)
         return;
-    if (pool.n >= CAUSES_SAMPLES_MIN && !is_small) {
-        causes_add_footprint(&own, pool.n, pool.n_bins, pool.caches.l2_lines);
-        judged = causes_of_footprint(&own, is_strided, entry->pattern & PATTERN_MIXED);
+    /* small, and few: as if it were met again and again, since one that is judged with others counts for the cache */
+    causes_add_footprint(&own, pool.n, is_small && !is_enough ? 1 : pool.n_bins, pool.caches.l2_lines);
+    if (!is_enough || !(is_small || is_sure(&own))) {
+        add_footprint(&entry->footprint, &own);
+        return;
     }
+    struct cause_sum judged =
+        is_small ? resident((double)pool.n, L2_PART) : causes_of_footprint(&own, kind, entry->pattern & PATTERN_MIXED);
     if (judged.resident > 0 &&
-        (lines <= 1.1 * (double)pool.caches.l1_lines || (most_lines && most_lines <= pool.caches.l1_lines)))
-        judged.memory_high = 0;
-    if (pool.n >= CAUSES_SAMPLES_MIN)
-        add_sum(&entry->judged, &judged);
-    else if (is_small) /* as if it were met again and again: one that is pooled with others counts for the cache */
-        causes_add_footprint(&entry->footprint, pool.n, 1, pool.caches.l2_lines);
-    else
-        causes_add_footprint(&entry->footprint, pool.n, pool.n_bins, pool.caches.l2_lines);
+        (is_first_level || causes_lines(pool.n, pool.n_bins) <= 1.1 * (double)pool.caches.l1_lines))
+        judged = resident((double)pool.n, 0);
+    add_sum(&entry->judged, &judged);
 }
 
 /* The instructions of one pool may each lie in another part of the variable: their parts add up. */
@@ -337,8 +361,7 @@ static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
     if (pattern_has_contrast(entry->pattern))
         return scaled(causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern)),
                       n);
-    struct cause_sum sum =
-        causes_of_footprint(&entry->footprint, kind != PATTERN_IRREGULAR, entry->pattern & PATTERN_MIXED);
+    struct cause_sum sum = causes_of_footprint(&entry->footprint, kind, entry->pattern & PATTERN_MIXED);
     add_sum(&sum, &entry->judged);
     return scaled(sum, n);
 }
@@ -387,10 +410,7 @@ static void join(struct cause_entry *to, const struct cause_entry *from)
     to->n_samples += from->n_samples;
     for (unsigned i = 0; i < PATTERN_SLOTS; i++)
         to->slots[i] += from->slots[i];
-    to->footprint.n += from->footprint.n;
-    to->footprint.n_repeated += from->footprint.n_repeated;
-    to->footprint.n_expected += from->footprint.n_expected;
-    to->footprint.variance += from->footprint.variance;
+    add_footprint(&to->footprint, &from->footprint);
     add_sum(&to->judged, &from->judged);
 }
 

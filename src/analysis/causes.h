@@ -37,9 +37,11 @@ struct cause_footprint {
 /* Adds a thread's samples. lines: of the cache. */
 void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines);
 
-/* Memory when lines came back less often than in the cache; a verdict that chance may have made has a wide interval.
- * is_strided: prefetched and waited for look alike. What comes back may still wait for the second-level cache. */
-struct cause_sum causes_of_footprint(const struct cause_footprint *sum, bool is_strided, bool is_mixed);
+/* Memory when lines came back less often than in the cache, not verified when that may be chance. Of a strided walk
+ * (kind), prefetched and waited for look alike. A store retires before its line has come: what lies behind it waited
+ * for room in the store buffer, and a part is not verified. What comes back may still wait for the second-level cache.
+ */
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
 
 /* Number of different lines N that n samples with n_bins different bins come from, when each is as likely:
  * d = N (1 - exp(-n / N)), where d follows from the bins by linear counting; HUGE_VAL when no line came twice. */

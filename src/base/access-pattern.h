@@ -16,7 +16,8 @@ enum pattern_kind {
     PATTERN_STRIDED,   /* moves on by a constant in every turn */
     PATTERN_DERIVED,   /* the same, by way of another register: mov, movsxd, lea */
     PATTERN_IRREGULAR, /* anything else: loaded addresses, computed indexes */
-    PATTERN_FED        /* no access: an instruction without memory operand, which uses what was loaded from there */
+    PATTERN_FED,       /* no access: an instruction without memory operand, which uses what was loaded from there */
+    PATTERN_STORED     /* irregular, and only written */
 };
 
 /* Bits 0-31 group: where (in the module) the first instruction lies that walks the same data in the same loop, or,
@@ -91,8 +92,8 @@ static inline int pattern_has_contrast(uint64_t pattern)
 static inline int pattern_has_footprint(uint64_t pattern)
 {
     enum pattern_kind kind = pattern_kind(pattern);
-    return kind >= PATTERN_STRIDED && kind <= PATTERN_IRREGULAR && !pattern_has_contrast(pattern) &&
-           !(pattern & PATTERN_NO_LINE);
+    return ((kind >= PATTERN_STRIDED && kind <= PATTERN_IRREGULAR) || kind == PATTERN_STORED) &&
+           !pattern_has_contrast(pattern) && !(pattern & PATTERN_NO_LINE);
 }
 
 /* What patterns with contrast have in common that are of one group: accesses of several sizes can be, and those that
@@ -107,7 +108,8 @@ static inline uint64_t pattern_walk(uint64_t pattern)
  * any */
 static inline uint64_t pattern_pool(uint64_t pattern)
 {
-    return pattern_group(pattern) | (uint64_t)(pattern_kind(pattern) != PATTERN_IRREGULAR) << 32;
+    enum pattern_kind kind = pattern_kind(pattern);
+    return pattern_group(pattern) | (uint64_t)(kind == PATTERN_DERIVED ? PATTERN_STRIDED : kind) << 32;
 }
 
 /* A sample's place as it is kept with its offset in the variable: bits 0-45 the offset (all ones: none), 46-49 the slot

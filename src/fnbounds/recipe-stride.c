@@ -12,6 +12,7 @@
 #define WORK_MAX 4000000 /* steps a function, over all loops */
 #define DEPTH_MAX 6      /* registers made from registers */
 #define TERMS_MAX 3
+#define STRAIGHT_MAX 32
 #define GROUPS_MAX 512 /* of one loop */
 #define PLACES_MAX 32  /* of one group */
 #define NO_LOOP UINT32_MAX
@@ -177,7 +178,7 @@ static void count_writes(struct work *work)
 
 /* --- forms --- */
 
-static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t visiting, unsigned depth);
+static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth);
 
 static const struct insn_effect *effect_on(const struct insn *insn, uint8_t reg)
 {
@@ -214,14 +215,15 @@ static struct form form_of_operand(const struct work *work, const struct insn *i
                                    const struct recipe_operand *operand, uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .constant = operand->disp};
+    uint32_t at = (uint32_t)(insn - work->flow->insns);
     if (operand->base == RECIPE_RIP) {
         form.constant += insn->pc;
     } else if (operand->base < 16) {
-        struct form base = form_of_reg(work, operand->base, visiting, depth);
+        struct form base = form_of_reg(work, operand->base, at, visiting, depth);
         add_form(&form, &base, 1);
     }
     if (operand->scale && operand->index < 16) {
-        struct form index = form_of_reg(work, operand->index, visiting, depth);
+        struct form index = form_of_reg(work, operand->index, at, visiting, depth);
         add_form(&form, &index, operand->scale);
     } else if (operand->scale) {
         form.is_known = false;
@@ -265,24 +267,33 @@ static struct form form_of_effect(const struct work *work, const struct insn *in
                                   uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .is_derived = true, .constant = effect->value}, part;
+    uint32_t at = (uint32_t)(insn - work->flow->insns);
     switch (effect->kind) {
     case EFFECT_COPY:
     case EFFECT_NARROW:
-        part = form_of_reg(work, effect->source, visiting, depth);
+        part = form_of_reg(work, effect->source, at, visiting, depth);
         add_form(&form, &part, 1);
         break;
     case EFFECT_EXTEND:
-        part = form_of_reg(work, effect->other, visiting, depth);
+        part = form_of_reg(work, effect->other, at, visiting, depth);
         add_form(&form, &part, 1);
         break;
     case EFFECT_SUM:
-        part = form_of_reg(work, effect->source, visiting, depth);
+        part = form_of_reg(work, effect->source, at, visiting, depth);
         add_form(&form, &part, 1);
-        part = form_of_reg(work, effect->other, visiting, depth);
+        part = form_of_reg(work, effect->other, at, visiting, depth);
         add_form(&form, &part, effect->scale);
         break;
+    case EFFECT_ADD:
+        part = form_of_reg(work, effect->reg, at, visiting, depth);
+        add_form(&form, &part, 1);
+        if (effect->source != RECIPE_NO_REG) {
+            part = form_of_reg(work, effect->source, at, visiting, depth);
+            add_form(&form, &part, effect->scale);
+        }
+        break;
     case EFFECT_SCALE:
-        part = form_of_reg(work, effect->other, visiting, depth);
+        part = form_of_reg(work, effect->other, at, visiting, depth);
         add_form(&form, &part, effect->scale);
         break;
     case EFFECT_CONSTANT:
@@ -302,17 +313,33 @@ static struct form form_of_effect(const struct work *work, const struct insn *in
     return form;
 }
 
-static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t visiting, unsigned depth)
+/* The write of reg that instruction at sees, where it lies in straight code before it; NULL otherwise. Compilers make
+ * an address in two steps: mov, then shl. */
+static const struct insn *write_before(const struct work *work, uint8_t reg, uint32_t at)
+{
+    const struct flow *flow = work->flow;
+    for (unsigned n = 0; n < STRAIGHT_MAX && at > 0 && !flow_is_target(flow, at) && flow_falls_through(flow, at - 1);
+         n++)
+        if (flow->insns[--at].writes & INSN_BIT(reg))
+            return &flow->insns[at];
+    return NULL;
+}
+
+/* The form of what instruction at finds in reg. */
+static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .n_terms = 1, .regs = {reg}, .scales = {1}};
     if (reg >= 16 || visiting >> reg & 1 || depth > DEPTH_MAX)
         return (struct form){0};
     if (work->loop.n_writes[reg] == 0 || is_cycle(work, reg, &form.stride))
         return form;
-    const struct insn *insn = &work->flow->insns[work->loop.writer[reg]];
-    const struct insn_effect *effect = effect_on(insn, reg);
-    if (work->loop.n_writes[reg] > 1 || !effect)
+    bool is_rewritten = work->loop.n_writes[reg] > 1;
+    const struct insn *insn = is_rewritten ? write_before(work, reg, at) : &work->flow->insns[work->loop.writer[reg]];
+    const struct insn_effect *effect = insn ? effect_on(insn, reg) : NULL;
+    if (!effect)
         return (struct form){0};
+    if (is_rewritten) /* each step lies before the last one, so that reg may come again */
+        return form_of_effect(work, insn, effect, visiting, depth + 1);
     if (effect->kind == EFFECT_ADD && effect->source == RECIPE_NO_REG) {
         form.stride = effect->value;
         return form;
@@ -425,6 +452,11 @@ static bool has_pattern(const struct insn *insn)
     return insn->n_operands && insn->kind != INSN_CALL && insn->kind != INSN_RET && insn->kind != INSN_REP;
 }
 
+static enum pattern_kind irregular_kind(const struct recipe_operand *operand)
+{
+    return operand->flags & RECIPE_OP_READ ? PATTERN_IRREGULAR : PATTERN_STORED;
+}
+
 static uint64_t pattern_of(struct work *work, size_t k)
 {
     const struct insn *insn = &work->flow->insns[work->loop.body[k]];
@@ -439,7 +471,7 @@ static uint64_t pattern_of(struct work *work, size_t k)
         pattern = add_slots(group, pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, group->pc,
                                                 form.stride, operand->size_bytes));
     else
-        pattern = pattern_make(PATTERN_IRREGULAR, head, 0, operand->size_bytes);
+        pattern = pattern_make(irregular_kind(operand), head, 0, operand->size_bytes);
     if (pattern_has_footprint(pattern))
         pattern = pattern_with_group(pattern, head);
     return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;
@@ -475,7 +507,7 @@ static void fill_straight(struct work *work)
         if (is_string)
             work->flow->patterns[i] = pattern_make(PATTERN_STRIDED, insn->pc, PATTERN_LINE_BYTES, PATTERN_LINE_BYTES);
         else if (work->owner[i] == NO_LOOP && has_pattern(insn))
-            work->flow->patterns[i] = pattern_make(is_scalar(operand) ? PATTERN_FIXED : PATTERN_IRREGULAR,
+            work->flow->patterns[i] = pattern_make(is_scalar(operand) ? PATTERN_FIXED : irregular_kind(operand),
                                                    work->flow->insns[0].pc, 0, operand->size_bytes);
     }
 }

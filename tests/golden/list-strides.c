@@ -15,7 +15,7 @@
 
 static void print_recipe(const char *name, const struct recipe *recipe)
 {
-    static const char *const kinds[] = {"unknown", "fixed", "strided", "derived", "irregular", "fed"};
+    static const char *const kinds[] = {"unknown", "fixed", "strided", "derived", "irregular", "fed", "stored"};
     uint64_t pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
     if (recipe->class > RECIPE_DEPENDENT)
         return;

@@ -89,6 +89,16 @@ uint64_t update(uint64_t *table, uint64_t mask, int64_t n)
     return random;
 }
 
+uint64_t scatter(uint64_t *table, uint64_t mask, int64_t n)
+{
+    uint64_t random = 1;
+    for (int64_t i = 0; i < n; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        table[random >> 20 & mask] = random;
+    }
+    return random;
+}
+
 /* The pointer may be changed by the stores, so compilers load it again in every turn. */
 void member(struct vector *v, double by)
 {
@@ -110,5 +120,9 @@ __asm__(".text\n.globl rotated\n.type rotated, @function\nrotated:\n.cfi_startpr
         "xor %ecx, %ecx\nxor %eax, %eax\njmp 2f\n"
         "1: xor %rcx, %rax\n3: add $1, %rcx\ncmp %rsi, %rcx\nje 4f\n"
         "2: mov (%rdi, %rcx, 4), %edx\nimul %esi, %edx\ntest %edx, %edx\njns 1b\nadd %rcx, %r8\njmp 3b\n"
-        "4: add %r8, %rax\nret\n.cfi_endproc\n.size rotated, .-rotated\n");
+        "4: add %r8, %rax\nret\n.cfi_endproc\n.size rotated, .-rotated\n"
+        /* as gcc makes the address of a vector: one register, written twice */
+        ".globl two_steps\n.type two_steps, @function\ntwo_steps:\n.cfi_startproc\nxor %eax, %eax\n"
+        "1: mov %rax, %rcx\nshl $5, %rcx\nadd $1, %rax\naddsd (%rdi, %rcx, 1), %xmm0\n"
+        "cmp %rsi, %rax\njb 1b\nret\n.cfi_endproc\n.size two_steps, .-two_steps\n");
 #endif

@@ -23,7 +23,9 @@ KERNELS = {
     "indexed": ({"strided + yes", "irregular"}, set(), True),
     "chase": ({"irregular"}, set(), False),
     "update": ({"irregular"}, set(), False),
+    "scatter": ({"irregular"}, set(), False),
     "member": ({"strided + yes"}, {"irregular"}, False),
+    "two_steps": ({"derived + yes"}, set(), True),
     "rotated": ({"strided + yes"}, set(), False),
     "short_index": (set(), {"strided + yes", "derived + yes", "irregular"}, True),
 }
@@ -32,7 +34,7 @@ KERNELS = {
 def walk(words):
     _, _, kind, stride, slots, firsts, *_ = words
     if kind not in ("strided", "derived"):
-        return kind
+        return "irregular" if kind == "stored" else kind
     return f"{kind} {'+' if int(stride) > 0 else '-'} {'yes' if int(firsts) < int(slots) else 'no'}"
 
 
@@ -53,6 +55,8 @@ def check(compiler, level, folder):
             failures.append(f"{name}: {sorted(seen)}")
         if any(row[2] != "fed" for row in rows if row[0] == name and row[1] == "dependent"):
             failures.append(f"{name}: an instruction without access has another pattern than that")
+        if name == "scatter" and not any(row[2] == "stored" for row in own):
+            failures.append(f"{name}: no store was seen")
         pools = {row[8] for row in own if row[2] == "irregular"}
         if name == "indexed" and len(pools) > 2:  # of the unrolled loop, and of the rest
             failures.append(f"{name}: copies of one access are in {len(pools)} pools")
