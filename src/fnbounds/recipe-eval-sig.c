@@ -46,7 +46,9 @@ static bool index_of_sig(const struct recipe_operand *operand, const struct reci
         return true;
     }
     uint64_t value;
-    if (operand->index >= RECIPE_VEC) {
+    if (operand->index & RECIPE_INDEX_MASKED) {
+        value = regs->gpr[operand->index & 15] & regs->gpr[operand->offset & 15];
+    } else if (operand->index >= RECIPE_VEC) {
         unsigned vec = operand->index & 31u;
         if (!(regs->vec_known >> vec & 1))
             return false;

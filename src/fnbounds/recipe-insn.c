@@ -307,6 +307,14 @@ static void add_lea(const struct source *s, struct insn *out)
     effect->value = (int32_t)value;
 }
 
+/* and of two whole registers. */
+static void add_mask(const struct source *s, struct insn *out, uint8_t reg)
+{
+    if (s->operands[0].size == 64 && s->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        reg_number(s->operands[1].reg.value) != reg)
+        new_effect(out, EFFECT_MASK, reg)->source = reg_number(s->operands[1].reg.value);
+}
+
 /* reg = value, of a 32- or 64-bit register. */
 static void add_value(struct insn *out, uint8_t reg, int64_t value)
 {
@@ -378,6 +386,9 @@ static void add_register_effect(const struct source *s, struct insn *out)
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_CDQE:
         add_extension(s, out, 1);
+        break;
+    case ZYDIS_MNEMONIC_AND:
+        add_mask(s, out, reg);
         break;
     case ZYDIS_MNEMONIC_SHL:
     case ZYDIS_MNEMONIC_IMUL:

@@ -45,6 +45,7 @@ enum insn_effect_kind {
     EFFECT_LOAD,   /* reg = 64-bit word at the first operand */
     EFFECT_CONSTANT, /* reg = value */
     EFFECT_NARROW,   /* reg = lower 32 bits of source + value */
+    EFFECT_MASK,     /* reg = reg & source */
     EFFECT_STORE   /* 64-bit word at the first operand = source */
 };
 

@@ -7,6 +7,7 @@
 #define N_REGS 64
 #define N_SUMS 16
 #define N_SLOTS 8
+#define N_MASKS 8
 #define PREFIX_MAX 16
 #define CHASE_STEPS 64
 #define NO_VALUE UINT32_MAX
@@ -29,11 +30,18 @@ struct slot {
     struct value address, value;
 };
 
+/* result = left & right */
+struct mask {
+    uint32_t result;
+    struct value left, right;
+};
+
 struct machine {
     struct value regs[N_REGS];
+    struct mask masks[N_MASKS];
     struct sum sums[N_SUMS];
     struct slot slots[N_SLOTS];
-    unsigned n_sums, n_slots;
+    unsigned n_sums, n_slots, n_masks;
     uint32_t next_id;
 };
 
@@ -48,7 +56,7 @@ static void machine_init(struct machine *m)
     for (unsigned r = 0; r < N_REGS; r++)
         m->regs[r] = (struct value){r, 0};
     m->next_id = N_REGS;
-    m->n_sums = m->n_slots = 0;
+    m->n_sums = m->n_slots = m->n_masks = 0;
 }
 
 static struct value fresh(struct machine *m)
@@ -73,6 +81,14 @@ static struct value add_product(struct machine *m, struct value right, const str
     struct value result = add_sum(m, (struct value){NO_VALUE, 0}, right, effect->scale, effect->value);
     if (m->n_sums && m->sums[m->n_sums - 1].result == result.id)
         m->sums[m->n_sums - 1].is_extended = effect->kind == EFFECT_EXTEND;
+    return result;
+}
+
+static struct value add_mask(struct machine *m, struct value left, struct value right)
+{
+    struct value result = fresh(m);
+    if (m->n_masks < N_MASKS)
+        m->masks[m->n_masks++] = (struct mask){result.id, left, right};
     return result;
 }
 
@@ -142,6 +158,8 @@ static struct value effect_value(struct machine *m, const struct insn *insn, con
         return fresh(m);
     case EFFECT_SUM:
         return add_sum(m, m->regs[effect->source], m->regs[effect->other], effect->scale, effect->value);
+    case EFFECT_MASK:
+        return add_mask(m, m->regs[effect->reg], m->regs[effect->source]);
     case EFFECT_SCALE:
     case EFFECT_EXTEND:
         return add_product(m, m->regs[effect->other], effect);
@@ -202,6 +220,33 @@ static bool use_reg(const struct machine *m, struct value value, int64_t scale, 
     return true;
 }
 
+/* A general register with exactly this value. */
+static uint8_t find_same(const struct machine *m, struct value value)
+{
+    for (uint8_t r = 0; r < 16; r++)
+        if (m->regs[r].id == value.id && m->regs[r].offset == value.offset)
+            return r;
+    return RECIPE_NO_REG;
+}
+
+/* Index that was made by a mask, where both of its parts still are in registers: a load that overwrites it needs it no
+ * more. */
+static bool use_mask(const struct machine *m, struct value value, int64_t scale, struct recipe_operand *out,
+                     int64_t *disp)
+{
+    for (unsigned i = 0; i < m->n_masks; i++) {
+        const struct mask *mask = &m->masks[i];
+        uint8_t left = find_same(m, mask->left), right = find_same(m, mask->right);
+        if (mask->result != value.id || left == RECIPE_NO_REG || right == RECIPE_NO_REG)
+            continue;
+        out->index = left | RECIPE_INDEX_MASKED;
+        out->offset = right;
+        *disp += value.offset * scale;
+        return true;
+    }
+    return false;
+}
+
 static const struct sum *find_product(const struct machine *m, uint32_t id)
 {
     for (unsigned i = 0; i < m->n_sums; i++)
@@ -217,6 +262,8 @@ static bool use_index(const struct machine *m, struct value value, struct recipe
     int64_t scale = out->scale, rest = *disp;
     uint8_t flags = 0;
     while (!use_reg(m, value, scale, &out->index, &rest)) {
+        if (!flags && use_mask(m, value, scale, out, &rest))
+            break;
         product = find_product(m, value.id);
         if (!product || flags || scale * product->scale > INT8_MAX)
             return false;
@@ -236,7 +283,8 @@ static bool use_index(const struct machine *m, struct value value, struct recipe
 /* Base value in a word of the frame; disp then belongs behind the load. */
 static bool use_slot(const struct machine *m, uint32_t id, struct recipe_operand *out, int64_t *disp)
 {
-    for (unsigned i = 0; i < m->n_slots; i++) {
+    bool is_masked = out->scale && out->index & RECIPE_INDEX_MASKED; /* then there is no room */
+    for (unsigned i = 0; i < m->n_slots && !is_masked; i++) {
         const struct slot *slot = &m->slots[i];
         uint8_t reg = slot->value.id == id ? find_reg(m, slot->address.id) : RECIPE_NO_REG;
         if (reg != RECIPE_RSP && reg != RECIPE_RBP)
@@ -392,6 +440,7 @@ static void drop_index(struct recipe_operand *out, int64_t *disp)
 {
     out->index = RECIPE_NO_REG;
     out->scale = 0;
+    out->offset = 0;
     out->flags = (uint8_t)((out->flags & ~RECIPE_OP_INDEX32) | RECIPE_OP_INEXACT);
     if (out->base != RECIPE_NO_REG && *disp < 0)
         *disp = 0;

@@ -35,6 +35,8 @@ enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 1
 /* In base: the register's neighbourhood holds the base: base value = *(uint64_t *)(register + disp), and the access is
  * at base value + index * scale + offset. The register is rsp or rbp; read only inside known stack bounds. */
 #define RECIPE_BASE_DEREF 0x80
+/* In index: the register is masked with another one, which offset numbers; never together with RECIPE_BASE_DEREF. */
+#define RECIPE_INDEX_MASKED 0x80
 /* In scale: the index is subtracted (a stride that was added since). */
 #define RECIPE_SCALE_NEGATIVE 0x80
 
@@ -46,7 +48,7 @@ struct recipe_operand {
     uint8_t flags; /* RECIPE_OP_* */
     int32_t disp;
     uint16_t size_bytes; /* of the access; 0 = variable (string operations) */
-    int16_t offset;      /* only with RECIPE_BASE_DEREF, else 0 */
+    int16_t offset;      /* only with RECIPE_BASE_DEREF or RECIPE_INDEX_MASKED, else 0 */
 };
 
 /* Values of recipe.class; the same numbers as enum hit_class of fmt/arena.h. */

@@ -43,7 +43,8 @@ static void check_operand(const struct recipe_operand *operand)
     check(base < 16 || base == RECIPE_RIP || base == RECIPE_NO_REG || base == (RECIPE_RSP | RECIPE_BASE_DEREF) ||
               base == (RECIPE_RBP | RECIPE_BASE_DEREF),
           "an operand has an unknown base");
-    check(!operand->scale || operand->index < 16 || (operand->index >= RECIPE_VEC && operand->index < 64),
+    check(!operand->scale || (operand->index & ~RECIPE_INDEX_MASKED) < 16 ||
+              (operand->index >= RECIPE_VEC && operand->index < 64),
           "an operand has an unknown index");
     check(operand->flags & (RECIPE_OP_READ | RECIPE_OP_WRITE), "an operand is neither read nor written");
 }

@@ -35,6 +35,9 @@ static void test_sums(void **state)
     assert_int_equal(address_of((struct recipe_operand){.base = 0, .index = 1, .scale = 8, .disp = -16}),
                      0x1000 + 0x2000 * 8 - 16);
     assert_int_equal(
+        address_of((struct recipe_operand){.base = 0, .index = 2 | RECIPE_INDEX_MASKED, .scale = 8, .offset = 5}),
+        0x1000 + (0x3000 & 0x6000) * 8);
+    assert_int_equal(
         address_of((struct recipe_operand){.base = 15, .index = 1, .scale = 2 | RECIPE_SCALE_NEGATIVE, .disp = 4}),
         0x10000 - 0x4000 + 4);
     assert_int_equal(address_of((struct recipe_operand){.base = RECIPE_RIP, .index = none, .disp = 0x20}), 0x401020);

@@ -101,6 +101,8 @@ static void test_index(void **state)
     expect(recipe_at(rc_index, lea), RECIPE_MEMORY, R11, R8, 40, 16, READ);
     expect(recipe_at(rc_index, dropped), RECIPE_MEMORY, DI, NO, 0, 0, READ | RECIPE_OP_INEXACT);
     expect(recipe_at(rc_index, left), RECIPE_MEMORY, DI, NO, 0, 0, READ | RECIPE_OP_INEXACT);
+    expect(recipe_at(rc_index, masked), RECIPE_MEMORY, DI, DX | RECIPE_INDEX_MASKED, 8, 8, READ);
+    assert_int_equal(recipe_at(rc_index, masked).operands[0].offset, SI);
 }
 
 static void test_stack(void **state)
@@ -268,12 +270,15 @@ static void test_loop_entry_is_chosen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_direct),  cmocka_unit_test(test_direct_rip),   cmocka_unit_test(test_no_access),
-        cmocka_unit_test(test_undo),    cmocka_unit_test(test_index),        cmocka_unit_test(test_stack),
-        cmocka_unit_test(test_string),  cmocka_unit_test(test_chase),        cmocka_unit_test(test_loop),
-        cmocka_unit_test(test_gather),  cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),
-        cmocka_unit_test(test_loop_entry), cmocka_unit_test(test_loop_entry_is_chosen),
-        cmocka_unit_test(test_garbage), cmocka_unit_test(test_store_limits), cmocka_unit_test(test_open_refuses),
+        cmocka_unit_test(test_direct),       cmocka_unit_test(test_direct_rip),
+        cmocka_unit_test(test_no_access),    cmocka_unit_test(test_undo),
+        cmocka_unit_test(test_index),        cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_string),       cmocka_unit_test(test_chase),
+        cmocka_unit_test(test_loop),         cmocka_unit_test(test_gather),
+        cmocka_unit_test(test_switch),       cmocka_unit_test(test_frame),
+        cmocka_unit_test(test_loop_entry),   cmocka_unit_test(test_loop_entry_is_chosen),
+        cmocka_unit_test(test_garbage),      cmocka_unit_test(test_store_limits),
+        cmocka_unit_test(test_open_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

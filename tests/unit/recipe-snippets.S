@@ -97,6 +97,10 @@ AT rc_index_lea
 AT rc_index_dropped
     movzbl (%rax,%rdi), %eax
 AT rc_index_left
+    mov %rdx, %rcx
+    and %rsi, %rcx
+    mov 8(%rdi,%rcx,8), %rcx
+AT rc_index_masked
     ret
 END rc_index
 

@@ -277,7 +277,7 @@ static void check(pid_t pid, const struct user_regs_struct *r)
     t.tally.n_recipes++;
     for (unsigned o = 0; o < recipe->n_operands; o++) {
         const struct recipe_operand *operand = &recipe->operands[o];
-        bool is_vector = operand->scale && operand->index >= RECIPE_VEC;
+        bool is_vector = operand->scale && operand->index >= RECIPE_VEC && !(operand->index & RECIPE_INDEX_MASKED);
         if (operand->flags & RECIPE_OP_INEXACT || is_vector || !evaluate(pid, operand, r, &address))
             continue;
         if (recipe->class == RECIPE_MEMORY) {
