@@ -248,7 +248,8 @@ void heap_owner_clean(const struct search *search, const struct heap_name *out, 
     tell_members(search, out->site, expression, found);
 }
 
-/* What the block is for its container; NULL when it holds the elements one after the other. */
+/* What the block is for its container; NULL when it holds the elements one after the other. The functions are those of
+ * libstdc++ and, with two underscores, of libc++. */
 static const char *part_of_container(const struct search *search, size_t site)
 {
     static const struct {
@@ -258,7 +259,19 @@ static const char *part_of_container(const struct search *search, size_t site)
                 {"_M_allocate_buckets", "buckets"},
                 {"_M_allocate_node", "nodes"},
                 {"_M_get_node", "nodes"},
-                {"_M_create_node", "nodes"}};
+                {"_M_create_node", "nodes"},
+                {"__tree::__construct_node", "nodes"},
+                {"__hash_table::__construct_node", "nodes"},
+                {"__hash_table::__construct_node_hash", "nodes"},
+                {"__hash_table::__rehash", "buckets"},
+                {"__hash_table::__do_rehash", "buckets"},
+                {"__allocate_node", "nodes"},
+                {"forward_list::push_front", "nodes"},
+                {"forward_list::emplace_front", "nodes"},
+                {"forward_list::insert_after", "nodes"},
+                {"forward_list::emplace_after", "nodes"},
+                {"deque::__add_back_capacity", "chunks"},
+                {"deque::__add_front_capacity", "chunks"}};
     for (size_t i = 0; i < site; i++) {
         char qualified[256];
         (void)assign_name_function(text_of(search, search->path[i].code.function), qualified, sizeof qualified);

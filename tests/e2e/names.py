@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every block and every static array of a program is reported under the name that the program's author would use. The
 sources say which: each block has a size of its own, and "@block SIZE NAME" its name. Compiled by each compiler at each
-level; what is allocated, and which pages are touched first, is recorded as it happens and no sample is taken.
+level; what is allocated, and which pages are touched first, is recorded as it happens and no sample is taken. With
+libc++, some blocks have another size: "@libc++ SIZE NEW-SIZE". Its headers cannot be installed beside
+those of libunwind: LOCUS_LIBCXX names a directory with c++/v1 and libc++.so.1, where they were unpacked.
 usage: names.py [PROGRAM...]"""
 import concurrent.futures
 import json
@@ -21,6 +23,11 @@ LEVELS = {
     "names-old.f": [("gfortran", level) for level in ("-O0", "-O2")],
     "names-containers.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
 }
+LIBCXX = os.environ.get("LOCUS_LIBCXX")
+if LIBCXX:
+    LEVELS["names-containers.cc"] += [
+        ("clang++", f"{level} -std=c++17 -nostdinc++ -isystem {LIBCXX}/c++/v1 -nostdlib++ -L{LIBCXX} -Wl,-rpath,{LIBCXX} "
+         "-l:libc++.so.1 -l:libc++abi.so.1") for level in ("-O0", "-O2", "-O3")]
 failures = []
 
 
@@ -28,10 +35,12 @@ def run(*command, **options):
     return subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True, **options)
 
 
-def expectations(source):
+def expectations(source, is_libcxx):
     text = source.read_text(encoding="utf-8")
-    blocks = re.findall(r"@block (\d+) (.+?)(?: \*/)?$", text, re.M)
-    return {int(size): name for size, name in blocks}, re.findall(r"@static (.+)", text)
+    blocks = {int(size): name for size, name in re.findall(r"@block (\d+) (.+?)(?: \*/)?$", text, re.M)}
+    for size, new in re.findall(r"@libc\+\+ (\d+) (\d+)", text) if is_libcxx else []:
+        blocks[int(new)] = blocks.pop(int(size))
+    return blocks, re.findall(r"@static (.+)", text)
 
 
 def query(database, *words):
@@ -39,7 +48,7 @@ def query(database, *words):
 
 
 def check(source, title, database):
-    blocks, statics = expectations(source)
+    blocks, statics = expectations(source, "c++/v1" in title)
     found = {}
     for row in query(database, "leaks", "--all")["paths"]:
         size, rest = divmod(row["allocated_bytes"], row["allocated_blocks"])
@@ -58,7 +67,7 @@ def measure(folder, program, compiler, level):
     folder.mkdir()
     source = SOURCE / "tests/e2e/programs" / program
     environment = dict(os.environ, DATACENTRIC_MIN_BYTES="32")
-    run(compiler, "-g", *level.split(), "-o", folder / "program", source, cwd=folder)
+    run(compiler, "-g", "-o", folder / "program", source, *level.split(), cwd=folder)
     run(BUILD / "hpcrun", "-e", "MEMLEAK", "-e", "FAULTS@1", "-o", folder / "m", folder / "program", env=environment)
     run(BUILD / "hpcprof", "-o", folder / "db", folder / "m")
     return folder / "db"

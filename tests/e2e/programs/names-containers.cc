@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ways in which C++ programs come by memory. Every block has a size of its own; "@block" tells which name the block
  * of that size is to be reported under. */
+/* @libc++ 448 440
+ * @libc++ 520 528
+ * @libc++ 700 11200
+ * @libc++ 328 320
+ * @libc++ 3016 3024
+ * @libc++ 5001 5008
+ * @libc++ 848 840
+ * @libc++ 920 928
+ * @libc++ 10001 10016 */
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
