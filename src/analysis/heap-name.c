@@ -15,6 +15,7 @@
 #include "structure/call-order.h"
 
 #define FUNCTION_LINES_MAX 400
+#define NEAR_FRAMES 4    /* from code without names to a function with one */
 #define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and what it tells us */
 
 static const char *text_of(const struct search *search, uint32_t id)
@@ -287,6 +288,21 @@ static bool name_by_text(const struct search *search, bool sure, struct heap_nam
     return true;
 }
 
+/* The function with a name that is nearest to the site, in code without names of its own; NULL when none is near. */
+static const char *nearest_name(const struct search *search, size_t site, char *qualified, size_t size)
+{
+    for (size_t i = site + 1; i < search->n && i <= site + NEAR_FRAMES; i++) {
+        const struct path_frame *frame = &search->path[i];
+        if (frame->module != search->path[site].module)
+            return NULL;
+        if (frame->code.named)
+            (void)assign_name_function(text_of(search, frame->code.function), qualified, size);
+        if (frame->code.named && *qualified)
+            return qualified;
+    }
+    return NULL;
+}
+
 static void name_by_place(const struct search *search, struct heap_name *out)
 {
     const struct code_frame *code = &search->path[out->site].code;
@@ -296,6 +312,8 @@ static void name_by_place(const struct search *search, struct heap_name *out)
     if (code->line)
         (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", function,
                        base_name(text_of(search, code->file)), code->line);
+    else if (!code->named && nearest_name(search, out->site, qualified, sizeof qualified))
+        (void)snprintf(out->name, sizeof out->name, "%.80s > %.70s", qualified, function);
     else
         (void)snprintf(out->name, sizeof out->name, "%.150s", function);
 }

@@ -45,4 +45,38 @@ if [ -n "$package" ] && ! readelf -S "$tool" | grep -q debug_info; then
 else
     skip_part "gzip is no program of Debian's here, or has its debug information"
 fi
+
+# Of a stripped library the function that allocates has no name, but the exported one above it has.
+cat >part.c <<'END'
+#include <stdlib.h>
+char *part_kept[2];
+__attribute__((noipa)) static int take(size_t n)
+{
+    part_kept[0] = malloc(n);
+    return part_kept[0] == NULL;
+}
+__attribute__((noipa)) static int fill(size_t n)
+{
+    return take(n) + take(n + 8);
+}
+int part_open(size_t n)
+{
+    return fill(n) + 1;
+}
+END
+cat >user.c <<'END'
+int part_open(unsigned long n);
+int main(void)
+{
+    return part_open(5000000) - 1;
+}
+END
+$CC -O1 -shared -fPIC part.c -o libpart.so
+strip libpart.so
+$CC -O1 -g user.c -o user -L. -lpart -Wl,-rpath,"$scratch"
+expect_status 0 "$builddir/hpcrun" -e MEMLEAK -o user.m ./user
+expect_status 0 "$builddir/hpcprof" -o user.db user.m
+expect_status 0 "$builddir/hpcquery" leaks --all --csv user.db
+grep -q '^"*part_open > func_0x[0-9a-f]* \[libpart.so\]' out ||
+    fail "a block of a stripped library is not told by its exported function"
 finish
