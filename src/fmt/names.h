@@ -14,7 +14,7 @@
 #define NAMES_RANDOM_FROM 4     /* from this generation on the host id is random */
 #define NAMES_MAX_GENERATION 11 /* the last one that is tried */
 
-/* The fields of a file name. host_id: low 32 bits of gethostid(2). suffix: "hpcrun", "hpctrace", "log", "objects" */
+/* The fields of a file name. host_id: names_host_id of its host. suffix: "hpcrun", "hpctrace", "log", "objects" */
 struct names_file {
     char exe[256];
     uint32_t rank, thread, host_id, pid;
@@ -25,8 +25,9 @@ struct names_file {
 /* Job id of the batch system in this process's environment (LSF, Cobalt, PBS, Slurm, SGE), NULL when none; borrowed. */
 const char *names_job_id(void);
 
-/* Low 32 bits of gethostid(2), which may ask the name service: kept from the first call on.
- * ctx: ordinary, single-threaded */
+/* Tells this host from others: what the administrator has set with sethostid(2), else made of the host's name and
+ * /etc/machine-id. Not gethostid(2): that asks the name service, which takes its time on a node without one, crashes
+ * when memory runs out, and gives all hosts the same id whose own name stands for 127.0.1.1. Never 0.  ctx: ordinary */
 uint32_t names_host_id(void);
 
 /* The last part of a path; borrowed from it. */

@@ -627,14 +627,24 @@ enum {
 };
 
 static const struct option options[] = {
-    {"library", required_argument, NULL, LIBRARY}, {"subject", required_argument, NULL, SUBJECT},
-    {"hpcrun", required_argument, NULL, HPCRUN},   {"scratch", required_argument, NULL, SCRATCH},
-    {"events", required_argument, NULL, EVENTS},   {"check", required_argument, NULL, CHECK},
-    {"points", required_argument, NULL, POINTS},   {"again", required_argument, NULL, AGAIN},
-    {"seed", required_argument, NULL, SEED},       {"patience", required_argument, NULL, PATIENCE},
-    {"only", required_argument, NULL, ONLY},       {"inject", required_argument, NULL, INJECT},
-    {"at", required_argument, NULL, AT},           {"occurrence", required_argument, NULL, OCCURRENCE},
-    {"known", required_argument, NULL, KNOWN},     {NULL, 0, NULL, 0},
+    {"library", required_argument, NULL, LIBRARY},
+    {"subject", required_argument, NULL, SUBJECT},
+    {"hpcrun", required_argument, NULL, HPCRUN},
+    {"scratch", required_argument, NULL, SCRATCH},
+    {"events", required_argument, NULL, EVENTS},
+    {"check", required_argument, NULL, CHECK},
+    {"points", required_argument, NULL, POINTS},
+    {"again", required_argument, NULL, AGAIN},
+    {"seed", required_argument, NULL, SEED},
+    {"patience", required_argument, NULL, PATIENCE},
+    {"only", required_argument, NULL, ONLY},
+    {"inject", required_argument, NULL, INJECT},
+    {"at", required_argument, NULL, AT},
+    {"occurrence", required_argument, NULL, OCCURRENCE},
+    {"known", required_argument, NULL, KNOWN},
+    {"least", required_argument, NULL, LEAST},
+    {"list", no_argument, NULL, LIST},
+    {NULL, 0, NULL, 0},
 };
 
 static const char *at_text;
