@@ -105,6 +105,7 @@ static inline bool small_caller_next(struct small_caller *at, uint64_t hop, cons
     return true;
 }
 
+/* Whether the slot is that of key, which is what is expected.  ctx: any */
 static inline __attribute__((always_inline)) bool small_slot_has(const struct small_slot *slot, uint64_t key)
 {
     return __builtin_expect(atomic_load_explicit(&slot->key, memory_order_relaxed) == key, 1);
