@@ -450,7 +450,7 @@ struct arena_header {
     char exe[ARENA_PATH_MAX];                    /* real path of the executable */
     char argv0[256];                             /* basename used in file names */
     char tables[ARENA_PATH_MAX];                 /* directory of the module-table cache */
-    char open_tables[128]; /* one that other users can read too, made when a program has become one; empty: none */
+    char open_tables[128]; /* one of root that other users can read, for programs that become one; empty: none */
     char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
     char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */

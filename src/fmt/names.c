@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 #define NOBODY 65534 /* as kernels and servers call a user whom they do not know */
 
 const char *names_job_id(void)
@@ -31,14 +33,15 @@ const char *names_job_id(void)
 /* Up to size bytes of a small file; their number, 0 when it cannot be read. */
 static size_t read_start(const char *path, char *bytes, size_t size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat info;
+    int fd = input_open(AT_FDCWD, path, 0, &info);
     ssize_t n = fd >= 0 ? read(fd, bytes, size) : 0;
     if (fd >= 0)
         (void)close(fd);
     return n > 0 ? (size_t)n : 0;
 }
 
-uint32_t names_host_id(void)
+static uint32_t make_host_id(void)
 {
     char text[65 + 64] = "";
     uint32_t id = 0;
@@ -52,6 +55,16 @@ uint32_t names_host_id(void)
     for (size_t i = 0; i < len; i++)
         id = (id ^ (uint8_t)text[i]) * 0x01000193u;
     return id ? id : 1;
+}
+
+uint32_t names_host_id(void)
+{
+    static struct {
+        uint32_t id; /* 0: not made yet */
+    } host;
+    if (!host.id)
+        host.id = make_host_id();
+    return host.id;
 }
 
 const char *names_base(const char *path)

@@ -27,7 +27,8 @@ const char *names_job_id(void);
 
 /* Tells this host from others: what the administrator has set with sethostid(2), else made of the host's name and
  * /etc/machine-id. Not gethostid(2): that asks the name service, which takes its time on a node without one, crashes
- * when memory runs out, and gives all hosts the same id whose own name stands for 127.0.1.1. Never 0.  ctx: ordinary */
+ * when memory runs out, and gives all hosts the same id whose own name stands for 127.0.1.1. The answer of the first
+ * call stays: the host may be given another name. Never 0.  ctx: ordinary, single-threaded */
 uint32_t names_host_id(void);
 
 /* The last part of a path; borrowed from it. */

@@ -107,12 +107,13 @@ static void hex_name_sig(char *out, uint64_t id)
     memcpy(out + 16, ".lmt", 5);
 }
 
-/* The table in a file; NULL when there is none, or a file that is none. */
-static const struct modtab_header *table_map_file_sig(int fd, uint64_t id)
+/* The table in a file; NULL when there is none, or a file that is none. must_be_root: whose it has to be. */
+static const struct modtab_header *table_map_file_sig(int fd, uint64_t id, bool must_be_root)
 {
     struct stat status;
     void *mapped = NULL;
-    if (own_call_sig(SYS_fstat, fd, &status) == 0 && status.st_size >= (off_t)sizeof(struct modtab_header))
+    if (own_call_sig(SYS_fstat, fd, &status) == 0 && S_ISREG(status.st_mode) && (!must_be_root || !status.st_uid) &&
+        status.st_size >= (off_t)sizeof(struct modtab_header))
         mapped = zone_map_file_sig(fd, (size_t)status.st_size);
     if (!mapped)
         return NULL;
@@ -124,22 +125,29 @@ static const struct modtab_header *table_map_file_sig(int fd, uint64_t id)
     return NULL;
 }
 
-/* Maps a table from one of the directories of len_max bytes at most, where "" is none; the caller holds the lock.
- * *is_kept_out becomes true when the process may not look there, as it has become another user. */
-static const struct modtab_header *table_map_sig(const char *directory, size_t len_max, uint64_t id, bool *is_kept_out)
+/* A directory of tables, of len_max bytes at most, "" for none. */
+struct tables_place {
+    const char *directory;
+    size_t len_max;
+    bool must_be_root; /* it lies where others may put something in its place */
+};
+
+/* Maps a table from the cache; the caller holds the lock. *is_kept_out becomes true when the process may not look
+ * there, as it has become another user. */
+static const struct modtab_header *table_map_sig(const struct tables_place *place, uint64_t id, bool *is_kept_out)
 {
     static char path[ARENA_PATH_MAX + 32]; /* under the lock; too large for a signal stack */
-    size_t len = strnlen(directory, len_max);
+    size_t len = strnlen(place->directory, place->len_max);
     if (len == 0)
         return NULL;
-    memcpy(path, directory, len);
+    memcpy(path, place->directory, len);
     path[len] = '/';
     hex_name_sig(path + len + 1, id);
-    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     *is_kept_out |= fd < 0 && errno == EACCES;
     if (fd < 0)
         return NULL;
-    const struct modtab_header *table = table_map_file_sig(fd, id);
+    const struct modtab_header *table = table_map_file_sig(fd, id, place->must_be_root);
     own_call_sig(SYS_close, fd);
     return table;
 }
@@ -191,11 +199,11 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     if (!table)
         table = table_shared_sig(module->table_id);
     bool is_kept_out = false;
-    if (!table)
-        table = table_map_sig(arena_header_sig()->tables, ARENA_PATH_MAX, module->table_id, &is_kept_out);
-    if (!table)
-        table = table_map_sig(arena_header_sig()->open_tables, sizeof arena_header_sig()->open_tables,
-                              module->table_id, &is_kept_out);
+    const struct arena_header *header = arena_header_sig();
+    const struct tables_place places[] = {{header->tables, sizeof header->tables, false},
+                                          {header->open_tables, sizeof header->open_tables, true}};
+    for (int i = 0; i < 2 && !table; i++)
+        table = table_map_sig(&places[i], module->table_id, &is_kept_out);
     if (table) {
         atomic_store_explicit(&module->code.table, table, memory_order_release);
         atomic_fetch_add(&map.generation, 1);

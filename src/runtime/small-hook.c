@@ -115,10 +115,11 @@ static uint64_t hop_at(uintptr_t pc)
            (uint64_t)(uint32_t)hop.cfa_offset << SMALL_HOP_CFA_SHIFT;
 }
 
-/* Number of the site that has the slot, 0 when it has none. */
+/* Number of the site that has the slot, 0 when it has none. What belongs to the number is there once it is seen: a slot
+ * whose key is known already may get another one. */
 static unsigned id_of(const struct small_slot *slot)
 {
-    return (uint16_t)atomic_load_explicit(&slot->four, memory_order_relaxed);
+    return (uint16_t)atomic_load_explicit(&slot->four, memory_order_acquire);
 }
 
 /* --- under the lock --- */
@@ -169,7 +170,7 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
     close_slot(slot, 0);
-    atomic_store_explicit(&slot->four, small_four(id), memory_order_relaxed);
+    atomic_store_explicit(&slot->four, small_four(id), memory_order_release);
     atomic_store_explicit(&slot->key, key, memory_order_release);
     return id;
 }

@@ -64,6 +64,10 @@ int main(int argc, char **argv)
 {
     if (argc != 4)
         return 2;
+    /* Away from the block that libstdc++ keeps for exceptions, which has a record: the release of a block beside it
+     * looks twice. */
+    for (int i = 0; i < 200; i++)
+        escape = malloc(900);
     for (const way &way : ways)
         if (strcmp(way.name, argv[1]) == 0) {
             const size_t n_bytes = static_cast<size_t>(atol(argv[3]));

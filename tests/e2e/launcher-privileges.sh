@@ -55,7 +55,9 @@ $CC -O2 -w -shared -fPIC work.c -o work.so
 $CC -O2 -w daemon.c -o daemon -ldl
 
 # Without tables of an earlier run, and with them: then they are in root's cache, which the other user may not enter.
-mkdir -m 700 cache
+# Root's directory for temporary files may be closed as well.
+mkdir -m 700 cache closed
+export TMPDIR=$scratch/closed
 export XDG_CACHE_HOME=$scratch/cache
 for how in setuid before b f bf e be; do
     rm -rf m

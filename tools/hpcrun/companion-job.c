@@ -119,8 +119,6 @@ static struct companion_job *job_queue(struct companion *c, enum job_kind kind, 
     job->kind = kind;
     job->process = process;
     job->is_foreign = kind == JOB_MODULE && process && companion_process_is_foreign(process);
-    if (job->is_foreign)
-        companion_tables_open(c);
     if (path)
         memccpy(job->path, path, '\0', sizeof job->path - 1);
     *end = job;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,28 +79,42 @@ int companion_memory_reopen(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-void companion_tables_name(struct companion *c)
+/* Whether everybody can get into the directory. */
+static bool is_open_to_all(const char *path)
 {
-    uint64_t random;
-    if (!c->setup->tables[0] || getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        return;
-    (void)snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.90s/locus-tables-%016llx", detour_default_place(),
-                   (unsigned long long)random);
+    struct stat status;
+    char *real = realpath(path, NULL);
+    bool is_open = real != NULL;
+    for (char *slash = real ? strchr(real + 1, '/') : NULL; slash && is_open; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        is_open = stat(real, &status) == 0 && status.st_mode & S_IXOTH;
+        *slash = '/';
+    }
+    is_open = is_open && stat(real, &status) == 0 && S_ISDIR(status.st_mode) && status.st_mode & S_IXOTH;
+    free(real);
+    return is_open;
 }
 
 void companion_tables_open(struct companion *c)
 {
-    if (c->has_foreign_tables || !c->foreign_tables[0])
+    const char *place = detour_default_place();
+    if (!c->setup->tables[0] || geteuid() != 0)
         return;
-    c->has_foreign_tables = mkdir(c->foreign_tables, 0700) == 0 && chmod(c->foreign_tables, 0755) == 0;
-    if (!c->has_foreign_tables)
-        c->foreign_tables[0] = '\0';
+    if (strlen(place) > sizeof c->foreign_tables - sizeof "/locus-tables-XXXXXX" || !is_open_to_all(place))
+        place = "/tmp";
+    (void)snprintf(c->foreign_tables, sizeof c->foreign_tables, "%.*s/locus-tables-XXXXXX",
+                   (int)(sizeof c->foreign_tables - sizeof "/locus-tables-XXXXXX"), place);
+    if (mkdtemp(c->foreign_tables) && chmod(c->foreign_tables, 0755) == 0)
+        return;
+    companion_log(c, "Programs that become another user will lose their addresses: %s: %s.", c->foreign_tables,
+                  strerror(errno));
+    c->foreign_tables[0] = '\0';
 }
 
 void companion_tables_close(struct companion *c)
 {
     char path[sizeof c->foreign_tables + 260];
-    DIR *dir = c->has_foreign_tables ? opendir(c->foreign_tables) : NULL;
+    DIR *dir = c->foreign_tables[0] ? opendir(c->foreign_tables) : NULL;
     if (!dir)
         return;
     for (const struct dirent *entry; (entry = readdir(dir));) {

@@ -171,7 +171,6 @@ struct companion {
     struct detour detour;
     uint32_t n_detours;       /* directories made in it */
     char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
-    bool has_foreign_tables;  /* it has been made */
     bool has_said_trouble, has_said_checkpoint;
     char *trouble; /* what is still to be said on the terminal, NULL: nothing */
 };
@@ -238,8 +237,8 @@ void companion_connections_sweep(struct companion *c);
 void companion_answer_waiting(struct companion *c, const struct companion_process *process,
                               const struct companion_job *job, const char *text);
 
-/* companion-memory.c: chooses a name for foreign_tables, before any arena is made; makes it; removes it. */
-void companion_tables_name(struct companion *c);
+/* companion-memory.c: makes and removes foreign_tables. Only root measures programs that become other users; for others
+ * there is none. Made before any arena tells its name, so that nobody else makes it first. */
 void companion_tables_open(struct companion *c);
 void companion_tables_close(struct companion *c);
 

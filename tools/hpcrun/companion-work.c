@@ -48,7 +48,7 @@ int companion_work_foreign(const struct companion *c, const struct companion_mod
     bool is_everybodys = !strcmp(path, MODTAB_VDSO) || (stat(path, &status) == 0 && status.st_mode & S_IROTH);
     if (!is_everybodys || !companion_is_safe_path(path) || companion_work_module(c, module, path) != 0)
         return 1;
-    return c->has_foreign_tables && modtab_make(path, c->foreign_tables, NULL, &err) == 0 ? 0 : 1;
+    return c->foreign_tables[0] && modtab_make(path, c->foreign_tables, NULL, &err) == 0 ? 0 : 1;
 }
 
 /* Asks the program's own loader which libraries it would load: search paths, environment and cache as it will see

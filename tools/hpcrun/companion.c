@@ -224,7 +224,7 @@ int companion_run(const struct companion_setup *setup, int listen_fd)
     setup_signals(&c);
     if (!companion_enter(&c))
         return 1;
-    companion_tables_name(&c);
+    companion_tables_open(&c);
     c.has_no_mark = pending_mark_open(&c.mark, companion_dir(&c), setup->launched_pid, NULL) != 0;
     if (!companion_store_open(&c))
         return 1;
