@@ -19,8 +19,9 @@
 
 #define FRAMES_MAX 16
 #define TEXT_BYTES 480
-#define NAME_BYTES 120
-#define CHARACTERS_MAX (TEXT_BYTES - 2 * NAME_BYTES) /* of a string, at most */
+#define NAME_BYTES 120 /* of a function's name, at most */
+#define LINE_BYTES 11  /* a newline and a number */
+#define FILE_BYTES (TEXT_BYTES - NAME_BYTES - 1 - LINE_BYTES - 1)
 #define LINE_TABLE_MAX (1u << 20)
 #define STRINGS 4096 /* power of two */
 #define PROBES 16
@@ -57,7 +58,7 @@ static struct {
     _Atomic uint64_t places[PLACES];   /* by the hash of a frame's place: its upper half, and a reference below */
 } python;
 
-/* One frame as it is told. */
+/* One frame as it is told. Its parts have bounds of their own, and room for all of them. */
 struct told {
     char text[TEXT_BYTES];
     size_t len;
@@ -103,26 +104,55 @@ static void put(struct told *told, const char *text, size_t n)
         told->text[told->len++] = text[i];
 }
 
-/* One character in UTF-8. */
-static void put_character(struct told *told, uint32_t c)
+/* One character in UTF-8, up to 4 bytes; returns their number. What is none, such as a surrogate, becomes '?'. */
+static size_t encode(uint32_t c, char *bytes)
+{
+    if ((c >= 0xd800 && c < 0xe000) || c >= 0x110000)
+        c = '?';
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    bytes[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xf0) | c);
+    return n;
+}
+
+/* Character i of a string object's data, of width bytes each; newlines divide the text of a frame. */
+static uint32_t character(const uint8_t *data, size_t i, unsigned width)
+{
+    uint32_t c = data[i];
+    uint16_t half;
+    if (width == 2) {
+        memcpy(&half, data + 2 * i, 2);
+        c = half;
+    } else if (width == 4) {
+        memcpy(&c, data + 4 * i, 4);
+    }
+    return c == '\n' ? ' ' : c;
+}
+
+/* Appends n characters, cut at max bytes between two of them; their end when that is the one that tells. */
+static void put_characters(struct told *told, const uint8_t *data, size_t n, unsigned width, size_t max, bool keep_end)
 {
     char bytes[4];
-    if (c < 0x80) {
-        bytes[0] = (char)c;
-        put(told, bytes, 1);
-    } else if (c < 0x800) {
-        bytes[0] = (char)(0xc0 | c >> 6);
-        bytes[1] = (char)(0x80 | (c & 0x3f));
-        put(told, bytes, 2);
-    } else {
-        bytes[0] = (char)(0xe0 | (c >> 12 & 0xf));
-        bytes[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        bytes[2] = (char)(0x80 | (c & 0x3f));
-        put(told, bytes, c < 0x10000 ? 3 : 0);
+    size_t first = 0, n_bytes = 0;
+    for (size_t i = n; keep_end && i > 0; i--) {
+        n_bytes += encode(character(data, i - 1, width), bytes);
+        if (n_bytes > max) {
+            first = i;
+            break;
+        }
+    }
+    n_bytes = 0;
+    for (size_t i = first; i < n; i++) {
+        size_t more = encode(character(data, i, width), bytes);
+        if (n_bytes + more > max)
+            return;
+        put(told, bytes, more);
+        n_bytes += more;
     }
 }
 
-/* Appends a string object, cut at max characters; its end when that is the one that tells. */
+/* Appends a string object, at most max bytes, '?' for an empty one. */
 static bool put_object(struct told *told, uintptr_t object, size_t max, bool keep_end)
 {
     uint32_t state = 0;
@@ -133,23 +163,13 @@ static bool put_object(struct told *told, uintptr_t object, size_t max, bool kee
         return false;
     unsigned width = state >> 2 & 7;
     bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
-    if (!is_compact || (width != 1 && width != 2 && width != 4) || length == 0 || length > 1u << 20)
+    if (!is_compact || (width != 1 && width != 2 && width != 4) || length > 1u << 20)
         return false;
-    uint8_t bytes[4 * CHARACTERS_MAX];
+    uint8_t data[4 * FILE_BYTES];
     uint64_t first = keep_end && length > max ? length - max : 0, n = length - first < max ? length - first : max;
-    if (!fetch(told->guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first * width, bytes, n * width))
+    if (n && !fetch(told->guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first * width, data, n * width))
         return false;
-    for (uint64_t i = 0; i < n; i++) {
-        uint32_t c = bytes[i];
-        uint16_t half;
-        if (width == 2) {
-            memcpy(&half, bytes + 2 * i, 2);
-            c = half;
-        } else if (width == 4) {
-            memcpy(&c, bytes + 4 * i, 4);
-        }
-        put_character(told, c == '\n' ? ' ' : c);
-    }
+    put_characters(told, n ? data : (const uint8_t *)"?", n ? n : 1, n ? width : 1, max, keep_end);
     return true;
 }
 
@@ -230,7 +250,7 @@ static bool tell_frame(uintptr_t frame, struct told *told)
         !put_object(told, fetch_pointer(told->guarded, code + CODE_NAME), NAME_BYTES, false))
         return false;
     put(told, "\n", 1);
-    if (!put_object(told, fetch_pointer(told->guarded, code + CODE_FILE), CHARACTERS_MAX, true))
+    if (!put_object(told, fetch_pointer(told->guarded, code + CODE_FILE), FILE_BYTES, true))
         return false;
     put(told, "\n", 1);
     uint64_t offset = instruction >= code + CODE_START ? instruction - (code + CODE_START) : 0;

@@ -46,6 +46,13 @@ named 3200000 self.state
 named 3300000 "generate (names-python.py:$(grep -n 'yield' "$program" | cut -d: -f1))"
 named 3350000 länge
 named 3450001 of_thread
+named 3500001 "<module> (<string>:1)"
+named 3510001 "<module> (?:1)"
+named 3520001 "<module> (длинный.py:1)"
+named 3530001 "<module> (😀.py:1)"
+named 3540001 "<module> (a?b.py:1)"
+named 3550001 "<module> (x.py:1)"
+named 3570001 "$(printf 'д%.0s' {1..40}) (<string>:1)"
 named 3600001 of_child
 if [ -n "$with" ]; then
     named 4004000 grid

@@ -43,6 +43,10 @@ def main():
     made = {}
     exec(compile("by_text = bytearray(3500001)", "<string>", "exec"), made)
     kept.append(made)
+    names = ["", "/" + "ж" * 300 + "/длинный.py", "/tmp/\U0001f600.py", "/tmp/a\udc80b.py", "/" + "路" * 300 + "/x.py"]
+    for i, file in enumerate(names):
+        exec(compile(f"block = bytearray({3510001 + 10000 * i})", file, "exec"), {})
+    exec("def " + "д" * 100 + "(): return bytearray(3570001)\n" + "д" * 100 + "()", {})
     if len(sys.argv) > 1:  # with NumPy
         import numpy
 
