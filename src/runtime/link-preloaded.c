@@ -14,6 +14,8 @@ void *wrap_real(const char *name)
 {
     int saved_errno = errno;
     void *real = dlsym(RTLD_NEXT, name);
+    if (!real)
+        (void)dlerror(); /* the program must not find our failure when it asks for its own */
     errno = saved_errno;
     return real;
 }

@@ -10,12 +10,11 @@
 
 #define VERSION_3_11 0x030b
 
-void python_find(void)
+static void find_api(void)
 {
     struct python_api api = {0};
-    const char *wanted = process_environment("HPCRUN_PYTHON");
     const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version"); /* exported from 3.11 on */
-    if ((wanted && strcmp(wanted, "0") == 0) || !version || *version >> 16 != VERSION_3_11)
+    if (!version || *version >> 16 != VERSION_3_11)
         return;
     *(void **)&api.current = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
     *(void **)&api.own = dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
@@ -24,4 +23,13 @@ void python_find(void)
     api.bytes_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyBytes_Type");
     if (api.current && api.own && api.code_type && api.text_type && api.bytes_type)
         python_use(&api);
+}
+
+void python_find(void)
+{
+    const char *wanted = process_environment("HPCRUN_PYTHON");
+    if (wanted && strcmp(wanted, "0") == 0)
+        return;
+    find_api();
+    (void)dlerror(); /* the program must not find our failures; dlsym() left none of others behind */
 }

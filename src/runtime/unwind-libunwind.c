@@ -196,5 +196,6 @@ __attribute__((constructor)) static void open_libunwind(int argc, char **argumen
     if (library && find_functions_without_pipe(lib, library) &&
         pthread_atfork(fork_prepare, fork_parent, fork_child) == 0)
         atomic_store(&lib->is_open, true);
+    (void)dlerror(); /* the program must not find our failures when it asks for its own */
     errno = saved;
 }

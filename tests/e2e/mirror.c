@@ -730,6 +730,8 @@ int main(int argc, char **argv)
     if (is_quiet)
         return 42;
     atexit(print_errno_at_exit);
+    const char *failure = dlerror();
+    printf("dlerror in main: %s\n", failure ? failure : "none");
     print_errno(of_main);
     print_all(argc > 1 ? argv[1] : "start");
     if (argc > 1)
