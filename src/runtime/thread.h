@@ -180,7 +180,7 @@ bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uint
 bool thread_is_half_way_sig(const struct thread_state *self);
 
 /* At the start of the process: installs the signal handler and registers the calling thread as the first one.
- * is_active: sampling begins now. False when the arena is full.  ctx: ordinary, shielded */
+ * is_active: sampling begins now. False when the arena is full.  ctx: ordinary */
 bool thread_begin_first(bool is_active);
 
 /* At the end of the process: sampling stops, and what all threads have recorded is closed, the calling one's last. The
