@@ -18,6 +18,7 @@ LOOPS = (("add_16k", "addends", "execution_share"), ("chase", "nodes", "memory_s
          ("indexed_256m", "picked", "memory_share"), ("gups_8k", "table", "execution_share"), ("triad", None, None))
 TRUTH = re.compile(r"truth: loop (\S+) variable all memory (\S+) low (\S+) high (\S+) least", re.M)
 PARTS = ("memory_share", "execution_share", "unverified_share")
+NO_VARIABLES = ("unknown", "unattributed", "waiting", "dropped", "kernel")
 
 
 def run(*words):
@@ -29,13 +30,24 @@ def table(database, *options):
     return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
+def is_down(rows):
+    shares = [float(row["share"]) for row in rows]
+    return shares == sorted(shares, reverse=True)
+
+
 def check_order(loop, database):
-    """The rows are in the order that was asked for, and the parts of each are no more than its share."""
+    """The rows are in the order that was asked for, and the parts of each are no more than its share. Rows that are no
+    variables follow the variables in the order by memory, and are by all time among themselves."""
     by_memory, by_time = table(database), table(database, "--order", "time")
-    memory = [float(row["memory_share"]) + float(row["unverified_share"]) for row in by_memory]
-    time = [float(row["share"]) for row in by_time]
-    wrong = [f"{loop}: the rows are not in order"] * (memory != sorted(memory, reverse=True) or
-                                                      time != sorted(time, reverse=True))
+    variables = [row for row in by_memory if row["class"] not in NO_VARIABLES]
+    others = [row for row in by_memory if row["class"] in NO_VARIABLES]
+    memory = [float(row["memory_share"]) + float(row["unverified_share"]) for row in variables]
+    wrong = [f"{loop}: {what}" for what, is_wrong in (
+        ("no rows", not by_memory),
+        ("a row that is no variable stands before a variable", by_memory != variables + others),
+        ("the variables are not in order", memory != sorted(memory, reverse=True)),
+        ("the rows that are no variables are not in order", not is_down(others)),
+        ("--order time is not in order", not is_down(by_time))) if is_wrong]
     for row in by_memory:
         parts = sum(float(row[part]) for part in PARTS)
         if parts > 0 and abs(parts - float(row["share"])) > 0.01:
