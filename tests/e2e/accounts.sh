@@ -9,8 +9,12 @@
 need python3
 cd "$scratch"
 program=$srcdir/tests/e2e/programs/accounts.c
+# A table of 16 MiB, where most of the time has to be at the table: one of 1 MiB is as large as the second-level cache of
+# some processors, and what is not waited for is arithmetic.
+large=-DN='(1u << 22)'
 $CC -O2 -g -pthread "$program" -o accounts
-$CC -O2 -g -pthread -fopenmp "$program" -o gomp 2>/dev/null || skip_part "no libgomp"
+$CC -O2 -g -pthread "$large" "$program" -o backoff
+$CC -O2 -g -pthread -fopenmp "$large" "$program" -o gomp 2>/dev/null || skip_part "no libgomp"
 
 # measured NAME COMMAND...: makes NAME.txt, the report, NAME.json, and NAME.said, what the program said.
 measured() {
@@ -77,7 +81,7 @@ judge allocate 'not [row["variable"] for row in r["variables"] if row["variable"
 expect_text <(tr -s ' \n' ' ' <allocate.txt) " are the profiler's own work"
 measured spinlock ./accounts spinlock
 judge spinlock 'waited() and all("pthread_spin_lock" in site for site in sites)'
-measured backoff ./accounts backoff
+measured backoff ./backoff backoff
 judge backoff 'c["waiting"] < 5 and c["heap"] > 60'
 measured yield ./accounts yield
 judge yield 'not sites or all("sched_yield" in site for site in sites)'
@@ -99,7 +103,7 @@ if [ -e gomp ]; then
     OMP_WAIT_POLICY=active measured gomp ./gomp openmp
     judge gomp 'waited() and all(site.startswith("libgomp: ") for site in sites)'
 fi
-if clang -O2 -g -pthread -fopenmp "$program" -o libomp 2>/dev/null; then
+if clang -O2 -g -pthread -fopenmp "$large" "$program" -o libomp 2>/dev/null; then
     KMP_BLOCKTIME=infinite measured libomp ./libomp openmp
     judge libomp 'waited() and all(site.startswith("libomp: ") for site in sites)'
 else
@@ -147,14 +151,14 @@ if "${CXX:-g++}" -O2 -g -static-libstdc++ -rdynamic new.cc -o new 2>/dev/null &&
     ! grep 'has operator new from' new.txt || fail "blocks that are seen are said not to be"
     judge new 'c["heap"] > 60'
     measured pool ./pool
-    expect_text pool.txt '^(note|hidden) .*has operator new from'
+    expect_text pool.txt '^hidden .*has operator new from'
     judge pool 'c["mmap"] > 60'
 else
     skip_part "no static libstdc++"
 fi
-if $CC -O2 -g -pthread -DN='(1u << 22)' "$program" -Wl,-Bstatic -ljemalloc -Wl,-Bdynamic -ldl -lm -lstdc++ -o inside 2>/dev/null; then
+if $CC -O2 -g -pthread "$large" "$program" -Wl,-Bstatic -ljemalloc -Wl,-Bdynamic -ldl -lm -lstdc++ -o inside 2>/dev/null; then
     measured inside ./inside backoff
-    expect_text inside.txt '^(note|hidden) .*inside .*jemalloc'
+    expect_text inside.txt '^hidden .*inside .*jemalloc'
     judge inside 'c["mmap"] > 60'
 else
     skip_part "no static jemalloc"
