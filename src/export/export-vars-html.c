@@ -317,7 +317,7 @@ static void put_table(const struct page *page, size_t n)
     buf_printf(page->out, "</tbody>\n</table>\n");
     if (report->has_causes && !report->has_too_few)
         buf_printf(page->out, "<p class=\"dim\">bars:<span class=\"key memory\"></span>waiting for memory"
-                              "<span class=\"key execution\"></span>execution that data at most feed"
+                              "<span class=\"key execution\"></span>computation (data is only its input)"
                               "<span class=\"key unverified\"></span>not verified</p>\n");
 }
 
@@ -338,9 +338,9 @@ static int write_html(const struct export_job *job, struct buf *out, struct erro
     const struct page page = {&report, &wide, out};
     size_t n_first, n = report_choose(&report, job->top, &n_first);
     html_put_begin(out, program);
-    buf_printf(out, "<h1>Which data costs the time of <span class=\"mono\">");
+    buf_printf(out, "<h1>Which data does <span class=\"mono\">");
     html_put(out, program);
-    buf_printf(out, "</span>?</h1>\n");
+    buf_printf(out, "</span> spend its time on?</h1>\n");
     head_put(&report, &wide, &head);
     put_labelled(out, head.data);
     put_table(&page, n);

@@ -173,9 +173,9 @@ static void put_hidden(const struct report *report, const struct export_job *job
                    "is in no file to be analysed. ",
                    lost);
         if (command)
-            buf_printf(&text, "%s makes none, and is slower", command);
+            buf_printf(&text, "%s avoids this but is slower", command);
         else
-            buf_printf(&text, "Run it without JIT if it can, or where the hardware tells addresses");
+            buf_printf(&text, "Run it without JIT if it can, or on a machine whose hardware samples addresses");
         text_labelled(out, job, "lost", text.data ? text.data : "");
     }
     for (size_t i = 0; i < model->n_notes; i++)
