@@ -45,7 +45,7 @@ static const struct option_row rows[] = {
      "Print a page for a browser, which needs nothing else: vars, with the paths to each allocation."},
     {OPT_TOP, "--top", "N",
      "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
-     "CSV and JSON. In text, rows that are no variables (<compute>, ...) are always printed."},
+     "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
      "told it, else the first with data addresses."},

@@ -87,8 +87,8 @@ static const struct option_row rows[] = {
     {OPT_LEAKS, "--leaks", NULL,
      "Also count bytes allocated, freed and leaked (never freed) by allocation path: adds the event MEMLEAK to those "
      "of -e, or to the default ones, so that one run tells what is left over and how much it was used. With --report "
-     "prints that, too (hpcquery leaks). Blocks below DATACENTRIC_MIN_BYTES are not among them, unless -ck "
-     "SAMPLE_BYTES=N estimates them."},
+     "prints that, too (hpcquery leaks), beside a page (--report=FILE.html) as text to standard error. Blocks below "
+     "DATACENTRIC_MIN_BYTES are not among them, unless -ck SAMPLE_BYTES=N estimates them."},
     {OPT_LEAKS_AT, "--leaks-at", "SECONDS",
      "As --leaks, and note in each process, so long after its start, which blocks are live then. A program can do so "
      "itself, at any moment: locus_mark_live() of locus.h."},
@@ -193,7 +193,7 @@ static const struct option_spec spec = {
                    "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
                    "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
                    "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
-                   "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from.\n"
+                   "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: also for MEMLEAK alone.\n"
                    "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
                    "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
                    "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
