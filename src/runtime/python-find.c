@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Finding the interpreter by what it exports. See python.h. */
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "runtime/arena-writer.h"
 #include "runtime/process.h"
 #include "runtime/python-internal.h"
 #include "runtime/python.h"
@@ -25,10 +27,23 @@ static void find_api(void)
         python_use(&api);
 }
 
+/* An interpreter, by its own name or that of its library: programs without one shall not be asked for its symbols, as a
+ * failed look-up allocates. */
+static int is_python(struct dl_phdr_info *info, size_t n_bytes, void *context)
+{
+    const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : arena_header_sig()->exe;
+    const char *slash = strrchr(path, '/');
+    (void)n_bytes;
+    (void)context;
+    return strstr(slash ? slash : path, "python") != NULL;
+}
+
 void python_find(void)
 {
     const char *wanted = process_environment("HPCRUN_PYTHON");
     if (wanted && strcmp(wanted, "0") == 0)
+        return;
+    if (!dl_iterate_phdr(is_python, NULL))
         return;
     find_api();
     (void)dlerror(); /* the program must not find our failures; dlsym() left none of others behind */

@@ -324,13 +324,13 @@ static uint32_t string_of_frame(uintptr_t frame, struct told *told, bool *is_bad
     return ref;
 }
 
-uint32_t python_path_hook(struct thread_state *self, uint32_t node)
+/* Apart, for its large frame: other programs pass by at the price of a load. */
+static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, uint32_t node, int trust)
 {
     uint32_t refs[FRAMES_MAX];
     size_t n = 0;
     struct told told;
-    int trust = atomic_load_explicit(&python.trust, memory_order_acquire);
-    uintptr_t thread = trust != TRUST_NONE && node ? python.api.own() : 0;
+    uintptr_t thread = python.api.own();
     if (!thread)
         return node;
     /* without the interpreter's lock another thread that ends the interpreter may take the state away */
@@ -358,4 +358,10 @@ uint32_t python_path_hook(struct thread_state *self, uint32_t node)
         node = child;
     }
     return node;
+}
+
+uint32_t python_path_hook(struct thread_state *self, uint32_t node)
+{
+    int trust = atomic_load_explicit(&python.trust, memory_order_acquire);
+    return trust != TRUST_NONE && node ? add_frames(self, node, trust) : node;
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// alloc-callers WAY N SIZE: N pairs of an allocation and its release, to be counted by instructions. WAY: malloc from one
-// place; wrapper2, wrapper10, from one place which so many functions call; new; new2, from a place with two callers.
+// alloc-callers WAY N SIZE: N pairs of an allocation and its release, to be counted by instructions. WAY: malloc from
+// one place; wrapper2, wrapper10, from one place which so many functions call; new; new2, from a place with two
+// callers.
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
-namespace {
+namespace
+{
 
 void *volatile escape;
 

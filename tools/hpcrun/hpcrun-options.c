@@ -184,19 +184,20 @@ static const struct option_spec spec = {
                 "  hpcrun --report ./app              measure, combine, print the variables\n"
                 "  srun hpcrun -o DIR ./app           all ranks into one directory\n"
                 "  hpcrun --status                    what is being measured here, and how far it is",
-    .environment = "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
-                   "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
-                   "HPCRUN_LOCAL  As --local.\n"
-                   "HPCRUN_MAX_SIZE  As --max-size.\n"
-                   "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
-                   "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
-                   "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
-                   "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
-                   "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
-                   "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: also for MEMLEAK alone.\n"
-                   "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
-                   "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
-                   "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
+    .environment =
+        "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
+        "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
+        "HPCRUN_LOCAL  As --local.\n"
+        "HPCRUN_MAX_SIZE  As --max-size.\n"
+        "HPCRUN_PMU_TABLE  Table of memory events, read after the installed one and the user's own.\n"
+        "HPCRUN_DELAY_SAMPLING  When it is set, as -ds.\n"
+        "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
+        "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
+        "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
+        "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: also for MEMLEAK alone.\n"
+        "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
+        "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
+        "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
     .exit_status = "That of COMMAND; when it was killed by a signal, hpcrun has been replaced by it or dies of the "
                    "same signal. 127 when COMMAND does not exist, 126 when it cannot be executed, 2 for wrong "
                    "options or events, 1 for other failures of hpcrun itself.",
