@@ -136,6 +136,10 @@ static const char *senseless(uint32_t entry, uint32_t kind)
     if ((kind == KIND_LONGJMP || kind == KIND_THROW) && flags & ENTRY_IN_CHILD &&
         (strcmp(explore.entries[entry].name, "exit") == 0 || strcmp(explore.entries[entry].name, "quick_exit") == 0))
         return "undefined: out of what exit calls";
+    /* Which native runs do not show, as they are disturbed at the beginning and at the end alone. */
+    if (kind == KIND_THROW && strncmp(explore.entries[entry].name, "_Zn", 3) == 0 &&
+        strstr(explore.entries[entry].name, "nothrow"))
+        return "the function itself catches what is thrown inside";
     if (kind == KIND_PTHREAD_EXIT && strcmp(explore.entries[entry].name, "thread-exit") == 0)
         return "undefined: pthread_exit inside pthread_exit";
     if ((kind == KIND_LONGJMP || kind == KIND_THROW || kind == KIND_PTHREAD_EXIT) &&
