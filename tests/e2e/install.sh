@@ -19,7 +19,7 @@ for tool in hpcrun hpcprof hpcquery hpcproftt; do
         fail "$tool holds the path of the scratch directory"
     fi
 done
-expect_status 0 "$prefix/bin/hpcrun" --machine "$srcdir/tests/golden/machines/knights-landing" --print-plan -e PEBS
+expect_status 0 "$prefix/bin/hpcrun" --machine "$(unpack_golden machines/knights-landing)" --print-plan -e PEBS
 expect_text "$scratch/out" "^description=Loads by data address \(the installed event table"
 if find "$prefix" -type f ! -path '*/bin/*' ! -path '*/include/*' ! -path '*/lib/*' ! -path '*/share/*' | grep .; then
     fail "files outside bin, include, lib and share were installed"

@@ -6,7 +6,6 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
 hpcrun=$builddir/hpcrun
-machines=$srcdir/tests/golden/machines
 cd "$scratch"
 
 cat >places.c <<'END'
@@ -80,6 +79,10 @@ case $status in
 esac
 
 # Described machines: the plan of another machine, and no run.
+machines=$scratch/golden/machines
+for machine in haswell sapphire-rapids zen4; do
+    unpack_golden "machines/$machine" >/dev/null
+done
 expect_status 0 "$hpcrun" --machine "$machines/haswell" --print-plan -e cycles:P -e '{r1b7,cpu/mem-stores/}@20000'
 expect_text "$scratch/out" '^description=perf event cycles:P, precise level 2$'
 expect_text "$scratch/out" '^leader=2$'

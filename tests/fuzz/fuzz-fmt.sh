@@ -8,7 +8,7 @@
 fuzz_begin fmt "$1" "$2"
 fuzz_build
 
-for input in "$srcdir"/tests/golden/*/input.*; do
+for input in "$(unpack_golden formats)"/*/input.*; do
     case=$(basename "$(dirname "$input")")
     cp "$input" "$corpus/seed-$case"
     "$builddir/hpcproftt" --json "$input" >"$corpus/seed-$case.json"

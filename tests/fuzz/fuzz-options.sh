@@ -6,8 +6,7 @@
 . "$LOCUS_SRCDIR/tests/fuzz/fuzz-common.sh"
 fuzz_begin options "$1" "$2"
 fuzz_build "$srcdir"/tools/hpcrun/{control-options,fraction,hpcrun-options}.c
-python3 "$srcdir/tests/fuzz/options-seeds.py" "$srcdir/tests/golden/machines" "$srcdir/src/sampling/pmu-events.txt" \
-    "$corpus"
+python3 "$srcdir/tests/fuzz/options-seeds.py" "$srcdir" "$corpus"
 cd "$scratch"
 fuzz_run -max_len=6000
 finish

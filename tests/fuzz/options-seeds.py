@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the first inputs of options-fuzz.c: options-seeds.py MACHINES TABLE DIRECTORY. They are command lines together
-with the files of a machine that they need, from the described machines of the tests and the table of memory events."""
+"""Writes the first inputs of options-fuzz.c: options-seeds.py SRCDIR DIRECTORY. They are command lines together with the
+files of a machine that they need, from the described machines of the tests and the table of memory events."""
 import pathlib
 import sys
+import tempfile
 
 LINES = [
     ["-e", "datacentric", "app"], ["-e", "EADDR@f500", "-t", "-o", "dir", "--", "app", "-x"], ["-c", "f99", "app"],
@@ -34,14 +35,18 @@ def files_of(machine):
 
 
 def main():
-    machines, table, directory = map(pathlib.Path, sys.argv[1:4])
-    folders = sorted(path for path in machines.iterdir() if (path / "proc").is_dir())
+    source, directory = map(pathlib.Path, sys.argv[1:3])
+    sys.path.insert(0, str(source / "tests/lib"))
+    import bundle  # pylint: disable=import-outside-toplevel
+    machines = sorted((source / "tests/golden/machines").glob("*.txt"))
     for number, line in enumerate(LINES):
         text = "".join(word + "\n" for word in line)
         (directory / f"seed-line-{number}").write_text(text, encoding="utf-8")
-        machine = folders[number % len(folders)]
-        (directory / f"seed-machine-{number}").write_text(text + "".join(files_of(machine)), encoding="utf-8")
-    rows = [line for line in table.read_text(encoding="utf-8").splitlines(True) if line[0] not in "#\n"]
+        with tempfile.TemporaryDirectory() as scratch:
+            machine = "".join(files_of(bundle.unpack(machines[number % len(machines)], scratch)))
+        (directory / f"seed-machine-{number}").write_text(text + machine, encoding="utf-8")
+    table = (source / "src/sampling/pmu-events.txt").read_text(encoding="utf-8")
+    rows = [line for line in table.splitlines(True) if line[0] not in "#\n"]
     (directory / "seed-table").write_text("-e\nPEBS\n=table\n" + "".join(rows[:6]), encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What hardware tells of accesses, from a measurement made here to the reports: exact counts, values that periods and
 shared counters have scaled, derived metrics by their formulas, percentiles within a bin; and the database, its reports and
-its XML form as committed in tests/golden/hardware. `hardware.py --record` writes these anew."""
+its XML form as committed in tests/golden/hardware.txt. `hardware.py --record` writes these anew."""
 import csv
 import fcntl
 import io
@@ -20,10 +20,11 @@ import xml.etree.ElementTree as ET
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
-GOLDEN = SOURCE / "tests" / "golden" / "hardware"
 sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
 import measurement as m  # noqa: E402
 
+GOLDEN = bundle.golden("hardware")
 APP = "/nowhere/app"
 LOADS, STORES = {"mem-loads"}, {"mem-stores"}
 EVENTS = {"mem-loads": 1000, "mem-stores": 2000}  # periods
@@ -325,7 +326,6 @@ def main():
         check_rows(run("hpcquery", "vars", "--csv", database))
         for file, text in outputs(database):
             if record:
-                GOLDEN.mkdir(exist_ok=True)
                 (GOLDEN / file).write_text(text, encoding="utf-8")
             known = (GOLDEN / file).read_text(encoding="utf-8") if (GOLDEN / file).exists() else ""
             expect(text == known, f"{file} is not the committed one:\n{text[:3000]}")
@@ -335,6 +335,8 @@ def main():
         shutil.copy(database / "cct.db", committed)
         for file, text in outputs(committed):
             expect((GOLDEN / file).read_text(encoding="utf-8") == text, f"{file} of the committed database differs")
+        if record:
+            bundle.keep_golden("hardware")
         check_older(database, scratch)
         for n_columns in (60, 80, 94, 100, 160):
             wide = widest_line(database, n_columns)

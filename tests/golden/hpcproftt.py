@@ -13,7 +13,10 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 TOOL = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcproftt"
-GOLDEN = SOURCE / "tests" / "golden"
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
+
+GOLDEN = bundle.golden("formats")
 NOT_WRITTEN = {"profile-04.00": "version '04.00' are not written", "log": "no log is made of it"}
 CHANGED = ("profile-03.10", "profile-02.00-before-2017", "profile-03.10-epochs", "trace-01.01-datacentric",
            "metric-db", "objects", "objects-2", "objects-4")
@@ -33,17 +36,17 @@ def expect(condition, sentence):
 
 
 def golden_cases():
-    return sorted(p for p in GOLDEN.iterdir() if (p / "expected.txt").exists() and list(p.glob("input.*")))
+    return sorted(p for p in GOLDEN.iterdir() if list(p.glob("input.*")))
 
 
 def check_generator(scratch):
-    """The committed files are what the generator makes."""
-    subprocess.run([sys.executable, str(GOLDEN / "make-hpcrun.py"), str(scratch / "made")], check=True)
+    """The committed files are what the generator makes; the text of its folder is the new formats.txt."""
+    subprocess.run([sys.executable, str(SOURCE / "tests/golden/make-hpcrun.py"), str(scratch / "made")], check=True)
     made = sorted(p.relative_to(scratch / "made") for p in (scratch / "made").rglob("*") if p.is_file())
     expect(len(made) >= 2 * 15, "the generator makes fewer cases than it should")
     for path in made:
         expect((GOLDEN / path).exists() and filecmp.cmp(scratch / "made" / path, GOLDEN / path, shallow=False),
-               f"tests/golden/{path} is not what make-hpcrun.py makes")
+               f"{path} in tests/golden/formats.txt is not what make-hpcrun.py makes")
 
 
 def write_json(scratch, text):

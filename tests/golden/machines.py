@@ -7,13 +7,18 @@ import pathlib
 import sys
 
 FOLDER = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "machines"
+LAST = ("expected.txt",)
 HPCRUN = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcrun"
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1] / "lib")]
+import bundle  # noqa: E402
 import record  # noqa: E402
 
 
-def check(machine):
-    """Sentences about what is wrong."""
+def check(text):
+    """Sentences about what is wrong with the machine that a text describes."""
+    machine = bundle.golden(f"machines/{text.stem}")
+    if bundle.pack(machine, LAST) != text.read_text(encoding="utf-8"):
+        return [f"{text.name} is not written as tests/golden/machines/record.sh writes it"]
     for name in ("opens", "README", "expected.txt"):
         if not (machine / name).exists():
             return [f"{machine.name} has no {name}; tests/golden/machines/README.md says what a machine needs"]
@@ -21,14 +26,14 @@ def check(machine):
     found = record.describe(HPCRUN, machine).splitlines()
     if not any(line.startswith("$ hpcrun --print-plan") for line in found):
         return [f"{machine.name} has no case"]
-    return list(difflib.unified_diff(expected, found, f"{machine.name}/expected.txt", "found", lineterm=""))
+    return list(difflib.unified_diff(expected, found, f"{text.name}: expected.txt", "found", lineterm=""))
 
 
 def main():
     if not HPCRUN.exists():
         print("SKIP: hpcrun has not been built")
         return 77
-    machines = sorted(p for p in FOLDER.iterdir() if p.is_dir() and not p.name.startswith("__"))
+    machines = sorted(FOLDER.glob("*.txt"))
     problems = [line for machine in machines for line in check(machine)]
     print("\n".join(problems))
     print(f"{len(machines)} machines")

@@ -4,7 +4,8 @@
 
 This is a second implementation of the formats, made from their description (doc/FORMAT.md names the fields) and sharing
 nothing with the C code: what both agree on is likely to be right. Usage: make-hpcrun.py DIRECTORY; one folder per case
-with `input.<suffix>` and `expected.txt` (without the title lines, which hold the path)."""
+with `input.<suffix>` and `expected.txt` (without the title lines, which hold the path). tests/golden/formats.txt is that
+directory, packed by `tests/lib/bundle.py`."""
 import pathlib
 import struct
 import sys

@@ -16,7 +16,8 @@ HPCRUN = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcrun"
 DEVICES = "/sys/bus/event_source/devices"
 FIELDS = ("type", "config", "config1", "config2", "config3")
 SITUATIONS = re.compile(r"situation-|made-up-|arm-two-")
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1] / "lib")]
+import bundle  # noqa: E402
 import record  # noqa: E402
 
 
@@ -56,7 +57,7 @@ def ask_libpfm(_machine, event):
 def has_perf():
     """perf, and the right to put something else in the place of sysfs."""
     return bool(shutil.which("perf") and shutil.which("unshare")) and subprocess.run(
-        ["unshare", "-m", "mount", "--bind", str(FOLDER), DEVICES], capture_output=True, check=False).returncode == 0
+        ["unshare", "-m", "mount", "--bind", bundle.scratch.name, DEVICES], capture_output=True, check=False).returncode == 0
 
 
 def perf_attr(machine, event, command):
@@ -65,7 +66,7 @@ def perf_attr(machine, event, command):
         return None
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec perf "$@" true', "sh",
-         str(FOLDER / machine / DEVICES[1:]), DEVICES, *command, "-vv", "-e", event], capture_output=True, text=True,
+         str(bundle.golden(f"machines/{machine}") / DEVICES[1:]), DEVICES, *command, "-vv", "-e", event], capture_output=True, text=True,
         check=False)
     block = re.search(r"^perf_event_attr:\n((?:  .*\n)*)", done.stdout + done.stderr, re.M)
     if not block:
@@ -88,7 +89,7 @@ def ask_document(_machine, event):
 
 def plan_of(machine, event):
     """Events of hpcrun's plan, each a dictionary of what it prints."""
-    lines = record.hpcrun(HPCRUN, FOLDER / machine, ["--print-plan", "-e", event])
+    lines = record.hpcrun(HPCRUN, bundle.golden(f"machines/{machine}"), ["--print-plan", "-e", event])
     events = []
     for line in lines:
         if line.startswith("[event "):
@@ -138,7 +139,7 @@ def check(row, missing):
 
 def machines():
     """Names of described machines; NAME-SITUATION is a variant of NAME."""
-    names = [path.name for path in FOLDER.iterdir() if (path / "opens").exists() and not SITUATIONS.match(path.name)]
+    names = [path.stem for path in FOLDER.glob("*.txt") if not SITUATIONS.match(path.name)]
     return [name for name in names if not any(name.startswith(other + "-") for other in names)]
 
 

@@ -16,7 +16,10 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
-DATABASES = {"minicg": SOURCE / "tests/golden/report/minicg.json", "hardware": SOURCE / "tests/golden/hardware/locus.json"}
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
+
+DATABASES = {"minicg": bundle.golden("report") / "minicg.json", "hardware": bundle.golden("hardware") / "locus.json"}
 HOSTILE = "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">&amp;'\"</td>"
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 failures = []

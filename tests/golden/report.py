@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of variables as text, at four widths: what is committed in tests/golden/report for three databases. A measured
+"""The report of variables as text, at four widths: what is committed in tests/golden/report.txt for three databases. A measured
 one (minicg.json), the same with what reports stumble over (long names, blocks without names, lost samples), and the one of
 hardware; and pages for browsers. Nothing is wider than the terminal, no name is cut, and each row says where its variable comes from. The report in
 README.md is the measured one. `report.py --record` writes the texts anew."""
@@ -15,7 +15,10 @@ import tempfile
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
-GOLDEN = SOURCE / "tests" / "golden" / "report"
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
+
+GOLDEN = bundle.golden("report")
 WIDTHS = (60, 80, 120, 180)
 PAGES = ("hidden", "hardware")
 OWN = "deposit_sources._omp_fn.0"
@@ -140,7 +143,7 @@ def databases(scratch):
     data = json.loads(texts["minicg"])
     make_hidden(data)
     texts["hidden"] = json.dumps(data)
-    hardware = (SOURCE / "tests" / "golden" / "hardware" / "locus.json").read_text(encoding="utf-8")
+    hardware = (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8")
     texts["hardware"] = hardware
     data = json.loads(hardware)
     make_saturated(data)
@@ -207,6 +210,8 @@ def main():
             expect(path.exists() and text == path.read_text(encoding="utf-8"), f"{path.name} is not the committed one:\n{text}")
             if case == "minicg":
                 check_readme(database)
+    if record:
+        bundle.keep_golden("report")
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

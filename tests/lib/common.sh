@@ -70,6 +70,12 @@ expect_same() {
     diff -u "$1" "$2" || fail "$2 differs from $1"
 }
 
+# unpack_golden NAME: unpacks tests/golden/NAME.txt (see bundle.py) into $scratch/golden/NAME and prints that path.
+unpack_golden() {
+    python3 -B "$srcdir/tests/lib/bundle.py" unpack "$srcdir/tests/golden/$1.txt" "$scratch/golden/$1" >&2
+    printf '%s\n' "$scratch/golden/$1"
+}
+
 # await COMMAND...: until it succeeds, at most 30 s.
 await() {
     local waited=0

@@ -6,10 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "../lib/unpacked.h"
 #include "sampling/aux-size.h"
 #include "sampling/machine.h"
 #include "sampling/source.h"
@@ -17,9 +16,11 @@
 static void use(const char *machine)
 {
     static char dir[PATH_MAX], table[PATH_MAX];
+    char name[128];
     struct error err = {0};
     const char *source = getenv("LOCUS_SRCDIR");
-    (void)snprintf(dir, sizeof dir, "%s/tests/golden/machines/%s", source ? source : ".", machine);
+    (void)snprintf(name, sizeof name, "machines/%s", machine);
+    unpacked_golden(name, dir);
     if (machine_use(dir, &err) != 0)
         fail_msg("%s", err.text);
     (void)snprintf(table, sizeof table, "%s/src/sampling/pmu-events.txt", source ? source : ".");
@@ -184,8 +185,8 @@ static struct aux_size choose(struct aux_limits limits)
 static void test_aux_size(void **state)
 {
     (void)state;
-    struct aux_size size = choose((struct aux_limits){
-        .page_bytes = 4096, .n_cpus = 8, .mlock_kb = 516, .memlock_bytes = 65536});
+    struct aux_size size =
+        choose((struct aux_limits){.page_bytes = 4096, .n_cpus = 8, .mlock_kb = 516, .memlock_bytes = 65536});
     assert_int_equal(size.aux_bytes, 32 * 4096);
     assert_int_equal(size.ring_bytes, 4096);
     assert_int_equal(size.n_threads, (8 * 516 + 64) / (128 + 16));
@@ -197,14 +198,14 @@ static void test_aux_size(void **state)
         .page_bytes = 65536, .n_cpus = 80, .mlock_kb = 576, .memlock_bytes = 65536, .is_unlimited = true});
     assert_int_equal(size.aux_bytes, 1 << 20);
     assert_true(size.n_threads == UINT64_MAX);
-    size = choose((struct aux_limits){.page_bytes = 4096, .n_cpus = 4, .mlock_kb = 516, .memlock_bytes = 65536,
-                                      .hardware_bytes = 65536});
+    size = choose((struct aux_limits){
+        .page_bytes = 4096, .n_cpus = 4, .mlock_kb = 516, .memlock_bytes = 65536, .hardware_bytes = 65536});
     assert_int_equal(size.aux_bytes, 65536);
     size = choose((struct aux_limits){.page_bytes = 4096, .n_cpus = 2, .mlock_kb = 0, .memlock_bytes = 65536});
     assert_int_equal(size.aux_bytes, 16384);
     assert_int_equal(size.n_threads, 2);
-    size = choose((struct aux_limits){.page_bytes = 4096, .n_cpus = 1, .n_areas = 2, .mlock_kb = 0,
-                                      .memlock_bytes = 32768});
+    size = choose(
+        (struct aux_limits){.page_bytes = 4096, .n_cpus = 1, .n_areas = 2, .mlock_kb = 0, .memlock_bytes = 32768});
     assert_int_equal(size.aux_bytes, 0);
     assert_int_equal(size.needed_bytes, 2 * (16384 + 8192) + 8192);
 }
@@ -229,9 +230,9 @@ static void test_aux_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ibs_rates), cmocka_unit_test(test_ibs_terms),  cmocka_unit_test(test_spe_rates),
-        cmocka_unit_test(test_spe_terms), cmocka_unit_test(test_two_units),  cmocka_unit_test(test_marked),
-        cmocka_unit_test(test_foreign),   cmocka_unit_test(test_aux_size),   cmocka_unit_test(test_aux_limits),
+        cmocka_unit_test(test_ibs_rates), cmocka_unit_test(test_ibs_terms), cmocka_unit_test(test_spe_rates),
+        cmocka_unit_test(test_spe_terms), cmocka_unit_test(test_two_units), cmocka_unit_test(test_marked),
+        cmocka_unit_test(test_foreign),   cmocka_unit_test(test_aux_size),  cmocka_unit_test(test_aux_limits),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, unpacked_remove);
 }

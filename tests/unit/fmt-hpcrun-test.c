@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/unpacked.h"
 #include "base/bytes.h"
 #include "base/vec.h"
 #include "fmt/file.h"
@@ -143,9 +144,9 @@ static void test_changed_bytes(void **state)
 static void test_sparse(void **state)
 {
     (void)state;
-    char path[4096];
-    const char *source = getenv("LOCUS_SRCDIR");
-    (void)snprintf(path, sizeof path, "%s/tests/golden/profile-04.00/input.hpcrun", source ? source : ".");
+    char dir[PATH_MAX], path[PATH_MAX + 128];
+    unpacked_golden("formats", dir);
+    (void)snprintf(path, sizeof path, "%s/profile-04.00/input.hpcrun", dir);
     struct buf bytes = {0};
     struct error err = {0};
     struct hpcrun_profile profile = {0};
@@ -252,5 +253,5 @@ int main(void)
         cmocka_unit_test(test_sparse),     cmocka_unit_test(test_epochs),      cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_write_file),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, unpacked_remove);
 }

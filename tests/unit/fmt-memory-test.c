@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../lib/unpacked.h"
 #include "fmt/any.h"
 #include "fmt/file.h"
 
@@ -63,10 +64,10 @@ char *__wrap_strdup(const char *text)
 
 static struct buf input(const char *name)
 {
-    char path[4096];
+    char dir[PATH_MAX], path[PATH_MAX + 128];
     struct buf bytes = {0};
-    const char *source = getenv("LOCUS_SRCDIR");
-    (void)snprintf(path, sizeof path, "%s/tests/golden/%s", source ? source : ".", name);
+    unpacked_golden("formats", dir);
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     assert_int_equal(file_read(path, &bytes, NULL), 0);
     return bytes;
 }
@@ -140,5 +141,5 @@ static void test_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_profiles), cmocka_unit_test(test_others)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, unpacked_remove);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What hpcrun would do on the machine of a directory, as text: for each line of its file cases (arguments of hpcrun) the
-plan, then what the doctor says. Run as a program (HPCRUN DIR...) it writes DIR/expected.txt; see README.md beside it."""
+plan, then what the doctor says. Run as a program (HPCRUN DIR) it writes DIR/expected.txt; see README.md beside it."""
 import os
 import pathlib
 import subprocess
@@ -50,6 +50,5 @@ def describe(tool, directory):
 
 
 if __name__ == "__main__":
-    for machine in sys.argv[2:]:
-        found = describe(pathlib.Path(sys.argv[1]).resolve(), machine)
-        pathlib.Path(machine, "expected.txt").write_text(found, encoding="utf-8")
+    found = describe(pathlib.Path(sys.argv[1]).resolve(), sys.argv[2])
+    pathlib.Path(sys.argv[2], "expected.txt").write_text(found, encoding="utf-8")

@@ -1,21 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# usage: record.sh DIR
-# Writes DIR/expected.txt: what hpcrun plans and its doctor says on the machine that DIR describes. When DIR does not
-# exist yet, it first captures this machine into it: nothing but files that tell the CPU, its PMUs and perf's settings,
-# and what the kernel answers to the events that hpcrun tries. HPCRUN names the hpcrun to use.
+# usage: record.sh FILE
+# Writes into FILE what hpcrun plans and its doctor says on the machine that FILE describes. When FILE does not exist
+# yet, it first captures this machine: nothing but files that tell the CPU, its PMUs and perf's settings, and what the
+# kernel answers to the events that hpcrun tries. HPCRUN names the hpcrun to use.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 [ $# = 1 ] || { sed -n 3p "$0" | cut -c3- >&2; exit 2; }
-dir=$1
+file=$1
+bundle=$root/tests/lib/bundle.py
+export PYTHONDONTWRITEBYTECODE=1
 tool=${HPCRUN:-}
 for candidate in "${LOCUS_BUILDDIR:-$root/build}/hpcrun" "$root/hpcrun" "$(command -v hpcrun || true)"; do
     [ -n "$tool" ] || [ ! -x "$candidate" ] || tool=$candidate
 done
 [ -n "$tool" ] || { echo "record.sh: no hpcrun found; build it, or name it in HPCRUN" >&2; exit 1; }
 
-# take FILE: copies a file of this machine to its place in $dir, if it can be read.
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# take PATH: copies a file of this machine to its place in $dir, if it can be read.
 take() {
     [ -r "$1" ] && [ -f "$1" ] || return 0
     mkdir -p "$dir$(dirname "$1")"
@@ -32,7 +37,6 @@ capture_limits() {
 
 capture() {
     local pmu file
-    mkdir -p "$dir"
     for pmu in /sys/bus/event_source/devices/{cpu,cpu_*,ibs_*,arm_spe*,armv8*,software,breakpoint}; do
         for file in "$pmu"/{type,cpumask,cpus} "$pmu"/{format,events,caps}/*; do
             take "$file"
@@ -69,8 +73,11 @@ capture_answers() {
         >"$dir/README"
 }
 
-if [ ! -d "$dir/sys" ] && [ ! -d "$dir/proc" ]; then
+if [ -e "$file" ]; then
+    python3 "$bundle" unpack "$file" "$dir"
+else
     capture
     capture_answers
 fi
-PYTHONDONTWRITEBYTECODE=1 python3 "$here/record.py" "$tool" "$dir"
+python3 "$here/record.py" "$tool" "$dir"
+python3 "$bundle" pack "$dir" "$file" expected.txt
