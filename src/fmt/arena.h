@@ -396,15 +396,23 @@ enum placeholder {
 #define ARENA_CHILDREN 32
 enum arena_child_state {
     CHILD_NONE = 0,
-    CHILD_NOTING,  /* being filled */
-    CHILD_STARTED, /* it calls exec after vfork: whether it is measured shows when it says HELLO */
-    CHILD_UNHEARD  /* after fork, and the companion did not answer it */
+    CHILD_NOTING,   /* being filled */
+    CHILD_STARTED,  /* it calls exec after vfork: whether it is measured shows when it says HELLO */
+    CHILD_UNHEARD,  /* after fork, and the companion did not answer it */
+    CHILD_SANDBOXED /* it is in a sandbox that keeps it from being measured */
 };
 
 struct arena_child {
     _Atomic uint32_t state; /* enum arena_child_state */
     uint32_t pid;           /* as it sees itself */
-    char name[248];         /* STARTED: the program as exec was told it */
+    char name[248];         /* STARTED, SANDBOXED: the program as exec was told it */
+};
+
+/* A call of exec, which has succeeded when nothing follows it. */
+enum arena_exec {
+    EXEC_NONE = 0,
+    EXEC_CALLED,
+    EXEC_UNMEASURED /* in a sandbox that would end what our start does: the program gets nothing of ours */
 };
 
 /* Start of the arena. Chunk table and chunks follow at the stated offsets. */
@@ -441,7 +449,7 @@ struct arena_header {
     uint64_t placeholders[PLACEHOLDER_MAX]; /* absolute address of each placeholder function */
     uint32_t trust_skid;                    /* 1: the +1 rule holds on this machine (skid self-test) */
     uint32_t page_bytes;
-    _Atomic uint32_t is_replaced;    /* 1: exec is being called, and when nothing follows it has succeeded */
+    _Atomic uint32_t is_replaced;    /* enum arena_exec */
     _Atomic uint32_t n_trace_chunks; /* handed out; no more than trace_chunk_limit, so that traces leave room */
     uint32_t trace_chunk_limit;
     _Atomic uint32_t n_children_lost;            /* children that are known not to have been measured */
@@ -450,7 +458,7 @@ struct arena_header {
     char exe[ARENA_PATH_MAX];                    /* real path of the executable */
     char argv0[256];                             /* basename used in file names */
     char tables[ARENA_PATH_MAX];                 /* directory of the module-table cache */
-    char open_tables[128]; /* one of root that other users can read, for programs that become one; empty: none */
+    char open_tables[128];     /* one of root that other users can read, for programs that become one; empty: none */
     char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
     char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */

@@ -206,8 +206,9 @@ void arena_forget_child_sig(uint32_t pid)
     struct arena_header *header = arena_header_sig();
     for (unsigned i = 0; header && i < ARENA_CHILDREN; i++) {
         struct arena_child *child = &header->children[i];
-        uint32_t started = CHILD_STARTED;
-        if (child->pid == pid && atomic_compare_exchange_strong(&child->state, &started, CHILD_NONE))
+        uint32_t started = CHILD_STARTED, sandboxed = CHILD_SANDBOXED;
+        if (child->pid == pid && (atomic_compare_exchange_strong(&child->state, &started, CHILD_NONE) ||
+                                  atomic_compare_exchange_strong(&child->state, &sandboxed, CHILD_NONE)))
             return;
     }
 }

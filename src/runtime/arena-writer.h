@@ -64,8 +64,8 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high);
 /* Appends one line (without newline) to the arena's log; truncated when full.  ctx: any */
 void arena_log_sig(const char *text);
 
-/* Notes a child of the process for the companion (state: CHILD_STARTED or CHILD_UNHEARD; name may be NULL). One that
- * finds no room counts as lost; true when the room is getting short. _forget takes a note back.
+/* Notes a child of the process for the companion (state: CHILD_STARTED or a later one; name may be NULL: the process's
+ * own). One that finds no room counts as lost; true when the room is getting short. _forget takes a note back.
  * ctx: any, also in the child after vfork */
 bool arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
 void arena_forget_child_sig(uint32_t pid);

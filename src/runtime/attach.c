@@ -54,7 +54,7 @@ bool attach_fork_child(void)
     enum client_answer answer = client_hello(&heritage, &welcome);
     bool has_heritage = answer == CLIENT_WELCOME && welcome.arena_fd >= 0 && arena_inherit(welcome.arena_fd);
     if (answer == CLIENT_NO_ANSWER || (answer == CLIENT_WELCOME && !has_heritage))
-        arena_note_child_sig(CHILD_UNHEARD, own_pid_sig(), NULL);
+        arena_note_child_sig(sandbox_is_entered_sig() ? CHILD_SANDBOXED : CHILD_UNHEARD, own_pid_sig(), NULL);
     if (answer != CLIENT_WELCOME || !adopt_welcome(&welcome) || !has_heritage)
         return false;
     arena_shared_reset_sig();

@@ -128,6 +128,9 @@ static void end_recording(int exit_code)
     process_set_running_sig(false);
     struct arena_header *header = arena_header_sig();
     alloc_events_end();
+    /* Behind a filter that keeps the own pid secret, a child of vfork took itself for the process. */
+    if (atomic_load(&header->is_replaced) == EXEC_UNMEASURED)
+        arena_note_child_sig(CHILD_SANDBOXED, 0, header->replaced_by);
     atomic_store(&header->exit_code, (uint32_t)exit_code);
     atomic_store(&header->end_ns, own_clock_ns_sig(CLOCK_REALTIME));
     atomic_store(&header->state, ARENA_ENDED);

@@ -29,6 +29,7 @@ struct machine {
 
 static struct {
     _Atomic bool is_entered;
+    _Atomic bool is_deadly;  /* for a start of ours */
     _Atomic bool is_unknown; /* a filter that nobody could copy */
     _Atomic bool has_no_clock;
     _Atomic uint64_t real_ns, monotonic_ns; /* when the clocks were last read */
@@ -180,10 +181,51 @@ static uint32_t run_sig(const struct sock_fprog *filter, const struct seccomp_da
     return SECCOMP_RET_KILL_PROCESS;
 }
 
-bool sandbox_would_allow_sig(const struct sock_fprog *filter, long number)
+static uint32_t answer_sig(const struct sock_fprog *filter, long number)
 {
     const struct seccomp_data call = {.nr = (int)number, .arch = arch_call_abi_sig()};
-    return (run_sig(filter, &call) & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ALLOW;
+    return run_sig(filter, &call) & SECCOMP_RET_ACTION_FULL;
+}
+
+bool sandbox_would_allow_sig(const struct sock_fprog *filter, long number)
+{
+    return answer_sig(filter, number) == SECCOMP_RET_ALLOW;
+}
+
+/* What the start, sampling and the end call beyond the C library's own start. A refusal with an error is no harm. */
+bool sandbox_would_end_start_sig(const struct sock_fprog *filter)
+{
+    static const short calls[] = {SYS_perf_event_open, SYS_socket,
+                                  SYS_connect,         SYS_sendmsg,
+                                  SYS_recvmsg,         SYS_ppoll,
+                                  SYS_fcntl,           SYS_ioctl,
+                                  SYS_write,           SYS_madvise,
+                                  SYS_mremap,          SYS_getpid,
+                                  SYS_gettid,          SYS_getppid,
+                                  SYS_getuid,          SYS_readlinkat,
+                                  SYS_prlimit64,       SYS_getrusage,
+                                  SYS_clock_gettime,   SYS_nanosleep,
+                                  SYS_sched_yield,     SYS_rt_sigaction,
+                                  SYS_rt_sigprocmask,  SYS_rt_sigreturn,
+                                  SYS_sigaltstack,     SYS_rt_tgsigqueueinfo,
+                                  SYS_timer_create,    SYS_timer_settime,
+                                  SYS_timer_delete,    SYS_process_vm_readv};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        uint32_t answer = answer_sig(filter, calls[i]);
+        if (answer == SECCOMP_RET_KILL_PROCESS || answer == SECCOMP_RET_KILL_THREAD || answer == SECCOMP_RET_TRAP)
+            return true;
+    }
+    return false;
+}
+
+void sandbox_set_deadly_sig(void)
+{
+    atomic_store(&sandbox.is_deadly, true);
+}
+
+bool sandbox_is_deadly_sig(void)
+{
+    return atomic_load_explicit(&sandbox.is_deadly, memory_order_relaxed);
 }
 
 bool sandbox_allows_sig(long number, const long arguments[6])

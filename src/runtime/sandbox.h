@@ -29,6 +29,14 @@ bool sandbox_is_filter_sig(const struct sock_fprog *filter);
 /* Whether this filter allows a system call, whose arguments are all 0.  ctx: any */
 bool sandbox_would_allow_sig(const struct sock_fprog *filter, long number);
 
+/* Whether this filter would end a program for a system call that the start of the runtime makes.  ctx: any */
+bool sandbox_would_end_start_sig(const struct sock_fprog *filter);
+
+/* The program has installed such a filter. It outlives exec: what the program becomes must not be measured. Kept also
+ * where no arena is ours, as in a child of a raw clone.  ctx: any */
+void sandbox_set_deadly_sig(void);
+bool sandbox_is_deadly_sig(void);
+
 /* Whether all filters allow a system call with these arguments; true outside of a sandbox.  ctx: any */
 bool sandbox_allows_sig(long number, const long arguments[6]);
 

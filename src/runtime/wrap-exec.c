@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/arena-writer.h"
-#include "runtime/own-call.h"
+#include "runtime/environ.h"
 #include "runtime/process.h"
 #include "runtime/wrap-signal.h"
 #include "runtime/wrap.h"
@@ -41,19 +41,20 @@ __attribute__((constructor)) static void find_real(void)
 /* In a child of vfork, whose process is not the arena's, the parent's arena notes that there is another program. */
 static struct arena_header *note_exec(const char *path, struct wrap_signal_state *signals)
 {
+    bool is_deadly = sandbox_is_deadly_sig();
     struct arena_header *header = process_is_ours_sig() ? arena_header_sig() : NULL;
     wrap_signal_show(signals);
     if (!header)
         return NULL;
     if (header->pid != own_pid_sig()) {
-        arena_note_child_sig(CHILD_STARTED, own_pid_sig(), path);
+        arena_note_child_sig(is_deadly ? CHILD_SANDBOXED : CHILD_STARTED, own_pid_sig(), path);
         return header;
     }
     size_t len = path ? strnlen(path, sizeof header->replaced_by - 1) : 0;
     if (len)
         memcpy(header->replaced_by, path, len);
     header->replaced_by[len] = '\0';
-    atomic_store(&header->is_replaced, 1);
+    atomic_store(&header->is_replaced, is_deadly ? EXEC_UNMEASURED : EXEC_CALLED);
     return header;
 }
 
@@ -65,7 +66,7 @@ static int take_back(struct arena_header *header, const struct wrap_signal_state
     if (header && header->pid != own_pid_sig())
         arena_forget_child_sig(own_pid_sig());
     else if (header)
-        atomic_store(&header->is_replaced, 0);
+        atomic_store(&header->is_replaced, EXEC_NONE);
     errno = saved_errno;
     return result;
 }
@@ -84,58 +85,98 @@ static int no_such_function(void)
     return -1;
 }
 
+/* A call of exec: what its function takes, and which one it is. */
+struct call {
+    enum { BY_PATH, BY_NAME, BY_PATH_WITH, BY_NAME_WITH, BY_FD, AT_FD } kind; /* _WITH an environment of its own */
+    int fd, flags;
+    const char *path;
+    char *const *arguments, *const *environment;
+};
+
+static int call_real(const struct call *call)
+{
+    switch (call->kind) {
+    case BY_PATH:
+        return real.execv(call->path, call->arguments);
+    case BY_NAME:
+        return real.execvp(call->path, call->arguments);
+    case BY_PATH_WITH:
+        return real.execve(call->path, call->arguments, call->environment);
+    case BY_NAME_WITH:
+        return real.execvpe(call->path, call->arguments, call->environment);
+    case BY_FD:
+        return real.fexecve(call->fd, call->arguments, call->environment);
+    default:
+        return real.execveat(call->fd, call->path, call->arguments, call->environment, call->flags);
+    }
+}
+
+static int take_environment(struct call *call, char **environment)
+{
+    call->environment = environment;
+    if (call->kind == BY_PATH)
+        call->kind = BY_PATH_WITH;
+    else if (call->kind == BY_NAME)
+        call->kind = BY_NAME_WITH;
+    return call_real(call);
+}
+
+/* The filters of a sandbox outlive exec. Where they would end what our start does, the new program gets none of us: on
+ * this stack, as a child of vfork must not allocate. */
+static int become(struct call call)
+{
+    struct wrap_signal_state signals;
+    struct arena_header *header = note_exec(name_of(call.path, call.arguments), &signals);
+    if (!sandbox_is_deadly_sig())
+        return take_back(header, &signals, call_real(&call));
+    char *const *environment = call.kind == BY_PATH || call.kind == BY_NAME ? environ : call.environment;
+    void *room = alloca(environ_room_sig(environment));
+    return take_back(header, &signals, take_environment(&call, environ_without_us_sig(environment, room)));
+}
+
 WRAP_EXPORT int execv(const char *path, char *const arguments[])
 {
     if (!real.execv)
         return no_such_function();
-    struct wrap_signal_state signals;
-    struct arena_header *header = note_exec(path, &signals);
-    return take_back(header, &signals, real.execv(path, arguments));
+    return become((struct call){.kind = BY_PATH, .path = path, .arguments = arguments});
 }
 
 WRAP_EXPORT int execvp(const char *file, char *const arguments[])
 {
     if (!real.execvp)
         return no_such_function();
-    struct wrap_signal_state signals;
-    struct arena_header *header = note_exec(file, &signals);
-    return take_back(header, &signals, real.execvp(file, arguments));
+    return become((struct call){.kind = BY_NAME, .path = file, .arguments = arguments});
 }
 
 WRAP_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
     if (!real.execve)
         return no_such_function();
-    struct wrap_signal_state signals;
-    struct arena_header *header = note_exec(path, &signals);
-    return take_back(header, &signals, real.execve(path, arguments, environment));
+    return become(
+        (struct call){.kind = BY_PATH_WITH, .path = path, .arguments = arguments, .environment = environment});
 }
 
 WRAP_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
     if (!real.execvpe)
         return no_such_function();
-    struct wrap_signal_state signals;
-    struct arena_header *header = note_exec(file, &signals);
-    return take_back(header, &signals, real.execvpe(file, arguments, environment));
+    return become(
+        (struct call){.kind = BY_NAME_WITH, .path = file, .arguments = arguments, .environment = environment});
 }
 
 WRAP_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
     if (!real.fexecve)
         return no_such_function();
-    struct wrap_signal_state signals;
-    struct arena_header *header = note_exec(name_of(NULL, arguments), &signals);
-    return take_back(header, &signals, real.fexecve(fd, arguments, environment));
+    return become((struct call){.kind = BY_FD, .fd = fd, .arguments = arguments, .environment = environment});
 }
 
 WRAP_EXPORT int execveat(int fd, const char *path, char *const arguments[], char *const environment[], int flags)
 {
     if (!real.execveat)
         return no_such_function();
-    struct wrap_signal_state signals;
-    struct arena_header *header = note_exec(name_of(path, arguments), &signals);
-    return take_back(header, &signals, real.execveat(fd, path, arguments, environment, flags));
+    return become((struct call){
+        .kind = AT_FD, .fd = fd, .flags = flags, .path = path, .arguments = arguments, .environment = environment});
 }
 
 /* Words behind the first up to and with their NULL; list itself is not used up. */

@@ -3,6 +3,7 @@
  * that change a mask are here, because they do so without the public sigprocmask. A mask that holds only while the
  * thread sleeps (ppoll, sigsuspend) is the kernel's affair: no sample comes in that time. Where samples of sleeping
  * threads are asked for (wall-clock time), it is translated. */
+#include <alloca.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -19,9 +20,9 @@
 #include <wordexp.h>
 
 #include "runtime/arena-writer.h"
+#include "runtime/environ.h"
 #include "runtime/mask.h"
 #include "runtime/process.h"
-#include "runtime/sandbox.h"
 #include "runtime/wrap-signal.h"
 #include "runtime/wrap.h"
 
@@ -364,7 +365,8 @@ static void note_spawned(pid_t pid, const char *path, pid_t *child)
 {
     if (child)
         *child = pid;
-    if (process_is_ours_sig() && arena_note_child_sig(CHILD_STARTED, (uint32_t)pid, path))
+    enum arena_child_state state = sandbox_is_deadly_sig() ? CHILD_SANDBOXED : CHILD_STARTED;
+    if (process_is_ours_sig() && arena_note_child_sig(state, (uint32_t)pid, path))
         arena_ring_sig();
 }
 
@@ -373,6 +375,8 @@ WRAP_EXPORT int posix_spawn(pid_t *child, const char *path, const posix_spawn_fi
 {
     struct wrap_signal_state before;
     wrap_signal_show(&before);
+    if (sandbox_is_deadly_sig())
+        environment = environ_without_us_sig(environment, alloca(environ_room_sig(environment)));
     pid_t pid;
     int result = real.posix_spawn(&pid, path, file_actions, attributes, arguments, environment);
     wrap_signal_hide(&before);
@@ -386,6 +390,8 @@ WRAP_EXPORT int posix_spawnp(pid_t *child, const char *file, const posix_spawn_f
 {
     struct wrap_signal_state before;
     wrap_signal_show(&before);
+    if (sandbox_is_deadly_sig())
+        environment = environ_without_us_sig(environment, alloca(environ_room_sig(environment)));
     pid_t pid;
     int result = real.posix_spawnp(&pid, file, file_actions, attributes, arguments, environment);
     wrap_signal_hide(&before);

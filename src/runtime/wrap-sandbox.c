@@ -65,10 +65,32 @@ static void note_strict_mode(void)
     note_entry(NULL);
 }
 
-static void note_filter(const struct sock_fprog *filter)
+/* Returns whether programs behind the filter must not be measured: what it is given may be gone afterwards. */
+static bool note_filter(const struct sock_fprog *filter)
 {
-    if (sandbox_is_filter_sig(filter))
-        note_entry(filter);
+    if (!sandbox_is_filter_sig(filter))
+        return false;
+    note_entry(filter);
+    return sandbox_would_end_start_sig(filter);
+}
+
+/* result: of the call that installs the filter; positive: a descriptor, or a thread that could not take it over. */
+static long note_result(bool is_deadly, long result)
+{
+    if (is_deadly && result >= 0)
+        sandbox_set_deadly_sig();
+    return result;
+}
+
+static long call_real(long number, const long a[6])
+{
+    if (real.syscall)
+        return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    long result = arch_call_sig(number, a);
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
 }
 
 WRAP_EXPORT int prctl(int option, ...)
@@ -86,13 +108,15 @@ WRAP_EXPORT int prctl(int option, ...)
         errno = ENOSYS;
         return -1;
     }
+    bool is_deadly = false;
     if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_FILTER)
-        note_filter((const struct sock_fprog *)arguments[1]);
+        is_deadly = note_filter((const struct sock_fprog *)arguments[1]);
     else if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_STRICT)
         note_strict_mode();
     else if (option == PR_SET_TSC && arguments[0] == PR_TSC_SIGSEGV && process_is_ours_sig())
         sandbox_stop_clocks_sig();
-    return real_prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    int result = real_prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    return (int)note_result(is_deadly, result);
 }
 
 /* There is no function of libc for the other call that installs filters. */
@@ -104,15 +128,10 @@ WRAP_EXPORT long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(list, long);
     va_end(list);
+    bool is_deadly = false;
     if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER)
-        note_filter((const struct sock_fprog *)a[2]);
+        is_deadly = note_filter((const struct sock_fprog *)a[2]);
     else if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT)
         note_strict_mode();
-    if (real.syscall)
-        return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    long result = arch_call_sig(number, a);
-    if (result >= 0 || result < -4095)
-        return result;
-    errno = (int)-result;
-    return -1;
+    return note_result(is_deadly, call_real(number, a));
 }

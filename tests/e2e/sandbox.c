@@ -9,6 +9,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -233,6 +234,88 @@ static int way_exec(void)
     return result == -1 && errno == ENOENT ? allocate() : 91;
 }
 
+/* What the loader and the C library call before main: a program that is started behind the filter makes no more. */
+static const int for_starts[] = {SYS_rt_sigreturn,
+                                 SYS_execve,
+                                 SYS_arch_prctl,
+                                 SYS_access,
+                                 SYS_openat,
+                                 SYS_read,
+                                 SYS_pread64,
+                                 SYS_close,
+                                 SYS_mprotect,
+                                 SYS_set_tid_address,
+                                 SYS_prlimit64,
+                                 SYS_set_robust_list,
+                                 SYS_rseq,
+                                 SYS_getrandom,
+                                 SYS_vfork,
+                                 SYS_clone,
+                                 SYS_rt_sigprocmask,
+                                 SYS_rt_sigaction,
+                                 SYS_wait4,
+                                 SYS_futex,
+                                 SYS_clone3,
+                                 SYS_dup2,
+                                 NONE};
+
+static int report_behind(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD"), *kept = getenv("KEPT");
+    printf("behind: preloaded: %s, kept: %s\n", preloaded ? preloaded : "nothing", kept ? kept : "nothing");
+    return 4;
+}
+
+static const char *const behind[] = {"./sandbox", "behind", NULL};
+
+static void enter_for_starts(void)
+{
+    setenv("KEPT", "this", 1);
+    enter(for_starts, SECCOMP_RET_KILL_PROCESS, true);
+    compute(50);
+}
+
+static int way_become(void)
+{
+    enter_for_starts();
+    return execvp(behind[0], (char *const *)(uintptr_t)behind) == -1 ? 91 : 92;
+}
+
+static int wait_for(pid_t child)
+{
+    int status = 0;
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 4 ? allocate() : 91;
+}
+
+static int way_vfork(void)
+{
+    enter_for_starts();
+    pid_t child = vfork();
+    if (child == 0) {
+        execve(behind[0], (char *const *)(uintptr_t)behind, environ);
+        _exit(92);
+    }
+    return wait_for(child);
+}
+
+static int way_spawn(void)
+{
+    pid_t child;
+    enter_for_starts();
+    if (posix_spawn(&child, behind[0], NULL, NULL, (char *const *)(uintptr_t)behind, environ) != 0)
+        return 92;
+    return wait_for(child);
+}
+
+/* The filter is the child's alone. */
+static int way_fork_become(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        exit(way_become());
+    return wait_for(child);
+}
+
 static int way_dlopen(void)
 {
     static const int calls[] = {SYS_rt_sigreturn, SYS_openat, SYS_read, SYS_pread64, SYS_close, SYS_mprotect, NONE};
@@ -285,6 +368,10 @@ static const struct {
     {"old-threads", way_old_threads},
     {"fork", way_fork},
     {"exec", way_exec},
+    {"become", way_become},
+    {"vfork", way_vfork},
+    {"spawn", way_spawn},
+    {"fork-become", way_fork_become},
     {"dlopen", way_dlopen},
     {"signals", way_signals},
     {"no-clock", way_no_clock},
@@ -293,6 +380,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "behind") == 0)
+        return report_behind();
     values = calloc(N_VALUES, sizeof *values);
     if (argc < 2) {
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)

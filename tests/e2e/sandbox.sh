@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A program in a sandbox that allows only what it does itself makes no other system call under hpcrun, on any way in
-# which it can go on: sandbox.c, sampled by perf events and by timers.
+# which it can go on: sandbox.c, sampled by perf events and by timers. A program that is started behind such a filter makes
+# none either, and is named as not measured.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
@@ -30,6 +31,12 @@ compare() {
     *) state=complete ;;
     esac
     fates=$(python3 "$srcdir/tests/lib/check-fates.py" "m-$way-$how" --min-taken "$min_taken" --state "$state") || fail "$way, $how: $fates"
+    case $way in
+    become | vfork | spawn | fork-become)
+        [ "$(grep -c "/sandbox not measured: it is in a sandbox" "m-$way-$how"/index-*)" = 1 ] ||
+            fail "$way, $how: the index says $(cat "m-$way-$how"/index-*)"
+        ;;
+    esac
     echo "$way, $how: status $measured; $fates"
 }
 

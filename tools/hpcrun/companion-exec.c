@@ -60,12 +60,16 @@ static void end_replaced(struct companion *c, struct companion_process *process)
     memcpy(name, process->arena->replaced_by, sizeof name);
     name[sizeof name - 1] = '\0';
     const char *by = process->replaced_by[0] ? process->replaced_by : name[0] ? name : "another program";
-    (void)snprintf(process->end_note, sizeof process->end_note, "replaced by %s, which was not measured", by);
+    bool is_sandboxed = process->arena && atomic_load(&process->arena->is_replaced) == EXEC_UNMEASURED;
+    (void)snprintf(process->end_note, sizeof process->end_note, "replaced by %s, which was not measured%s", by,
+                   is_sandboxed ? ": it is in a sandbox" : "");
     companion_times_settle(process);
     companion_process_end(c, process, "complete");
     if (process->state != PROCESS_DONE) /* else the index says it already */
         companion_index_refused(c, process->peer_pid, by,
-                                "the process became it by exec, and was measured up to there");
+                                is_sandboxed ? "it is in a sandbox; the process became it by exec, and was measured up "
+                                               "to there"
+                                             : "the process became it by exec, and was measured up to there");
 }
 
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms)
@@ -83,16 +87,17 @@ void companion_process_look(struct companion *c, struct companion_process *proce
 }
 
 static void stray_add(struct companion *c, const struct companion_process *process, const struct arena_child *child,
-                      bool is_heard_no_more)
+                      enum arena_child_state state)
 {
     struct companion_stray *stray = calloc(1, sizeof *stray);
     if (!stray)
         return;
     stray->pid = child->pid;
     stray->parent_pid = process->pid;
-    stray->due_ms = companion_now_ms() + (is_heard_no_more ? 0 : REPLACED_MS);
+    stray->due_ms = companion_now_ms() + (state == CHILD_STARTED ? REPLACED_MS : 0);
+    stray->is_sandboxed = state == CHILD_SANDBOXED;
     (void)snprintf(stray->name, sizeof stray->name, "%.*s", (int)sizeof child->name - 1,
-                   is_heard_no_more ? process->arena->exe : child->name);
+                   child->name[0] ? child->name : process->arena->exe);
     stray->next = c->strays;
     c->strays = stray;
 }
@@ -121,10 +126,10 @@ void companion_strays_take(struct companion *c, struct companion_process *proces
     for (unsigned i = 0; process->arena && i < ARENA_CHILDREN; i++) {
         struct arena_child *child = &process->arena->children[i];
         uint32_t state = atomic_load_explicit(&child->state, memory_order_acquire);
-        if (state != CHILD_STARTED && state != CHILD_UNHEARD)
+        if (state == CHILD_NONE || state == CHILD_NOTING)
             continue;
-        if (state == CHILD_UNHEARD || !take_heard(c, child->pid))
-            stray_add(c, process, child, state == CHILD_UNHEARD);
+        if (state != CHILD_STARTED || !take_heard(c, child->pid))
+            stray_add(c, process, child, (enum arena_child_state)state);
         atomic_store_explicit(&child->state, CHILD_NONE, memory_order_release);
     }
 }

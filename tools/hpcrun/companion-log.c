@@ -134,7 +134,9 @@ void companion_index(const struct companion *c, const struct companion_process *
 void companion_index_stray(const struct companion *c, const struct companion_stray *stray)
 {
     char why[128] = "the companion had no descriptor left when it came";
-    if (!stray->peer_pid)
+    if (stray->is_sandboxed)
+        (void)snprintf(why, sizeof why, "it is in a sandbox that process %u entered", stray->parent_pid);
+    else if (!stray->peer_pid)
         (void)snprintf(why, sizeof why, "process %u started it, and it was never heard of", stray->parent_pid);
     companion_index_refused(c, (pid_t)stray->pid, stray->name, why);
 }
@@ -142,7 +144,9 @@ void companion_index_stray(const struct companion *c, const struct companion_str
 /* One line, whatever the program's path holds. Returns its length. */
 static size_t unmeasured_line(char *line, size_t n_line, pid_t pid, const char *exe, const char *why)
 {
-    int len = snprintf(line, n_line, "%ld %s not measured: %s\n", (long)pid, exe[0] ? exe : "?", why);
+    char id[24];
+    (void)snprintf(id, sizeof id, "%ld", (long)pid);
+    int len = snprintf(line, n_line, "%s %s not measured: %s\n", pid ? id : "?", exe[0] ? exe : "?", why);
     for (char *at = line; *at; at++)
         if (((unsigned char)*at < ' ' && at[1]) || *at == 127)
             *at = '?';
