@@ -11,7 +11,7 @@
 #include "structure/types-path.h"
 
 #define TYPES_LOOKED_AT 96
-/* where the linker puts code and data of the seeds, which fuzz-types.sh makes */
+/* where the linker puts code and data of the seeds, which fuzz.sh makes */
 #define CODE_START 0x4001c0
 #define CODE_END 0x400340
 #define DATA_START 0x401000

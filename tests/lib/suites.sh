@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2154 # srcdir, builddir and scratch are common.sh's
 # After common.sh: the test suite of a foreign package under hpcrun. What fails must be what is known to fail without it:
-# tests/suites/NAME-root.txt and NAME-user.txt. A script in tests/suites defines
+# tests/suites/known.txt. A script in tests/suites defines
 #   package       the Debian source package
 #   n_expected    so many tests must have passed
 #   build         builds in the current directory, the unpacked source
@@ -13,6 +13,7 @@
 
 suite=$(basename "$0" .sh)
 script=$srcdir/tests/suites/$suite.sh
+known=$srcdir/tests/suites/known.txt
 suites_dir=${LOCUS_SUITES:-$builddir/suites}
 # shellcheck disable=SC2034 # the suites' own runs end then
 limit_s=2400
@@ -63,7 +64,7 @@ copy_hpcrun() {
 
 # known_failures: the list of this user.
 known_failures() {
-    grep -v '^#' "$srcdir/tests/suites/$suite-$who.txt" || true
+    sed -n "s/^$suite $who //p" "$known"
 }
 
 # fails_again NAME PREFIX...: whether it fails alone, too.
@@ -74,11 +75,11 @@ fails_again() {
     failed "$scratch/again" | grep -Fqx -- "$name"
 }
 
-# judge NAME: what failed although it is not on the list. hpcrun-only.txt tells what fails by its nature, and why.
+# judge NAME: what failed although it is not on the list.
 judge() {
     local reason
-    reason=$(awk -v key="$suite $1 " 'index($0, key) == 1 { print substr($0, length(key) + 1) }' \
-        "$srcdir/tests/suites/hpcrun-only.txt")
+    reason=$(key="$suite hpcrun $1 " awk 'index($0, ENVIRON["key"]) == 1 { print substr($0, length(ENVIRON["key"]) + 1) }' \
+        "$known")
     if [ -n "$reason" ]; then
         echo "as $who: $1 fails under hpcrun: $reason"
     elif ! fails_again "$1" "${measured[@]}"; then
@@ -94,9 +95,10 @@ judge() {
 record() {
     run "$scratch/log" env
     {
-        echo "# What fails in the tests of $package without hpcrun, as $who: written by tests/suites/$suite.sh --record."
-        failed "$scratch/log"
-    } >"$srcdir/tests/suites/$suite-$who.txt"
+        grep '^#' "$known"
+        { grep -v -e '^#' -e "^$suite $who " "$known" && failed "$scratch/log" | sed "s/^/$suite $who /"; } | sort -s -k 1,2
+    } >"$scratch/known"
+    cat "$scratch/known" >"$known"
     echo "as $who, without hpcrun: $(passed "$scratch/log") tests passed"
 }
 

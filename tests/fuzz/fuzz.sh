@@ -1,0 +1,393 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# fuzz.sh NAME SECONDS DIRECTORY: the fuzzer NAME-fuzz.c for so long; fuzz.sh --names: which there are. The corpus of a
+# fuzzer stays in DIRECTORY and grows from run to run; a crashing input is left there, and its name is printed. A function
+# target_NAME below builds a fuzzer, makes the first inputs and runs it.
+# shellcheck source-path=SCRIPTDIR/../lib
+. "$LOCUS_SRCDIR/tests/lib/common.sh"
+
+fuzz_sanitizers=address,undefined
+fuzz_flags=(-g -O1 -std=gnu17 -D_GNU_SOURCE -fno-sanitize-recover=undefined "-I$srcdir/src" "-I$srcdir/tools/hpcrun"
+    "-I$builddir")
+
+# fuzz_begin NAME SECONDS DIRECTORY: sets name, seconds, directory, corpus and fuzz_libraries; what corpora.txt has of the
+# name is the beginning of the corpus.
+fuzz_begin() {
+    name=$1 seconds=$2 directory=$3 corpus=$3/$1-corpus
+    need clang python3
+    echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' >"$scratch/none.c"
+    clang -fsanitize=fuzzer,$fuzz_sanitizers "$scratch/none.c" -o "$scratch/none" 2>/dev/null ||
+        skip "clang cannot build fuzzers here"
+    mkdir -p "$corpus"
+    fuzz_libraries=("$directory/libfuzzed.a" -ljansson -lhwloc -ldw -lelf -lZydis -lpfm -lpthread -ldl -lm)
+    ! grep -q 'HAVE_LIBZSTD 1' "$builddir/config.h" || fuzz_libraries+=(-lzstd)
+    python3 "$srcdir/tests/fuzz/corpus.py" unpack "$name" "$corpus"
+}
+
+# fuzz_library: everything below src but what lives in a profiled program, under sanitizers, in DIRECTORY/libfuzzed.a.
+# All fuzzers share it; it is made anew when a source is newer.
+fuzz_library() {
+    local library=$directory/libfuzzed.a objects=$directory/objects folders
+    [ ! -e "$library" ] || [ -n "$(find "$srcdir/src" "$builddir/config.h" -newer "$library" -type f -print -quit)" ] ||
+        return 0
+    rm -rf "$objects" "$library"
+    mkdir -p "$objects"
+    folders=$(cd "$srcdir/src" && echo analysis base export fmt fnbounds sampling sampling/abi structure)
+    # shellcheck disable=SC2016 # each shell has a folder of its own
+    tr ' ' '\n' <<<"$folders" | xargs -P 2 -I {} bash -ec 'mkdir -p "$1/$3"; cd "$1/$3"; from=$2/src/$3; shift 3
+        shopt -s nullglob; clang -c "$@" "$from"/*.[cS]' - "$objects" "$srcdir" {} "${fuzz_flags[@]}" \
+        -fsanitize=fuzzer-no-link,$fuzz_sanitizers -DLOCUS_DATA='"/nonexistent"' &&
+        find "$objects" -name '*.o' -exec ar qc "$library" {} +
+}
+
+# fuzz_build [SOURCE|FLAG]...: the target NAME-fuzz.c with the library. Sources that do not build are a failure.
+fuzz_build() {
+    if ! fuzz_library || ! clang "${fuzz_flags[@]}" -fsanitize=fuzzer,$fuzz_sanitizers \
+        "$srcdir/tests/fuzz/$name-fuzz.c" "$@" "${fuzz_libraries[@]}" -o "$directory/$name-fuzz"; then
+        fail "the fuzzer $name cannot be built"
+        finish
+    fi
+}
+
+# fuzz_run OPTION...: for the time given to fuzz_begin. What libdw and libelf leak on damaged files ends with the
+# process that reads them; hwloc's plugins would be loaded for each input; freed memory comes back soon, because touching
+# new memory takes longer than most readers.
+fuzz_run() {
+    printf 'leak:libelf.so\nleak:libdw.so\n' >"$scratch/leaks"
+    HWLOC_PLUGINS_PATH=/nonexistent ASAN_OPTIONS=quarantine_size_mb=8:malloc_context_size=8 \
+        LSAN_OPTIONS=suppressions=$scratch/leaks:print_suppressions=0 \
+        "$directory/$name-fuzz" -max_total_time="$seconds" -rss_limit_mb=2500 -timeout=20 -verbosity=0 \
+        -print_final_stats=1 -artifact_prefix="$directory/$name-" "$@" "$corpus" >"$scratch/log" 2>&1 ||
+        fail "an input breaks $name: $(grep -E 'Test unit written|SUMMARY' "$scratch/log")"
+    grep -E 'stat::number_of_executed_units' "$scratch/log" || true
+}
+
+# The collector, which reads what a process has left in its arena. The corpus begins with arenas of the tests' maker.
+target_arena() {
+    fuzz_build "$srcdir/tests/fuzz/arena-fill.c"
+    if clang "${fuzz_flags[@]}" -fsanitize=$fuzz_sanitizers -I"$srcdir/tests/unit" "$srcdir"/tests/fuzz/arena-seeds.c \
+        "$srcdir/tests/unit/arena-maker.c" "${fuzz_libraries[@]}" -lcmocka -o "$scratch/seeds" \
+        2>"$scratch/seeds.err"; then
+        ASAN_OPTIONS=detect_leaks=0 "$scratch/seeds" "$corpus"
+    else
+        skip_part "no seeds without cmocka"
+    fi
+    fuzz_run -max_len=16000
+}
+
+# The companion: its socket, the arenas that programs write, and what becomes of its workers.
+target_companion() {
+    fuzz_build -Wl,--wrap=fork,--wrap=waitpid "$srcdir"/tools/hpcrun/{allocator-name,companion*,fraction,topology}.c
+    python3 "$srcdir/tests/fuzz/companion-seeds.py" "$corpus"
+    fuzz_run -max_len=6000
+}
+
+# database_seeds DATABASE_CORPUS EXTEND_CORPUS: measurements of a small program, and their databases.
+database_seeds() {
+    cat >"$scratch/app.c" <<'END'
+#include <stdlib.h>
+static double table[4000];
+int main(int argc, char **argv)
+{
+    double *cells = malloc(100000 * sizeof *cells), sum = argc;
+    for (int i = 0; i < 4000000; i++)
+        sum += cells[i * 7919L % 100000] = table[i % 4000] += i;
+    free(cells);
+    return sum == 3 && argv;
+}
+END
+    (
+        cd "$scratch" || exit 1
+        "${CC:-cc}" -O1 -g app.c -o app
+        for events in "" "-e FAULTS" "-e CPUTIME -t" "-e MEMLEAK"; do
+            # shellcheck disable=SC2086 # words of one option
+            "$builddir/hpcrun" $events -o "m${events// /}" ./app 2>/dev/null || continue
+            "$builddir/hpcprof" -o "d${events// /}" "m${events// /}" >/dev/null 2>&1 || true
+        done
+        python3 "$srcdir/tests/fuzz/database-seeds.py" m* d* "$1" "$2"
+    )
+}
+
+# What hpcprof and hpcquery read. The corpus begins with measurements of a small program, and with their databases.
+target_database() {
+    fuzz_build "$srcdir/tests/fuzz/database-try.c"
+    mkdir "$scratch/extend"
+    database_seeds "$corpus" "$scratch/extend"
+    fuzz_run -max_len=30000 -malloc_limit_mb=256
+}
+
+# What hpcprof --extend reads. The corpus begins with databases of a small program, each with a measurement.
+target_extend() {
+    fuzz_build "$srcdir/tests/fuzz/database-try.c"
+    mkdir "$scratch/database"
+    database_seeds "$scratch/database" "$corpus"
+    fuzz_run -max_len=60000 -malloc_limit_mb=256
+}
+
+# The readers of src/fmt. The corpus begins with the golden files and their JSON.
+target_fmt() {
+    fuzz_build
+    for input in "$(unpack_golden formats)"/*/input.*; do
+        case=$(basename "$(dirname "$input")")
+        cp "$input" "$corpus/seed-$case"
+        "$builddir/hpcproftt" --json "$input" >"$corpus/seed-$case.json"
+    done
+
+    python3 -c 'import pathlib, sys; sys.path.insert(0, sys.argv[1]); import v4; v4.write_small(pathlib.Path(sys.argv[2]))' \
+        "$srcdir/tests/lib" "$scratch/v4"
+    for input in "$scratch"/v4/*.db; do
+        cp "$input" "$corpus/seed-v4-$(basename "$input")"
+    done
+    fuzz_run -max_len=12000
+}
+
+# The decoders of hardware samples.
+target_hardware() {
+    fuzz_build
+    fuzz_run -max_len=2048
+}
+
+# The readers of maps and jitdumps.
+target_jit() {
+    fuzz_build
+    fuzz_run -max_len=2000
+}
+
+# The maker of module tables. The corpus begins with small ELF files.
+target_modtab() {
+    fuzz_build
+    cat >"$scratch/seed.c" <<'END'
+int numbers[40] = {1};
+static char buffer[300];
+__thread long counters[20];
+int common_block[8] __attribute__((common));
+int visible(int i) { int *p = __builtin_alloca(i); counters[i]++; p[0] = buffer[i & 7]++; return numbers[p[0]]; }
+void _start(void) { visible(common_block[0]); }
+END
+    # shellcheck disable=SC2054 # the commas are the linker's
+    flags=(-O1 -nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096)
+    clang "${flags[@]}" -shared -fPIC "$scratch/seed.c" -o "$corpus/seed-library"
+    clang "${flags[@]}" -no-pie "$scratch/seed.c" -Wl,--build-id -o "$corpus/seed-fixed"
+    clang "${flags[@]}" -pie -fPIE -s "$scratch/seed.c" -o "$corpus/seed-stripped"
+    fuzz_run -max_len=20000
+}
+
+# Options, events and descriptions of machines.
+target_options() {
+    fuzz_build "$srcdir"/tools/hpcrun/{control-options,fraction,hpcrun-options}.c
+    python3 "$srcdir/tests/fuzz/options-seeds.py" "$srcdir" "$corpus"
+    cd "$scratch"
+    fuzz_run -max_len=6000
+}
+
+# The reader and the import of files of perf.
+target_perf() {
+    fuzz_build
+    python3 - "$srcdir/tests/lib" "$corpus" <<'END'
+import pathlib
+import sys
+sys.path.insert(0, sys.argv[1])
+import perfdata as p
+for name, order in (("little", "<"), ("big", ">")):
+    loads = p.IDENTIFIER | p.IP | p.TID | p.TIME | p.ADDR | p.CPU | p.CALLCHAIN | p.WEIGHT_STRUCT | p.DATA_SRC
+    file = p.File(order, [("mem-loads", loads, 100), ("page-faults", loads | p.PERIOD, 0)])
+    file.comm(10, 5, 5, "app", is_exec=True)
+    file.mmap(11, 5, 0x400000, 0x4000, 0, "/bin/true")
+    file.mmap(12, 5, 0x10000, 0x9000, 0, "//anon", protection=0)
+    file.mmap(13, 5, 0x11000, 0x8000, 0, "//anon", protection=3)
+    file.fork(14, 5, 6, 5, 5)
+    for i in range(6):
+        file.sample(i % 2, 20 + i, 5, 5 + i % 2, 0x401000, addr=0x11000 + 4096 * i, period=3 + i,
+                    chain=(p.CONTEXT_USER, 0x401000, 0x402000), weight=(300, 1, 2), data_src=0x2 | 2 << 5 | 1 << 33)
+    file.lost(40, 0, 5, 6, 3)
+    file.throttle(41, 1, 5, 5)
+    pathlib.Path(sys.argv[2], f"seed-{name}").write_bytes(file.bytes())
+    pathlib.Path(sys.argv[2], f"seed-{name}-pipe").write_bytes(file.piped())
+END
+    if command -v perf >/dev/null; then
+        perf record -q -B -N -z -d -e page-faults -o "$corpus/seed-compressed" true >/dev/null 2>&1 || true
+        perf record -q -B -N --intr-regs=ax,ip -g -e cpu-clock -c 100000 -o "$corpus/seed-registers" true >/dev/null 2>&1 ||
+            true
+    fi
+    fuzz_run -max_len=16000
+}
+
+# The making of recipes. The corpus begins with pieces of a real program's code.
+target_recipe() {
+    need objcopy
+    fuzz_build
+    objcopy -O binary -j .text "$directory/recipe-fuzz" "$scratch/text"
+    for piece in {0..63}; do
+        dd if="$scratch/text" of="$corpus/seed-$piece" bs=1024 skip=$((piece * 7)) count=1 status=none
+    done
+    fuzz_run -max_len=2048
+}
+
+# The parser of perf records and rings.
+target_record() {
+    fuzz_build
+    fuzz_run -max_len=2048
+}
+
+# The reader of the self-test's cache.
+target_skid() {
+    fuzz_build
+    fuzz_run -max_len=600
+}
+
+# hpcrun --status: arenas that are looked at, and companions that answer. The corpus begins with the arenas of the other
+# target.
+target_status() {
+    fuzz_build "$srcdir/tests/fuzz/arena-fill.c" "$srcdir"/tools/hpcrun/status-{find,name,print}.c
+    mkdir "$scratch/arenas"
+    python3 "$srcdir/tests/fuzz/corpus.py" unpack arena "$scratch/arenas"
+    for arena in "$scratch"/arenas/*; do
+        { printf '\0' && cat "$arena"; } >"$corpus/seed-arena-$(basename "$arena")"
+    done
+    python3 "$srcdir/tests/fuzz/companion-seeds.py" "$scratch" "$corpus"
+    fuzz_run -max_len=16000
+}
+
+# The reader of debug information and machine code. The corpus begins with small programs.
+target_structure() {
+    fuzz_build
+    cat >"$scratch/seed.c" <<'END'
+int table[40], sum;
+static inline __attribute__((always_inline)) int add(const int *p, int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++)
+        s += p[i];
+    return s;
+}
+int visible(int n)
+{
+    for (int i = 0; i < n; i++)
+        switch (table[i]) {
+        case 0: sum++; break;
+        case 1: sum += n; break;
+        case 2: sum -= i; break;
+        case 3: sum ^= i; break;
+        case 4: sum |= i; break;
+        default: sum += add(table, i);
+        }
+    return sum;
+}
+void _start(void) { visible(table[0]); __builtin_trap(); }
+END
+    # shellcheck disable=SC2054 # the commas are the linker's
+    flags=(-nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096 -Wl,--build-id)
+    clang -g -O1 "${flags[@]}" -no-pie "$scratch/seed.c" -o "$corpus/seed-fixed"
+    clang -g -gdwarf-4 -O2 "${flags[@]}" -shared -fPIC "$scratch/seed.c" -o "$corpus/seed-4"
+    gcc -g -O2 "${flags[@]}" -shared -fPIC "$scratch/seed.c" -o "$corpus/seed-gcc" 2>/dev/null || true
+    clang -O1 "${flags[@]}" -pie -fPIE -s "$scratch/seed.c" -o "$corpus/seed-stripped"
+    fuzz_run -max_len=30000
+}
+
+# What reads symbol tables and DWARF. The corpus begins with small programs of several compilers' debug information.
+target_symbols() {
+    fuzz_build
+    cat >"$scratch/seed.c" <<'END'
+struct grid { double *cells; int n; } grid;
+static int numbers[40] = {1};
+__thread long counters[20];
+void *malloc(unsigned long n) { static char heap[4096]; return heap + n; }
+static inline __attribute__((always_inline)) double *cells_of(int n) { return malloc(8ul * n); }
+__attribute__((noinline)) int visit(int i) { volatile int near[8]; near[i & 7] = numbers[i]; counters[i]++; return near[1]; }
+void _start(void) { grid.cells = cells_of(visit(3)); double *other = malloc(64); other[1] = visit(4); }
+END
+    # shellcheck disable=SC2054 # the commas are the linker's
+    flags=(-O1 -nostdlib -fno-builtin -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096 -Wl,--build-id=none)
+    for compiler in gcc clang; do
+        command -v "$compiler" >/dev/null || continue
+        for version in 4 5; do
+            "$compiler" "${flags[@]}" -gdwarf-$version -no-pie "$scratch/seed.c" -o "$corpus/seed-$compiler-$version"
+            "$compiler" "${flags[@]}" -gdwarf-$version -fPIC -shared "$scratch/seed.c" \
+                -o "$corpus/seed-$compiler-$version-library"
+        done
+        "$compiler" "${flags[@]}" -g0 -no-pie "$scratch/seed.c" -o "$corpus/seed-$compiler-bare"
+    done
+    fuzz_run -max_len=20000
+}
+
+# What reads module tables. The corpus begins with tables of small programs.
+target_table() {
+    fuzz_build
+    cat >"$scratch/seed.c" <<'END'
+int numbers[40] = {1};
+static char buffer[300];
+__thread long counters[20];
+int visible(int i) { counters[i]++; return numbers[buffer[i & 7]++]; }
+void _start(void) { visible(1); }
+END
+    clang -O1 -nostdlib -shared -fPIC "$scratch/seed.c" -o "$scratch/library"
+    clang -O1 -nostdlib -no-pie -Wl,--build-id "$scratch/seed.c" -o "$scratch/fixed"
+    clang -O1 -nostdlib -pie -fPIE -s "$scratch/seed.c" -o "$scratch/stripped"
+    for program in library fixed stripped; do
+        table=$("$builddir/hpcfnbounds" --table "$scratch" "$scratch/$program" | head -n 1)
+        cp "$table" "$corpus/seed-$program" || fail "no table of $program"
+    done
+    fuzz_run -max_len=8000
+}
+
+# The small readers of text. The first byte of an input chooses the reader: symbols of the kernel, a name of a file,
+# a marker, a source file, a structure file.
+target_text() {
+    fuzz_build
+    # seed NUMBER NAME TEXT
+    seed() {
+        printf "%b$3" "\\0$1" >"$corpus/seed-$2"
+    }
+    seed 0 kernel 'ffffffff81000000 T startup_64\nffffffff81000040 t do_sys [mod]\nffffffff81000080 D data\n'
+    seed 1 profile 'dir/app-000001-002-007f0100-4711-0.hpcrun'
+    seed 1 odd 'a-b-000000-000-0-1-11.log'
+    seed 2 writing 'writing 4711\n'
+    seed 2 running 'running 0\n'
+    seed 3 statement '\n/* why */ s->cells = (double *)malloc(n * sizeof *s->cells); // x\n  return p;\n'
+    seed 3 cxx 'std::vector<int> v(12);\nauto *q = new (std::nothrow) Grid[3]{};\nlist.push_back(malloc(4));\n'
+    seed 3 fortran 'allocate(a(10), b%%c(n, m), &\n  stat=ierr)\nx = 3 ! comment\n'
+    seed 3 text 'char *a = "malloc(\\"", *b = '"'"'\\'"'"''"'"' ? strdup(a)\n : xmalloc(3); int rows[] = {1};\n'
+    seed 4 structure '<?xml version="1.0"?>\n<!DOCTYPE S [\n<!ELEMENT S (LM)*>\n]><S i="0"><LM i="2" n="/a/b">
+<F i="3" n="a&lt;&#x41;.c"><V i="4" n="v" v="{[0x30-0x38)}"/><P i="5" n="f" ln="_f" l="7" v="{[0x1-0x2)}">
+<S i="6" l="8" v="{[0x1-0x4) [0x8-0xa)}"/><L i="7" l="9-12" f="b.c" v="{[0x4-0x5)}" m="2" ir="1"><A i="8" l="3" n="">
+<A i="9" l="1" f="c.h" n="g"><C i="10" l="2" v="{[0x4-0x6)}"/></A></A></L></P></F></LM></S>'
+    fuzz_run -max_len=3000
+}
+
+# The model of types and locals. The corpus begins with small programs of gcc and clang in DWARF 4 and 5.
+target_types() {
+    fuzz_build
+    cat >"$scratch/seed.c" <<'END'
+struct vector { double x, y, z; };
+typedef struct particle { struct vector at; unsigned a : 3, b : 9; union { int i; double d; } u; struct particle *next;
+    int m[3][4]; } particle;
+struct message { int n; struct vector items[]; };
+static particle table[9];
+__thread struct vector own;
+struct message *message;
+static inline double inner(particle *p, int n) { struct vector local[4]; local[n & 3] = p->at; own = local[n & 1];
+    return p->next->at.x; }
+int use(particle *p, int n) { int vla[n]; vla[0] = p->a; return (int)inner(p, n) + vla[0] + message->n + table[n].b; }
+void _start(void) { use(table, 3); }
+END
+    # shellcheck disable=SC2054 # the commas are the linker's
+    flags=(-nostdlib -Wl,-z,noseparate-code -Wl,-z,max-page-size=4096 -no-pie -fno-stack-protector)
+    for version in 4 5; do
+        clang "${flags[@]}" -O0 -gdwarf-$version "$scratch/seed.c" -o "$corpus/seed-clang-$version"
+        ! command -v gcc >/dev/null ||
+            gcc "${flags[@]}" -O2 -gdwarf-$version "$scratch/seed.c" -o "$corpus/seed-gcc-$version"
+    done
+    fuzz_run -max_len=24000
+}
+
+if [ "${1:-}" = --names ]; then
+    declare -F | sed -n 's/^declare -f target_//p'
+    finish
+fi
+[ $# = 3 ] && declare -F "target_$1" >/dev/null || {
+    sed -n 3p "$0" | cut -c3- >&2
+    exit 2
+}
+fuzz_begin "$@"
+"target_$1"
+finish
