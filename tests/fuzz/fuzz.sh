@@ -24,8 +24,8 @@ fuzz_begin() {
     python3 "$srcdir/tests/fuzz/corpus.py" unpack "$name" "$corpus"
 }
 
-# fuzz_library: everything below src but what lives in a profiled program, under sanitizers, in DIRECTORY/libfuzzed.a.
-# All fuzzers share it; it is made anew when a source is newer.
+# fuzz_library: everything below src but what lives in a profiled program, and what stands in for a library that is missing
+# (no-*.c), under sanitizers, in DIRECTORY/libfuzzed.a. All fuzzers share it; it is made anew when a source is newer.
 fuzz_library() {
     local library=$directory/libfuzzed.a objects=$directory/objects folders
     [ ! -e "$library" ] || [ -n "$(find "$srcdir/src" "$builddir/config.h" -newer "$library" -type f -print -quit)" ] ||
@@ -37,7 +37,7 @@ fuzz_library() {
     tr ' ' '\n' <<<"$folders" | xargs -P 2 -I {} bash -ec 'mkdir -p "$1/$3"; cd "$1/$3"; from=$2/src/$3; shift 3
         shopt -s nullglob; clang -c "$@" "$from"/*.[cS]' - "$objects" "$srcdir" {} "${fuzz_flags[@]}" \
         -fsanitize=fuzzer-no-link,$fuzz_sanitizers -DLOCUS_DATA='"/nonexistent"' &&
-        find "$objects" -name '*.o' -exec ar qc "$library" {} +
+        find "$objects" -name '*.o' ! -name 'no-*' -exec ar qc "$library" {} +
 }
 
 # fuzz_build [SOURCE|FLAG]...: the target NAME-fuzz.c with the library. Sources that do not build are a failure.
