@@ -399,7 +399,8 @@ enum arena_child_state {
     CHILD_NOTING,   /* being filled */
     CHILD_STARTED,  /* it calls exec after vfork: whether it is measured shows when it says HELLO */
     CHILD_UNHEARD,  /* after fork, and the companion did not answer it */
-    CHILD_SANDBOXED /* it is in a sandbox that keeps it from being measured */
+    CHILD_SANDBOXED, /* it is in a sandbox that keeps it from being measured */
+    CHILD_CLONED     /* made past fork: measured is only what it may become by exec */
 };
 
 struct arena_child {

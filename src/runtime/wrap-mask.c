@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -357,6 +358,15 @@ void locus_longjmp_checked(struct __jmp_buf_tag *place, int value) __asm__("__lo
 WRAP_EXPORT void locus_longjmp_checked(struct __jmp_buf_tag *place, int value)
 {
     jump(real.longjmp_checked, place, value);
+}
+
+void wrap_note_clone(int pid, uint64_t flags)
+{
+    int saved_errno = errno;
+    if (!(flags & CLONE_VM) && process_is_ours_sig() && !process_is_lent_sig() &&
+        arena_note_child_sig(CHILD_CLONED, (uint32_t)pid, NULL))
+        arena_ring_sig();
+    errno = saved_errno;
 }
 
 /* Whether the child is measured shows when it says HELLO; where it does not, nobody else would know of it. libc calls

@@ -4,7 +4,9 @@
 #include "runtime/sandbox.h"
 
 #include <errno.h>
+#include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -119,6 +121,20 @@ WRAP_EXPORT int prctl(int option, ...)
     return (int)note_result(is_deadly, result);
 }
 
+/* The flags of a system call that makes a process, CLONE_VM for the others. */
+static uint64_t clone_flags(long number, const long a[6])
+{
+    if (number == SYS_clone)
+        return (uint64_t)(arch_call_abi_sig() == AUDIT_ARCH_S390X ? a[1] : a[0]);
+    if (number == SYS_clone3 && a[0])
+        return *(const uint64_t *)a[0];
+#ifdef SYS_fork
+    if (number == SYS_fork)
+        return 0;
+#endif
+    return CLONE_VM;
+}
+
 /* There is no function of libc for the other call that installs filters. */
 WRAP_EXPORT long syscall(long number, ...)
 {
@@ -133,5 +149,8 @@ WRAP_EXPORT long syscall(long number, ...)
         is_deadly = note_filter((const struct sock_fprog *)a[2]);
     else if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT)
         note_strict_mode();
-    return note_result(is_deadly, call_real(number, a));
+    long result = note_result(is_deadly, call_real(number, a));
+    if (result > 0)
+        wrap_note_clone((int)result, clone_flags(number, a));
+    return result;
 }

@@ -33,6 +33,7 @@ compare() {
     fates=$(python3 "$srcdir/tests/lib/check-fates.py" "m-$way-$how" --min-taken "$min_taken" --state "$state") || fail "$way, $how: $fates"
     case $way in
     become | vfork | spawn | fork-become)
+        await grep -rq "not measured" "m-$way-$how"
         [ "$(grep -c "/sandbox not measured: it is in a sandbox" "m-$way-$how"/index-*)" = 1 ] ||
             fail "$way, $how: the index says $(cat "m-$way-$how"/index-*)"
         ;;

@@ -86,6 +86,12 @@ void companion_process_look(struct companion *c, struct companion_process *proce
     }
 }
 
+/* What the child becomes by exec may say HELLO. */
+static bool may_be_heard(enum arena_child_state state)
+{
+    return state == CHILD_STARTED || state == CHILD_CLONED;
+}
+
 static void stray_add(struct companion *c, const struct companion_process *process, const struct arena_child *child,
                       enum arena_child_state state)
 {
@@ -94,8 +100,8 @@ static void stray_add(struct companion *c, const struct companion_process *proce
         return;
     stray->pid = child->pid;
     stray->parent_pid = process->pid;
-    stray->due_ms = companion_now_ms() + (state == CHILD_STARTED ? REPLACED_MS : 0);
-    stray->is_sandboxed = state == CHILD_SANDBOXED;
+    stray->due_ms = companion_now_ms() + (may_be_heard(state) ? REPLACED_MS : 0);
+    stray->state = state;
     (void)snprintf(stray->name, sizeof stray->name, "%.*s", (int)sizeof child->name - 1,
                    child->name[0] ? child->name : process->arena->exe);
     stray->next = c->strays;
@@ -128,7 +134,7 @@ void companion_strays_take(struct companion *c, struct companion_process *proces
         uint32_t state = atomic_load_explicit(&child->state, memory_order_acquire);
         if (state == CHILD_NONE || state == CHILD_NOTING)
             continue;
-        if (state != CHILD_STARTED || !take_heard(c, child->pid))
+        if (!may_be_heard((enum arena_child_state)state) || !take_heard(c, child->pid))
             stray_add(c, process, child, (enum arena_child_state)state);
         atomic_store_explicit(&child->state, CHILD_NONE, memory_order_release);
     }

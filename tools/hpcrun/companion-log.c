@@ -134,10 +134,13 @@ void companion_index(const struct companion *c, const struct companion_process *
 void companion_index_stray(const struct companion *c, const struct companion_stray *stray)
 {
     char why[128] = "the companion had no descriptor left when it came";
-    if (stray->is_sandboxed)
-        (void)snprintf(why, sizeof why, "it is in a sandbox that process %u entered", stray->parent_pid);
+    unsigned parent = stray->parent_pid;
+    if (stray->state == CHILD_SANDBOXED)
+        (void)snprintf(why, sizeof why, "it is in a sandbox that process %u entered", parent);
+    else if (stray->state == CHILD_CLONED)
+        (void)snprintf(why, sizeof why, "process %u made it by _Fork or clone, which no measurement follows", parent);
     else if (!stray->peer_pid)
-        (void)snprintf(why, sizeof why, "process %u started it, and it was never heard of", stray->parent_pid);
+        (void)snprintf(why, sizeof why, "process %u started it, and it was never heard of", parent);
     companion_index_refused(c, (pid_t)stray->pid, stray->name, why);
 }
 

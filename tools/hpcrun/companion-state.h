@@ -80,7 +80,7 @@ struct companion_stray {
     uint32_t parent_pid; /* likewise; 0: not known, because it knocked when no descriptor was left for it */
     pid_t peer_pid;      /* in that case: as we see it */
     int64_t due_ms;      /* when it is given up */
-    bool is_sandboxed;
+    enum arena_child_state state; /* as it was noted */
     char name[256];
 };
 
