@@ -15,7 +15,7 @@ FOLDER = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "machin
 HPCRUN = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "hpcrun"
 DEVICES = "/sys/bus/event_source/devices"
 FIELDS = ("type", "config", "config1", "config2", "config3")
-SITUATIONS = re.compile(r"situation-|made-up-|arm-two-")
+SITUATIONS = re.compile(r"situations|made-up-|arm-two-")
 sys.path[:0] = [str(FOLDER), str(FOLDER.parents[1] / "lib")]
 import bundle  # noqa: E402
 import record  # noqa: E402
@@ -25,6 +25,12 @@ class EncodeArgument(ctypes.Structure):
     """pfm_perf_encode_arg_t of perfmon/pfmlib_perf_event.h"""
     _fields_ = [("attr", ctypes.c_void_p), ("fstr", ctypes.c_void_p), ("size", ctypes.c_size_t), ("idx", ctypes.c_int),
                 ("cpu", ctypes.c_int), ("flags", ctypes.c_int), ("pad", ctypes.c_int)]
+
+
+def folder(machine):
+    """Of a machine TEXT or TEXT/NAME."""
+    text, _, name = machine.partition("/")
+    return bundle.golden(f"machines/{text}") / name
 
 
 @functools.cache
@@ -66,7 +72,7 @@ def perf_attr(machine, event, command):
         return None
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec perf "$@" true', "sh",
-         str(bundle.golden(f"machines/{machine}") / DEVICES[1:]), DEVICES, *command, "-vv", "-e", event], capture_output=True, text=True,
+         str(folder(machine) / DEVICES[1:]), DEVICES, *command, "-vv", "-e", event], capture_output=True, text=True,
         check=False)
     block = re.search(r"^perf_event_attr:\n((?:  .*\n)*)", done.stdout + done.stderr, re.M)
     if not block:
@@ -89,7 +95,7 @@ def ask_document(_machine, event):
 
 def plan_of(machine, event):
     """Events of hpcrun's plan, each a dictionary of what it prints."""
-    lines = record.hpcrun(HPCRUN, bundle.golden(f"machines/{machine}"), ["--print-plan", "-e", event])
+    lines = record.hpcrun(HPCRUN, folder(machine), ["--print-plan", "-e", event])
     events = []
     for line in lines:
         if line.startswith("[event "):

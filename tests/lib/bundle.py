@@ -3,7 +3,7 @@
 """A folder as one text, for inputs of tests that are many small files.
 
 bundle.py unpack FILE DIRECTORY               makes the folder (DIRECTORY may exist, and is made otherwise)
-bundle.py pack DIRECTORY FILE [LAST...]       writes FILE; the entries LAST of DIRECTORY come at its end
+bundle.py pack DIRECTORY FILE [LAST...]       writes FILE; files LAST come behind all else of their folder
 
 A text is made of lines:
   # ...                 a comment; empty lines mean nothing
@@ -136,7 +136,8 @@ def pack(directory, last=()):
     """The text of a folder."""
     directory, known, lines, folder = pathlib.Path(directory), {}, [], "."
     paths = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir() or not any(path.iterdir())]
-    paths.sort(key=lambda p: (p.relative_to(directory).parts[0] in last, p.parent != directory, p.parent, p.name))
+    behind = "\U0010ffff"
+    paths.sort(key=lambda p: (p.parent.relative_to(directory).parts + (behind,) * (p.name in last), p.name))
     for path in paths:
         name = path.relative_to(directory)
         if str(name.parent) != folder:

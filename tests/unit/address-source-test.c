@@ -13,14 +13,17 @@
 #include "sampling/machine.h"
 #include "sampling/source.h"
 
+/* machine: the name of a text, or TEXT/NAME of one with several. */
 static void use(const char *machine)
 {
     static char dir[PATH_MAX], table[PATH_MAX];
     char name[128];
+    const char *in = strchrnul(machine, '/');
     struct error err = {0};
     const char *source = getenv("LOCUS_SRCDIR");
-    (void)snprintf(name, sizeof name, "machines/%s", machine);
+    (void)snprintf(name, sizeof name, "machines/%.*s", (int)(in - machine), machine);
     unpacked_golden(name, dir);
+    (void)snprintf(dir + strlen(dir), sizeof dir - strlen(dir), "%s", in);
     if (machine_use(dir, &err) != 0)
         fail_msg("%s", err.text);
     (void)snprintf(table, sizeof table, "%s/src/sampling/pmu-events.txt", source ? source : ".");
@@ -151,10 +154,10 @@ static void test_marked(void **state)
     gives("power9", "MRK", NULL, 1000, true, "");
     gives("power10", "MRK@100003", NULL, 100003, false, "");
     refuses("power9", "MRK@99", ERR_RANGE, "100");
-    refuses("situation-power9-lpar", "MRK", ERR_UNSUPPORTED, "PMU");
+    refuses("situations/power9-lpar", "MRK", ERR_UNSUPPORTED, "PMU");
     use("power9");
     assert_int_equal(plan("MRK", NULL, &kernel, &err), 0);
-    use("situation-power9-old-kernel");
+    use("situations/power9-old-kernel");
     assert_int_equal(plan("MRK", NULL, &table, &err), 0);
     assert_int_equal(kernel.n_events, 2);
     assert_int_equal(table.n_events, 2);
@@ -221,7 +224,7 @@ static void test_aux_limits(void **state)
     assert_int_equal(limits.mlock_kb, 576);
     assert_int_equal(limits.memlock_bytes, 8388608);
     assert_false(limits.is_unlimited);
-    use("situation-zen2-per-cpu");
+    use("situations/zen2-per-cpu");
     aux_limits_read(&limits);
     assert_int_equal(limits.n_cpus, 256);
     assert_true(limits.is_unlimited);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What hpcrun would do on the machine of a directory, as text: for each line of its file cases (arguments of hpcrun) the
-plan, then what the doctor says. Run as a program (HPCRUN DIR) it writes DIR/expected.txt; see README.md beside it."""
+plan, then what the doctor says. Run as a program (HPCRUN DIR) it writes expected.txt of each machine in DIR; see
+README.md beside it."""
 import os
 import pathlib
 import subprocess
@@ -49,6 +50,12 @@ def describe(tool, directory):
     return "\n".join(line.replace(str(directory), "DIR").rstrip() for line in text) + "\n"
 
 
+def machines_of(directory):
+    """The machine that a folder is, or those that it holds."""
+    return [directory] if (directory / "opens").exists() else sorted(directory.iterdir())
+
+
 if __name__ == "__main__":
-    found = describe(pathlib.Path(sys.argv[1]).resolve(), sys.argv[2])
-    pathlib.Path(sys.argv[2], "expected.txt").write_text(found, encoding="utf-8")
+    for machine in machines_of(pathlib.Path(sys.argv[2])):
+        found = describe(pathlib.Path(sys.argv[1]).resolve(), machine)
+        (machine / "expected.txt").write_text(found, encoding="utf-8")
