@@ -7,7 +7,6 @@
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need python3
-hpcrun=$builddir/hpcrun
 bench=$builddir/tests/bench/sample-bench
 [ -x "$bench" ] || skip "sample-bench is for x86-64 only"
 

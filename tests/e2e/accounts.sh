@@ -4,7 +4,7 @@
 # in waiting loops is told from work, an allocator that is not seen is named, and processes count that outlive others.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(uname -m)" = x86_64 ] || skip "software addresses need x86-64"
 need python3
 cd "$scratch"

@@ -4,7 +4,7 @@
 # allocator and says what becomes of its blocks, and blocks are named by their users.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 cd "$scratch"
 source=$srcdir/tests/e2e/alloc-libraries.c

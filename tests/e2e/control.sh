@@ -4,9 +4,8 @@
 # processes and ranks are measured at all. The program behaves as without hpcrun, and every sample has a fate.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 ulimit -c 0
 $CC -O1 -g -pthread "$srcdir/tests/e2e/control.c" -o control || fail "control.c does not build"

@@ -4,7 +4,7 @@
 # blocks and bytes at each; also in the first run, when the tables of the program are made while it allocates.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3 valgrind addr2line
 [ -z "${DEBUGINFOD_URLS:-}" ] || unset DEBUGINFOD_URLS
 programs=$srcdir/tests/e2e/programs

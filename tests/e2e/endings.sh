@@ -4,7 +4,7 @@
 # it has without hpcrun, and every sample of every run has a fate. Arguments: the number of runs, and the ways to run.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 n_runs=${1:-4}
 shift $(($# ? 1 : 0))

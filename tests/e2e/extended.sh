@@ -4,7 +4,7 @@
 # variables, and how the samples of a stack frame divide among its locals, which is another in each measurement.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 cd "$scratch"
 export XDG_CACHE_HOME=$scratch/cache
 cat >locals.c <<'CODE'

@@ -4,7 +4,7 @@
 # kinds of errors (failing-calls.c): the program ends as ever, and what is recorded adds up.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(uname -m)" = x86_64 ] || skip "failing-calls.c knows the registers of x86-64 only"
 need python3
 cd "$scratch"

@@ -5,7 +5,7 @@
 # usage: fields.sh [C-COMPILER FLAGS C++-COMPILER FORTRAN-COMPILER]; without arguments gcc -O2 and its kin, "" for none
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 
 programs=$srcdir/tests/e2e/programs

@@ -4,7 +4,7 @@
 # signal and by ring, position-independent and not. One page more or less is the allocator's, which writes its header.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 for tool in hpcrun hpcprof hpcquery; do
     [ -x "$builddir/$tool" ] || skip "$tool has not been built"
 done

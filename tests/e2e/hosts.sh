@@ -4,8 +4,7 @@
 # it runs as without hpcrun, and is measured, or leaves a line that says why it is not.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 ulimit -c 0
 export XDG_CACHE_HOME=$scratch/cache

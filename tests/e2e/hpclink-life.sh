@@ -8,7 +8,6 @@
 . "$LOCUS_SRCDIR/tests/lib/live.sh"
 [ -e "$builddir/libhpcrun-static.o" ] || skip "libhpcrun-static.o has not been built"
 need python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 ulimit -c 0
 

@@ -7,7 +7,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 # shellcheck source=tests/lib/same.sh
 . "$LOCUS_SRCDIR/tests/lib/same.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 scale=${1:-1}
 export PATH=/usr/bin:/bin GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='1700000000 +0000' GIT_COMMITTER_DATE='1700000000 +0000'

@@ -3,7 +3,7 @@
 # What make install puts into a prefix works from there, without the build directory: tools, library, man pages.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need gcc make
 
 prefix=$scratch/prefix

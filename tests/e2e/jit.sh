@@ -4,7 +4,7 @@
 # also when the program is killed or takes the map away at its end, but not those of an earlier process with the same id.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(uname -m)" = x86_64 ] || skip "the program generates code of x86-64"
 need python3
 [ -w /tmp ] || skip "/tmp, where maps have to be, cannot be written"

@@ -3,7 +3,6 @@
 # What hpcrun says, and how it ends, when it is given something wrong. Where the program can run, it runs.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 
 # refused STATUS PATTERN ARGUMENT...: one message on stderr, nothing on stdout, nothing left behind.

@@ -5,9 +5,8 @@
 # much a program records.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 perf_works || skip "perf is refused here, and timers are too slow"
-hpcrun=$builddir/hpcrun
 faults=${LOCUS_BOUNDS_FAULTS:-100000}
 cd "$scratch"
 

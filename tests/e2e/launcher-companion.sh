@@ -4,25 +4,10 @@
 # whose companion dies runs on.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 
-cat >burn.c <<'END'
-#include <stdlib.h>
-#include <time.h>
-/* burn SECONDS: that much CPU time. */
-int main(int argc, char **argv)
-{
-    volatile unsigned long x = 0;
-    double seconds = argc > 1 ? atof(argv[1]) : 1;
-    while ((double)clock() / CLOCKS_PER_SEC < seconds)
-        for (int i = 0; i < 100000; i++)
-            x += i;
-    return 4;
-}
-END
-$CC -O1 burn.c -o burn
+build_burn
 
 # files DIR PATTERN N: exactly N files match.
 files() {

@@ -4,8 +4,7 @@
 # output and exit status, what was measured is kept, where it is is said once, and hpcrun --collect brings it back.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 mkdir spare
 export TMPDIR=$scratch/spare

@@ -4,8 +4,7 @@
 # there, and what it became is said; an exec that fails, or one in a child of vfork, changes nothing.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 
 cat >work.h <<'END'

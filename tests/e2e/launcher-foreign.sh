@@ -4,9 +4,8 @@
 # sockets, caches and homes neither stop nor steer, and trouble is told where people look.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need setpriv python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 chmod 755 .
 

@@ -4,7 +4,7 @@
 # of it. 12 s at 10 kHz with a trace (LOCUS_GROWTH_SECONDS changes it) fill more than what is there at the start.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 perf_works || skip "perf is refused here, and timers are too slow"
 seconds=${LOCUS_GROWTH_SECONDS:-12}
 cd "$scratch"

@@ -5,8 +5,7 @@
 # with a writer each share both directories without a collision.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 mkdir local
 

@@ -5,23 +5,11 @@
 # processes leaves one line each and no files, and a companion stays small.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 cd "$scratch"
-hpcrun=$builddir/hpcrun
 export XDG_CACHE_HOME=$scratch/cache
 
-cat >burn.c <<'END'
-#include <time.h>
-int main(void)
-{
-    volatile unsigned long x = 0;
-    while (clock() < CLOCKS_PER_SEC / 10)
-        for (int i = 0; i < 100000; i++)
-            x += i;
-    return 0;
-}
-END
-$CC -O1 burn.c -o burn
+build_burn 0.1 0
 
 # Ranks.
 n_ranks=${LOCUS_RANKS:-16}

@@ -4,8 +4,7 @@
 # sample, because the killer takes what is largest.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 [ "$(id -u)" = 0 ] || skip "only root can make a memory cgroup"
 
 # The group's directory and the names of its files, in either version.

@@ -3,8 +3,7 @@
 # What the options do that no other test looks at: the program's environment, traces, fractions, several events, -d.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 
 # The environment: ours in front, the user's behind, and what scripts expect.
@@ -17,18 +16,7 @@ for line in "LD_PRELOAD=$builddir/.libs/libhpcrun.so:$scratch/other.so" HPCRUN_T
     grep -qxF "$line" "$scratch/out" || fail "the program does not see $line"
 done
 
-cat >burn.c <<'END'
-#include <time.h>
-int main(void)
-{
-    volatile unsigned long x = 0;
-    while (clock() < CLOCKS_PER_SEC / 2)
-        for (int i = 0; i < 100000; i++)
-            x += i;
-    return 4;
-}
-END
-$CC -O1 burn.c -o burn
+build_burn 0.5
 
 # Events from the environment, several at once, with a trace.
 HPCRUN_EVENT_LIST='CPUTIME@f500 FAULTS@1' expect_status 4 "$hpcrun" -t -o traced ./burn

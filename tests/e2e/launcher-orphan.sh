@@ -4,8 +4,7 @@
 # everybody says so.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
-hpcrun=$builddir/hpcrun
+need_runtime
 cd "$scratch"
 cat >burn.c <<'END'
 #include <stdlib.h>

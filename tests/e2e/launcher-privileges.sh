@@ -4,10 +4,9 @@
 # from then on come to where the other user may read them.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(id -u)" = 0 ] || skip "only root can become another user"
 need python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 chmod 755 .
 

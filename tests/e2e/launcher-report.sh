@@ -4,7 +4,7 @@
 # output, to the byte: the report goes to standard error or into a file. Of ranks the last one reports, once for all.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ -x "$builddir/hpcprof" ] && [ -x "$builddir/hpcquery" ] || skip "hpcprof and hpcquery have not been built"
 cd "$scratch"
 

@@ -4,31 +4,17 @@
 # complete after a normal end and after SIGKILL of the program, and up to the last checkpoint after scancel.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 # shellcheck source=tests/lib/slurm.sh
 . "$srcdir/tests/lib/slurm.sh"
 [ -d /sys/fs/cgroup/freezer ] || skip "no freezer cgroup, which proctrack/cgroup needs"
-hpcrun=$builddir/hpcrun
 start_slurm cgroup || {
     cat "$scratch/start"
     skip "Slurm does not start here"
 }
 
 cd "$scratch"
-cat >burn.c <<'END'
-#include <stdlib.h>
-#include <time.h>
-int main(int argc, char **argv)
-{
-    volatile unsigned long x = 0;
-    double seconds = argc > 1 ? atof(argv[1]) : 1;
-    while ((double)clock() / CLOCKS_PER_SEC < seconds)
-        for (int i = 0; i < 100000; i++)
-            x += i;
-    return 4;
-}
-END
-$CC -O1 burn.c -o burn
+build_burn
 
 # state DIR STATE: one profile of burn, whose side file says this.
 state() {

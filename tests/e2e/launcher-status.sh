@@ -4,9 +4,8 @@
 # itself and, where it has to stay (Slurm, containers), as its parent.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 export HPCRUN_OUT_PATH=$scratch/measurements
-hpcrun=$builddir/hpcrun
 
 check_all() {
     for status in 0 7 255; do

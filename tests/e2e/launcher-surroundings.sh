@@ -4,9 +4,8 @@
 # closed streams, process 1, a program built with a sanitizer. Each time the program ends as it would, with samples.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 cd "$scratch"
-hpcrun=$builddir/hpcrun
 
 cat >burn.c <<'END'
 #include <stdio.h>

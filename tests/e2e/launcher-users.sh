@@ -4,23 +4,11 @@
 # what is measured, and files carry no more rights than the umask leaves.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need setpriv
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 
-cat >burn.c <<'END'
-#include <time.h>
-int main(void)
-{
-    volatile unsigned long x = 0;
-    while ((double)clock() / CLOCKS_PER_SEC < 0.15)
-        for (int i = 0; i < 100000; i++)
-            x += i;
-    return 4;
-}
-END
-$CC -O1 -w burn.c -o burn
+build_burn 0.15
 chmod 755 .
 
 # The umask of whoever starts the program holds for what is measured, in a directory that was there before, too.

@@ -4,7 +4,7 @@
 # and DHAT the same blocks and bytes in all.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3 valgrind
 unset DEBUGINFOD_URLS
 cd "$scratch"

@@ -5,7 +5,7 @@
 # the samples tell which of them were used.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 cd "$scratch"
 $CC -O1 -g -I"$srcdir/src" "$srcdir/tests/e2e/leaks.c" -o leaks -lpthread

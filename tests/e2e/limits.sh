@@ -4,9 +4,8 @@
 # address space, on descriptors; and no descriptor of theirs is taken for one of ours.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
-hpcrun=$builddir/hpcrun
 LOCKED_MORE_KB=256 # a mapping or two beside the program's, such as what its C library grows by
 GROWN_MORE_KB=65536
 cd "$scratch"

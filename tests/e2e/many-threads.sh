@@ -4,7 +4,7 @@
 # not grow from round to round, and every sample has a fate. usage: many-threads.sh [ALIVE ROUNDS], default 1000 and 8.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 n_alive=${1:-1000} n_rounds=${2:-8}
 n_own=256 # threads that always have profiles of their own

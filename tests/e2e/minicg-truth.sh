@@ -4,7 +4,7 @@
 # report, by name, and their shares lie within 8 points of the truth; five runs, then at -O3 and with clang.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 for tool in hpcrun hpcprof hpcquery; do
     [ -x "$builddir/$tool" ] || skip "$tool has not been built"
 done

@@ -7,7 +7,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 # shellcheck source=tests/lib/same.sh
 . "$LOCUS_SRCDIR/tests/lib/same.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 which=${1:-}
 export PATH=/usr/bin:/bin LC_ALL=C TZ=UTC

@@ -4,7 +4,7 @@
 # and the load map names it by its real path.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(uname -m)" = x86_64 ] || skip "software addresses need x86-64"
 need python3
 mkdir -p "$scratch/a place" && cd "$scratch/a place"

@@ -4,7 +4,7 @@
 # attributed to the block of their time.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need gcc
 perf_works || skip "perf events cannot be opened here"
 export XDG_CACHE_HOME=$scratch/cache

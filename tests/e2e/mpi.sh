@@ -5,11 +5,10 @@
 # tell the rank, or tells another one, MPI itself does.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 # shellcheck source=tests/lib/ranks.sh
 . "$srcdir/tests/lib/ranks.sh"
 need python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 XDG_CACHE_HOME=$scratch/cache
 

@@ -4,7 +4,7 @@
 # says which package has its debug information, as dpkg knows it, and for the user's own that it can be compiled with -g.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 cd "$scratch"
 
 # report NAME COMMAND...: measures a command and leaves its report, the details included, in out.

@@ -5,7 +5,7 @@
 # gives up the interpreter's lock to allocate. HPCRUN_PYTHON=0 leaves the interpreter alone.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 python=/usr/bin/python3
 [ -x "$python" ] || skip "Debian's python3 is not installed"
 "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) or sys.implementation.name != "cpython")' ||

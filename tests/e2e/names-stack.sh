@@ -5,7 +5,7 @@
 # calls and returns themselves take.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(uname -m)" = x86_64 ] || skip "the code of other machines is not read"
 command -v gcc >/dev/null || skip "gcc is not installed"
 need python3

@@ -4,7 +4,7 @@
 # these blocks and not by the slab; without the profiler they run the same.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 perf_works || skip "perf is refused here, and timers are too slow"
 need python3
 cd "$scratch"

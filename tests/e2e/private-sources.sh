@@ -5,7 +5,7 @@
 # names of a program are of, terminals, CSV and JSON get text.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 cd "$scratch"
 export XDG_CACHE_HOME=$scratch/cache LC_ALL=C.UTF-8

@@ -4,7 +4,7 @@
 # trees alike, whatever the program does wrong; without the profiler it runs the same.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 perf_works || skip "perf is refused here, and timers are too slow"
 need python3
 cd "$scratch"

@@ -4,7 +4,7 @@
 # whole pipeline. Every count in the measurement and in the report of its database is known beforehand.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need gcc python3 setarch
 setarch -R true 2>/dev/null || skip "address-space randomisation cannot be switched off here"
 export XDG_CACHE_HOME=$scratch/cache LANG=C

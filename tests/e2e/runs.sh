@@ -5,12 +5,11 @@
 # covers. In the load map of a profile each file is named once.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 cd "$scratch"
 export XDG_CACHE_HOME=$scratch/cache LC_ALL=C
 unset SLURM_JOB_ID SLURM_STEP_ID SLURM_PROCID PMI_RANK PMI_SIZE HPCRUN_LAUNCH
-hpcrun=$builddir/hpcrun
 read -ra cc <<<"${CC:-cc}"
 
 # program NAME: a program whose array is called NAME.

@@ -5,7 +5,7 @@
 # none either, and is named as not measured.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 [ "$(uname -m)" = x86_64 ] || skip "other C libraries end threads and processes by other calls"
 $CC -O2 -Wall -Werror -pthread "$srcdir/tests/e2e/sandbox.c" -o "$scratch/sandbox" || {

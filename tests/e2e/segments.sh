@@ -4,7 +4,7 @@
 # through all of them are complete.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ "$(uname -m)" = x86_64 ] || skip "the addresses are those of x86-64"
 need python3
 cd "$scratch"

@@ -7,9 +7,8 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 # shellcheck source=tests/lib/live.sh
 . "$LOCUS_SRCDIR/tests/lib/live.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 ulimit -c 0
 export XDG_CACHE_HOME=$scratch/cache

@@ -5,7 +5,7 @@
 # gives a database of the right ranks; hpcprof-mpi of Open MPI makes the same one under srun.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 # shellcheck source=tests/lib/slurm.sh
 . "$srcdir/tests/lib/slurm.sh"
 # shellcheck source=tests/lib/ranks.sh

@@ -6,7 +6,7 @@
 # ranks on both nodes writes the one that hpcprof writes, byte for byte.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 # shellcheck source=tests/lib/slurm.sh
 . "$srcdir/tests/lib/slurm.sh"
 # shellcheck source=tests/lib/ranks.sh

@@ -5,7 +5,7 @@
 # changes. By construction: which blocks are walked, and how often.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 perf_works || skip "perf is refused here, and timers are too slow"
 need python3 g++
 cd "$scratch"

@@ -4,7 +4,7 @@
 # their profiles, and the database of each kind of run (one thread, OpenMP, forked processes) obeys the rules of readers.
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 for tool in hpcrun hpcprof hpcproftt hpcquery; do
     [ -x "$builddir/$tool" ] || skip "$tool has not been built"
 done

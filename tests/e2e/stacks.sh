@@ -4,10 +4,9 @@
 # but its own, and the samples are taken.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 perf_works || skip "no perf event can be opened here, and timers sample too seldom"
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 ulimit -c 0
 export XDG_CACHE_HOME=$scratch/cache

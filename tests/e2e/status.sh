@@ -3,9 +3,8 @@
 # hpcrun --status tells how far running processes are, and the program does not notice.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
-hpcrun=$builddir/hpcrun
 cd "$scratch"
 $CC -O1 -g -pthread "$srcdir/tests/e2e/status.c" -o status || fail "status.c does not build"
 

@@ -5,7 +5,7 @@
 # usage: stress.sh [SECONDS [RUNS]], default 10 and 1; ./dev stress runs it for minutes.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 seconds=${1:-10} runs=${2:-1}
 cd "$scratch"

@@ -5,7 +5,7 @@
 # names them, calls that the kernel can restart are restarted.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 cd "$scratch"
 
 cat >calls.c <<'END'

@@ -4,7 +4,7 @@
 # named by who asked for it, at three levels of optimisation.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 need python3
 cxx=${CXX:-g++}
 cd "$scratch"

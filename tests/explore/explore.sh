@@ -6,7 +6,7 @@
 # and with --points 0 every instruction.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
-[ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+need_runtime
 [ -x "$builddir/tests/explore/explore" ] || skip "the step explorer knows x86-64 only, not $(uname -m)"
 need python3 nm
 perf_works || skip_part "no perf events: samples are not injected"

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # For test scripts: . "$LOCUS_SRCDIR/tests/lib/common.sh". Gives a scratch directory $scratch that disappears, the
-# directories $srcdir and $builddir, and the functions below. A script ends with `finish`.
+# directories $srcdir and $builddir, the launcher $hpcrun, and the functions below. A script ends with `finish`.
 set -euo pipefail
 
 srcdir=${LOCUS_SRCDIR:?run the tests through make check or ./dev test}
 builddir=${LOCUS_BUILDDIR:?run the tests through make check or ./dev test}
+# shellcheck disable=SC2034 # the scripts use it
+hpcrun=$builddir/hpcrun
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/locus-test.XXXXXX")
 
 # clean_up: what is to be undone before $scratch goes; a script that has something defines its own. Whatever of it fails,
@@ -46,6 +48,30 @@ need() {
     for program in "$@"; do
         command -v "$program" >/dev/null || skip "$program is not installed"
     done
+}
+
+# need_runtime: skips where the preloaded library has not been built.
+need_runtime() {
+    [ -e "$builddir/.libs/libhpcrun.so" ] || skip "libhpcrun.so has not been built"
+}
+
+# build_burn [SECONDS [STATUS]]: makes ./burn, which takes that much CPU time (1 s), or as much as its argument says, and
+# ends with STATUS (4).
+build_burn() {
+    cat >burn.c <<END
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv)
+{
+    volatile unsigned long x = 0;
+    double seconds = argc > 1 ? atof(argv[1]) : ${1:-1};
+    while ((double)clock() / CLOCKS_PER_SEC < seconds)
+        for (int i = 0; i < 100000; i++)
+            x += (unsigned long)i;
+    return ${2:-4};
+}
+END
+    ${CC:-gcc} -O1 burn.c -o burn
 }
 
 # expect_status N COMMAND...: runs it, output to $scratch/out and $scratch/err.
