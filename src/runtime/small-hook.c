@@ -6,6 +6,7 @@
  * then. Runs inside the program's malloc. */
 #include "runtime/alloc-events.h"
 #include "runtime/loadmap.h"
+#include "runtime/shield.h"
 #include "runtime/small-internal.h"
 #include "runtime/thread.h"
 #include "runtime/zone.h"
@@ -14,12 +15,15 @@
 #define CHECKS_SURE 24    /* so many with one path: what came before another was seen is nearly all of the first */
 #define DEEPEN_UNTIL 8192 /* sites; with more, none is told apart any further */
 #define LOCK_TRIES 1000
+#define TURNS_MAX 16 /* sites of one slot that are looked through */
 
 struct site {
     struct small_slot *slot; /* its hop makes it an inner one */
     _Atomic uint8_t n_checks;
     bool is_partial; /* its path does not reach the outermost frame */
     bool is_mixed;   /* its path is what several have in common, and cannot be told apart */
+    bool is_stale;   /* a module of its path is gone: another one may lie there */
+    uint16_t next;   /* number of another site that had the slot, in a ring */
 };
 
 static struct {
@@ -166,6 +170,10 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     if (!ref)
         return 0;
     table.sites[id].slot = slot;
+    unsigned now = id_of(slot);
+    table.sites[id].next = (uint16_t)(now ? table.sites[now].next : id);
+    if (now)
+        table.sites[now].next = (uint16_t)id;
     table.sites[id].is_partial = self->alloc_path.stop != UNWIND_COMPLETE;
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
@@ -218,16 +226,16 @@ static void make_inner(unsigned id, uint64_t by)
 }
 
 /* Behind the site there are two paths, which part at frame first_different: from now on its blocks are told apart as
- * far as there. Returns the site of the block that showed it. at: the site's frame, number at->depth - 1 of the path.
- */
+ * far as there. Returns the site of the block that showed it. at: the site's frame, number at->depth - 1 of the path;
+ * is_sure: what came before was of one path. */
 static unsigned tell_apart(struct thread_state *self, unsigned id, struct caller at, uint32_t first_different,
-                           size_t n_bytes)
+                           bool is_sure, size_t n_bytes)
 {
     struct site *site = &table.sites[id];
     uint32_t n_hops = first_different + 1 - at.depth;
     site->is_mixed = first_different >= SMALL_DEPTH_MAX || first_different >= self->alloc_path.n_frames ||
                      table.n_sites + n_hops >= DEEPEN_UNTIL || !hops_hold(self, at, n_hops);
-    if (site->is_mixed || site->n_checks < CHECKS_SURE)
+    if (site->is_mixed || !is_sure)
         keep_common(self, id, first_different);
     if (site->is_mixed)
         return id;
@@ -265,20 +273,39 @@ static uint32_t first_difference(const struct unwind_path *path, uint32_t ref)
     }
 }
 
+/* The return addresses of the site's key belong to other modules than before. The two may take turns, as plugins that
+ * are loaded and unloaded do: a site that had the slot once has it again. */
+static unsigned replace_site(struct thread_state *self, unsigned id, uint64_t key, size_t n_bytes)
+{
+    struct small_slot *slot = table.sites[id].slot;
+    uint32_t node = cct_insert_sig(&self->allocs, &self->alloc_path);
+    unsigned old = table.sites[id].next;
+    for (int i = 0; i < TURNS_MAX && old != id && node; i++, old = table.sites[old].next) {
+        if (atomic_load_explicit(&record_of(old)->path, memory_order_relaxed) != path_of_node(node))
+            continue;
+        close_slot(slot, 0);
+        atomic_store_explicit(&slot->four, small_four(old), memory_order_release);
+        return old;
+    }
+    return add_site(self, slot, key, node, n_bytes);
+}
+
 /* Compares the thread's path, that of an allocation of this site, with what is known of it. */
 static unsigned compare(struct thread_state *self, unsigned id, const struct caller *at, size_t n_bytes)
 {
     struct site *site = &table.sites[id];
     struct arena_site *record = record_of(id);
     struct unwind_path *path = &self->alloc_path;
-    if (path->stop != UNWIND_COMPLETE && !site->is_partial)
-        return id;
     uint32_t known = var_key_b(atomic_load_explicit(&record->path, memory_order_relaxed));
     uint32_t first = first_difference(path, known);
+    if (first < at->depth && first < path->n_frames) /* another module lies at this address by now */
+        return replace_site(self, id, at->frame.key, n_bytes);
+    if (path->stop != UNWIND_COMPLETE && !site->is_partial && !(site->is_stale && first < path->n_frames))
+        return id;
+    bool was_stale = site->is_stale;
+    site->is_stale = false;
     if (first == UINT32_MAX)
         return id;
-    if (first == 0) /* another module lies at this address by now */
-        return add_site(self, site->slot, at->frame.key, cct_insert_sig(&self->allocs, path), n_bytes);
     if (site->is_mixed) {
         const struct arena_node *node = arena_record_sig(known);
         for (uint32_t i = 0; i < first; i++)
@@ -294,7 +321,8 @@ static unsigned compare(struct thread_state *self, unsigned id, const struct cal
         site->is_partial = !node;
         return id;
     }
-    return tell_apart(self, id, *at, first, n_bytes);
+    bool is_sure = site->n_checks >= (was_stale ? CHECKS : CHECKS_SURE);
+    return tell_apart(self, id, *at, first, is_sure, n_bytes);
 }
 
 /* --- */
@@ -351,7 +379,7 @@ static unsigned look_after(struct thread_state *self, unsigned id, const struct 
     uint8_t n_checks = atomic_load_explicit(&site->n_checks, memory_order_relaxed);
     struct arena_site *record = record_of(id);
     note_size(record, (uint32_t)n_bytes);
-    if (is_time || n_checks < CHECKS) {
+    if (is_time || n_checks < CHECKS || site->is_stale) {
         alloc_events_walk_hook(self, where);
         if (!lock(self))
             return id;
@@ -368,6 +396,42 @@ static unsigned look_after(struct thread_state *self, unsigned id, const struct 
         unlock();
     }
     return id;
+}
+
+/* Whether another module, or none, lies where one of the path did. */
+static bool has_gone(uint32_t ref)
+{
+    const struct arena_node *node = arena_record_sig(ref);
+    for (; !(node->flags & NODE_ROOT); node = arena_record_sig(node->parent)) {
+        const struct unwind_module *module = loadmap_find_code_sig(node->ip);
+        if (node->module && (!module || module->ref != node->module))
+            return true;
+    }
+    return false;
+}
+
+static void close_stale(void)
+{
+    for (unsigned id = 1; id <= table.n_sites; id++) {
+        struct site *site = &table.sites[id];
+        if (id_of(site->slot) != id || !has_gone(var_key_b(atomic_load(&record_of(id)->path))))
+            continue;
+        site->is_stale = true;
+        close_slot(site->slot, 0); /* an inner one had its hop from the module */
+    }
+}
+
+void small_modules_gone_hook(struct thread_state *self)
+{
+    struct shield shield;
+    if (!small_sites_sig())
+        return;
+    shield_raise_sig(&shield); /* whose handler might jump out of this */
+    if (lock(self)) {
+        close_stale();
+        unlock();
+    }
+    shield_lower_sig(&shield);
 }
 
 static unsigned site_of(struct thread_state *self, const struct alloc_site *where, size_t n_bytes)

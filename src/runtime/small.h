@@ -43,6 +43,10 @@ uint32_t small_ref_sig(unsigned id);
  * so it happens now and then.  ctx: any */
 void small_recheck_sig(void);
 
+/* Modules have been unloaded: call paths of sites that led through them are compared again at the next allocation
+ * there, before blocks of a module at the same addresses get their names. self: the calling thread's.  ctx: hook */
+void small_modules_gone_hook(struct thread_state *self);
+
 /* The thread will never go on with what it was doing here; and: in a child of fork there are no other threads.
  * ctx: hook */
 void small_abandon_hook(const struct thread_state *self);

@@ -70,6 +70,23 @@ expect small fork "small <= 5" 'site("add_to_first") + site("checked_malloc") > 
 measure bare rows
 expect bare rows "small <= 5" 'named("blocks of 216 B from ") > 20' 'named("blocks of 108 B from ") > 1'
 
+# Libraries that are loaded one after the other at the same addresses, in turns.
+for name in first second; do
+    $CC -O1 -g -shared -fPIC -DNAME="$name" "$srcdir/tests/e2e/small-reused.c" -o "lib_$name.so"
+done
+$CC -O1 -g "$srcdir/tests/e2e/small-reused.c" -o reused
+if ./reused 4 >/dev/null; then
+    for turns in 1 4; do
+        measure reused "$turns"
+        for kind in make copy; do
+            expect reused "$turns" 'small <= 5' "site('first_$kind') + site('second_$kind') > 20" \
+                "0.4 < site('first_$kind') / max(1, site('second_$kind')) < 2.5"
+        done
+    done
+else
+    skip_part "the loader puts the libraries elsewhere each time"
+fi
+
 # Switched off, and below the threshold that the user chose: as before.
 export DATACENTRIC_SMALL_SITES=0
 measure small threads
