@@ -13,7 +13,7 @@
 struct side_row {
     bool is_short; /* memory ran out for a part of it */
     uint32_t node; /* while side files are read: id in the store; then: merged tree */
-    uint32_t kind; /* enum var_kind of fmt/arena.h */
+    uint32_t kind; /* enum var_kind of arena/arena.h */
     uint32_t name; /* string id, 0 = none */
     uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
     uint64_t min_small_bytes, max_small_bytes; /* as in struct objects_variable */

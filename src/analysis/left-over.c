@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/input.h"
-#include "fmt/detour.h"
-#include "fmt/pending.h"
+#include "measurement/detour.h"
+#include "measurement/pending.h"
 
 struct listing {
     const char *directory;

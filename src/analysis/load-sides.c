@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 
 /* The topology file beside the profile, read once; NULL when there is none. */
 static const struct topology *find_topology(struct load_sides *sides, const char *profile_path, const char *name)

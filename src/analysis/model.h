@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena/fate.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "fmt/fate.h"
 
 enum scope_kind {
     SCOPE_TOP = 0, /* scope 0, above all roots */
@@ -116,7 +116,7 @@ enum variable_class {
 struct latency_sum {
     uint64_t n_samples, cycles;
     uint64_t n_remote, remote_cycles; /* of them, served by another NUMA node */
-    uint64_t bins[LATENCY_BINS];      /* histogram: struct arena_sketch in fmt/arena.h */
+    uint64_t bins[LATENCY_BINS];      /* histogram: struct arena_sketch in arena/arena.h */
 };
 
 struct variable_latency {

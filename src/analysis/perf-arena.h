@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An arena (fmt/arena.h) made from a file instead of by a running program: the records of one process, which the
+/* An arena (arena/arena.h) made from a file instead of by a running program: the records of one process, which the
  * collector then turns into profiles like any other. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_PERF_ARENA_H
 #define LOCUS_ANALYSIS_PERF_ARENA_H
@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "arena/arena.h"
 #include "base/error.h"
-#include "fmt/arena.h"
 
 /* A thread under construction. */
 struct perf_arena_thread {

@@ -5,7 +5,7 @@
 #define LOCUS_ANALYSIS_PERF_FILES_H
 
 #include "base/vec.h"
-#include "fmt/perf-data.h"
+#include "import/perf-data.h"
 #include "structure/elf-shape.h"
 #include "structure/symbols.h"
 

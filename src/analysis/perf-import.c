@@ -13,7 +13,7 @@
 
 #include "analysis/perf-process.h"
 #include "base/input.h"
-#include "fmt/collect.h"
+#include "collect/collect.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"
 

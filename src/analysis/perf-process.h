@@ -28,7 +28,7 @@ struct perf_process {
 
 /* Where a data address lies. */
 struct perf_place {
-    uint64_t var;     /* key (fmt/arena.h) */
+    uint64_t var;     /* key (arena/arena.h) */
     bool has_offset;
     uint64_t offset;  /* bytes from the start of the variable */
     uint8_t class;    /* enum hit_class */

@@ -5,7 +5,7 @@
 
 #include "analysis/model.h"
 #include "fmt/hpcrun.h"
-#include "fmt/names.h"
+#include "measurement/names.h"
 
 /* The identity of a profile: by its file name, else by its header. */
 void processes_identify(const char *path, const struct hpcrun_profile *profile, struct names_file *id);

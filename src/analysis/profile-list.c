@@ -14,8 +14,8 @@
 #include "analysis/left-over.h"
 #include "analysis/perf-import.h"
 #include "base/scratch.h"
-#include "fmt/pending.h"
-#include "fmt/runs.h"
+#include "measurement/pending.h"
+#include "measurement/runs.h"
 
 /* Index of a directory, however it is spelled; -1 when out of memory. */
 static int64_t find_directory(struct profile_list *list, const char *directory)

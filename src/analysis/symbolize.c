@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/packages.h"
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "fnbounds/modtab.h"
 #include "structure/elf-shape.h"
 

@@ -9,7 +9,7 @@
 #include "analysis/heap-name.h"
 #include "analysis/metrics.h"
 #include "analysis/roles.h"
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "structure/assign-name.h"
 
 const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n)

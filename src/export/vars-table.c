@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "analysis/special-rows.h"
+#include "arena/arena.h"
 #include "base/printable.h"
-#include "fmt/arena.h"
 #include "export/text-cells.h"
 
 #define WIDE 95       /* columns from which on there is room for bars */

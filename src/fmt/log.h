@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena/fate.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "fmt/fate.h"
 
 /* Counters of one event, over all threads of the process. */
 struct log_event {

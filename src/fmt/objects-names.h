@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the side file's reader and writer share with each other and with the table of file kinds: the format mark, the
- * names of the kinds of variables (enum var_kind of fmt/arena.h), and reading from a JSON tree. */
+ * names of the kinds of variables (enum var_kind of arena/arena.h), and reading from a JSON tree. */
 #ifndef LOCUS_FMT_OBJECTS_NAMES_H
 #define LOCUS_FMT_OBJECTS_NAMES_H
 

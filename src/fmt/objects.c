@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "fmt/objects-names.h"
 
 static const char *const kind_names[] = {"none",  "heap",        "mmap", "static", "tls",

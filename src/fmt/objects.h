@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arena/fate.h"
 #include "base/access-pattern.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "fmt/fate.h"
 #include "fmt/spread.h"
 
 struct objects_count {
@@ -26,7 +26,7 @@ struct objects_samples {
     uint64_t count;
 };
 
-#define OBJECTS_LATENCY_BINS 64 /* of struct arena_sketch in fmt/arena.h, which says what they hold */
+#define OBJECTS_LATENCY_BINS 64 /* of struct arena_sketch in arena/arena.h, which says what they hold */
 
 /* What the hardware told of the latency of the samples of one event. Only samples with a latency. */
 struct objects_latency {
@@ -62,7 +62,7 @@ struct objects_access {
 /* A variable: the node of the data-centric tree that declares it. */
 struct objects_variable {
     uint32_t node;            /* absolute id of the profile's node */
-    uint32_t kind;            /* enum var_kind of fmt/arena.h */
+    uint32_t kind;            /* enum var_kind of arena/arena.h */
     char *name;               /* symbol, file or region when the runtime knew it; NULL for heap and stack */
     uint64_t n_blocks, bytes; /* heap and mappings: recorded by this thread; statics: 1 and size */
     uint64_t n_blocks_freed, bytes_freed;

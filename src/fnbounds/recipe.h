@@ -51,7 +51,7 @@ struct recipe_operand {
     int16_t offset;      /* only with RECIPE_BASE_DEREF or RECIPE_INDEX_MASKED, else 0 */
 };
 
-/* Values of recipe.class; the same numbers as enum hit_class of fmt/arena.h. */
+/* Values of recipe.class; the same numbers as enum hit_class of arena/arena.h. */
 enum recipe_class {
     RECIPE_MEMORY = 0,    /* operand of the stalled instruction */
     RECIPE_DEPENDENT = 1, /* operand of the load that the stalled instruction waited for */
@@ -61,7 +61,7 @@ enum recipe_class {
     RECIPE_WAITING = 7    /* in a loop that only waits for another thread: no operand */
 };
 
-/* One program counter. class: enum hit_class of fmt/arena.h (memory, dependent, compute, lost, system call, waiting).
+/* One program counter. class: enum hit_class of arena/arena.h (memory, dependent, compute, lost, system call, waiting).
  */
 struct recipe {
     uint32_t pc;        /* relative to the module's base_vaddr */

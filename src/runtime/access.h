@@ -4,7 +4,7 @@
 #ifndef LOCUS_RUNTIME_ACCESS_H
 #define LOCUS_RUNTIME_ACCESS_H
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "runtime/ring.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/perf-record.h"

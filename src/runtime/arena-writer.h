@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing into the arena of this process: chunks, records, strings. See fmt/arena.h for the layout. */
+/* Writing into the arena of this process: chunks, records, strings. See arena/arena.h for the layout. */
 #ifndef LOCUS_RUNTIME_ARENA_WRITER_H
 #define LOCUS_RUNTIME_ARENA_WRITER_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 
 /* Where one thread writes one kind of record. All zero: no chunk yet. Not shared between threads, nor between the
  * signal handler and other code of a thread. */

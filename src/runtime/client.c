@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fmt/companion.h"
+#include "arena/companion.h"
 #include "runtime/descriptors.h"
 #include "runtime/own-call.h"
 #include "runtime/process.h"

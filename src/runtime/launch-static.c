@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arena/companion.h"
 #include "base/static-program.h"
-#include "fmt/companion.h"
 #include "runtime/own-call.h"
 #include "runtime/process-internal.h"
 

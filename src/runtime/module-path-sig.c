@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "runtime/own-call.h"
 #include "base/sigsafe.h"
 

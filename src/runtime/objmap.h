@@ -16,7 +16,7 @@ struct start_filter;
 /* A live block or mapping. Immutable after publication, but for the flags. */
 struct objmap_block {
     uintptr_t start, end;   /* [start, end) */
-    uint64_t var;           /* variable key of fmt/arena.h */
+    uint64_t var;           /* variable key of arena/arena.h */
     _Atomic uint32_t flags; /* OBJMAP_* */
     uint32_t thread;        /* reference of the arena_thread that allocated it */
     uint64_t weight_bytes;  /* bytes it stands for: its size, or a multiple of it when it was sampled */

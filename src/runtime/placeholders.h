@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 
 /* Fills addresses[PLACEHOLDER_MAX] with the functions' run-time addresses.  ctx: ordinary */
 void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers of sources and flags of events as they go into struct source_event. They equal SOURCE_x and EVENT_x of
- * fmt/arena.h, which this folder must not include; the launcher asserts it where it copies the plan. */
+ * arena/arena.h, which this folder must not include; the launcher asserts it where it copies the plan. */
 #ifndef LOCUS_SAMPLING_SOURCE_NUMBER_H
 #define LOCUS_SAMPLING_SOURCE_NUMBER_H
 

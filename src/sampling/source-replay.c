@@ -13,7 +13,7 @@
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/spe.h"
 
-#define DECODE_SHIFT 8 /* EVENT_DECODE_SHIFT of fmt/arena.h */
+#define DECODE_SHIFT 8 /* EVENT_DECODE_SHIFT of arena/arena.h */
 #define RING_MIN 4096u
 #define RING_MAX (256u << 20)
 

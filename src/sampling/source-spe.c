@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampling/abi/data-src.h"
+#include "sampling/abi/spe.h"
 #include "sampling/address-event.h"
 #include "sampling/aux-size.h"
 #include "sampling/pmu.h"
-#include "sampling/abi/data-src.h"
-#include "sampling/abi/spe.h"
 
 #define PMU_PREFIX "arm_spe_"
 #define UNITS_MAX 4
-#define DECODE_SHIFT 8 /* EVENT_DECODE_SHIFT of fmt/arena.h */
+#define DECODE_SHIFT 8 /* EVENT_DECODE_SHIFT of arena/arena.h */
 #define DEFAULT_PERIOD 4096
 #define INTERVAL_STEP 256 /* PMSIRR_EL1.INTERVAL leaves the lowest 8 bits out */
 #define INTERVAL_MAX UINT64_C(0xffffff00)

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fmt/any.h"
-#include "fmt/collect.h"
+#include "collect/collect.h"
+#include "import/any.h"
 
 #include "arena-input.h"
 #include "scratch-dir.h"

@@ -9,7 +9,7 @@
 #ifndef LOCUS_FUZZ_ARENA_INPUT_H
 #define LOCUS_FUZZ_ARENA_INPUT_H
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 
 #include "steps.h"
 

@@ -32,9 +32,9 @@ fuzz_library() {
         return 0
     rm -rf "$objects" "$library"
     mkdir -p "$objects"
-    folders=$(cd "$srcdir/src" && echo analysis base export fmt fnbounds sampling sampling/abi structure)
+    folders=$(cd "$srcdir/src" && find -- * -type d ! -path "runtime*" ! -path "alloc-wrap*")
     # shellcheck disable=SC2016 # each shell has a folder of its own
-    tr ' ' '\n' <<<"$folders" | xargs -P 2 -I {} bash -ec 'mkdir -p "$1/$3"; cd "$1/$3"; from=$2/src/$3; shift 3
+    printf '%s\n' "$folders" | xargs -P 2 -I {} bash -ec 'mkdir -p "$1/$3"; cd "$1/$3"; from=$2/src/$3; shift 3
         shopt -s nullglob; clang -c "$@" "$from"/*.[cS]' - "$objects" "$srcdir" {} "${fuzz_flags[@]}" \
         -fsanitize=fuzzer-no-link,$fuzz_sanitizers -DLOCUS_DATA='"/nonexistent"' &&
         find "$objects" -name '*.o' ! -name 'no-*' -exec ar qc "$library" {} +

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "analysis/perf-import.h"
-#include "fmt/perf-data.h"
+#include "import/perf-data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 

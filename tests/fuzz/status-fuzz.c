@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "../../tools/hpcrun/status.h"
-#include "fmt/companion.h"
+#include "arena/companion.h"
 
 #include "arena-input.h"
 #include "scratch-dir.h"

@@ -6,12 +6,12 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "fmt/kernel-names.h"
-#include "fmt/names.h"
-#include "fmt/pending.h"
+#include "measurement/names.h"
+#include "measurement/pending.h"
 #include "structure/assign-name.h"
 #include "structure/source-text.h"
 #include "structure/structure-file.h"
+#include "symnames/kernel-names.h"
 
 #include "scratch-dir.h"
 

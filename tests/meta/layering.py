@@ -7,15 +7,22 @@ import tree
 
 MAY_SEE = {
     "src/base": [],
-    "src/fmt": ["base", "sampling/abi"],
+    "src/arena": ["base"],
+    "src/fmt": ["base", "arena", "sampling/abi"],
+    "src/measurement": ["base", "arena", "fmt"],
+    "src/symnames": ["base"],
+    "src/collect": ["base", "arena", "fmt", "measurement", "symnames", "sampling/abi"],
+    "src/import": ["base", "fmt", "sampling/abi"],
     "src/fnbounds": ["base"],
     "src/sampling": ["base"],
     "src/alloc-wrap": ["base"],
-    "src/runtime": ["base", "fmt", "fnbounds", "sampling", "alloc-wrap"],
-    "src/structure": ["base", "fmt", "fnbounds"],
-    "src/analysis": ["base", "fmt", "fnbounds", "sampling/abi", "structure"],
-    "src/export": ["base", "fmt", "fnbounds", "structure", "analysis"],
-    "tools": ["base", "fmt", "fnbounds", "sampling", "structure", "analysis", "export"],
+    "src/runtime": ["base", "arena", "fnbounds", "sampling", "alloc-wrap"],
+    "src/structure": ["base", "fnbounds"],
+    "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
+                     "structure"],
+    "src/export": ["base", "arena", "fmt", "measurement", "fnbounds", "structure", "analysis"],
+    "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling",
+              "structure", "analysis", "export"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

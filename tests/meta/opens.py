@@ -5,8 +5,8 @@ import re
 
 import tree
 
-FOLDERS = ("src/fmt", "src/analysis", "src/export", "src/structure", "tools/hpcprof", "tools/hpcquery", "tools/hpcproftt",
-           "tools/hpcstruct")
+FOLDERS = ("src/arena", "src/collect", "src/fmt", "src/import", "src/measurement", "src/symnames", "src/analysis",
+           "src/export", "src/structure", "tools/hpcprof", "tools/hpcquery", "tools/hpcproftt", "tools/hpcstruct")
 CALL = re.compile(r"(?<![\w.>])(fopen|freopen|open|openat)\(((?:[^()]|\([^()]*\))*)\)")
 # A call that makes the file, opens a directory (for which nobody waits) or writes; and the one device that is harmless.
 OTHER = re.compile(r'O_CREAT|O_TMPFILE|O_DIRECTORY|"w|"/dev/null"')

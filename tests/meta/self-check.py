@@ -39,7 +39,7 @@ FILES = {
                           "# comment\ncat <<'END'\ndocument\nEND\ncase $x in pattern) again ;; esac\n",
     "tests/e2e/calls.py": "import subprocess\nsubprocess.run(['scarce', '-x'])\n",
     "debian/rules": "",
-    "src/fmt/arena.h": LICENCE + WHAT + "struct odd {\n    int a, b[2];\n};\n",
+    "src/arena/arena.h": LICENCE + WHAT + "struct odd {\n    int a, b[2];\n};\n",
     "tests/Makefile.am": "a: b\n\t$(AM_V_GEN)unwonted $(X) >$@\n",
     "src/base/deep-sig.c": LICENCE + WHAT + "void g_sig(char *);\nvoid f_sig(void);\nvoid f_sig(void)\n"
                            "{\n    char big[5000];\n    g_sig(big);\n}\n"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "fmt/arena.h"
-#include "fmt/collect.h"
+#include "arena/arena.h"
+#include "collect/collect.h"
 #include "fmt/hpcrun.h"
 #include "fmt/objects.h"
 

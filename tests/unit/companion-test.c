@@ -23,11 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arena/companion.h"
 #include "companion.h"
-#include "fmt/companion.h"
-#include "fmt/pending.h"
 #include "fnbounds/modtab-cache.h"
 #include "fnbounds/recipe.h"
+#include "measurement/pending.h"
 
 struct client {
     int arena_fd, recipe_fd, bell_fd;

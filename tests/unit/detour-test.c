@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "fmt/detour.h"
 #include "fmt/file.h"
-#include "fmt/gather.h"
+#include "measurement/detour.h"
+#include "measurement/gather.h"
 
 static char from[64], to[64];
 

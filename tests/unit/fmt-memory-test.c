@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "../lib/unpacked.h"
-#include "fmt/any.h"
 #include "fmt/file.h"
+#include "import/any.h"
 
 void *__real_malloc(size_t n_bytes);
 void *__real_calloc(size_t n_items, size_t item_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of fmt/names.h: forms, parsing, and many processes that claim the same name. */
+/* Unit tests of measurement/names.h: forms, parsing, and many processes that claim the same name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fmt/names.h"
+#include "measurement/names.h"
 
 static void test_directory(void **state)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "fmt/objects.h"
 
 static struct objects_count cpus[] = {{0, 1, 40}, {13, 1, UINT64_MAX}};

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "fmt/kernel-names.h"
+#include "symnames/kernel-names.h"
 
 static struct kernel_names *read_text(const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of fmt/pending.h: what a reader of a measurement directory sees of its writers. */
+/* Unit tests of measurement/pending.h: what a reader of a measurement directory sees of its writers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fmt/names.h"
-#include "fmt/pending.h"
+#include "measurement/names.h"
+#include "measurement/pending.h"
 
 static char directory[64];
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 #include "runtime/loadmap.h"
 #include "runtime/objmap.h"
 #include "runtime/own-call.h"

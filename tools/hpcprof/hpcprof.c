@@ -9,7 +9,7 @@
 #include "analysis/load.h"
 #include "export/database-values.h"
 #include "export/database.h"
-#include "fmt/names.h"
+#include "measurement/names.h"
 #include "structures.h"
 
 #define WAIT_MS 120000

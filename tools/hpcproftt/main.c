@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/options.h"
 #include "config.h"
-#include "fmt/any.h"
+#include "base/options.h"
 #include "fmt/file.h"
 #include "fmt/log-sum.h"
+#include "import/any.h"
 
 enum { OPTION_JSON = 1, OPTION_FROM_JSON, OPTION_LOG, OPTION_OUTPUT };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Arenas from the companion's side: creating one with its header, keeping memory allocated ahead of what is in use. The
- * layout is fmt/arena.h's. Ordinary code. */
+ * layout is arena/arena.h's. Ordinary code. */
 #include "companion-state.h"
 
 #include <errno.h>

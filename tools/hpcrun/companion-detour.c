@@ -14,7 +14,7 @@
 
 #include "config.h"
 #include "fmt/file.h"
-#include "fmt/gather.h"
+#include "measurement/gather.h"
 
 bool companion_detour_start(struct companion *c, const char *place)
 {

@@ -11,9 +11,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "arena/arena-mark.h"
 #include "base/vec.h"
 #include "companion-jit.h"
-#include "fmt/arena-mark.h"
 
 #define LINGER_MS 500 /* a child that was just forked may still be on its way to us */
 #define TICK_MIN_MS 50

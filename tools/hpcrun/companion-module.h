@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fmt/arena.h"
+#include "arena/arena.h"
 
 /* A module as its process tells of it. */
 struct companion_module {

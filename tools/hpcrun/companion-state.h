@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "companion.h"
-#include "companion-module.h"
+#include "arena/companion.h"
 #include "base/vec.h"
-#include "fmt/companion.h"
-#include "fmt/names.h"
-#include "fmt/pending.h"
-#include "fmt/detour.h"
+#include "companion-module.h"
+#include "companion.h"
+#include "measurement/detour.h"
+#include "measurement/names.h"
+#include "measurement/pending.h"
 
 enum process_state {
     PROCESS_LIVE = 0,

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fmt/collect.h"
-#include "fmt/kernel-names.h"
+#include "collect/collect.h"
 #include "fnbounds/modtab-cache.h"
+#include "symnames/kernel-names.h"
 #include "topology.h"
 
 /* A module table mapped by this worker; NULL when it is not in the cache. */

@@ -18,10 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "companion-detour.h"
 #include "companion-loop.h"
 #include "companion-recipes.h"
-#include "companion-detour.h"
-#include "fmt/names.h"
+#include "measurement/names.h"
 
 int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
 {

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "arena/arena.h"
 #include "base/error.h"
-#include "fmt/arena.h"
 
 #define COMPANION_NAME_MAX 64
 #define COMPANION_ENV_MAX (COMPANION_NAME_MAX + 80)

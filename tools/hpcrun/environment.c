@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arena/companion.h"
 #include "base/vec.h"
-#include "fmt/companion.h"
 
 static struct {
     bool is_incomplete; /* there was no memory for all of it */

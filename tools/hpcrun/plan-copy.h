@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the plan of src/sampling to the companion's setup in terms of fmt/arena.h. Ordinary code. */
+/* From the plan of src/sampling to the companion's setup in terms of arena/arena.h. Ordinary code. */
 #ifndef LOCUS_HPCRUN_PLAN_COPY_H
 #define LOCUS_HPCRUN_PLAN_COPY_H
 

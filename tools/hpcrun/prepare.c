@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fmt/names.h"
 #include "fnbounds/modtab-cache.h"
 #include "fraction.h"
+#include "measurement/names.h"
 #include "plan-copy.h"
 #include "sampling/skid.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "fmt/runs.h"
+#include "measurement/runs.h"
 
 struct report_wish {
     const char *dir;  /* measurement directory, real path */

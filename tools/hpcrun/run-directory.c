@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/mpi-rank.h"
-#include "fmt/names.h"
-#include "fmt/pending.h"
 #include "fraction.h"
+#include "measurement/names.h"
+#include "measurement/pending.h"
 
 enum { TRIES_MAX = 200, NUMBERS_MAX = 1000000, STEP_MS = 10 };
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "fmt/runs.h"
+#include "measurement/runs.h"
 
 #define LAUNCH_ENV "HPCRUN_LAUNCH" /* the id of the launch, for the hpcruns that its programs start */
 

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arena/companion.h"
 #include "base/vec.h"
-#include "fmt/companion.h"
 
 #define ANSWER_MS 3000        /* for one answer of a companion of our own */
 #define FOREIGN_ANSWER_MS 500 /* of another user's */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "arena/fate.h"
 #include "base/vec.h"
-#include "fmt/fate.h"
 #include "fmt/json-put.h"
 
 #define VARIABLES_SHOWN 12

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "fmt/live.h"
+#include "collect/live.h"
 
 /* A measured process, as its companion tells. */
 struct status_process {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fmt/file.h"
-#include "fmt/names.h"
+#include "measurement/names.h"
 
 void topology_file_name(char *name, size_t n_name)
 {

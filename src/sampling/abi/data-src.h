@@ -93,7 +93,7 @@ uint32_t mem_metrics_sig(uint64_t data_src);
      1u << MEM_HITM_REMOTE | 1u << MEM_REMOTE_HIT | 1u << MEM_DRAM_LOCAL | 1u << MEM_DRAM_REMOTE | 1u << MEM_LOAD_IO | \
      1u << MEM_LOAD_UNCACHED | 1u << MEM_STORE_L1_HIT | 1u << MEM_STORE_L1_MISS | 1u << MEM_STORE_UNCACHED)
 
-/* Histogram bin of a latency: see struct arena_sketch in fmt/arena.h, whose 64 bins these are.  ctx: any */
+/* Histogram bin of a latency: see struct arena_sketch in arena/arena.h, whose 64 bins these are.  ctx: any */
 unsigned mem_latency_bin_sig(uint64_t lat_cycles);
 
 /* Lowest latency of a bin, core cycles.  ctx: any */

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The arena: what the runtime records while the program runs, and what the companion reads, live or after the end.
+ *
+ * One memory file per process, mapped whole by the companion and as far as it is used by the program. It is
+ * position-independent: records name each other by references, a reference being the record's byte offset divided by
+ * ARENA_UNIT (0 = none). Space is handed out in runs of neighbouring chunks: the first runs of a thread are short,
+ * because there may be many thousands of threads. A run belongs to one thread and one kind of record, is filled first
+ * and published by a release-store of the used_bytes of its first chunk. Records inside the published length are
+ * complete, except for their counters and links, which are single words that change atomically. Native byte order: an
+ * arena never leaves its machine.
+ *
+ * Declarations only; nothing here allocates or locks, so every context may use it. */
+#ifndef LOCUS_ARENA_ARENA_H
+#define LOCUS_ARENA_ARENA_H
+
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "arena/fate.h"
+#include "base/access-pattern.h"
+
+#define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
+#define ARENA_VERSION 8
+#define ARENA_UNIT 8
+#define ARENA_CHUNK_BYTES 4096
+#define ARENA_RUN_CHUNKS 16 /* of the longest run */
+#define ARENA_RUN_BYTES (ARENA_RUN_CHUNKS * ARENA_CHUNK_BYTES)
+#define ARENA_EVENTS_MAX 16
+#define ARENA_REQUESTS 1024 /* power of two */
+#define ARENA_PATH_MAX 4096
+#define ARENA_PLACE_BUCKETS 256
+
+enum arena_kind {
+    ARENA_FREE = 0,
+    ARENA_THREADS,     /* struct arena_thread */
+    ARENA_NODES,       /* struct arena_node of the sample tree: only the owner's handler changes links */
+    ARENA_ALLOC_NODES, /* struct arena_node of the allocation tree: only the owner's malloc hooks change links */
+    ARENA_HITS,        /* struct arena_hit */
+    ARENA_PLACES,      /* struct arena_place */
+    ARENA_MODULES,     /* struct arena_module */
+    ARENA_STRINGS,     /* struct arena_string */
+    ARENA_TRACE,       /* struct arena_trace */
+    ARENA_SKETCHES,    /* struct arena_sketch */
+    ARENA_OFFSETS,     /* struct arena_offsets */
+    ARENA_LINES,       /* struct arena_lines */
+    ARENA_SITES,       /* struct arena_site */
+    ARENA_KINDS
+};
+
+enum arena_state { ARENA_FRESH = 0, ARENA_RUNNING = 1, ARENA_ENDED = 2 };
+
+/* What a variable key names: bits 56-63 of the key. Bits 32-55 are "a", bits 0-31 are "b". */
+enum var_kind {
+    VAR_NONE = 0,   /* no address was found (see the hit's class) */
+    VAR_HEAP = 1,   /* b: reference of the allocation-tree node of its allocation path */
+    VAR_MMAP = 2,   /* b: as VAR_HEAP, path of the mmap/shmat/brk call */
+    VAR_STATIC = 3, /* a: module id, b: index into the module table's symbols */
+    VAR_TLS = 4,    /* a: module id, b: index into the module table's TLS symbols */
+    VAR_STACK = 5,  /* own stack; b: sample-tree node of the frame; a: where the hits have no offsets, (CFA - address)
+                     * / 16, saturated at 2^24-1, else 0 */
+    VAR_STACK_OTHER = 6,  /* another thread's stack; b: reference of its arena_thread */
+    VAR_FILE = 7,         /* file mapping; b: reference of an arena_string with the file's name */
+    VAR_UNKNOWN = 8,      /* b: enum unknown_reason */
+    VAR_KINDS,            /* of those above, which files have, too */
+    VAR_SMALL = VAR_KINDS /* small blocks of one site; b: reference of its arena_site */
+};
+
+enum unknown_reason {
+    UNKNOWN_NO_BLOCK = 0, /* no recorded block, module, stack or mapping holds the address */
+    UNKNOWN_FREED,        /* the block had been freed when its sample was resolved */
+    UNKNOWN_SMALL_BLOCK,  /* on the heap, in a block below the threshold */
+    UNKNOWN_OWN,          /* the profiler's own memory */
+    UNKNOWN_KERNEL,       /* kernel half of the address space */
+    UNKNOWN_NULL,         /* first page: a null pointer's neighbourhood */
+    UNKNOWN_VDSO,         /* vdso, vvar, vsyscall */
+    UNKNOWN_UNLOGGED,     /* heap or anonymous mapping in a measurement without allocations (files of perf) */
+    UNKNOWN_REASONS
+};
+
+/* How the address of a sample was found. */
+enum hit_class {
+    HIT_MEMORY = 0,      /* operand of the stalled instruction */
+    HIT_DEPENDENT = 1,   /* operand of the load that the stalled instruction waited for */
+    HIT_COMPUTE = 2,     /* no memory involved: no address */
+    HIT_LOST = 3,        /* memory instruction, address not recoverable: no address */
+    HIT_SYSCALL = 4,     /* after a system call: no address */
+    HIT_PLAIN = 5,       /* source without address */
+    HIT_KERNEL_ADDR = 6, /* address delivered by the kernel or the PMU */
+    HIT_WAITING = 7,     /* in a loop that only waits for another thread: no address */
+    HIT_CLASSES
+};
+
+/* hit.event of the two pseudo events on allocation-tree nodes. Their metrics, pad and latency hold what they had
+ * counted at the mark (arena-mark.h). */
+#define HIT_EVENT_ALLOC 255 /* count: blocks recorded, weight: their bytes */
+#define HIT_EVENT_FREE 254  /* count: blocks freed, weight: their bytes */
+#define HIT_FLAG_INEXACT 1  /* right block, address within it uncertain (proxy) */
+
+/* Key of a variable: kind in bits 56-63, a (24 bits) above b; the functions below take it apart.  ctx: any */
+static inline uint64_t var_key(enum var_kind kind, uint32_t a, uint32_t b)
+{
+    return (uint64_t)kind << 56 | (uint64_t)(a & 0xffffffu) << 32 | b;
+}
+static inline enum var_kind var_key_kind(uint64_t key)
+{
+    return (enum var_kind)(key >> 56);
+}
+static inline uint32_t var_key_a(uint64_t key)
+{
+    return (uint32_t)(key >> 32) & 0xffffffu;
+}
+static inline uint32_t var_key_b(uint64_t key)
+{
+    return (uint32_t)key;
+}
+
+/* Call-tree node. The key of a child is (ip, module); children of a node form a splay tree.
+ * ip: for the leaf the sampled pc, for callers the return address; absolute (subtract the module's bias). */
+struct arena_node {
+    uint64_t ip;
+    uint32_t parent; /* 0 only for a root */
+    uint32_t module; /* reference of an arena_module, 0 = none */
+    uint32_t child;  /* root of the splay tree of children */
+    uint32_t left, right;
+    uint32_t hits;     /* first arena_hit, 0 = none */
+    uint32_t flags;    /* NODE_* */
+    uint32_t trace_id; /* runtime: 0; free for the reader of a private copy */
+};
+#define NODE_ROOT 1u    /* the thread's root */
+#define NODE_PARTIAL 2u /* root of partial unwinds, child of the root with ip 1 */
+
+/* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
+ * unit of the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value).
+ * metrics: what the hardware said about these accesses, one bit for each enum mem_metric of sampling/abi/data-src.h;
+ * 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not times the period).
+ * Where in the variable the samples lie: n_offsets of them have an offset in bytes from the start of their block
+ * or symbol, in stack frames from the address down to it from the CFA. The first is first_offset, the next ones lie in
+ * the chain of arena_offsets. The chain holds ARENA_OFFSETS_MAX - 1 at most (fewer where the arena ran short); of more
+ * samples each has the same chance to be among them.
+ * pattern: how the instruction walks through memory (base/access-pattern.h), 0 = not known. Hits with a pattern keep
+ * places (pattern_place) where others keep offsets, and the lines of all their samples once these are more. */
+struct arena_hit {
+    uint32_t next;  /* next hit of the same node */
+    uint8_t event;  /* index into arena_header.events, or HIT_EVENT_* */
+    uint8_t class;  /* enum hit_class */
+    uint16_t flags; /* HIT_FLAG_* */
+    uint64_t var;
+    uint32_t metrics;
+    uint32_t offsets; /* newest arena_offsets, 0 = none */
+    _Atomic uint64_t count;
+    _Atomic uint64_t weight;
+    _Atomic uint64_t latency;
+    _Atomic uint64_t first_offset;
+    _Atomic uint64_t n_offsets;
+    uint64_t pattern;
+    uint32_t lines; /* arena_lines, 0 = none */
+    uint32_t pad;
+};
+
+#define ARENA_OFFSETS_MAX 64 /* of a hit: 1 in itself, then 7, 24 and 32 in its chain */
+
+struct arena_offsets {
+    uint32_t next; /* the older one, 0 = none */
+    uint32_t n_values;
+    _Atomic uint64_t values[];
+};
+
+/* Offsets that a chain with this newest record holds together with the hit's own.  ctx: any */
+static inline uint32_t arena_offsets_capacity(uint32_t n_newest_values)
+{
+    return n_newest_values == 32 ? 64 : n_newest_values == 24 ? 32 : n_newest_values == 7 ? 8 : 1;
+}
+
+/* Values of the record that makes room for more than capacity offsets; 0 when there must not be more.  ctx: any */
+static inline uint32_t arena_offsets_next(uint32_t capacity)
+{
+    return capacity == 1 ? 7 : capacity == 8 ? 24 : capacity == 32 ? 32 : 0;
+}
+
+/* Which cache lines the samples of a hit lie in: counts of their places in the line, in slots of 4 bytes; bits
+ * [n_words] by a hash of the line (pattern_place), where the number of lines matters; and the lowest and highest line,
+ * as address / 64 (of the samples since the record was made). */
+struct arena_lines {
+    _Atomic uint64_t first_line, last_line;
+    _Atomic uint32_t slots[PATTERN_SLOTS];
+    uint32_t n_words, pad;
+    _Atomic uint64_t bits[];
+};
+#define ARENA_LINES_WORDS (1u << (PATTERN_HASH_BITS - 6))
+
+/* Samples of one thread on one variable by CPU. Chained per thread in ARENA_PLACE_BUCKETS buckets. */
+struct arena_place {
+    uint32_t next;
+    uint16_t cpu;
+    uint8_t event;
+    uint8_t pad;
+    uint64_t var;
+    _Atomic uint64_t count;
+};
+
+/* Latencies of one thread's samples of one event on one variable, as a histogram of fixed size. Chained per thread in
+ * ARENA_SKETCH_BUCKETS hash chains. Bin i counts latencies in core cycles: i for i < 8, above that four bins an octave:
+ * bin 4 * (e - 1) + m holds [2^e + m * 2^(e-2), 2^e + (m + 1) * 2^(e-2)) for e >= 3, m = 0..3; the last bin also
+ * everything larger. */
+#define ARENA_SKETCH_BINS 64
+#define ARENA_SKETCH_BUCKETS 64
+struct arena_sketch {
+    uint32_t next;
+    uint8_t event;
+    uint8_t pad[3];
+    uint64_t var;
+    _Atomic uint32_t bins[ARENA_SKETCH_BINS];
+};
+
+/* Where blocks below the threshold are allocated that have no record of their own. */
+struct arena_site {
+    _Atomic uint64_t path; /* VAR_HEAP: the call path, as far as it is known by now what all of them have in common */
+    _Atomic uint32_t min_bytes, max_bytes; /* smallest and largest block */
+};
+
+/* Load module as it was mapped; ids are dense from 1 in order of publication. */
+struct arena_module {
+    uint32_t id;
+    uint32_t path;            /* reference of an arena_string: real path, "[vdso]" for the vdso */
+    uint64_t start, end;      /* address range of the mapping */
+    uint64_t bias;            /* run-time address - ELF virtual address */
+    uint64_t table_id;        /* modtab_header.id of its table, 0 = none */
+    _Atomic uint32_t sampled; /* 1 once a node refers to it */
+    _Atomic uint32_t answer;  /* enum module_answer, by the companion */
+    uint64_t inode;           /* of the file that is mapped, 0 = not known */
+};
+/* What has become of the request for a module's table. */
+enum module_answer {
+    MODULE_UNANSWERED = 0,
+    MODULE_MADE,   /* it is in the cache */
+    MODULE_REFUSED /* the file is gone, has been replaced, or is damaged */
+};
+
+struct arena_string {
+    uint32_t len_bytes; /* without the NUL */
+    char text[];        /* NUL-terminated */
+};
+
+struct arena_trace {
+    uint64_t t_ns; /* CLOCK_REALTIME */
+    uint32_t node; /* sample-tree leaf */
+    uint32_t event;
+};
+
+/* A sampled event, filled by the companion from the launcher's plan before the program sees the arena. */
+struct arena_event {
+    char metric[64]; /* metric name in the profile, e.g. "EADDR (usec)" */
+    char description[192];
+    char name[64];               /* as the user wrote it, without @... */
+    uint32_t source;             /* enum source_id */
+    uint32_t flags;              /* EVENT_* */
+    double scale;                /* value in the profile = count * scale, or weight * scale with EVENT_WEIGHTED */
+    struct perf_event_attr attr; /* complete; runtime passes it to perf_event_open unchanged */
+    uint64_t timer_interval_ns;  /* when EVENT_TIMER: timer_create(CLOCK_THREAD_CPUTIME_ID or MONOTONIC) interval */
+    uint32_t leader; /* 1 + index of the event that must be opened before as the leader of its group; 0: none */
+    uint32_t decode; /* enum mem_decode of sampling/abi/data-src.h: what the record says about the access; for Arm SPE
+                      * also, shifted by EVENT_DECODE_SHIFT, enum spe_sources of sampling/abi/spe.h */
+    uint32_t ring_bytes; /* data part of the ring, a power of two pages; 0: one page */
+    uint32_t aux_bytes;  /* EVENT_AUX: size of the AUX area */
+    char file[256];      /* EVENT_REPLAY: what to replay; EVENT_RECORD: where to record the ring; real path */
+};
+#define EVENT_WEIGHTED 1u   /* value comes from the hits' weight */
+#define EVENT_TIMER 2u      /* POSIX timer instead of perf */
+#define EVENT_RING 4u       /* needs a mapped ring: the data address is in the sample record */
+#define EVENT_ADDRESS 8u    /* yields data addresses */
+#define EVENT_INTEGER 16u   /* value is an integer in the profile */
+#define EVENT_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC (REALTIME) */
+#define EVENT_RING_ONLY 64u /* no signal: drained from the ring (FAULTS@ring) */
+#define EVENT_DATA_SRC 128u /* the record tells level, latency and so on of the access: hits carry metrics */
+#define EVENT_BATCH 256u    /* large-buffer mode: many records a signal, no call path, drained by the thread itself */
+#define EVENT_AUX 512u      /* records of the hardware in an AUX area (Arm SPE) */
+#define EVENT_SILENT 1024u  /* leads a group, gives no samples of its own */
+#define EVENT_KERNEL 2048u  /* the record carries a kernel call chain */
+#define EVENT_REPLAY 4096u  /* a file takes the place of the kernel and the hardware */
+#define EVENT_SWAPPED 8192u /* EVENT_REPLAY: from a machine of the other byte order */
+#define EVENT_RECORD 16384u /* what the kernel writes into the ring of the first thread is copied to a file */
+#define EVENT_DECODE_SHIFT 8
+#define EVENT_DECODE_MASK 255u
+
+enum source_id {
+    SOURCE_NONE = 0,
+    SOURCE_EADDR,
+    SOURCE_FAULTS,
+    SOURCE_CPUTIME,
+    SOURCE_REALTIME,
+    SOURCE_MEMLEAK,
+    SOURCE_PERF,    /* any other perf event */
+    SOURCE_PMU_ADDR /* hardware address sampling */
+};
+
+/* One per thread that was ever registered; where there are very many, threads go on in the records and trees of threads
+ * that have ended. */
+struct arena_thread {
+    uint32_t id;               /* 0 for the main thread, then dense */
+    uint32_t tid;              /* kernel thread id, of the last thread */
+    uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of the first and the last thread; end_ns 0 while alive */
+    uint32_t root;             /* sample tree */
+    uint32_t partial;          /* its partial root */
+    uint32_t alloc_root;       /* allocation tree */
+    _Atomic uint32_t n_merged; /* threads that went on in it */
+    uint64_t stack_low, stack_high;
+    _Atomic uint64_t cpu_time_ns;                    /* thread CPU time used, as of the last update */
+    _Atomic uint64_t user_ns, system_ns;             /* what it went on, as the kernel splits it; both 0: not known */
+    _Atomic uint64_t taken[ARENA_EVENTS_MAX];        /* handler entries (or ring records) */
+    _Atomic uint64_t overflows[ARENA_EVENTS_MAX];    /* by the kernel's count, 0 = not known (yet) */
+    _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];   /* how long the event was wanted ... */
+    _Atomic uint64_t running_ns[ARENA_EVENTS_MAX];   /* ... and really counted; both 0 = not known */
+    _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];  /* the kernel stopped the event for the rest of a tick */
+    _Atomic uint64_t n_no_metric[ARENA_EVENTS_MAX];  /* samples whose data source names neither load nor store */
+    _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];  /* pieces of the AUX area that it was too small for */
+    _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX]; /* pieces in which the hardware gave up samples */
+    _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
+    _Atomic uint64_t n_untraced;             /* samples that the trace had no room for */
+    _Atomic uint64_t unwind_stops[16];       /* by enum unwind_stop */
+    _Atomic uint64_t n_frames;               /* frames unwound for samples */
+    uint32_t places[ARENA_PLACE_BUCKETS];    /* first arena_place of each bucket */
+    uint32_t sketches[ARENA_SKETCH_BUCKETS]; /* first arena_sketch of each bucket */
+};
+
+/* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
+enum arena_request_kind { REQUEST_NONE = 0, REQUEST_MODULE = 1, REQUEST_RECIPE = 2 };
+
+struct arena_request {
+    _Atomic uint32_t state; /* 0 empty, 1 being filled, 2 posted, 3 taken */
+    uint32_t kind;
+    uint32_t module; /* reference of an arena_module */
+    uint32_t func;   /* REQUEST_RECIPE: index into the module table's functions */
+};
+
+struct arena_chunk {
+    _Atomic uint32_t used_bytes; /* published length of the run that begins here; 0 when none does, or not in use yet */
+    uint16_t kind;               /* enum arena_kind */
+    uint16_t behind;             /* chunks between the first one of the run and this one */
+    uint32_t thread;             /* reference of the owning arena_thread, 0 = shared */
+    uint32_t pad;
+};
+
+/* Makes n_chunks chunks (at least one, all handed out to the caller) a run that is empty yet.  ctx: any */
+static inline void arena_run_begin(struct arena_chunk *first, uint32_t n_chunks, enum arena_kind kind, uint32_t thread)
+{
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        first[i].kind = (uint16_t)kind;
+        first[i].behind = (uint16_t)i;
+        first[i].thread = thread;
+    }
+}
+
+/* Published bytes of the run that begins with a chunk, of n_chunks that follow in memory, whatever is written there.
+ * ctx: any */
+static inline uint32_t arena_run_used(const struct arena_chunk *first, uint32_t n_chunks)
+{
+    uint32_t used = __atomic_load_n((const uint32_t *)&first->used_bytes, __ATOMIC_ACQUIRE);
+    uint64_t most = (uint64_t)(n_chunks < ARENA_RUN_CHUNKS ? n_chunks : ARENA_RUN_CHUNKS) * ARENA_CHUNK_BYTES;
+    return used < most ? used : (uint32_t)most;
+}
+
+/* Regions that could not be taken as they came: counted, and harmless. */
+enum region_fault {
+    REGION_TOO_DEEP = 0, /* entered beyond the depth that is kept: samples go to the innermost one that is */
+    REGION_NAMELESS,     /* without name, or no room for one: samples go to the region around */
+    REGION_NOT_ENTERED,  /* left without having been entered */
+    REGION_LEFT_OPEN,    /* not left when its thread ended */
+    REGION_FAULTS
+};
+#define REGION_MODULE "[region]" /* path of their pseudo module, whose nodes have the reference of a string as ip */
+/* Path of the pseudo module of Python frames (runtime/python.h); their ip is the reference of a string
+ * "FUNCTION\nFILE\nLINE". */
+#define PYTHON_MODULE "[python]"
+
+/* The placeholder functions of libhpcrun.so whose names the original tools recognise, by index. */
+enum placeholder {
+    PLACEHOLDER_ROOT = 0, /* DATACENTRIC */
+    PLACEHOLDER_DYNAMIC,  /* DATACENTRIC_Dynamic */
+    PLACEHOLDER_STATIC,   /* DATACENTRIC_Static */
+    PLACEHOLDER_UNKNOWN,  /* DATACENTRIC_Unknown */
+    PLACEHOLDER_ACCESS,   /* DATACENTRIC_MemoryAccess */
+    PLACEHOLDER_STACK,    /* DATACENTRIC_Stack (not exported) */
+    PLACEHOLDER_TLS,      /* DATACENTRIC_ThreadLocal (not exported) */
+    PLACEHOLDER_FILE,     /* DATACENTRIC_FileMapping (not exported) */
+    PLACEHOLDER_REASON,   /* first of the not exported DATACENTRIC_Unknown_* and DATACENTRIC_No_* functions: */
+    PLACEHOLDER_REASONS = UNKNOWN_REASONS,
+    PLACEHOLDER_NO_COMPUTE = PLACEHOLDER_REASON + PLACEHOLDER_REASONS, /* DATACENTRIC_No_Compute */
+    PLACEHOLDER_NO_LOST,                                               /* DATACENTRIC_No_AddressLost */
+    PLACEHOLDER_NO_SYSCALL,                                            /* DATACENTRIC_No_SystemCall */
+    PLACEHOLDER_NO_WAITING,                                            /* DATACENTRIC_No_Waiting */
+    PLACEHOLDER_MAX
+};
+
+/* A child that the process has seen begin, and that the companion may never hear of. */
+#define ARENA_CHILDREN 32
+enum arena_child_state {
+    CHILD_NONE = 0,
+    CHILD_NOTING,   /* being filled */
+    CHILD_STARTED,  /* it calls exec after vfork: whether it is measured shows when it says HELLO */
+    CHILD_UNHEARD,  /* after fork, and the companion did not answer it */
+    CHILD_SANDBOXED, /* it is in a sandbox that keeps it from being measured */
+    CHILD_CLONED     /* made past fork: measured is only what it may become by exec */
+};
+
+struct arena_child {
+    _Atomic uint32_t state; /* enum arena_child_state */
+    uint32_t pid;           /* as it sees itself */
+    char name[248];         /* STARTED, SANDBOXED: the program as exec was told it */
+};
+
+/* A call of exec, which has succeeded when nothing follows it. */
+enum arena_exec {
+    EXEC_NONE = 0,
+    EXEC_CALLED,
+    EXEC_UNMEASURED /* in a sandbox that would end what our start does: the program gets nothing of ours */
+};
+
+/* Start of the arena. Chunk table and chunks follow at the stated offsets. */
+struct arena_header {
+    char magic[8];
+    uint32_t version;
+    uint32_t header_bytes; /* sizeof(struct arena_header) of the writer */
+    uint64_t size_bytes;   /* of the memfd: the program maps exactly this */
+    uint64_t chunk_table_offset;
+    uint64_t chunk_data_offset; /* chunk i starts at chunk_data_offset + i * ARENA_CHUNK_BYTES */
+    uint32_t chunk_limit;
+    _Atomic uint32_t n_chunks; /* handed out so far (may exceed chunk_limit: then full) */
+    _Atomic uint32_t state;    /* enum arena_state */
+    uint32_t pid;
+    uint32_t parent_pid;
+    uint32_t uid;
+    uint64_t start_ns; /* CLOCK_REALTIME at registration */
+    _Atomic uint64_t end_ns;
+    _Atomic uint32_t exit_code; /* as passed to exit; only with state ENDED */
+    _Atomic uint32_t n_threads; /* ids handed out, each with its record */
+    _Atomic uint32_t n_modules; /* ids handed out */
+    _Atomic uint32_t rank;      /* MPI rank, 0 when there is none */
+    uint32_t libhpcrun_module;  /* reference of libhpcrun.so's own arena_module */
+    uint32_t trace;             /* 1: record traces */
+    uint64_t min_bytes;         /* DATACENTRIC_MIN_BYTES */
+    uint64_t sample_bytes;      /* Poisson sampling below it: mean bytes between samples, 0 = off */
+    uint32_t n_events;
+    uint32_t delay_sampling;               /* 1: wait for hpctoolkit_sampling_start() */
+    uint64_t begin_ns, end_of_sampling_ns; /* CLOCK_MONOTONIC: sampling begins, and ends for good; 0: at once, never */
+    uint32_t start_signal, stop_signal;    /* signals that start and stop it, 0 = none; when equal, in turn */
+    uint32_t lifetime_s;                   /* the process gets SIGALRM after this time, 0 = never */
+    _Atomic uint32_t is_sampling;          /* 1 while samples are taken */
+    struct arena_event events[ARENA_EVENTS_MAX];
+    uint64_t placeholders[PLACEHOLDER_MAX]; /* absolute address of each placeholder function */
+    uint32_t trust_skid;                    /* 1: the +1 rule holds on this machine (skid self-test) */
+    uint32_t page_bytes;
+    _Atomic uint32_t is_replaced;    /* enum arena_exec */
+    _Atomic uint32_t n_trace_chunks; /* handed out; no more than trace_chunk_limit, so that traces leave room */
+    uint32_t trace_chunk_limit;
+    _Atomic uint32_t n_children_lost;            /* children that are known not to have been measured */
+    struct arena_child children[ARENA_CHILDREN]; /* taken out by the companion */
+    char replaced_by[256];                       /* with is_replaced: the program as exec was told it */
+    char exe[ARENA_PATH_MAX];                    /* real path of the executable */
+    char argv0[256];                             /* basename used in file names */
+    char tables[ARENA_PATH_MAX];                 /* directory of the module-table cache */
+    char open_tables[128];     /* one of root that other users can read, for programs that become one; empty: none */
+    char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
+    char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
+    /* allocation accounting of the whole process */
+    _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
+    _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
+    _Atomic uint32_t n_on_timer[ARENA_EVENTS_MAX]; /* threads on which a timer stands in for it */
+    _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at once */
+    _Atomic uint64_t n_alloc_unrecorded[8];        /* by enum alloc_skip */
+    _Atomic uint64_t mark_ns;                      /* CLOCK_REALTIME of the last mark, 0 = none */
+    _Atomic uint64_t n_region_faults[REGION_FAULTS];
+    char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
+    uint32_t has_small_sites;     /* 1: blocks below min_bytes are known by their sites */
+    _Atomic uint32_t has_jitdump; /* 1 once jitdump is complete */
+    char jitdump[ARENA_PATH_MAX]; /* the file in which the program describes code that it generates */
+    _Atomic uint32_t log_len_bytes;
+    char log[16384];               /* the runtime's messages, one per line */
+    _Atomic uint32_t request_tail; /* next slot to post */
+    struct arena_request requests[ARENA_REQUESTS];
+};
+
+/* Address of a record; base is where the arena is mapped. ref must not be 0. */
+static inline void *arena_at(const void *base, uint32_t ref)
+{
+    return (char *)(uintptr_t)base + (uint64_t)ref * ARENA_UNIT;
+}
+
+/* Reference of a record that lies inside the arena mapped at base; inverse of arena_at.  ctx: any */
+static inline uint32_t arena_ref(const void *base, const void *record)
+{
+    return (uint32_t)((uint64_t)((const char *)record - (const char *)base) / ARENA_UNIT);
+}
+
+#endif

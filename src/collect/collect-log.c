@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The log of a process: the runtime's messages, who owns the allocator, what was not recorded, and the counters over
+ * all threads. Ordinary code. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/collect-internal.h"
+#include "fmt/file.h"
+#include "fmt/log.h"
+
+static uint64_t load(const _Atomic uint64_t *value)
+{
+    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
+}
+
+static void write_messages(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    uint32_t len_bytes = __atomic_load_n((const uint32_t *)&header->log_len_bytes, __ATOMIC_ACQUIRE);
+    const char *line = header->log, *end = line + (len_bytes < sizeof header->log ? len_bytes : sizeof header->log);
+    while (line < end) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const char *line_end = newline ? newline : end;
+        char text[1024];
+        (void)snprintf(text, sizeof text, "%.*s", (int)(line_end - line), line);
+        if (*text)
+            log_write_message(out, process->name.pid, -1, text);
+        line = line_end + 1;
+    }
+}
+
+static void write_blocks(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    char text[512];
+    uint64_t n_unrecorded = 0;
+    for (int i = 0; i < 8; i++)
+        n_unrecorded += load(&header->n_alloc_unrecorded[i]);
+    (void)snprintf(text, sizeof text,
+                   "blocks: %llu recorded (%llu bytes), %llu of them not freed (%llu bytes), %llu passed by unrecorded",
+                   (unsigned long long)load(&header->n_blocks_recorded),
+                   (unsigned long long)load(&header->bytes_recorded), (unsigned long long)process->n_blocks_live,
+                   (unsigned long long)process->bytes_live, (unsigned long long)n_unrecorded);
+    log_write_message(out, process->name.pid, -1, text);
+}
+
+/* Very many threads share records, and so files. */
+static void write_merged(const struct process *process, struct buf *out)
+{
+    char text[128];
+    uint64_t n_merged = 0;
+    for (size_t i = 0; i < process->n_threads; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        n_merged += record ? __atomic_load_n((const uint32_t *)&record->n_merged, __ATOMIC_RELAXED) : 0;
+    }
+    if (!n_merged)
+        return;
+    (void)snprintf(text, sizeof text, "threads: %llu, in %llu profiles: many went on in that of one that had ended",
+                   (unsigned long long)(process->n_threads + n_merged), (unsigned long long)process->n_threads);
+    log_write_message(out, process->name.pid, -1, text);
+}
+
+/* For lack of descriptors or rights. */
+static void write_unopened(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    char text[192];
+    for (uint32_t i = 0; i < process->view->n_events; i++) {
+        uint32_t n_timers = __atomic_load_n((const uint32_t *)&header->n_on_timer[i], __ATOMIC_RELAXED);
+        if (n_timers) {
+            (void)snprintf(text, sizeof text, "event %.63s: a timer stands in on %u thread%s, with fewer samples",
+                           header->events[i].name, n_timers, n_timers > 1 ? "s" : "");
+            log_write_message(out, process->name.pid, -1, text);
+        }
+        uint32_t n = __atomic_load_n((const uint32_t *)&header->n_unopened[i], __ATOMIC_RELAXED);
+        if (!n)
+            continue;
+        (void)snprintf(text, sizeof text, "event %.63s could not be opened on %u thread%s: samples are missing there",
+                       header->events[i].name, n, n > 1 ? "s" : "");
+        log_write_message(out, process->name.pid, -1, text);
+    }
+}
+
+static void write_children(const struct process *process, struct buf *out)
+{
+    const struct arena_header *header = process->view->header;
+    uint32_t n = __atomic_load_n((const uint32_t *)&header->n_children_lost, __ATOMIC_RELAXED);
+    char text[128];
+    (void)snprintf(text, sizeof text, "children: %u %s not measured (see the index of the host)", n,
+                   n == 1 ? "was" : "were");
+    if (n)
+        log_write_message(out, process->name.pid, -1, text);
+}
+
+static void write_regions(const struct process *process, struct buf *out)
+{
+    static const char *const sentences[REGION_FAULTS] = {
+        [REGION_TOO_DEEP] = "entered more than 64 deep: their samples went to the region at that depth",
+        [REGION_NAMELESS] = "without a name, or beyond the room for names: their samples went to the region around",
+        [REGION_NOT_ENTERED] = "left without having been entered",
+        [REGION_LEFT_OPEN] = "not left when their thread ended",
+    };
+    for (int i = 0; i < REGION_FAULTS; i++) {
+        char text[160];
+        uint64_t n = load(&process->view->header->n_region_faults[i]);
+        (void)snprintf(text, sizeof text, "regions: %llu %s", (unsigned long long)n, sentences[i]);
+        if (n)
+            log_write_message(out, process->name.pid, -1, text);
+    }
+}
+
+static void add_left_out(const struct arena_thread *record, uint32_t i, struct log_event *event)
+{
+    event->taken += load(&record->taken[i]);
+    event->fates[FATE_DROP_MAX_SIZE] += load(&record->taken[i]);
+}
+
+static void write_left_out(const struct process *process, struct buf *out)
+{
+    const struct left_out *left_out = &process->left_out;
+    const uint64_t counts[] = {left_out->n_nodes, left_out->n_variables, left_out->n_lists, left_out->n_trace_records,
+                               left_out->n_threads};
+    static const char *const texts[] = {"nodes of call paths, whose values their callers have",
+                                        "variables, whose values their groups have",
+                                        "variables' CPUs, stack offsets and latencies", "records of the trace",
+                                        "threads, whose samples count as dropped-max-size"};
+    struct buf text = {0};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i])
+            buf_printf(&text, "%s%llu %s", text.len_bytes ? "; " : "", (unsigned long long)counts[i], texts[i]);
+    if (text.len_bytes) {
+        struct buf line = {0};
+        buf_printf(&line, "left out, because the files of a process may have %llu bytes (--max-size): %s",
+                   (unsigned long long)process->context->max_bytes, text.data);
+        log_write_message(out, process->name.pid, -1, line.data ? line.data : "");
+        buf_fini(&line);
+    }
+    buf_fini(&text);
+}
+
+static void write_untraced(const struct process *process, struct buf *out)
+{
+    char text[160];
+    uint64_t n_untraced = 0;
+    for (size_t i = 0; i < process->n_threads; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        n_untraced += record ? load(&record->n_untraced) : 0;
+    }
+    (void)snprintf(text, sizeof text,
+                   "the trace was full (--max-size, --memsize): %llu later samples are only in the "
+                   "profiles",
+                   (unsigned long long)n_untraced);
+    if (n_untraced)
+        log_write_message(out, process->name.pid, -1, text);
+}
+
+static bool add_thread(const struct process *process, const struct arena_thread *record, bool is_left_out,
+                       struct log_summary *summary)
+{
+    for (uint32_t i = 0; i < process->view->n_events; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%.63s", process->view->header->events[i].name);
+        struct log_event *event = log_event_named(summary, name);
+        if (!event)
+            return false;
+        if (is_left_out) {
+            add_left_out(record, i, event);
+            continue;
+        }
+        event->taken += load(&record->taken[i]);
+        event->overflows += load(&record->overflows[i]);
+        for (int fate = 0; fate < FATE_MAX; fate++)
+            event->fates[fate] += load(&record->fates[i][fate]);
+        event->enabled_ns += load(&record->enabled_ns[i]);
+        event->running_ns += load(&record->running_ns[i]);
+        event->n_throttles += load(&record->n_throttles[i]);
+        event->n_no_metric += load(&record->n_no_metric[i]);
+        event->n_truncated += load(&record->n_truncated[i]);
+        event->n_collisions += load(&record->n_collisions[i]);
+    }
+    summary->frames += load(&record->n_frames);
+    summary->unwind_frames += load(&record->n_frames);
+    /* Stop 0 is the outermost frame: all others ended early. */
+    for (size_t i = 0; i < sizeof record->unwind_stops / sizeof record->unwind_stops[0]; i++) {
+        summary->unwind_samples += load(&record->unwind_stops[i]);
+        summary->unwind_errant += i ? load(&record->unwind_stops[i]) : 0;
+    }
+    return true;
+}
+
+static bool write_counters(const struct process *process, struct buf *out)
+{
+    struct log_summary summary = {.n_logs = 1, .n_complete = 1};
+    bool is_complete = true;
+    for (size_t i = 0; i < process->n_threads && is_complete; i++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
+        is_complete = !record || add_thread(process, record, i >= process->n_written_threads, &summary);
+    }
+    log_count_events(&summary);
+    log_write_summary(&summary, out);
+    log_fini(&summary);
+    return is_complete;
+}
+
+int process_write_log(struct process *process, struct error *err)
+{
+    struct buf text = {0};
+    struct names_file name = process->name;
+    name.thread = 0;
+    (void)snprintf(name.suffix, sizeof name.suffix, "log");
+    char *path = names_path(process->context->dir, &name);
+    int code = 0;
+    write_messages(process, &text);
+    process_write_allocators(process, &text);
+    write_blocks(process, &text);
+    write_merged(process, &text);
+    write_unopened(process, &text);
+    write_children(process, &text);
+    write_regions(process, &text);
+    if (process->context->note && process->context->note[0])
+        log_write_message(&text, process->name.pid, -1, process->context->note);
+    write_untraced(process, &text);
+    write_left_out(process, &text);
+    if (!path || !write_counters(process, &text) || text.failed)
+        code = error_set(err, ERR_MEMORY, "Out of memory for the log of a process.");
+    if (!code)
+        code = file_replace(path, text.data, text.len_bytes, err);
+    if (!code)
+        process->n_files++;
+    buf_fini(&text);
+    free(path);
+    return code;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where in its variables and in which lines the samples of a thread lie, by the instruction that accessed them: the
+ * call path does not matter for that, so the hits of one instruction are put together. Ordinary code. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/collect-internal.h"
+
+#define HASHES_MAX 1024 /* that are kept one by one */
+#define LINE_BINS (1u << PATTERN_HASH_BITS)
+
+/* Finds (variable, event, module, ip, pattern) among a thread's accesses. */
+struct access_slot {
+    uint32_t variable; /* index + 1, 0 empty */
+    uint32_t access;   /* index in the variable's list */
+    uint32_t set;      /* index + 1 of its line_set, 0 none */
+};
+
+/* The bins that the lines of an access hit: one by one, or, of many, a bit each. */
+struct line_set {
+    uint16_t *hashes; /* [n_hashes] in no order, some several times */
+    size_t n_hashes, capacity;
+    uint64_t *bits; /* [LINE_BINS / 64], NULL: none yet */
+    uint64_t first_line, last_line;
+};
+
+static const struct objects_access *access_at(const struct thread *thread, const struct access_slot *slot)
+{
+    return &thread->variables[slot->variable - 1].row.accesses[slot->access];
+}
+
+static struct access_slot *find_slot(const struct thread *thread, struct access_slot *slots, size_t n_slots,
+                                     uint32_t variable, const struct objects_access *like)
+{
+    uint64_t key = like->ip ^ like->pattern >> 32;
+    key ^= (uint64_t)variable << 40 ^ (uint64_t)like->module << 20 ^ like->event;
+    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (n_slots - 1);
+    for (; slots[slot].variable; slot = (slot + 1) & (n_slots - 1)) {
+        const struct objects_access *access = access_at(thread, &slots[slot]);
+        if (slots[slot].variable == variable + 1 && access->ip == like->ip && access->module == like->module &&
+            access->event == like->event && access->pattern == like->pattern)
+            break;
+    }
+    return &slots[slot];
+}
+
+static bool grow_slots(struct thread *thread)
+{
+    if (thread->n_accesses * 2 < thread->n_access_slots)
+        return true;
+    size_t n_slots = thread->n_access_slots ? thread->n_access_slots * 2 : 256;
+    struct access_slot *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < thread->n_access_slots; i++) {
+        const struct access_slot *from = &thread->access_slots[i];
+        if (from->variable)
+            *find_slot(thread, slots, n_slots, from->variable - 1, access_at(thread, from)) = *from;
+    }
+    free(thread->access_slots);
+    thread->access_slots = slots;
+    thread->n_access_slots = n_slots;
+    return true;
+}
+
+/* The variable's access like this one, added when new; NULL when out of memory. Borrowed until the next call. */
+static struct access_slot *find_access(struct thread *thread, uint32_t variable, const struct objects_access *like)
+{
+    struct variable *owner = &thread->variables[variable];
+    if (!grow_slots(thread))
+        return NULL;
+    struct access_slot *slot = find_slot(thread, thread->access_slots, thread->n_access_slots, variable, like);
+    if (!slot->variable) {
+        if (!vec_reserve(&owner->row.accesses, &owner->cap_accesses, owner->row.n_accesses + 1,
+                         sizeof *owner->row.accesses))
+            return NULL;
+        owner->row.accesses[owner->row.n_accesses] = *like;
+        *slot = (struct access_slot){variable + 1, (uint32_t)owner->row.n_accesses++, 0};
+        thread->n_accesses++;
+    }
+    return slot;
+}
+
+/* Copies the offsets or places that a hit keeps; returns their number. */
+static size_t copy_offsets(const struct view *view, const struct arena_hit *hit, uint64_t offsets[ARENA_OFFSETS_MAX])
+{
+    size_t n_known = hit->n_offsets < ARENA_OFFSETS_MAX ? (size_t)hit->n_offsets : ARENA_OFFSETS_MAX, n = 0;
+    struct arena_offsets head;
+    uint32_t capacity = 1;
+    if (n_known == 0)
+        return 0;
+    for (uint32_t ref = hit->offsets, newer = UINT32_MAX; ref && ref < newer; newer = ref, ref = head.next) {
+        const char *record = view_record(view, ref, ARENA_OFFSETS, sizeof head);
+        if (!record)
+            break;
+        memcpy(&head, record, sizeof head);
+        capacity = arena_offsets_capacity(head.n_values);
+        if (capacity == 1 || !view_record(view, ref, ARENA_OFFSETS, sizeof head + head.n_values * sizeof offsets[0]))
+            break;
+        uint32_t first = capacity - head.n_values;
+        for (uint32_t i = 0; i < head.n_values && first + i < n_known; i++)
+            memcpy(&offsets[n++], record + sizeof head + i * sizeof offsets[0], sizeof offsets[0]);
+    }
+    offsets[n++] = hit->first_offset;
+    return n;
+}
+
+/* Every offset that was kept stands for as many samples as the others, to the whole number. */
+static bool add_offsets(struct spread *spread, const uint64_t *offsets, size_t n, uint64_t n_samples)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!spread_add(spread, offsets[i], n_samples / n + (i < n_samples % n)))
+            return false;
+    return true;
+}
+
+static bool set_bits(struct line_set *set, const uint64_t *bits)
+{
+    if (!set->bits && !(set->bits = calloc(LINE_BINS / 64, sizeof *set->bits)))
+        return false;
+    for (size_t i = 0; bits && i < LINE_BINS / 64; i++)
+        set->bits[i] |= bits[i];
+    for (size_t i = 0; i < set->n_hashes; i++)
+        set->bits[set->hashes[i] / 64] |= UINT64_C(1) << set->hashes[i] % 64;
+    set->n_hashes = 0;
+    return true;
+}
+
+static bool add_hash(struct line_set *set, unsigned hash)
+{
+    if (set->n_hashes == HASHES_MAX || set->bits) {
+        if (!set_bits(set, NULL))
+            return false;
+        set->bits[hash / 64] |= UINT64_C(1) << hash % 64;
+        return true;
+    }
+    if (!vec_reserve(&set->hashes, &set->capacity, set->n_hashes + 1, sizeof *set->hashes))
+        return false;
+    set->hashes[set->n_hashes++] = (uint16_t)hash;
+    return true;
+}
+
+/* The record of all samples of a hit that has one: false when there is none that is whole. */
+static bool add_record(const struct view *view, const struct arena_hit *hit, struct objects_lines *lines,
+                       struct line_set *set)
+{
+    struct arena_lines head;
+    uint64_t bits[ARENA_LINES_WORDS];
+    const char *record = hit->lines ? view_record(view, hit->lines, ARENA_LINES, sizeof head) : NULL;
+    if (!record)
+        return false;
+    memcpy(&head, record, sizeof head);
+    bool has_bits = head.n_words == ARENA_LINES_WORDS;
+    if ((head.n_words && !has_bits) || !view_record(view, hit->lines, ARENA_LINES, sizeof head + head.n_words * 8))
+        return false;
+    if (has_bits)
+        memcpy(bits, record + sizeof head, sizeof bits);
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++) {
+        lines->slots[i] += head.slots[i];
+        lines->n_spanned += head.slots[i];
+    }
+    set->first_line = head.first_line < set->first_line ? head.first_line : set->first_line;
+    set->last_line = head.last_line > set->last_line ? head.last_line : set->last_line;
+    return !has_bits || set_bits(set, bits);
+}
+
+/* The access's sums of lines, begun when there are none; NULL when out of memory. */
+static struct line_set *lines_of(struct thread *thread, struct access_slot *slot, struct objects_access *access)
+{
+    if (slot->set)
+        return &thread->line_sets[slot->set - 1];
+    if (!vec_reserve(&thread->line_sets, &thread->cap_line_sets, thread->n_line_sets + 1, sizeof *thread->line_sets) ||
+        !(access->lines = calloc(1, sizeof *access->lines)))
+        return NULL;
+    thread->line_sets[thread->n_line_sets] = (struct line_set){.first_line = UINT64_MAX};
+    slot->set = (uint32_t)++thread->n_line_sets;
+    return &thread->line_sets[slot->set - 1];
+}
+
+static bool add_lines(struct thread *thread, struct access_slot *slot, const struct arena_hit *hit,
+                      const uint64_t *places, size_t n)
+{
+    struct objects_access *access = &thread->variables[slot->variable - 1].row.accesses[slot->access];
+    bool has_footprint = pattern_has_footprint(access->pattern);
+    if (!has_footprint && !pattern_has_contrast(access->pattern))
+        return true;
+    struct line_set *set = lines_of(thread, slot, access);
+    if (!set)
+        return false;
+    if (add_record(thread->process->view, hit, access->lines, set))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        access->lines->slots[pattern_place_slot(places[i])]++;
+        if (has_footprint && !add_hash(set, pattern_place_hash(places[i])))
+            return false;
+    }
+    return true;
+}
+
+/* Takes the offsets out of places; returns how many there are. */
+static size_t offsets_of_places(uint64_t *places, size_t n)
+{
+    size_t n_offsets = 0;
+    for (size_t i = 0; i < n; i++)
+        if (pattern_place_offset(places[i]) != PATTERN_NO_OFFSET)
+            places[n_offsets++] = pattern_place_offset(places[i]);
+    return n_offsets;
+}
+
+void thread_describe_offsets(struct thread *thread, uint32_t variable, const struct arena_hit *hit)
+{
+    uint64_t offsets[ARENA_OFFSETS_MAX];
+    struct objects_access like = {.event = hit->event, .pattern = hit->pattern};
+    enum var_kind kind = var_key_kind(hit->var);
+    if (thread->path.n == 0 || kind < VAR_HEAP || (kind > VAR_STACK && !hit->pattern))
+        return;
+    thread_place(thread, thread->path.frames[0].module, thread->path.frames[0].ip, &like.module, &like.ip);
+    struct access_slot *slot = find_access(thread, variable, &like);
+    if (!slot) {
+        thread->tree.failed = true;
+        return;
+    }
+    struct objects_access *access = &thread->variables[variable].row.accesses[slot->access];
+    size_t n = copy_offsets(thread->process->view, hit, offsets);
+    uint64_t count = hit->count, n_placed = hit->n_offsets < count ? hit->n_offsets : count;
+    access->n_samples += count;
+    if (hit->pattern && n) {
+        size_t n_kept = n;
+        if (!add_lines(thread, slot, hit, offsets, n))
+            thread->tree.failed = true;
+        n = offsets_of_places(offsets, n);
+        n_placed = n == n_kept ? n_placed : n_placed * n / n_kept;
+    }
+    if (n && !add_offsets(&access->offsets, offsets, n, n_placed))
+        thread->tree.failed = true;
+}
+
+/* An access with lines, and what it has in common with those that share its bins. */
+struct pooled {
+    uint64_t pool;
+    uint32_t variable, event;
+    uint32_t module, access, set;
+    bool has_footprint;
+};
+
+static int compare_pooled(const void *a, const void *b)
+{
+    const struct pooled *x = a, *y = b;
+    const uint64_t keys[][2] = {{x->variable, y->variable},           {x->event, y->event}, {x->module, y->module},
+                                {x->has_footprint, y->has_footprint}, {x->pool, y->pool},   {x->access, y->access}};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (keys[i][0] != keys[i][1])
+            return keys[i][0] < keys[i][1] ? -1 : 1;
+    return 0;
+}
+
+static bool shares_bins(const struct pooled *a, const struct pooled *b)
+{
+    return a->has_footprint && b->has_footprint && a->variable == b->variable && a->event == b->event &&
+           a->module == b->module && a->pool == b->pool;
+}
+
+/* Puts the bins of a set into the union; returns how many of them are new there. */
+static uint64_t add_bins(struct line_set *set, uint64_t bits[LINE_BINS / 64])
+{
+    uint64_t n = 0;
+    if ((!set->n_hashes && !set->bits) || !set_bits(set, NULL))
+        return 0;
+    for (size_t i = 0; i < LINE_BINS / 64; i++) {
+        n += (uint64_t)__builtin_popcountll(set->bits[i] & ~bits[i]);
+        bits[i] |= set->bits[i];
+    }
+    return n;
+}
+
+static void finish_lines(struct thread *thread, const struct pooled *pooled, uint64_t bits[LINE_BINS / 64])
+{
+    struct line_set *set = &thread->line_sets[pooled->set];
+    struct objects_lines *lines = thread->variables[pooled->variable].row.accesses[pooled->access].lines;
+    lines->n_bins = add_bins(set, bits);
+    if (lines->n_spanned && set->first_line <= set->last_line)
+        lines->n_lines = set->last_line - set->first_line + 1;
+    free(set->bits);
+    free(set->hashes);
+    *set = (struct line_set){0};
+}
+
+/* Counts the bins of all accesses, those that share them in the order of the variable's list. */
+static void finish_sets(struct thread *thread)
+{
+    uint64_t bits[LINE_BINS / 64];
+    struct pooled *list = malloc((thread->n_line_sets + 1) * sizeof *list);
+    size_t n = 0;
+    if (!list) {
+        thread->tree.failed = true;
+        return;
+    }
+    for (size_t i = 0; i < thread->n_access_slots; i++) {
+        const struct access_slot *slot = &thread->access_slots[i];
+        if (!slot->variable || !slot->set)
+            continue;
+        const struct objects_access *access = access_at(thread, slot);
+        list[n++] = (struct pooled){.pool = pattern_pool(access->pattern),
+                                    .variable = slot->variable - 1,
+                                    .event = access->event,
+                                    .module = access->module,
+                                    .access = slot->access,
+                                    .set = slot->set - 1,
+                                    .has_footprint = pattern_has_footprint(access->pattern)};
+    }
+    qsort(list, n, sizeof *list, compare_pooled);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || !shares_bins(&list[i - 1], &list[i]))
+            memset(bits, 0, sizeof bits);
+        finish_lines(thread, &list[i], bits);
+    }
+    free(list);
+}
+
+void thread_finish_offsets(struct thread *thread)
+{
+    finish_sets(thread);
+    for (size_t i = 0; i < thread->n_variables; i++)
+        for (size_t j = 0; j < thread->variables[i].row.n_accesses; j++)
+            spread_reduce(&thread->variables[i].row.accesses[j].offsets);
+}
+
+void thread_free_lines(struct thread *thread)
+{
+    for (size_t i = 0; i < thread->n_line_sets; i++) {
+        free(thread->line_sets[i].bits);
+        free(thread->line_sets[i].hashes);
+    }
+    free(thread->line_sets);
+}

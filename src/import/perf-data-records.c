@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The records of a perf.data file: one pass that finds and checks them, those inside compressed ones included, and puts
+ * them in order of time. perf writes the rings of the CPUs one after the other, so that the file is in no order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/perf-data-internal.h"
+
+#define RECORD_BYTES_MIN 8
+#define UPDATE_NAME 2
+
+struct scan {
+    struct perf_data *data;
+    struct perf_inflate *inflate;
+    uint64_t last_ns; /* of the record before: those of perf itself have no time */
+};
+
+static struct perf_take take_of(const struct perf_data *data, const struct perf_data_record *record)
+{
+    struct perf_take take = {.bytes = perf_data_bytes(data, record), .is_swapped = data->is_swapped};
+    take.n_bytes = record->n_bytes;
+    take.at = RECORD_BYTES_MIN;
+    return take;
+}
+
+/* perf tells the events by piped records first. */
+static int take_attr(struct perf_data *data, const struct perf_data_record *record, struct error *err)
+{
+    struct perf_take take = take_of(data, record), size = take;
+    size.at += 4;
+    uint64_t n_bytes = perf_take_number(&size, 4);
+    struct perf_data_event *event = perf_data_add_event(data, &take, n_bytes ? n_bytes : 64);
+    if (!event)
+        return take.failed ? perf_data_fail_record(data, record, "the event does not fit into its record", err)
+                           : perf_data_no_memory(data, err);
+    while (take.n_bytes - take.at >= 8)
+        if (!perf_data_add_id(event, perf_take_number(&take, 8)))
+            return perf_data_no_memory(data, err);
+    return 0;
+}
+
+static int take_update(struct perf_data *data, const struct perf_data_record *record, struct error *err)
+{
+    struct perf_take take = take_of(data, record);
+    uint64_t what = perf_take_number(&take, 8);
+    struct perf_data_event *event = perf_data_event_with_id(data, perf_take_number(&take, 8));
+    const char *name = what == UPDATE_NAME && event ? perf_take_string(&take) : NULL;
+    if (!name)
+        return 0;
+    free(event->name);
+    event->name = strdup(name);
+    return event->name ? 0 : perf_data_no_memory(data, err);
+}
+
+static int take_feature(struct perf_data *data, const struct perf_data_record *record, struct error *err)
+{
+    struct perf_take take = take_of(data, record);
+    unsigned feature = (unsigned)perf_take_number(&take, 8);
+    struct perf_take inner = {.bytes = take.bytes + take.at,
+                              .n_bytes = take.failed ? 0 : take.n_bytes - take.at,
+                              .is_swapped = data->is_swapped};
+    return perf_data_take_feature(data, feature, &inner, record->offset, err);
+}
+
+/* Bytes that follow the record without being part of it. */
+static uint64_t payload_bytes(const struct perf_data *data, const struct perf_data_record *record)
+{
+    struct perf_take take = take_of(data, record);
+    if (record->type == PERF_DATA_AUXTRACE)
+        return perf_take_number(&take, 8);
+    return record->type == PERF_DATA_TRACING_DATA ? perf_take_number(&take, 4) : 0;
+}
+
+static int act_on(struct scan *scan, const struct perf_data_record *record, struct error *err)
+{
+    struct perf_data *data = scan->data;
+    struct perf_take take = take_of(data, record);
+    switch (record->type) {
+    case PERF_DATA_ATTR:
+        return take_attr(data, record, err);
+    case PERF_DATA_EVENT_UPDATE:
+        return take_update(data, record, err);
+    case PERF_DATA_FEATURE:
+        return take_feature(data, record, err);
+    case PERF_DATA_BUILD_ID:
+        take.at = 0;
+        return perf_data_take_build_id(data, &take, record->offset, err);
+    case PERF_DATA_COMPRESSED:
+    case PERF_DATA_COMPRESSED2:
+        if (record->is_inflated)
+            return perf_data_fail_record(data, record, "a compressed record lies in a compressed record", err);
+        if (!scan->inflate && !(scan->inflate = perf_inflate_new()))
+            return perf_data_no_memory(data, err);
+        return perf_inflate(scan->inflate, data, record, err);
+    case PERF_RECORD_THROTTLE:
+        data->n_throttles++;
+        return 0;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        data->n_lost += perf_data_lost(data, record);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* When it happened; for records that do not tell, when the one before did. */
+static uint64_t time_of(struct scan *scan, const struct perf_data_record *record)
+{
+    struct abi_sample fields = {0};
+    if (record->type == PERF_RECORD_SAMPLE) {
+        const struct perf_data_event *event = perf_data_event_of(scan->data, record);
+        struct perf_take take = take_of(scan->data, record);
+        uint64_t before = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID;
+        if (event && event->layout.sample_type & PERF_SAMPLE_TIME) {
+            take.at += 8 * (size_t)__builtin_popcountll(event->layout.sample_type & before);
+            fields.time_ns = take.at <= take.n_bytes ? perf_take_number(&take, 8) : 0;
+        }
+    } else if (record->type < PERF_DATA_ATTR) {
+        perf_data_trailer(scan->data, record, &fields);
+        return scan->last_ns = fields.present & PERF_SAMPLE_TIME ? fields.time_ns : scan->last_ns;
+    } else {
+        return scan->last_ns;
+    }
+    return scan->last_ns = fields.time_ns;
+}
+
+/* Takes the record at offset; *n_used: how far to go on. */
+static int take_record(struct scan *scan, const struct perf_data_record *record, struct error *err)
+{
+    struct perf_data *data = scan->data;
+    int code = act_on(scan, record, err);
+    if (code)
+        return code;
+    if (!vec_reserve(&data->records, &data->cap_records, data->n_records + 1, sizeof *data->records))
+        return perf_data_no_memory(data, err);
+    data->records[data->n_records] = *record;
+    data->records[data->n_records++].time_ns = time_of(scan, record);
+    return 0;
+}
+
+/* All records of a span; what is behind the last whole one is an error unless perf was killed. */
+static int scan_span(struct scan *scan, const unsigned char *bytes, uint64_t origin, uint64_t n_bytes, bool is_inflated,
+                     struct error *err)
+{
+    struct perf_data *data = scan->data;
+    int code = 0;
+    uint64_t at = 0;
+    while (at < n_bytes && !code) {
+        struct perf_take take = {.bytes = bytes + at, .n_bytes = n_bytes - at, .is_swapped = data->is_swapped};
+        struct perf_data_record record = {.offset = origin + at, .is_inflated = is_inflated};
+        uint32_t type = (uint32_t)perf_take_number(&take, 4);
+        record.type = type > UINT16_MAX ? UINT16_MAX : (uint16_t)type;
+        record.misc = (uint16_t)perf_take_number(&take, 2);
+        record.n_bytes = (uint32_t)perf_take_number(&take, 2);
+        if (!take.failed && record.n_bytes < RECORD_BYTES_MIN)
+            return perf_data_fail_record(data, &record, "a record has an impossible length", err);
+        uint64_t payload = 0;
+        if (!take.failed && record.n_bytes <= n_bytes - at)
+            payload = payload_bytes(data, &record);
+        else
+            take.failed = true;
+        if (take.failed || payload > n_bytes - at - record.n_bytes) {
+            data->n_unfinished_bytes += data->is_unfinished ? n_bytes - at : 0;
+            return data->is_unfinished ? 0
+                                       : perf_data_fail_record(data, &record, "a record reaches beyond the end", err);
+        }
+        code = take_record(scan, &record, err);
+        at += record.n_bytes + payload;
+    }
+    return code;
+}
+
+/* By time; of the same time, first those that lie first: synthesized records, then those of a CPU in its order. */
+static int compare_records(const void *a, const void *b)
+{
+    const struct perf_data_record *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    if (x->is_inflated != y->is_inflated)
+        return x->is_inflated ? 1 : -1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static int check_record(const struct perf_data *data, const struct perf_data_record *record, struct error *err)
+{
+    const struct perf_data_event *event;
+    struct abi_sample sample;
+    struct perf_data_mmap mapping;
+    struct perf_data_task task;
+    switch (record->type) {
+    case PERF_RECORD_SAMPLE:
+        return perf_data_sample(data, record, &event, &sample, err);
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+        return perf_data_mmap(data, record, &mapping, err);
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT:
+        return perf_data_task(data, record, &task, err);
+    default:
+        return 0;
+    }
+}
+
+int perf_data_scan(struct perf_data *data, uint64_t offset, uint64_t n_bytes, struct error *err)
+{
+    struct scan scan = {.data = data};
+    int code = scan_span(&scan, data->bytes + offset, offset, n_bytes, false, err);
+    scan.last_ns = 0;
+    if (!code && data->inflated.len_bytes)
+        code = scan_span(&scan, (const unsigned char *)data->inflated.data, 0, data->inflated.len_bytes, true, err);
+    perf_inflate_free(scan.inflate);
+    if (!code && data->is_pipe && !perf_data_name_events(data))
+        code = perf_data_no_memory(data, err);
+    if (!code && data->n_records)
+        qsort(data->records, data->n_records, sizeof *data->records, compare_records);
+    for (size_t i = 0; i < data->n_records && !code; i++)
+        code = check_record(data, &data->records[i], err);
+    return code;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files of the perf tool (perf.data), written to disk or piped, of either byte order, also compressed: events, features
+ * and records in order of time. The reader knows the format alone; what the samples mean is the caller's. Layout:
+ * tools/perf/Documentation/perf.data-file-format.txt and perf_event_open(2). Ordinary code. */
+#ifndef LOCUS_IMPORT_PERF_DATA_H
+#define LOCUS_IMPORT_PERF_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+#include "sampling/abi/perf-record.h"
+
+/* Record types of the perf tool itself; those below 64 are the kernel's. */
+enum perf_data_type {
+    PERF_DATA_ATTR = 64,
+    PERF_DATA_TRACING_DATA = 66,
+    PERF_DATA_BUILD_ID = 67,
+    PERF_DATA_FINISHED_ROUND = 68,
+    PERF_DATA_ID_INDEX = 69,
+    PERF_DATA_AUXTRACE_INFO = 70,
+    PERF_DATA_AUXTRACE = 71,
+    PERF_DATA_EVENT_UPDATE = 78,
+    PERF_DATA_FEATURE = 80,
+    PERF_DATA_COMPRESSED = 81,
+    PERF_DATA_COMPRESSED2 = 83
+};
+
+/* An event that was recorded. attr is in native order, zero where the file's is shorter. */
+struct perf_data_event {
+    struct perf_event_attr attr;
+    struct abi_layout layout;
+    char *name;    /* as perf names it, or made from the attr; never NULL */
+    uint64_t *ids; /* [n_ids] that samples name it by */
+    size_t n_ids, cap_ids;
+};
+
+/* The build id of a file that was mapped. */
+struct perf_data_build_id {
+    char *path;
+    unsigned char bytes[20];
+    uint8_t n_bytes;
+    uint32_t pid;
+};
+
+/* Where a record lies and when it happened. */
+struct perf_data_record {
+    uint64_t time_ns; /* 0: not told; such records come first */
+    uint64_t offset;  /* in the file, or in the inflated bytes */
+    uint32_t n_bytes;
+    uint16_t type, misc;
+    bool is_inflated;
+};
+
+/* What a mapping record says. path is borrowed from the record. */
+struct perf_data_mmap {
+    uint32_t pid, tid;
+    uint64_t start, n_bytes, file_offset;
+    uint32_t protection; /* PROT_*, 0 when not told */
+    bool has_protection; /* MMAP2 */
+    bool is_data;        /* not executable */
+    const char *path;
+    const unsigned char *build_id; /* NULL: not told */
+    uint8_t n_build_id;
+};
+
+/* FORK and EXIT; COMM with the name, borrowed. */
+struct perf_data_task {
+    uint32_t pid, tid, parent_pid, parent_tid;
+    const char *name;
+    bool is_exec;
+};
+
+/* One file. All zero is empty. */
+struct perf_data {
+    char *name;                 /* for messages */
+    const unsigned char *bytes; /* [n_bytes] the file */
+    size_t n_bytes;
+    void *mapping; /* owned, or NULL when own_bytes is */
+    unsigned char *own_bytes;
+    bool is_swapped, is_pipe;
+    bool is_unfinished; /* perf was killed while it wrote: the header does not tell where the records end */
+    char *hostname, *os_release, *arch, *cpu, *cpu_id, *perf_version, *command; /* NULL: not told */
+    struct perf_data_event *events;                                             /* [n_events] */
+    size_t n_events, cap_events;
+    struct perf_data_build_id *build_ids; /* [n_build_ids] */
+    size_t n_build_ids, cap_build_ids;
+    struct buf inflated;              /* what the compressed records hold, one after the other */
+    struct perf_data_record *records; /* [n_records] by time, those of the same time as in the file */
+    size_t n_records, cap_records;
+    uint64_t n_lost;             /* of LOST and LOST_SAMPLES records */
+    uint64_t n_throttles;        /* the kernel stopped an event for the rest of a tick */
+    uint64_t n_unfinished_bytes; /* is_unfinished: behind the last whole record */
+};
+
+/* How a file begins that a little-endian machine wrote, and one of a big-endian machine. */
+#define PERF_DATA_BEGINS "PERFILE2"
+#define PERF_DATA_BEGINS_SWAPPED "2ELIFREP"
+
+/* True when the bytes begin as a perf.data file does. */
+bool perf_data_begins(const void *bytes, size_t n_bytes);
+
+/* Opens the file at path, or reads it from a copy of bytes; *data must be empty and is left empty on failure.
+ * err: ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (compressed, and built without libzstd), ERR_MEMORY
+ */
+int perf_data_open(const char *path, struct perf_data *data, struct error *err);
+int perf_data_read_memory(const void *bytes, size_t n_bytes, const char *name, struct perf_data *data,
+                          struct error *err);
+
+/* Frees everything and makes the file empty. */
+void perf_data_fini(struct perf_data *data);
+
+/* The bytes of a record, header included; borrowed. */
+const unsigned char *perf_data_bytes(const struct perf_data *data, const struct perf_data_record *record);
+
+/* The event that a record belongs to; NULL when it names none of the file's. */
+const struct perf_data_event *perf_data_event_of(const struct perf_data *data, const struct perf_data_record *record);
+
+/* Take records apart. *event: as perf_data_event_of. Word order inside spans: data->is_swapped. A sample that does not
+ * tell its period has the event's (1 where that is not fixed).
+ * err: ERR_FORMAT (file, offset, reason) when a field does not fit the record */
+int perf_data_sample(const struct perf_data *data, const struct perf_data_record *record,
+                     const struct perf_data_event **event, struct abi_sample *sample, struct error *err);
+int perf_data_mmap(const struct perf_data *data, const struct perf_data_record *record, struct perf_data_mmap *mmap,
+                   struct error *err);
+int perf_data_task(const struct perf_data *data, const struct perf_data_record *record, struct perf_data_task *task,
+                   struct error *err);
+
+/* The lost count of a LOST or LOST_SAMPLES record. */
+uint64_t perf_data_lost(const struct perf_data *data, const struct perf_data_record *record);
+
+/* Fields that trail a record other than a sample (where the event has sample_id_all): pid, tid, time_ns, id, stream_id
+ * and cpu with their bits in present. */
+void perf_data_trailer(const struct perf_data *data, const struct perf_data_record *record, struct abi_sample *out);
+
+/* Append the file to out as text or JSON: one record a line, in order of time, with every field of a sample. */
+void perf_data_put_text(const struct perf_data *data, struct buf *out);
+void perf_data_put_json(const struct perf_data *data, struct buf *out);
+
+/* Name of a record type, "RECORD <n>" for others (static or in text[32]). */
+const char *perf_data_type_name(unsigned type, char text[static 32]);
+
+#endif

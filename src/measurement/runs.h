@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which runs a measurement directory holds: the file .runs in it, to which each launch adds a line. It tells whether a
+ * launch belongs to one that has begun there (ranks, a program that starts hpcrun itself), and reports how many there
+ * were. Ordinary code. */
+#ifndef LOCUS_MEASUREMENT_RUNS_H
+#define LOCUS_MEASUREMENT_RUNS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+
+#define RUNS_FILE ".runs"
+#define RUNS_ID_MAX 192
+
+/* One launch of hpcrun. */
+struct run {
+    char id[RUNS_ID_MAX]; /* without blanks; the same for all that belong together where is_shared */
+    bool is_shared;       /* the launcher of ranks names what belongs together */
+    int rank;             /* -1: none */
+    int n_ranks;          /* 0: not known */
+    char place[96];       /* host and parent process, which the ranks of one host have in common */
+};
+
+/* Adds the run to the directory, as its first one when is_first (which fails with ERR_NOT_FOUND where there is one
+ * already).  err: ERR_IO, ERR_NOT_FOUND */
+int runs_add(const char *directory, const struct run *run, bool is_first, struct error *err);
+
+/* Notes that a rank has joined the last run there.  err: ERR_IO */
+int runs_join(const char *directory, const struct run *run, struct error *err);
+
+/* Notes that the program of a rank has ended, and its measurement is complete.  err: ERR_IO */
+int runs_end(const char *directory, const struct run *run, struct error *err);
+
+/* Whether the run is the first rank of the last run of the text; true for what is no rank of it. */
+bool runs_is_first(const char *text, const struct run *run);
+
+/* Whether its end was the last one that the last run of the text waited for: all ranks that have begun have ended, and
+ * nobody noted his end after it, so that this holds for one of them. True for what is no rank of it. *n_begun: how many
+ * ranks have begun. */
+bool runs_is_last(const char *text, const struct run *run, int *n_begun);
+
+/* The text of the file, empty when there is none.  err: ERR_IO, ERR_MEMORY */
+int runs_text(const char *directory, struct buf *text, struct error *err);
+
+/* Whether the run belongs to the last one of the text: by its id, or as a rank that the ranks there lack. */
+bool runs_belongs(const char *text, const struct run *run);
+
+/* Whether a run of this id is among those of the text. */
+bool runs_has(const char *text, const char *id);
+
+/* The id of the last run of the text; false when there is none. */
+bool runs_last(const char *text, char id[RUNS_ID_MAX]);
+
+/* Adds the ids of all runs of the directory to ids, each once.  err: ERR_MEMORY */
+int runs_list(const char *directory, struct strtab *ids, struct error *err);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions of code that a program generates while it runs, by address, as it writes them down for perf: in a map
+ * (/tmp/perf-PID.map) or a jitdump. Neither says until when a function was where it is: the one written last counts.
+ * Ordinary code.
+ * src: tools/perf/Documentation/jit-interface.txt and jitdump-specification.txt of Linux. */
+#ifndef LOCUS_SYMNAMES_JIT_NAMES_H
+#define LOCUS_SYMNAMES_JIT_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct jit_names;
+
+/* Empty; NULL when out of memory. jit_names_free may be given NULL. */
+struct jit_names *jit_names_new(void);
+void jit_names_free(struct jit_names *names);
+
+/* Adds the functions of a map, lines of "START SIZE name" in hexadecimal; lines of another form are skipped, as the
+ * last one of a program that was killed may be. Returns the number added.  err: ERR_MEMORY */
+int64_t jit_names_add_map(struct jit_names *names, const char *bytes, size_t len_bytes, struct error *err);
+
+/* Adds the functions of a jitdump of either byte order, until its end or its first incomplete record; name is used in
+ * messages. Returns the number added.  err: ERR_FORMAT (no jitdump), ERR_UNSUPPORTED (its version), ERR_MEMORY */
+int64_t jit_names_add_dump(struct jit_names *names, const char *bytes, size_t len_bytes, const char *name,
+                           struct error *err);
+
+/* Puts in order what was added; before the first search.  err: ERR_MEMORY */
+int jit_names_order(struct jit_names *names, struct error *err);
+
+/* Name of the function at address, of which [*start, *end) is a part that nothing later took; NULL when there is none,
+ * or names is NULL. Borrowed. */
+const char *jit_names_find(const struct jit_names *names, uint64_t address, uint64_t *start, uint64_t *end);
+
+#endif
