@@ -6,14 +6,14 @@
 
 #include "analysis/rawstore.h"
 #include "base/spill.h"
-#include "fmt/hpcrun-visit.h"
+#include "fmt/hpcrun.h"
 
 /* What all threads share. */
 struct ingest {
     struct raw_store *store;
     struct spill *spill;
     pthread_mutex_t metrics_mutex;
-    struct strtab metrics; /* names, in the order in which threads met them */
+    struct strtab metrics;         /* names, in the order in which threads met them */
     bool data_metrics[UINT16_MAX]; /* metrics that have values in data-centric trees */
     bool is_spill_full;            /* the temporary file could not be written: no profile can be read any more */
 };
@@ -65,9 +65,9 @@ struct raw_ids {
 struct ingest_scratch {
     struct raw_ids ids;
     struct buf values;
-    uint16_t *metrics;  /* of the epoch: index of ingest.metrics */
-    double *sums;       /* of the epoch's metrics */
-    uint32_t *modules;  /* [65536] of the epoch: id in the store */
+    uint16_t *metrics; /* of the epoch: index of ingest.metrics */
+    double *sums;      /* of the epoch's metrics */
+    uint32_t *modules; /* [65536] of the epoch: id in the store */
     size_t cap_metrics, cap_sums, cap_modules, n_roots;
     const struct hpcrun_profile *head;
 };

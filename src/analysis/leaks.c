@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/heap-name.h"
-#include "fmt/leak-columns.h"
+#include "fmt/columns.h"
 
 static uint64_t rest_of(uint64_t n, uint64_t n_gone)
 {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/input.h"
-#include "measurement/detour.h"
 #include "measurement/pending.h"
 
 struct listing {

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "analysis/metric-list.h"
-#include "fmt/mem-columns.h"
+#include "fmt/columns.h"
 
 static const struct metric_derived *const families[] = {metric_latency, metric_levels, metric_remote, metric_access};
 

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmt/leak-columns.h"
-#include "fmt/mem-columns.h"
+#include "fmt/columns.h"
 
 int model_init(struct model *model, struct error *err)
 {

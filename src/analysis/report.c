@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/causes.h"
-#include "fmt/leak-columns.h"
+#include "fmt/columns.h"
 #include "structure/assign-name.h"
 
 #define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */

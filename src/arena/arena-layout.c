@@ -4,7 +4,6 @@
 #include <stddef.h>
 
 #include "arena/arena.h"
-#include "arena/companion.h"
 
 #define HINT ": if it is meant, run tests/meta/layout.py --write"
 #define SIZE(record, bytes) _Static_assert(sizeof(struct record) == (bytes), "size of " #record HINT)

@@ -92,7 +92,7 @@ enum hit_class {
 };
 
 /* hit.event of the two pseudo events on allocation-tree nodes. Their metrics, pad and latency hold what they had
- * counted at the mark (arena-mark.h). */
+ * counted at the mark (arena.h). */
 #define HIT_EVENT_ALLOC 255 /* count: blocks recorded, weight: their bytes */
 #define HIT_EVENT_FREE 254  /* count: blocks freed, weight: their bytes */
 #define HIT_FLAG_INEXACT 1  /* right block, address within it uncertain (proxy) */
@@ -491,5 +491,108 @@ static inline uint32_t arena_ref(const void *base, const void *record)
 {
     return (uint32_t)((uint64_t)((const char *)record - (const char *)base) / ARENA_UNIT);
 }
+
+/* --- arena-mark --- */
+
+/* The mark: what of the allocations is live at a moment that the user or the program names, noted in the arena itself,
+ * so that the measurement of a killed process has it, too. Apart from arena.h because only the companion and the
+ * program's API need it. Any context: plain loads and stores. */
+
+/* A hit of allocations or of frees keeps what it had counted when the mark was made: bytes in latency, blocks in
+ * metrics (low half) and offsets, none of which it has another use for.  ctx: any */
+static inline void arena_mark_hit(struct arena_hit *hit)
+{
+    uint64_t n_blocks = atomic_load_explicit(&hit->count, memory_order_relaxed);
+    uint64_t n_bytes = atomic_load_explicit(&hit->weight, memory_order_relaxed);
+    __atomic_store_n(&hit->metrics, (uint32_t)n_blocks, __ATOMIC_RELAXED);
+    __atomic_store_n(&hit->offsets, (uint32_t)(n_blocks >> 32), __ATOMIC_RELAXED);
+    atomic_store_explicit(&hit->latency, n_bytes, memory_order_relaxed);
+}
+
+/* Blocks that a hit had counted at the mark.  ctx: any */
+static inline uint64_t arena_marked_blocks(const struct arena_hit *hit)
+{
+    return (uint64_t)__atomic_load_n(&hit->offsets, __ATOMIC_RELAXED) << 32 |
+           __atomic_load_n(&hit->metrics, __ATOMIC_RELAXED);
+}
+
+/* Marks all hits in n_chunks chunks, whose table and data the caller knows to lie there.  ctx: any */
+static inline void arena_mark_chunks(const struct arena_chunk *chunks, char *data, uint32_t n_chunks)
+{
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        uint32_t used_bytes = arena_run_used(&chunks[i], n_chunks - i);
+        struct arena_hit *hits = (struct arena_hit *)(void *)(data + (uint64_t)i * ARENA_CHUNK_BYTES);
+        if (chunks[i].kind != ARENA_HITS)
+            continue;
+        for (uint32_t k = 0; k < used_bytes / sizeof *hits; k++)
+            if (hits[k].event == HIT_EVENT_ALLOC || hits[k].event == HIT_EVENT_FREE)
+                arena_mark_hit(&hits[k]);
+    }
+}
+
+/* Marks all hits of the arena that starts at header; t_ns: now, CLOCK_REALTIME. A later mark replaces an earlier one.
+ * Threads that allocate meanwhile are counted at the moment their path is looked at.  ctx: any */
+static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
+{
+    struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
+    uint32_t n_chunks = atomic_load_explicit(&header->n_chunks, memory_order_acquire);
+    n_chunks = n_chunks < header->chunk_limit ? n_chunks : header->chunk_limit;
+    arena_mark_chunks(chunks, (char *)header + header->chunk_data_offset, n_chunks);
+    atomic_store_explicit(&header->mark_ns, t_ns, memory_order_release);
+}
+
+/* --- companion --- */
+
+/* What the runtime and the companion process say to each other: SOCK_SEQPACKET datagrams over a connection of its own
+ * for each conversation. Plain structs, native byte order, same machine and build.
+ *
+ * The way to the companion is a descriptor that all processes inherit: one end of a socket pair, over which a process
+ * sends COMPANION_KNOCK together with one end of a fresh socket pair. The kernel says who sent it. Where the descriptor
+ * is gone, because the program has closed all of them, and where the companion has none left to receive that end with,
+ * there is an abstract socket to connect to, which is known in the launcher's network namespace only. COMPANION_ENV
+ * tells both.
+ *
+ * A process opens a connection, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order):
+ * its arena, the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then
+ * closes the connection. At its end it opens another, sends END and waits up to COMPANION_END_WAIT_MS for WRITTEN. The
+ * companion watches the process itself with a pidfd, so a killed process loses nothing, and a second HELLO from the
+ * same pid (exec) or END finishes the earlier arena of that pid. */
+
+/* Value: NAME or NAME,FD,DEVICE,INODE: the abstract socket's name without the leading NUL; the inherited descriptor and
+ * what fstat must say of it, in decimal. */
+#define COMPANION_ENV "HPCRUN_COMPANION"
+#define COMPANION_FD 940            /* lowest number of the inherited descriptor: away from what programs use */
+#define COMPANION_FD_AWAY 256       /* where the limit leaves no such number; below this one there is none */
+#define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */
+#define COMPANION_PREFIX "locus-"   /* of all these names */
+#define COMPANION_MAGIC 0x4c4f4331u
+#define COMPANION_VERSION 2
+#define COMPANION_END_WAIT_MS 5000
+
+enum companion_kind {
+    COMPANION_HELLO = 1,
+    COMPANION_WELCOME = 2,
+    COMPANION_REFUSED = 3, /* text: why; the program then runs without profiling */
+    COMPANION_END = 4,
+    COMPANION_WRITTEN = 5,
+    COMPANION_MODULE = 6, /* text: path; blocks until the module's table is in the cache, answer WRITTEN */
+    COMPANION_FORK = 7,  /* like HELLO, from a child of fork, which copies what it needs of its parent's arena itself */
+    COMPANION_STATUS = 8 /* exit_code: a process id. Answered by STATUS about the process with the next higher one:
+                          * pid, size_bytes, text: measurement directory, and its arena, to be read only; without
+                          * arena and with pid 0 after the last. Also root may ask */
+};
+
+struct companion_message {
+    uint32_t magic;
+    uint32_t version;
+    uint32_t kind; /* enum companion_kind */
+    uint32_t pid;
+    int32_t rank;          /* HELLO, FORK, END: MPI rank or -1 */
+    int32_t exit_code;     /* END, STATUS; HELLO: 1 when what text says stands against samples only */
+    uint64_t size_bytes;   /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS); FORK: of
+                            * the parent's arena */
+    uint64_t recipe_bytes; /* WELCOME: size of the recipe store; FORK: of the parent's arena in use */
+    char text[4096];       /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */
+};
 
 #endif

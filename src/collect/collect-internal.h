@@ -7,8 +7,8 @@
 #include "arena/arena.h"
 #include "base/vec.h"
 #include "collect/collect.h"
+#include "fmt/columns.h"
 #include "fmt/hpcrun.h"
-#include "fmt/mem-columns.h"
 #include "fmt/objects.h"
 
 /* The nearest whole number of a value; less than nothing becomes 0, what no word holds the largest. */
@@ -19,7 +19,7 @@ static inline uint64_t collect_whole(double value)
     return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_MAX;
 }
 
-/* --- collect-view.c: the arena, checked --- */
+/* --- view.c: the arena, checked --- */
 
 struct view_chunk {
     uint32_t index; /* position in the arena */
@@ -82,7 +82,7 @@ bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct aren
  * record is broken an unknown small block, and *site is NULL. */
 uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct arena_site **site);
 
-/* --- collect-tree.c: the profile's tree --- */
+/* --- tree.c: the profile's tree --- */
 
 #define TREE_NONE UINT32_MAX
 #define TREE_ROOT 0u
@@ -126,7 +126,7 @@ void tree_add(struct tree *tree, uint32_t node, int metric, uint64_t value);
 /* The node's sums [n_metrics]; NULL when all are 0. Borrowed until the next tree_add. */
 const uint64_t *tree_values(const struct tree *tree, uint32_t node);
 
-/* --- collect-process.c: what all threads share --- */
+/* --- collect.c: what all threads share --- */
 
 enum column_kind {
     COLUMN_SIZE,
@@ -198,15 +198,10 @@ struct process {
     uint64_t rest_recorded_bytes; /* in the arena, of the threads that are still to be written */
 };
 
-/* One pass over all hits and threads: what was recorded, and which columns follow.  err: ERR_MEMORY */
-int process_init(struct process *process, const struct view *view, const struct collect_context *context,
-                 struct error *err);
-
 /* Appends a copy of column under a name; returns its index. */
 int process_add_column(struct process *process, const struct column *column, const char *name, const char *description);
-void process_fini(struct process *process);
 
-/* --- collect-paths.c and collect-variables.c: one thread --- */
+/* --- tree.c and variables.c: one thread --- */
 
 struct path_frame {
     uint32_t ref; /* node */
@@ -310,7 +305,7 @@ const struct declaration *thread_declare(struct thread *thread, uint64_t var, en
 void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node);
 void thread_take_places(struct thread *thread);
 
-/* --- collect-blocks.c --- */
+/* --- variables.c --- */
 
 /* Sums the blocks of the whole process, path by path: n_blocks to bytes_marked of struct process. */
 void process_sum_blocks(struct process *process);
@@ -322,7 +317,7 @@ void process_add_leak_columns(struct process *process);
 /* Sums the allocations of one allocation-tree node. */
 void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node);
 
-/* --- collect-weigh.c --- */
+/* --- tree.c --- */
 
 /* What one hit adds to the columns of its nodes. */
 struct hit_values {
@@ -334,19 +329,12 @@ struct hit_values {
 /* Sets the thread's weighings and columns from the times its events were enabled and running. */
 void thread_weigh(struct thread *thread);
 
-/* The values of a hit of an event of the view; none when its event has no column. */
-void thread_weigh_hit(const struct thread *thread, const struct arena_hit *hit, struct hit_values *values);
-
-/* --- collect-latency.c --- */
-
-/* Adds a hit's samples, metric by metric, and its latency to its variable. */
-void thread_describe_samples(struct thread *thread, struct variable *variable, const struct arena_hit *hit,
-                             const struct hit_values *values);
+/* --- tree.c --- */
 
 /* Adds the thread's latency histograms to the variables. */
 void thread_take_sketches(struct thread *thread);
 
-/* --- collect-offsets.c --- */
+/* --- offsets.c --- */
 
 /* Adds a hit of thread->path to the accesses of its variable. */
 void thread_describe_offsets(struct thread *thread, uint32_t variable, const struct arena_hit *hit);
@@ -357,14 +345,14 @@ void thread_finish_offsets(struct thread *thread);
 /* Frees what was kept until thread_finish_offsets. */
 void thread_free_lines(struct thread *thread);
 
-/* --- collect-kernel.c --- */
+/* --- view.c --- */
 
 /* The functions of the kernel, or of generated code, on the thread's paths, by address; names are borrowed. False when
  * out of memory. */
 bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
 bool thread_jit_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
 
-/* --- collect-bound.c --- */
+/* --- view.c --- */
 
 /* Decides which threads are written, when the size of all files is limited. */
 void process_bound(struct process *process);
@@ -382,25 +370,18 @@ void thread_bound_trace(struct thread *thread, struct trace_file *trace, size_t 
 /* Takes something out of a side file that is too large; false when nothing is left to take. *n_details: 0 at first. */
 bool process_bound_side(struct process *process, struct objects_file *file, uint64_t *n_details);
 
-/* --- collect-allocators.c --- */
-
-/* A sentence for reports when the blocks of the process's allocator are not seen; NULL when they are, or when out of
- * memory. The caller frees it. */
-char *process_note(const struct process *process);
+/* --- variables.c --- */
 
 /* Appends messages that name the allocators of the process. */
 void process_write_allocators(const struct process *process, struct buf *out);
 
-/* --- collect-regions.c --- */
+/* --- variables.c --- */
 
 /* The address in the pseudo module of regions of the one whose name the arena's string ref is: the same for equal names
  * in all processes. Remembers the name. */
 uint64_t thread_place_region(struct thread *thread, uint64_t ref);
 
-/* --- collect-write.c, collect-objects.c, collect-log.c --- */
-
-/* Builds and writes the files of one thread.  err: ERR_IO, ERR_MEMORY, ERR_RANGE */
-int thread_write(struct process *process, uint32_t thread_ref, struct error *err);
+/* --- collect.c, variables.c, log.c --- */
 
 /* The profile's id of a tree node (positive, whether it is a leaf or not). */
 int32_t thread_node_id(const struct thread *thread, uint32_t node);

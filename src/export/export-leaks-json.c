@@ -2,7 +2,7 @@
 /* The report of leaks as JSON. */
 #include "analysis/leaks.h"
 #include "export/exporter-list.h"
-#include "fmt/json-put.h"
+#include "fmt/json.h"
 
 #define FRAMES_MAX 1024
 

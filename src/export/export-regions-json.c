@@ -2,7 +2,7 @@
 /* The table of variables by region as JSON. */
 #include "analysis/regions.h"
 #include "export/exporter-list.h"
-#include "fmt/json-put.h"
+#include "fmt/json.h"
 
 static void put_row(const struct export_job *job, const struct region_row *row, struct buf *out)
 {

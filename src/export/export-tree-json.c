@@ -4,7 +4,7 @@
 
 #include "export/exporter-list.h"
 #include "export/tree-walk.h"
-#include "fmt/json-put.h"
+#include "fmt/json.h"
 
 static void put_node(const struct export_job *job, const struct tree_node *node, struct buf *out)
 {

@@ -4,7 +4,7 @@
 
 #include "analysis/report.h"
 #include "export/exporter-list.h"
-#include "fmt/json-put.h"
+#include "fmt/json.h"
 
 static void put_loop(const struct model *model, const struct loop_lines *loop, struct buf *out)
 {

@@ -5,7 +5,7 @@
 
 #include "analysis/scopes.h"
 #include "export/database.h"
-#include "fmt/json-take.h"
+#include "fmt/json.h"
 
 static void *zeroed(struct json_take *take, size_t n, size_t item_bytes)
 {

@@ -5,10 +5,14 @@
 #ifndef LOCUS_FMT_HPCRUN_H
 #define LOCUS_FMT_HPCRUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/vec.h"
+#include "fmt/json.h"
+#include "fmt/wire.h"
 
 struct hpcrun_pair {
     char *name, *value;
@@ -56,7 +60,7 @@ struct hpcrun_node {
 };
 
 struct hpcrun_id {
-    uint16_t kind;           /* low 14 bits kind, top 2 bits interpretation */
+    uint16_t kind; /* low 14 bits kind, top 2 bits interpretation */
     uint64_t physical, logical;
 };
 
@@ -123,5 +127,74 @@ int64_t hpcrun_add_node(struct hpcrun_profile *profile, const struct hpcrun_node
 
 /* Frees everything and makes the profile empty. */
 void hpcrun_fini(struct hpcrun_profile *profile);
+
+/* --- hpcrun-visit --- */
+
+/* Walking through a profile of any size without holding it: its tables first, then node by node with the values that
+ * are not zero. Ordinary code. */
+
+struct hpcrun_value {
+    uint32_t metric; /* index */
+    uint64_t word;   /* as stored: integer, or double bits by the metric's value format; not 0 */
+};
+
+struct hpcrun_visitor {
+    void *context;
+    /* An epoch begins, of n_nodes nodes; of its own nodes and values head has none that count. Borrowed. */
+    int (*epoch)(void *context, const struct hpcrun_profile *head, size_t n_nodes, struct error *err);
+    /* The next node. values [n_values] by metric; borrowed. */
+    int (*node)(void *context, const struct hpcrun_node *node, const struct hpcrun_value *values, size_t n_values,
+                struct error *err);
+    /* The epoch is over. */
+    int (*end)(void *context, const struct hpcrun_profile *head, struct error *err);
+};
+
+/* Visits the profile at path; the visitor's failures end it. Profiles of one epoch in a dense version from 02.10 on
+ * take a few hundred kilobytes; others are read as a whole.  err: as hpcrun_read, and the visitor's */
+int hpcrun_visit(const char *path, const struct hpcrun_visitor *visitor, struct error *err);
+
+/* --- hpcrun-text --- */
+
+/* Profiles as text and as JSON, for people and for tests. Ordinary code. */
+
+/* Appends the profile in the line shapes of HPCToolkit's own dump; what that leaves out follows in lines of the same
+ * kind, when it is not zero. Sets out->failed when out of memory. */
+void hpcrun_put_text(const struct hpcrun_profile *profile, struct buf *out);
+
+/* Appends the profile as JSON from which the same file can be made again. */
+void hpcrun_put_json(const struct hpcrun_profile *profile, struct buf *out);
+
+/* Makes a profile of such JSON; *profile must be empty and is left empty on failure. Returns take->code. */
+int hpcrun_take_json(struct json_take *take, const json_t *root, struct hpcrun_profile *profile);
+
+/* --- hpcrun-parts --- */
+
+/* The parts of a profile file that the dense and the sparse layout share; used by hpcrun-*.c only.
+ * Each function takes its part at the cursor, adds it to the profile and returns in->code. Ordinary code. */
+
+#define HPCRUN_MAGIC "HPCRUN-profile____"
+#define HPCRUN_EPOCH_MAGIC "EPOCH___"
+#define HPCRUN_EPOCH_FLAG_LOGICAL 1u /* nodes carry logical (LUSH) fields */
+
+/* What differs between the versions. */
+struct hpcrun_layout {
+    const char *version;
+    bool sparse;
+    bool has_type;   /* nodes begin with node_type */
+    bool may_be_old; /* metric entries may lack their last 20 bytes */
+};
+
+/* The layout of a version text of five characters, NULL when it is none of ours. */
+const struct hpcrun_layout *hpcrun_layout_of(const char *version);
+
+/* Size of a node without its metric values, in bytes. */
+size_t hpcrun_node_bytes(const struct hpcrun_layout *layout);
+
+/* Magic, version, byte order and header pairs. The version must have been set. */
+int hpcrun_get_header(struct wire_in *in, struct hpcrun_profile *profile);
+
+/* Metric table, load map (both from their count on). */
+int hpcrun_get_metrics(struct wire_in *in, struct hpcrun_profile *profile);
+int hpcrun_get_modules(struct wire_in *in, struct hpcrun_profile *profile);
 
 #endif

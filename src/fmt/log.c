@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log files: writing counters, adding them up, and the table of counter lines that the reader (log-read.c) shares. */
+/* Log files: writing counters, adding them up, and the table of counter lines that the reader (log.c) shares. */
 #include "fmt/log.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#include "fmt/json-put.h"
-#include "fmt/log-lines.h"
+#include "fmt/file.h"
+#include "fmt/json.h"
 
 #define WORD(line, key, field)                                                                                         \
     {                                                                                                                  \
@@ -19,6 +23,7 @@
         line, key, #field, offsetof(struct log_summary, field), true                                                   \
     }
 
+/* In the order of the lines and of the keys in a line. */
 static const struct log_counter counters[] = {
     MEG("MEMORY: segment size:", "segment size: ", segment_meg),
     WORD("MEMORY: segment size:", "num segments: ", memory_segments),
@@ -55,24 +60,16 @@ static const struct log_counter counters[] = {
     WORD("intervals:", "suspicious: ", intervals_suspicious),
 };
 
-const struct log_counter *log_counters(size_t *n_counters)
-{
-    *n_counters = sizeof counters / sizeof counters[0];
-    return counters;
-}
-
 static const struct log_event_field event_fields[] = {
-    {"enabled-ns", offsetof(struct log_event, enabled_ns)},
-    {"running-ns", offsetof(struct log_event, running_ns)},
-    {"throttles", offsetof(struct log_event, n_throttles)},
-    {"no-metric", offsetof(struct log_event, n_no_metric)},
-    {"truncated", offsetof(struct log_event, n_truncated)},
-    {"collisions", offsetof(struct log_event, n_collisions)},
+    {"enabled-ns", offsetof(struct log_event, enabled_ns)}, {"running-ns", offsetof(struct log_event, running_ns)},
+    {"throttles", offsetof(struct log_event, n_throttles)}, {"no-metric", offsetof(struct log_event, n_no_metric)},
+    {"truncated", offsetof(struct log_event, n_truncated)}, {"collisions", offsetof(struct log_event, n_collisions)},
 };
 
 #define EVENT_FIELDS (sizeof event_fields / sizeof event_fields[0])
 
-const struct log_event_field *log_event_fields(size_t *n_fields)
+/* The table of them. */
+static const struct log_event_field *log_event_fields(size_t *n_fields)
 {
     *n_fields = EVENT_FIELDS;
     return event_fields;
@@ -254,4 +251,261 @@ void log_fini(struct log_summary *summary)
         free(summary->messages[i]);
     free(summary->messages);
     *summary = (struct log_summary){0};
+}
+
+/* --- reading --- */
+
+/* Reader of log files, the original's and ours: see log.h. */
+
+/* A pass over the lines of one log. line is a copy of the current one. */
+struct reader {
+    const char *name;
+    size_t offset; /* of the line, for messages */
+    struct log_summary *summary;
+    struct error *err;
+    int code;
+};
+
+static void fail(struct reader *reader, const char *key)
+{
+    if (!reader->code)
+        reader->code = error_set(reader->err, ERR_FORMAT, "%.400s: offset %zu: no number behind '%s'", reader->name,
+                                 reader->offset, key);
+}
+
+static uint64_t take_word(struct reader *reader, const char *text, const char *key)
+{
+    char *end = NULL;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (errno || end == text || *text == '-')
+        fail(reader, key);
+    return value;
+}
+
+static double take_meg(struct reader *reader, const char *text, const char *key)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end == text)
+        fail(reader, key);
+    return value;
+}
+
+/* Takes every counter of a line; false when the line is none. Keys are looked for from left to right. */
+static bool take_counters(struct reader *reader, const char *line)
+{
+    const char *rest = line + strspn(line, " ");
+    bool is_counter = false;
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {
+        if (strncmp(line + strspn(line, " "), counters[i].line, strlen(counters[i].line)) != 0)
+            continue;
+        is_counter = true;
+        const char *found = strstr(rest, counters[i].key);
+        if (!found)
+            continue;
+        rest = found + strlen(counters[i].key);
+        void *field = (char *)reader->summary + counters[i].offset;
+        if (counters[i].is_meg)
+            *(double *)field = take_meg(reader, rest, counters[i].key);
+        else
+            *(uint64_t *)field = take_word(reader, rest, counters[i].key);
+    }
+    if (is_counter && strncmp(line, "SUMMARY: ", 9) == 0)
+        reader->summary->n_complete = 1;
+    return is_counter;
+}
+
+/* The number behind "<key>: " among the comma-separated fields of line, 0 when it is not there. */
+static uint64_t take_field(struct reader *reader, const char *line, const char *key)
+{
+    size_t len_bytes = strlen(key);
+    for (const char *field = line; field; field = strstr(field, ", ")) {
+        field += *field == ',' ? 2 : 0;
+        if (strncmp(field, key, len_bytes) == 0 && strncmp(field + len_bytes, ": ", 2) == 0)
+            return take_word(reader, field + len_bytes + 2, key);
+    }
+    return 0;
+}
+
+static bool take_event(struct reader *reader, char *line)
+{
+    char *name = strstr(line, LOG_EVENT_NAME);
+    if (strncmp(line, LOG_EVENT_PREFIX, strlen(LOG_EVENT_PREFIX)) != 0 || !name)
+        return false;
+    *name = '\0';
+    line += strlen(LOG_EVENT_PREFIX);
+    struct log_event *event = log_event_named(reader->summary, name + strlen(LOG_EVENT_NAME));
+    if (!event) {
+        reader->code = error_set(reader->err, ERR_MEMORY, "%.400s: out of memory", reader->name);
+        return true;
+    }
+    event->taken += take_field(reader, line, "taken");
+    event->overflows += take_field(reader, line, "overflows");
+    for (int fate = 0; fate < FATE_MAX; fate++)
+        event->fates[fate] += take_field(reader, line, fate_row(fate)->name);
+    size_t n_fields;
+    const struct log_event_field *fields = log_event_fields(&n_fields);
+    for (size_t i = 0; i < n_fields; i++)
+        *(uint64_t *)(void *)((char *)event + fields[i].offset) += take_field(reader, line, fields[i].key);
+    return true;
+}
+
+/* Takes a malloc'ed line. */
+static void take_line(struct reader *reader, char *line)
+{
+    struct log_summary *summary = reader->summary;
+    if (!*line || strcmp(line, "ACC SUMMARY:") == 0 || take_counters(reader, line) || take_event(reader, line)) {
+        free(line);
+        return;
+    }
+    if (vec_reserve(&summary->messages, &summary->cap_messages, summary->n_messages + 1, sizeof *summary->messages)) {
+        summary->messages[summary->n_messages++] = line;
+        return;
+    }
+    free(line);
+    reader->code = error_set(reader->err, ERR_MEMORY, "%.400s: out of memory", reader->name);
+}
+
+int log_read_memory(const char *bytes, size_t len_bytes, const char *name, struct log_summary *summary,
+                    struct error *err)
+{
+    struct reader reader = {.name = name, .summary = summary, .err = err};
+    const char *nul = len_bytes ? memchr(bytes, '\0', len_bytes) : NULL;
+    if (nul)
+        return error_set(err, ERR_FORMAT, "%.400s: offset %td: not a log: a NUL byte in a text file", name,
+                         nul - bytes);
+    summary->n_logs = 1;
+    while (reader.offset < len_bytes && !reader.code) {
+        const char *start = bytes + reader.offset;
+        const char *end = memchr(start, '\n', len_bytes - reader.offset);
+        size_t line_bytes = end ? (size_t)(end - start) : len_bytes - reader.offset;
+        char *line = strndup(start, line_bytes);
+        if (line)
+            take_line(&reader, line);
+        else
+            reader.code = error_set(err, ERR_MEMORY, "%.400s: out of memory", name);
+        reader.offset += line_bytes + 1;
+    }
+    if (reader.code)
+        log_fini(summary);
+    return reader.code;
+}
+
+int log_read(const char *path, struct log_summary *summary, struct error *err)
+{
+    struct buf bytes = {0};
+    int code = file_read(path, &bytes, err);
+    if (code)
+        return code;
+    code = log_read_memory(bytes.data, bytes.len_bytes, path, summary, err);
+    buf_fini(&bytes);
+    return code;
+}
+
+/* --- the sum of many logs --- */
+
+/* Many logs added up: see log.h. */
+
+static int add_log(struct log_sum *sum, const char *path, struct error *err)
+{
+    struct log_summary log = {0};
+    int code = log_read(path, &log, err);
+    if (!code)
+        code = log_add(&sum->total, &log, err);
+    if (!code && !log.n_complete)
+        buf_printf(&sum->incomplete, "    %s\n", path);
+    for (size_t i = 0; !code && i < log.n_messages; i++)
+        buf_printf(&sum->messages, "    %s: %s\n", path, log.messages[i]);
+    log_fini(&log);
+    return code;
+}
+
+static int is_log(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".log") == 0;
+}
+
+static int add_entry(struct log_sum *sum, const char *directory, const char *name, struct error *err)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        return error_set(err, ERR_MEMORY, "%.600s: out of memory", directory);
+    int code = add_log(sum, path, err);
+    free(path);
+    return code;
+}
+
+static int add_directory(struct log_sum *sum, const char *directory, struct error *err)
+{
+    struct dirent **entries = NULL;
+    int code = 0, n_entries = scandir(directory, &entries, is_log, alphasort);
+    if (n_entries < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot read the directory: %s", directory, strerror(errno));
+    if (!n_entries)
+        code = error_set(err, ERR_NOT_FOUND, "%.600s: there are no logs (*.log) in this directory", directory);
+    for (int i = 0; i < n_entries; i++) {
+        if (!code)
+            code = add_entry(sum, directory, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return code;
+}
+
+int log_sum_add(struct log_sum *sum, const char *path, struct error *err)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return add_directory(sum, path, err);
+    return add_log(sum, path, err);
+}
+
+static void put_event_counters(const struct log_event *event, struct buf *out)
+{
+    buf_printf(out, "EVENT %s\n    %12" PRIu64 "  overflows\n    %12" PRIu64 "  samples taken\n", event->name,
+               event->overflows, event->taken);
+    for (int fate = 0; fate < FATE_MAX; fate++)
+        if (event->fates[fate])
+            buf_printf(out, "    %12" PRIu64 "  %s: %s\n", event->fates[fate], fate_row(fate)->name,
+                       fate_row(fate)->sentence);
+    if (event->n_no_metric)
+        buf_printf(out, "    %12" PRIu64 "  of them without metric: the data source names neither load nor store\n",
+                   event->n_no_metric);
+    if (event->n_throttles)
+        buf_printf(out, "    %12" PRIu64 "  times stopped by the kernel for the rest of a tick (throttled)\n",
+                   event->n_throttles);
+    if (event->n_truncated)
+        buf_printf(out, "    %12" PRIu64 "  times the AUX area was too small for what the hardware wrote\n",
+                   event->n_truncated);
+    if (event->n_collisions)
+        buf_printf(out, "    %12" PRIu64 "  pieces of the AUX area in which the hardware gave up samples\n",
+                   event->n_collisions);
+    if (event->running_ns < event->enabled_ns)
+        buf_printf(out, "    %11.1f%%  of the time counted: it shared its counter with other events\n",
+                   100 * (double)event->running_ns / (double)event->enabled_ns);
+}
+
+void log_sum_put_text(const struct log_sum *sum, struct buf *out)
+{
+    const struct log_summary *total = &sum->total;
+    struct log_summary numbers = *total;
+    buf_printf(out, "LOGS: %" PRIu64 " (complete: %" PRIu64 ")\n", total->n_logs, total->n_complete);
+    if (sum->incomplete.len_bytes)
+        buf_printf(out, "Without a summary, because the process still runs or was killed:\n%s", sum->incomplete.data);
+    for (size_t i = 0; i < total->n_events; i++)
+        put_event_counters(&total->events[i], out);
+    numbers.n_events = 0;
+    log_write_summary(&numbers, out);
+    if (sum->messages.len_bytes)
+        buf_printf(out, "MESSAGES:\n%s", sum->messages.data);
+    out->failed |= sum->incomplete.failed || sum->messages.failed;
+}
+
+void log_sum_fini(struct log_sum *sum)
+{
+    log_fini(&sum->total);
+    buf_fini(&sum->incomplete);
+    buf_fini(&sum->messages);
 }

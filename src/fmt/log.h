@@ -5,6 +5,7 @@
 #ifndef LOCUS_FMT_LOG_H
 #define LOCUS_FMT_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,5 +71,48 @@ void log_put_json(const struct log_summary *summary, struct buf *out);
 
 /* Frees everything and makes the summary empty. */
 void log_fini(struct log_summary *summary);
+
+/* --- log-sum --- */
+
+/* Many logs added up: what the processes of a measurement directory had to say. Ordinary code. */
+
+/* Logs added up. All zero is empty. */
+struct log_sum {
+    struct log_summary total;
+    struct buf incomplete; /* one line per log without a SUMMARY: its path */
+    struct buf messages;   /* one line per message: path of the log, then the message */
+};
+
+/* Adds every *.log of the directory path, in the order of their names, or the log path.
+ * err: ERR_NOT_FOUND (a directory without logs), else as log_read */
+int log_sum_add(struct log_sum *sum, const char *path, struct error *err);
+
+/* Appends the sums as text; events that lost samples say how many and why. */
+void log_sum_put_text(const struct log_sum *sum, struct buf *out);
+
+/* Frees everything and makes the sum empty. */
+void log_sum_fini(struct log_sum *sum);
+
+/* --- log-lines --- */
+
+/* The counter lines of a log as a table, for log.c and log.c. */
+
+#define LOG_EVENT_PREFIX "EVENT SUMMARY: "
+#define LOG_EVENT_NAME ", name: " /* the last field: an event's name may hold anything but a line end */
+
+/* A further number of an event's line, written when it is not 0; offset of struct log_event. */
+struct log_event_field {
+    const char *key;
+    size_t offset;
+};
+
+/* One number: found behind key in a line that begins (after blanks) with line; stored at offset of struct log_summary,
+ * as a double when is_meg, else as uint64_t. */
+struct log_counter {
+    const char *line, *key;
+    const char *field; /* its name in JSON */
+    size_t offset;
+    bool is_meg;
+};
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/json.h"
 
 /* Row r belongs to the node numbered r + 1 of the database. All zero is empty. */
 struct metric_db {
@@ -18,7 +19,6 @@ struct metric_db {
 
 /* Reads a whole file; *db must be empty and is left empty on failure. _memory: name is used in messages.
  * err: ERR_IO, ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (version), ERR_MEMORY */
-int metric_db_read(const char *path, struct metric_db *db, struct error *err);
 int metric_db_read_memory(const void *bytes, size_t len_bytes, const char *name, struct metric_db *db,
                           struct error *err);
 
@@ -29,5 +29,17 @@ int metric_db_write_file(const struct metric_db *db, const char *path, struct er
 
 /* Frees the values and makes the struct empty. */
 void metric_db_fini(struct metric_db *db);
+
+/* --- metric-db-text --- */
+
+/* Metric files as text and as JSON, for people and for tests. Ordinary code. */
+
+/* Appends the metric file as text, or as JSON from which the same file can be made again. Sets out->failed when out of
+ * memory. */
+void metric_db_put_text(const struct metric_db *db, struct buf *out);
+void metric_db_put_json(const struct metric_db *db, struct buf *out);
+
+/* Makes a metric file of such JSON; *db must be empty and is left empty on failure. Returns take->code. */
+int metric_db_take_json(struct json_take *take, const json_t *root, struct metric_db *db);
 
 #endif

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "fmt/file.h"
-#include "fmt/json-take.h"
-#include "fmt/objects-names.h"
+#include "fmt/json.h"
 
 static void take_skid(struct json_take *take, const json_t *root, struct objects_file *file)
 {

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The side file of a profile in memory: its words and its end. Reading and writing: objects-read.c, objects-write.c. */
+/* The side file of a profile in memory: its words and its end. Reading and writing: objects-read.c, objects.c. */
 #include "fmt/objects.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arena/arena.h"
-#include "fmt/objects-names.h"
+#include "fmt/file.h"
+#include "fmt/json.h"
 
 static const char *const kind_names[] = {"none",  "heap",        "mmap", "static", "tls",
                                          "stack", "stack-other", "file", "unknown"};
 _Static_assert(sizeof kind_names / sizeof kind_names[0] == VAR_KINDS, "every kind of variable has a name");
 
-const char *objects_kind_name(uint32_t kind)
+/* Name of a kind in files, e.g. "heap"; NULL when there is none. */
+static const char *objects_kind_name(uint32_t kind)
 {
     return kind < VAR_KINDS ? kind_names[kind] : NULL;
 }
@@ -69,4 +72,337 @@ void objects_fini(struct objects_file *file)
         free(file->modules[i].path);
     free(file->modules);
     *file = (struct objects_file){0};
+}
+
+/* --- writing --- */
+
+/* Writer of the side file of a profile: see objects.h. One line per event and per variable. */
+
+/* The skid figures come as JSON text; what is not valid JSON is kept as a string. */
+static void put_skid(struct buf *out, const char *skid)
+{
+    json_t *parsed = skid ? json_loads(skid, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    buf_printf(out, ",\n\"skid\": ");
+    if (parsed)
+        buf_printf(out, "%s", skid);
+    else
+        json_put_text(out, skid);
+    json_decref(parsed);
+}
+
+static uint32_t version_of(const struct objects_file *file)
+{
+    return file->version ? file->version : OBJECTS_VERSION;
+}
+
+static void put_head(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, "{\"format\": \"%s\", \"version\": %u", OBJECTS_FORMAT, version_of(file));
+    json_put_text_at(out, "state", file->state);
+    json_put_text_at(out, "host", file->host);
+    json_put_text_at(out, "exe", file->exe);
+    json_put_word_at(out, "pid", file->pid);
+    json_put_word_at(out, "tid", file->tid);
+    json_put_word_at(out, "thread_id", file->thread_id);
+    json_put_word_at(out, "rank", file->rank);
+    buf_printf(out, ",\n\"start_ns\": ");
+    json_put_word(out, file->start_ns);
+    json_put_word_at(out, "end_ns", file->end_ns);
+    json_put_word_at(out, "cpu_time_ns", file->cpu_time_ns);
+    buf_printf(out, ",\n\"plan\": ");
+    json_put_text(out, file->plan);
+    json_put_text_at(out, "topology", file->topology);
+    put_skid(out, file->skid);
+    buf_printf(out, ",\n\"n_frames\": ");
+    json_put_word(out, file->n_frames);
+    json_put_key(out, "unwind_stops", 0);
+    json_put_words(out, file->unwind_stops, sizeof file->unwind_stops / sizeof file->unwind_stops[0]);
+    if (version_of(file) < 3)
+        return;
+    json_put_word_at(out, "min_bytes", file->min_bytes);
+    json_put_word_at(out, "sample_bytes", file->sample_bytes);
+    json_put_word_at(out, "mark_ns", file->mark_ns);
+    if (version_of(file) < 5)
+        return;
+    json_put_word_at(out, "user_ns", file->user_ns);
+    json_put_word_at(out, "system_ns", file->system_ns);
+    json_put_text_at(out, "note", file->note);
+    if (file->birth)
+        json_put_word_at(out, "birth", file->birth);
+}
+
+static void put_placeholders(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"placeholders\": [");
+    for (size_t i = 0; i < file->n_placeholders; i++) {
+        buf_printf(out, i ? ", {\"ip\": " : "{\"ip\": ");
+        json_put_word(out, file->placeholders[i].ip);
+        json_put_text_at(out, "name", file->placeholders[i].name);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_functions(struct buf *out, const char *key, const struct objects_function *functions, size_t n)
+{
+    if (!n)
+        return;
+    buf_printf(out, ",\n\"%s\": [", key);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(out, i ? ",\n{\"start\": " : "\n{\"start\": ");
+        json_put_word(out, functions[i].start);
+        json_put_word_at(out, "end", functions[i].end);
+        json_put_text_at(out, "name", functions[i].name);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* Fates by name, those that occurred. */
+static void put_fates(struct buf *out, const uint64_t fates[FATE_MAX])
+{
+    int n_put = 0;
+    json_put_key(out, "fates", 0);
+    buf_append(out, "{", 1);
+    for (int i = 0; i < FATE_MAX; i++)
+        if (fates[i]) {
+            json_put_key(out, fate_row(i)->name, n_put++ == 0);
+            json_put_word(out, fates[i]);
+        }
+    buf_append(out, "}", 1);
+}
+
+static void put_counters(struct buf *out, const struct objects_event *event)
+{
+    json_put_word_at(out, "enabled_ns", event->enabled_ns);
+    json_put_word_at(out, "running_ns", event->running_ns);
+    json_put_word_at(out, "n_throttles", event->n_throttles);
+    json_put_word_at(out, "n_no_metric", event->n_no_metric);
+    json_put_word_at(out, "n_truncated", event->n_truncated);
+    json_put_word_at(out, "n_collisions", event->n_collisions);
+    json_put_word_at(out, "has_data_source", event->has_data_source);
+}
+
+static void put_events(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"events\": [");
+    for (size_t i = 0; i < file->n_events; i++) {
+        const struct objects_event *event = &file->events[i];
+        buf_printf(out, i ? ",\n{\"metric\": " : "\n{\"metric\": ");
+        json_put_text(out, event->metric);
+        json_put_text_at(out, "name", event->name);
+        json_put_double_at(out, "scale", event->scale);
+        json_put_word_at(out, "taken", event->taken);
+        json_put_word_at(out, "overflows", event->overflows);
+        put_fates(out, event->fates);
+        if (version_of(file) > 1)
+            put_counters(out, event);
+        if (version_of(file) > 4) {
+            json_put_word_at(out, "has_address", event->has_address);
+            json_put_word_at(out, "is_user_only", event->is_user_only);
+        }
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_cpus(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "cpus", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_cpus; i++) {
+        const struct objects_count *count = &variable->cpus[i];
+        uint64_t words[3] = {count->cpu, count->metric, count->count};
+        if (i)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, 3);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* Offsets are signed; they and their counts stay far below 2^53. */
+static void put_stack_offsets(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "stack_offsets", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_stack_offsets; i++)
+        buf_printf(out, "%s[%lld, %lld]", i ? ", " : "", (long long)variable->stack_offsets[2 * i],
+                   (long long)variable->stack_offsets[2 * i + 1]);
+    buf_append(out, "]", 1);
+}
+
+static void put_samples(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "samples", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_samples; i++) {
+        uint64_t words[2] = {variable->samples[i].metric, variable->samples[i].count};
+        if (i)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, 2);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_bins(struct buf *out, const uint64_t bins[OBJECTS_LATENCY_BINS])
+{
+    int n_put = 0;
+    buf_append(out, "[", 1);
+    for (uint64_t i = 0; i < OBJECTS_LATENCY_BINS; i++) {
+        uint64_t words[2] = {i, bins[i]};
+        if (!bins[i])
+            continue;
+        if (n_put++)
+            buf_append(out, ", ", 2);
+        json_put_words(out, words, 2);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_latencies(struct buf *out, const struct objects_variable *variable)
+{
+    json_put_key(out, "latencies", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_latencies; i++) {
+        const struct objects_latency *latency = &variable->latencies[i];
+        const uint64_t words[] = {latency->event, latency->n_samples, latency->cycles, latency->n_remote,
+                                  latency->remote_cycles};
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
+            buf_printf(out, "%s", j ? ", " : i ? ", [" : "[");
+            json_put_word(out, words[j]);
+        }
+        buf_append(out, ", ", 2);
+        put_bins(out, latency->bins);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* , pattern, [bins, lines, samples spanned, samples in slot 0, ...]; nothing when the pattern is not known */
+static void put_lines(struct buf *out, const struct objects_access *access)
+{
+    const struct objects_lines *lines = access->lines;
+    if (!access->pattern)
+        return;
+    buf_append(out, ", ", 2);
+    json_put_word(out, access->pattern);
+    if (!lines)
+        return;
+    const uint64_t words[] = {lines->n_bins, lines->n_lines, lines->n_spanned};
+    for (size_t i = 0; i < 3 + PATTERN_SLOTS; i++) {
+        buf_append(out, i ? ", " : ", [", i ? 2 : 3);
+        json_put_word(out, i < 3 ? words[i] : lines->slots[i - 3]);
+    }
+    buf_append(out, "]", 1);
+}
+
+/* [event, module, ip, samples, [offset, samples, offset, samples ...]] and, from version 6 on, lines */
+static void put_accesses(struct buf *out, const struct objects_variable *variable, uint32_t version)
+{
+    json_put_key(out, "accesses", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < variable->n_accesses; i++) {
+        const struct objects_access *access = &variable->accesses[i];
+        const uint64_t words[] = {access->event, access->module, access->ip, access->n_samples};
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++) {
+            buf_printf(out, "%s", j ? ", " : i ? ", [" : "[");
+            json_put_word(out, words[j]);
+        }
+        buf_append(out, ", [", 3);
+        for (size_t j = 0; j < access->offsets.n; j++) {
+            buf_printf(out, "%s", j ? ", " : "");
+            json_put_word(out, access->offsets.entries[j].offset);
+            buf_append(out, ", ", 2);
+            json_put_word(out, access->offsets.entries[j].count);
+        }
+        buf_append(out, "]", 1);
+        if (version > 5)
+            put_lines(out, access);
+        buf_append(out, "]", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_variable(struct buf *out, const struct objects_variable *variable, uint32_t version)
+{
+    json_put_word(out, variable->node);
+    json_put_key(out, "kind", 0);
+    if (objects_kind_name(variable->kind))
+        json_put_text(out, objects_kind_name(variable->kind));
+    else
+        json_put_word(out, variable->kind);
+    json_put_text_at(out, "name", variable->name);
+    json_put_word_at(out, "n_blocks", variable->n_blocks);
+    json_put_word_at(out, "bytes", variable->bytes);
+    json_put_word_at(out, "n_blocks_freed", variable->n_blocks_freed);
+    json_put_word_at(out, "bytes_freed", variable->bytes_freed);
+    json_put_word_at(out, "max_block_bytes", variable->max_block_bytes);
+    if (variable->max_small_bytes) {
+        json_put_word_at(out, "min_small_bytes", variable->min_small_bytes);
+        json_put_word_at(out, "max_small_bytes", variable->max_small_bytes);
+    }
+    json_put_key(out, "classes", 0);
+    json_put_words(out, variable->classes, sizeof variable->classes / sizeof variable->classes[0]);
+    json_put_word_at(out, "n_inexact", variable->n_inexact);
+    put_cpus(out, variable);
+    put_stack_offsets(out, variable);
+    if (version > 1) {
+        put_samples(out, variable);
+        put_latencies(out, variable);
+    }
+    if (version > 2) {
+        json_put_word_at(out, "n_blocks_marked", variable->n_blocks_marked);
+        json_put_word_at(out, "bytes_marked", variable->bytes_marked);
+    }
+    if (version > 3)
+        put_accesses(out, variable, version);
+}
+
+static void put_modules(struct buf *out, const struct objects_file *file)
+{
+    if (!file->n_modules)
+        return;
+    buf_printf(out, ",\n\"modules\": [");
+    for (size_t i = 0; i < file->n_modules; i++) {
+        buf_printf(out, i ? ",\n{\"path\": " : "\n{\"path\": ");
+        json_put_text(out, file->modules[i].path);
+        json_put_word_at(out, "id", file->modules[i].id);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_variables(struct buf *out, const struct objects_file *file)
+{
+    buf_printf(out, ",\n\"variables\": [");
+    for (size_t i = 0; i < file->n_variables; i++) {
+        buf_printf(out, i ? ",\n{\"node\": " : "\n{\"node\": ");
+        put_variable(out, &file->variables[i], version_of(file));
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+int objects_write_memory(const struct objects_file *file, struct buf *out, struct error *err)
+{
+    put_head(out, file);
+    put_placeholders(out, file);
+    put_functions(out, "kernel_functions", file->kernel, file->n_kernel);
+    put_functions(out, "jit_functions", file->jit, file->n_jit);
+    put_functions(out, "regions", file->regions, file->n_regions);
+    put_modules(out, file);
+    put_events(out, file);
+    put_variables(out, file);
+    buf_printf(out, "}\n");
+    return out->failed ? error_set(err, ERR_MEMORY, "out of memory while writing a side file") : 0;
+}
+
+int objects_write(const struct objects_file *file, const char *path, struct error *err)
+{
+    struct buf out = {0};
+    int code = objects_write_memory(file, &out, err);
+    if (!code)
+        code = file_replace(path, out.data, out.len_bytes, err);
+    buf_fini(&out);
+    return code;
 }

@@ -12,6 +12,7 @@
 #include "base/access-pattern.h"
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/json.h"
 #include "fmt/spread.h"
 
 struct objects_count {
@@ -170,5 +171,21 @@ int objects_write_memory(const struct objects_file *file, struct buf *out, struc
 
 /* Frees everything and makes the file empty. */
 void objects_fini(struct objects_file *file);
+
+/* --- objects-names --- */
+
+/* What the side file's reader and writer share with each other and with the table of file kinds: the format mark, the
+ * names of the kinds of variables (enum var_kind of arena/arena.h), and reading from a JSON tree. */
+
+#define OBJECTS_FORMAT "locus-objects"
+/* 1: without samples, latencies, and the times and hardware counters of events; 2: without marks and thresholds; 3:
+ * without accesses */
+#define OBJECTS_VERSION 6
+
+/* The kind of a name; -1 when there is none. */
+int objects_kind_of(const char *name);
+
+/* Reads the side file from its JSON; *file must be empty and is left empty on failure. Returns take->code. */
+int objects_take_json(struct json_take *take, const json_t *root, struct objects_file *file);
 
 #endif

@@ -2,11 +2,20 @@
 /* Trace files: see trace.h. */
 #include "fmt/trace.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/input.h"
+#include "base/spill.h"
 #include "fmt/file.h"
+#include "fmt/json.h"
 #include "fmt/wire.h"
 
 #define MAGIC "HPCRUN-trace______"
@@ -154,4 +163,150 @@ void trace_writer_abandon(struct trace_writer *writer)
     free(writer->path);
     buf_fini(&writer->pending);
     *writer = (struct trace_writer){.fd = -1};
+}
+
+/* --- a trace record by record --- */
+
+/* Traces of any size piece by piece. */
+
+enum { PIECE_RECORDS = 4096, HEAD_BYTES = 32, OLD_HEAD_BYTES = 24, RECORD_BYTES_MAX = 16 };
+
+struct visit {
+    const char *path;
+    int fd;
+    uint64_t file_bytes, offset;
+    size_t record_bytes;
+};
+
+/* Reads the header; the records begin at offset. */
+static int begin(struct visit *visit, struct error *err)
+{
+    char head[HEAD_BYTES];
+    struct stat info;
+    struct trace_file trace = {0};
+    visit->fd = input_open(AT_FDCWD, visit->path, 0, &info);
+    if (visit->fd < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot open: %s", visit->path, input_reason(errno));
+    visit->file_bytes = (uint64_t)info.st_size;
+    size_t len = visit->file_bytes < sizeof head ? (size_t)visit->file_bytes : sizeof head;
+    int code = spill_read_at(visit->fd, visit->path, 0, head, len, err);
+    if (code == 0 && len >= OLD_HEAD_BYTES && memcmp(head + 18, "01.00", 5) == 0)
+        len = OLD_HEAD_BYTES;
+    if (code == 0)
+        code = trace_read_memory(head, len, visit->path, &trace, err);
+    visit->offset = len;
+    visit->record_bytes = trace.flags & TRACE_FLAG_DATACENTRIC ? RECORD_BYTES_MAX : 12;
+    trace_fini(&trace);
+    uint64_t rest = (visit->file_bytes - len) % visit->record_bytes;
+    if (code == 0 && rest)
+        code = error_set(err, ERR_FORMAT, "%.600s: offset %llu: truncated in the last record", visit->path,
+                         (unsigned long long)(visit->file_bytes - rest));
+    return code;
+}
+
+static int visit_records(struct visit *visit, int (*take)(void *, const struct trace_record *, size_t, struct error *),
+                         void *context, struct error *err)
+{
+    char bytes[PIECE_RECORDS * RECORD_BYTES_MAX];
+    struct trace_record records[PIECE_RECORDS];
+    int code = 0;
+    while (code == 0 && visit->offset < visit->file_bytes) {
+        uint64_t n = (visit->file_bytes - visit->offset) / visit->record_bytes;
+        n = n < PIECE_RECORDS ? n : PIECE_RECORDS;
+        code = spill_read_at(visit->fd, visit->path, visit->offset, bytes, n * visit->record_bytes, err);
+        for (size_t i = 0; i < n; i++) {
+            const char *record = bytes + i * visit->record_bytes;
+            records[i] = (struct trace_record){.time = bytes_get_be(record, 8),
+                                               .node = (uint32_t)bytes_get_be(record + 8, 4),
+                                               .metric = TRACE_NO_METRIC};
+            if (visit->record_bytes == RECORD_BYTES_MAX)
+                records[i].metric = (uint32_t)bytes_get_be(record + 12, 4);
+        }
+        visit->offset += n * visit->record_bytes;
+        if (code == 0)
+            code = take(context, records, n, err);
+    }
+    return code;
+}
+
+int trace_visit(const char *path,
+                int (*take)(void *context, const struct trace_record *records, size_t n_records, struct error *err),
+                void *context, struct error *err)
+{
+    struct visit visit = {.path = path, .fd = -1};
+    int code = begin(&visit, err);
+    if (code == 0)
+        code = visit_records(&visit, take, context, err);
+    if (visit.fd >= 0)
+        (void)close(visit.fd);
+    return code;
+}
+
+/* --- as text and JSON --- */
+
+/* Trace files as text and as JSON: see trace.h. */
+
+void trace_put_text(const struct trace_file *trace, struct buf *out)
+{
+    bool has_metric = trace->flags & TRACE_FLAG_DATACENTRIC;
+    buf_printf(out, "HPCRUN-trace______\n[hdr:\n  (version: %s)\n  (endian: b)\n", trace->version);
+    if (strcmp(trace->version, "01.01") == 0)
+        buf_printf(out, "  (flags: 0x%" PRIx64 ")\n", trace->flags);
+    buf_printf(out, "]\n[trace: (num-records: %zu)\n", trace->n_records);
+    for (size_t i = 0; i < trace->n_records; i++) {
+        const struct trace_record *record = &trace->records[i];
+        buf_printf(out, "  [(time: %" PRIu64 ") (node: %" PRIu32 ")", record->time, record->node);
+        if (has_metric)
+            buf_printf(out, " (metric: %" PRIu32 ")", record->metric);
+        buf_append(out, "]\n", 2);
+    }
+    buf_printf(out, "]\n");
+}
+
+void trace_put_json(const struct trace_file *trace, struct buf *out)
+{
+    size_t n_fields = trace->flags & TRACE_FLAG_DATACENTRIC ? 3 : 2;
+    buf_printf(out, "{\"format\": \"hpctrace\", \"version\": \"%s\"", trace->version);
+    json_put_word_at(out, "flags", trace->flags);
+    buf_printf(out, ",\n\"records\": [");
+    for (size_t i = 0; i < trace->n_records; i++) {
+        const struct trace_record *record = &trace->records[i];
+        uint64_t words[3] = {record->time, record->node, record->metric};
+        buf_printf(out, i ? ",\n  " : "\n  ");
+        json_put_words(out, words, n_fields);
+    }
+    buf_printf(out, "]}\n");
+}
+
+static void take_record(struct json_take *take, const json_t *item, size_t n_fields, struct trace_record *record)
+{
+    if (json_array_size(item) != n_fields)
+        json_take_fail(take, ERR_FORMAT, "a record", "[time, node], with flag 1 also a metric, is expected");
+    record->time = json_take_word(take, json_array_get(item, 0), UINT64_MAX, "time");
+    record->node = (uint32_t)json_take_word(take, json_array_get(item, 1), UINT32_MAX, "node");
+    record->metric = TRACE_NO_METRIC;
+    if (n_fields == 3)
+        record->metric = (uint32_t)json_take_word(take, json_array_get(item, 2), UINT32_MAX, "metric");
+}
+
+int trace_take_json(struct json_take *take, const json_t *root, struct trace_file *trace)
+{
+    size_t n_records = 0;
+    const char *version = json_string_value(json_object_get(root, "version"));
+    if (!version || strlen(version) != 5)
+        return json_take_fail(take, ERR_FORMAT, "version", "a version such as \"01.01\" is expected");
+    memcpy(trace->version, version, 6);
+    trace->flags = json_take_word_at(take, root, "flags", TRACE_FLAG_DATACENTRIC | TRACE_FLAG_LCA);
+    const json_t *list = json_take_array_at(take, root, "records", &n_records);
+    trace->records = json_take_alloc(take, n_records, sizeof *trace->records);
+    trace->n_records = trace->cap_records = trace->records ? n_records : 0;
+    take->where = "records";
+    for (take->index = 0; take->index < trace->n_records && !take->code; take->index++)
+        take_record(take, json_array_get(list, take->index), trace->flags & TRACE_FLAG_DATACENTRIC ? 3 : 2,
+                    &trace->records[take->index]);
+    take->where = NULL;
+    json_take_end(take, root, 4);
+    if (take->code)
+        trace_fini(trace);
+    return take->code;
 }

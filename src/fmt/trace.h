@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/json.h"
 
 #define TRACE_FLAG_DATACENTRIC 1u /* records carry a metric id */
 #define TRACE_FLAG_LCA 2u
@@ -67,5 +68,17 @@ int trace_writer_close(struct trace_writer *writer, struct error *err);
 
 /* Gives up: nothing is left. */
 void trace_writer_abandon(struct trace_writer *writer);
+
+/* --- trace-text --- */
+
+/* Trace files as text and as JSON, for people and for tests. Ordinary code. */
+
+/* Appends the trace as text, or as JSON from which the same file can be made again. Sets out->failed when out of
+ * memory. */
+void trace_put_text(const struct trace_file *trace, struct buf *out);
+void trace_put_json(const struct trace_file *trace, struct buf *out);
+
+/* Makes a trace of such JSON; *trace must be empty and is left empty on failure. Returns take->code. */
+int trace_take_json(struct json_take *take, const json_t *root, struct trace_file *trace);
 
 #endif

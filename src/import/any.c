@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "fmt/file.h"
-#include "fmt/hpcrun-text.h"
-#include "fmt/metric-db-text.h"
-#include "fmt/objects-names.h"
-#include "fmt/trace-text.h"
+#include "fmt/hpcrun.h"
+#include "fmt/metric-db.h"
+#include "fmt/objects.h"
+#include "fmt/trace.h"
 
 /* A kind of file. begins: its first bytes; suffix: of its name; format: its mark in JSON. The first two may be NULL. */
 struct any_row {

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "fmt/json-put.h"
+#include "fmt/json.h"
 
 /* A list of fields: "(key: value) ..." in text. */
 struct fields {

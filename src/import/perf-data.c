@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The container of a perf.data file: header, events, where records and features lie. See perf-data.h. */
-#include "import/perf-data.h"
+#include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 #include "base/input.h"
 #include "fmt/file.h"
-#include "import/perf-data-internal.h"
+#include "import/perf-data.h"
 
 #define HEADER_BYTES_OLD 72 /* without the bits of the features */
 #define HEADER_BYTES 104
@@ -41,8 +41,10 @@ bool perf_data_begins(const void *bytes, size_t n_bytes)
     return begins_with(bytes, n_bytes, PERF_DATA_BEGINS) || begins_with(bytes, n_bytes, PERF_DATA_BEGINS_SWAPPED);
 }
 
-int perf_data_span(const struct perf_data *data, uint64_t offset, uint64_t n_bytes, const char *what,
-                   struct perf_take *take, struct error *err)
+/* The span [offset, offset + n_bytes) of the file.
+ * err: ERR_FORMAT when it is not inside; what names the part in the message */
+static int perf_data_span(const struct perf_data *data, uint64_t offset, uint64_t n_bytes, const char *what,
+                          struct perf_take *take, struct error *err)
 {
     if (offset > data->n_bytes || n_bytes > data->n_bytes - offset)
         return error_set(err, ERR_FORMAT,
@@ -231,4 +233,372 @@ void perf_data_fini(struct perf_data *data)
     free(data->records);
     buf_fini(&data->inflated);
     *data = (struct perf_data){0};
+}
+
+/* --- compressed records --- */
+
+/* Compressed records of perf.data files (perf record -z): one zstd stream over all of them, in which records may lie
+ * across the borders of those that carry them. Without libzstd such files are refused. */
+
+#if HAVE_LIBZSTD
+#include <zstd.h>
+#endif
+
+#if HAVE_LIBZSTD
+
+#define PIECE_BYTES (1 << 17)
+
+struct perf_inflate {
+    ZSTD_DStream *stream;
+    char piece[PIECE_BYTES];
+};
+
+struct perf_inflate *perf_inflate_new(void)
+{
+    struct perf_inflate *inflate = malloc(sizeof *inflate);
+    if (inflate && !(inflate->stream = ZSTD_createDStream())) {
+        free(inflate);
+        return NULL;
+    }
+    return inflate;
+}
+
+void perf_inflate_free(struct perf_inflate *inflate)
+{
+    if (inflate)
+        (void)ZSTD_freeDStream(inflate->stream);
+    free(inflate);
+}
+
+/* The compressed bytes of a record: to its end, or as many as the newer form tells. */
+static struct perf_take compressed_of(const struct perf_data *data, const struct perf_data_record *record)
+{
+    struct perf_take take = {
+        .bytes = perf_data_bytes(data, record), .n_bytes = record->n_bytes, .at = 8, .is_swapped = data->is_swapped};
+    uint64_t n_bytes = record->n_bytes - 8;
+    if (record->type == PERF_DATA_COMPRESSED2)
+        n_bytes = perf_take_number(&take, 8);
+    const unsigned char *bytes = perf_take_bytes(&take, n_bytes);
+    return (struct perf_take){.bytes = bytes, .n_bytes = n_bytes, .failed = take.failed};
+}
+
+int perf_inflate(struct perf_inflate *inflate, struct perf_data *data, const struct perf_data_record *record,
+                 struct error *err)
+{
+    struct perf_take from = compressed_of(data, record);
+    ZSTD_inBuffer in = {.src = from.bytes, .size = from.n_bytes};
+    bool is_full = false;
+    while (!from.failed && (in.pos < in.size || is_full)) {
+        ZSTD_outBuffer out = {.dst = inflate->piece, .size = PIECE_BYTES};
+        size_t before = in.pos, result = ZSTD_decompressStream(inflate->stream, &out, &in);
+        from.failed = ZSTD_isError(result) || (in.pos == before && out.pos == 0 && !is_full);
+        is_full = out.pos == out.size;
+        buf_append(&data->inflated, inflate->piece, from.failed ? 0 : out.pos);
+        if (data->inflated.failed)
+            return perf_data_no_memory(data, err);
+    }
+    return from.failed ? perf_data_fail_record(data, record, "the compressed records cannot be decompressed", err) : 0;
+}
+
+#else
+
+struct perf_inflate {
+    char nothing;
+};
+
+struct perf_inflate *perf_inflate_new(void)
+{
+    return calloc(1, sizeof(struct perf_inflate));
+}
+
+void perf_inflate_free(struct perf_inflate *inflate)
+{
+    free(inflate);
+}
+
+int perf_inflate(struct perf_inflate *inflate, struct perf_data *data, const struct perf_data_record *record,
+                 struct error *err)
+{
+    (void)inflate;
+    (void)perf_data_fail_record(data, record, "the records are compressed, and this program was built without libzstd",
+                                err);
+    if (err)
+        err->code = ERR_UNSUPPORTED;
+    return ERR_UNSUPPORTED;
+}
+
+#endif
+
+/* --- attributes --- */
+
+/* Events of a perf.data file: their attributes in native order, ids, and names where the file gives none. */
+
+/* Widths of the fields of struct perf_event_attr, one after the other; the eight bytes of the bit fields are b. */
+static const char widths[] = "448888b4488884484224488";
+
+/* A compiler for big-endian machines hands out bit fields from the highest bit on, and those of two bits likewise. */
+static uint64_t turn_bits(uint64_t raw)
+{
+    uint64_t turned = 0;
+    for (unsigned i = 0; i < 64; i++)
+        turned |= (raw >> i & 1) << (63 - i);
+    uint64_t precise = turned >> 15 & 3;
+    return (turned & ~(3ull << 15)) | (precise >> 1 | (precise & 1) << 1) << 15;
+}
+
+static void put_field(unsigned char *to, uint64_t value, unsigned n_bytes)
+{
+    uint16_t half = (uint16_t)value;
+    uint32_t word = (uint32_t)value;
+    const void *from = n_bytes == 8 ? (const void *)&value : n_bytes == 4 ? (const void *)&word : (const void *)&half;
+    memcpy(to, from, n_bytes);
+}
+
+static void take_attr(struct perf_take *take, struct perf_event_attr *attr)
+{
+    unsigned char native[sizeof *attr] = {0};
+    size_t at = 0;
+    for (const char *width = widths; *width && take->at < take->n_bytes; width++) {
+        unsigned n_bytes = *width == 'b' ? 8 : (unsigned)(*width - '0');
+        uint64_t value = perf_take_number(take, n_bytes);
+        if (*width == 'b' && take->is_swapped)
+            value = turn_bits(value);
+        if (at + n_bytes <= sizeof native)
+            put_field(native + at, value, n_bytes);
+        at += n_bytes;
+    }
+    memcpy(attr, native, sizeof native);
+}
+
+struct perf_data_event *perf_data_add_event(struct perf_data *data, struct perf_take *take, size_t n_bytes)
+{
+    const unsigned char *bytes = perf_take_bytes(take, n_bytes);
+    if (!bytes || !vec_reserve(&data->events, &data->cap_events, data->n_events + 1, sizeof *data->events))
+        return NULL;
+    struct perf_take fields = {.bytes = bytes, .n_bytes = n_bytes, .is_swapped = data->is_swapped};
+    struct perf_data_event *event = &data->events[data->n_events++];
+    take_attr(&fields, &event->attr);
+    event->layout = abi_layout_of_sig(&event->attr);
+    event->layout.is_swapped = data->is_swapped;
+    return event;
+}
+
+bool perf_data_add_id(struct perf_data_event *event, uint64_t id)
+{
+    if (!vec_reserve(&event->ids, &event->cap_ids, event->n_ids + 1, sizeof id))
+        return false;
+    event->ids[event->n_ids++] = id;
+    return true;
+}
+
+struct perf_data_event *perf_data_event_with_id(const struct perf_data *data, uint64_t id)
+{
+    for (size_t i = 0; i < data->n_events; i++)
+        for (size_t j = 0; j < data->events[i].n_ids; j++)
+            if (data->events[i].ids[j] == id)
+                return &data->events[i];
+    return NULL;
+}
+
+static char *breakpoint_name(const struct perf_event_attr *attr)
+{
+    struct buf name = {0};
+    buf_printf(&name, "mem:0x%" PRIx64 ":%s%s%s", (uint64_t)attr->bp_addr, attr->bp_type & 1 ? "r" : "",
+               attr->bp_type & 2 ? "w" : "", attr->bp_type & 4 ? "x" : "");
+    return name.data;
+}
+
+/* In the words of perf list. */
+static char *name_of(const struct perf_event_attr *attr)
+{
+    static const char *const software[] = {"cpu-clock",        "task-clock",   "page-faults",  "context-switches",
+                                           "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
+                                           "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
+    static const char *const hardware[] = {
+        "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
+        "branch-misses", "bus-cycles",   "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
+    struct buf name = {0};
+    if (attr->type == PERF_TYPE_SOFTWARE && attr->config < sizeof software / sizeof software[0])
+        return strdup(software[attr->config]);
+    if (attr->type == PERF_TYPE_HARDWARE && attr->config < sizeof hardware / sizeof hardware[0])
+        return strdup(hardware[attr->config]);
+    if (attr->type == PERF_TYPE_BREAKPOINT)
+        return breakpoint_name(attr);
+    if (attr->type == PERF_TYPE_RAW)
+        buf_printf(&name, "r%" PRIx64, (uint64_t)attr->config);
+    else
+        buf_printf(&name, "type %u config 0x%" PRIx64, attr->type, (uint64_t)attr->config);
+    return name.data;
+}
+
+bool perf_data_name_events(struct perf_data *data)
+{
+    for (size_t i = 0; i < data->n_events; i++) {
+        if (!data->events[i].name)
+            data->events[i].name = name_of(&data->events[i].attr);
+        if (!data->events[i].name)
+            return false;
+    }
+    return true;
+}
+
+/* --- features --- */
+
+/* Features of a perf.data file: who recorded, names of events, build ids of the files that were mapped. Those not named
+ * here are not needed. */
+
+enum feature {
+    FEATURE_BUILD_ID = 2,
+    FEATURE_HOSTNAME = 3,
+    FEATURE_OS_RELEASE = 4,
+    FEATURE_VERSION = 5,
+    FEATURE_ARCH = 6,
+    FEATURE_CPU = 8,
+    FEATURE_CPU_ID = 9,
+    FEATURE_COMMAND = 11,
+    FEATURE_EVENTS = 12
+};
+
+#define BUILD_ID_FIELD_BYTES 24
+#define MISC_BUILD_ID_SIZE 0x8000 /* byte 20 of the field tells how long the id is */
+
+/* A string behind its length, padded with NULs; borrowed, NULL when it does not end inside. */
+static const char *take_text(struct perf_take *take)
+{
+    uint64_t len_bytes = perf_take_number(take, 4);
+    const unsigned char *text = perf_take_bytes(take, len_bytes);
+    if (text && memchr(text, 0, len_bytes))
+        return (const char *)text;
+    take->failed = true;
+    return NULL;
+}
+
+static int keep_text(struct perf_data *data, char **target, const char *text, struct error *err)
+{
+    if (!text)
+        return 0;
+    free(*target);
+    *target = strdup(text);
+    return *target ? 0 : perf_data_no_memory(data, err);
+}
+
+static int take_command(struct perf_data *data, struct perf_take *take, struct error *err)
+{
+    struct buf line = {0};
+    uint64_t n_words = perf_take_number(take, 4);
+    for (uint64_t i = 0; i < n_words && !take->failed; i++) {
+        const char *word = take_text(take);
+        if (word)
+            buf_printf(&line, "%s%s", i ? " " : "", word);
+    }
+    int code = line.data ? keep_text(data, &data->command, line.data, err) : 0;
+    buf_fini(&line);
+    return code;
+}
+
+/* One event of the list; the first id tells which of the file's it is, or without ids its number. */
+static int take_event(struct perf_data *data, struct perf_take *take, uint64_t attr_bytes, size_t index,
+                      struct error *err)
+{
+    (void)perf_take_bytes(take, attr_bytes);
+    uint64_t n_ids = perf_take_number(take, 4);
+    const char *name = take_text(take);
+    struct perf_data_event *event = index < data->n_events ? &data->events[index] : NULL;
+    if (n_ids > (take->n_bytes - take->at) / 8)
+        take->failed = true;
+    for (uint64_t i = 0; i < n_ids && !take->failed; i++) {
+        uint64_t id = perf_take_number(take, 8);
+        struct perf_data_event *found = i == 0 ? perf_data_event_with_id(data, id) : NULL;
+        event = found ? found : event;
+    }
+    return event && name && !take->failed ? keep_text(data, &event->name, name, err) : 0;
+}
+
+static int take_events(struct perf_data *data, struct perf_take *take, struct error *err)
+{
+    int code = 0;
+    uint64_t n_events = perf_take_number(take, 4), attr_bytes = perf_take_number(take, 4);
+    for (uint64_t i = 0; i < n_events && !take->failed && !code; i++)
+        code = take_event(data, take, attr_bytes, i, err);
+    return code;
+}
+
+/* A build-id record without its 8-byte header. */
+static int take_build_id(struct perf_data *data, struct perf_take *take, unsigned misc, struct error *err)
+{
+    uint32_t pid = (uint32_t)perf_take_number(take, 4);
+    const unsigned char *field = perf_take_bytes(take, BUILD_ID_FIELD_BYTES);
+    const char *path = perf_take_string(take);
+    if (!path)
+        return 0;
+    if (!vec_reserve(&data->build_ids, &data->cap_build_ids, data->n_build_ids + 1, sizeof *data->build_ids))
+        return perf_data_no_memory(data, err);
+    struct perf_data_build_id *id = &data->build_ids[data->n_build_ids];
+    *id = (struct perf_data_build_id){.path = strdup(path), .pid = pid, .n_bytes = sizeof id->bytes};
+    if (!id->path)
+        return perf_data_no_memory(data, err);
+    if (misc & MISC_BUILD_ID_SIZE && field[20] <= sizeof id->bytes)
+        id->n_bytes = field[20];
+    memcpy(id->bytes, field, id->n_bytes);
+    data->n_build_ids++;
+    return 0;
+}
+
+int perf_data_take_build_id(struct perf_data *data, struct perf_take *take, uint64_t offset, struct error *err)
+{
+    (void)perf_take_number(take, 4);
+    unsigned misc = (unsigned)perf_take_number(take, 2);
+    uint64_t n_bytes = perf_take_number(take, 2);
+    const unsigned char *bytes = n_bytes >= 8 ? perf_take_bytes(take, n_bytes - 8) : NULL;
+    struct perf_take inner = {.bytes = bytes, .n_bytes = n_bytes - 8, .is_swapped = take->is_swapped};
+    int code = bytes ? take_build_id(data, &inner, misc, err) : 0;
+    if (!code && (!bytes || inner.failed))
+        code = perf_data_fail(data, offset, "a build id does not fit into its record", err);
+    return code;
+}
+
+static int take_build_ids(struct perf_data *data, struct perf_take *take, uint64_t offset, struct error *err)
+{
+    int code = 0;
+    while (!code && take->at < take->n_bytes)
+        code = perf_data_take_build_id(data, take, offset + take->at, err);
+    return code;
+}
+
+static char **text_of(struct perf_data *data, unsigned feature)
+{
+    switch (feature) {
+    case FEATURE_HOSTNAME:
+        return &data->hostname;
+    case FEATURE_OS_RELEASE:
+        return &data->os_release;
+    case FEATURE_VERSION:
+        return &data->perf_version;
+    case FEATURE_ARCH:
+        return &data->arch;
+    case FEATURE_CPU:
+        return &data->cpu;
+    case FEATURE_CPU_ID:
+        return &data->cpu_id;
+    default:
+        return NULL;
+    }
+}
+
+int perf_data_take_feature(struct perf_data *data, unsigned feature, struct perf_take *take, uint64_t offset,
+                           struct error *err)
+{
+    int code = 0;
+    char **text = text_of(data, feature);
+    if (text)
+        code = keep_text(data, text, take_text(take), err);
+    else if (feature == FEATURE_COMMAND)
+        code = take_command(data, take, err);
+    else if (feature == FEATURE_EVENTS)
+        code = take_events(data, take, err);
+    else if (feature == FEATURE_BUILD_ID)
+        code = take_build_ids(data, take, offset, err);
+    if (!code && take->failed)
+        code = perf_data_fail(data, offset, "a feature of the header ends in the middle of a field", err);
+    return code;
 }

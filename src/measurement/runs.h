@@ -6,9 +6,12 @@
 #define LOCUS_MEASUREMENT_RUNS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "measurement/names.h"
 
 #define RUNS_FILE ".runs"
 #define RUNS_ID_MAX 192
@@ -54,5 +57,25 @@ bool runs_last(const char *text, char id[RUNS_ID_MAX]);
 
 /* Adds the ids of all runs of the directory to ids, each once.  err: ERR_MEMORY */
 int runs_list(const char *directory, struct strtab *ids, struct error *err);
+
+/* --- gather --- */
+
+/* Moving the files of processes from one measurement directory into another: from one on a node's own disk, where they
+ * were written, into the one that all nodes share. Names are claimed anew there, so that many may write at once. What
+ * was interrupted goes on where it was when it is called again. Ordinary code. */
+
+struct gather_result {
+    size_t n_processes, n_files; /* that were moved whole */
+    uint64_t n_bytes;
+};
+
+/* Moves the files of all processes in from into to; other files stay. Those of a process are removed from from when all
+ * of them are in to, its profiles last. result is added to, on failure, too.
+ * err: ERR_IO, ERR_MEMORY (the text names the file; what is there stays as it is) */
+int gather_files(const char *from, const char *to, struct gather_result *result, struct error *err);
+
+/* Notes that the files of name in from replace those that stand under claimed in the other directory already.
+ * err: ERR_IO, ERR_MEMORY */
+int gather_note(const char *from, const struct names_file *name, const struct names_file *claimed, struct error *err);
 
 #endif

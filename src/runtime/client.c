@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include "runtime/descriptors.h"
 #include "runtime/own-call.h"
 #include "runtime/process.h"

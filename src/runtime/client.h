@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runtime's side of the conversation with the companion: see arena/companion.h. */
+/* The runtime's side of the conversation with the companion: see arena/arena.h. */
 #ifndef LOCUS_RUNTIME_CLIENT_H
 #define LOCUS_RUNTIME_CLIENT_H
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include "base/static-program.h"
 #include "runtime/own-call.h"
 #include "runtime/process-internal.h"

@@ -2,7 +2,7 @@
 /* The program marks what is live: locus.h. Plain loads and stores and a clock, so that it may do so anywhere. */
 #include <time.h>
 
-#include "arena/arena-mark.h"
+#include "arena/arena.h"
 #include "runtime/arena-writer.h"
 #include "runtime/locus.h"
 #include "runtime/own-call.h"

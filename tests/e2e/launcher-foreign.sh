@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 END
 cat >bad.c <<'END'
 #define _GNU_SOURCE
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>

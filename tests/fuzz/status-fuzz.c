@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "../../tools/hpcrun/status.h"
-#include "arena/companion.h"
+#include "arena/arena.h"
 
 #include "arena-input.h"
 #include "scratch-dir.h"

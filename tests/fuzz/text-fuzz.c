@@ -11,7 +11,7 @@
 #include "structure/assign-name.h"
 #include "structure/source-text.h"
 #include "structure/structure-file.h"
-#include "symnames/kernel-names.h"
+#include "symnames/symnames.h"
 
 #include "scratch-dir.h"
 

@@ -7,7 +7,7 @@
 
 #include "analysis/metrics.h"
 #include "analysis/special-rows.h"
-#include "fmt/mem-columns.h"
+#include "fmt/columns.h"
 #include "sampling/abi/data-src-bits.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"

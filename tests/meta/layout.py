@@ -12,7 +12,7 @@ import tree
 
 # headers whose structures are all shared, and the file that holds their layout
 LAYOUTS = {
-    "src/arena/arena-layout.c": (["arena/arena.h", "arena/companion.h"], "ARENA_VERSION or COMPANION_VERSION"),
+    "src/arena/arena-layout.c": (["arena/arena.h"], "ARENA_VERSION or COMPANION_VERSION"),
     "src/fnbounds/modtab-layout.c": (["fnbounds/modtab.h", "fnbounds/recipe.h"], "MODTAB_VERSION or the store's magic"),
 }
 

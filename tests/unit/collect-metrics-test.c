@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "arena-maker.h"
+#include "fmt/columns.h"
 #include "fmt/log.h"
-#include "fmt/mem-columns.h"
 
 enum { LOADS = CPUTIME + 1, STORES, FREQUENT };
 

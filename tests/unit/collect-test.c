@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "arena-maker.h"
-#include "arena/arena-mark.h"
+#include "arena/arena.h"
 #include "fmt/log.h"
 #include "fmt/trace.h"
 

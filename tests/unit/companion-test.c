@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include "companion.h"
 #include "fnbounds/modtab-cache.h"
 #include "fnbounds/recipe.h"

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "fmt/file.h"
-#include "measurement/detour.h"
-#include "measurement/gather.h"
+#include "measurement/pending.h"
+#include "measurement/runs.h"
 
 static char from[64], to[64];
 

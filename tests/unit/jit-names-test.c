@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "symnames/jit-names.h"
+#include "symnames/symnames.h"
 
 static struct jit_names *names_of_map(const char *text, int64_t n_expected)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "symnames/kernel-names.h"
+#include "symnames/symnames.h"
 
 static struct kernel_names *read_text(const char *text)
 {

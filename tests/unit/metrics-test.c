@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/metrics.h"
-#include "fmt/mem-columns.h"
+#include "fmt/columns.h"
 
 #define SAMPLES 4000
 
@@ -120,11 +120,12 @@ static void test_ratios(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    const char *const instructions[] = {"instructions",     "instructions:u",    "cpu/instructions/u",
+    const char *const instructions[] = {"instructions",     "instructions:u",     "cpu/instructions/u",
                                         "INST_RETIRED.ANY", "INST_RETIRED:ANY_P", "skx::INST_RETIRED",
                                         "PM_INST_CMPL"};
-    const char *const others[] = {"MEM_INST_RETIRED.ALL_LOADS", "mem-loads", "cpu/mem-loads,ldlat=30/P", "",
-                                  "branch-instructions", "skx::MEM_INST_RETIRED:ALL_LOADS"};
+    const char *const others[] = {"MEM_INST_RETIRED.ALL_LOADS", "mem-loads",
+                                  "cpu/mem-loads,ldlat=30/P",   "",
+                                  "branch-instructions",        "skx::MEM_INST_RETIRED:ALL_LOADS"};
     char buffer[64], alias[] = "DRAM-miss-to-rmt";
     struct metric metric[2] = {{.name = buffer}, {.name = alias}};
     const struct model model = {.metrics = metric, .n_metrics = 2};

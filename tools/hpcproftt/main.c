@@ -9,7 +9,7 @@
 #include "config.h"
 #include "base/options.h"
 #include "fmt/file.h"
-#include "fmt/log-sum.h"
+#include "fmt/log.h"
 #include "import/any.h"
 
 enum { OPTION_JSON = 1, OPTION_FROM_JSON, OPTION_LOG, OPTION_OUTPUT };

@@ -14,7 +14,7 @@
 
 #include "config.h"
 #include "fmt/file.h"
-#include "measurement/gather.h"
+#include "measurement/runs.h"
 
 bool companion_detour_start(struct companion *c, const char *place)
 {
@@ -82,8 +82,10 @@ void companion_trouble(struct companion *c, const char *why)
         return;
     c->has_said_trouble = true;
     if (c->detour.path[0])
-        (void)snprintf(text, sizeof text, "%s. What does not get there is kept in %s; 'hpcrun --collect %.600s' brings "
-                       "it there.", why, c->detour.path, c->setup->dir);
+        (void)snprintf(text, sizeof text,
+                       "%s. What does not get there is kept in %s; 'hpcrun --collect %.600s' brings "
+                       "it there.",
+                       why, c->detour.path, c->setup->dir);
     else
         (void)snprintf(text, sizeof text, "%s, and no other place for the measurements was found.", why);
     companion_log(c, "%s", text);
@@ -135,8 +137,8 @@ static int gather_entry(const char *path, const char *name, const char *target, 
     (void)snprintf(to, sizeof to, "%s/%s", target, name);
     bool has_lines = !strncmp(name, "index-", 6) || !strncmp(name, "companion-", 10);
     if (has_lines)
-        return append_file(from, to) ? unlink(from) : error_set(err, ERR_IO, "%.600s: cannot write: %s", to,
-                                                                strerror(errno));
+        return append_file(from, to) ? unlink(from)
+                                     : error_set(err, ERR_IO, "%.600s: cannot write: %s", to, strerror(errno));
     if (name[0] == '.' || stat(from, &status) != 0 || !S_ISDIR(status.st_mode))
         return 0;
     int code = gather_files(from, target, result, err);

@@ -5,7 +5,7 @@
 #define LOCUS_HPCRUN_COMPANION_DETOUR_H
 
 #include "companion-state.h"
-#include "measurement/gather.h"
+#include "measurement/runs.h"
 
 /* What lies beside the arenas, in native byte order: only the same build reads it, on the same machine. */
 struct detour_setup {

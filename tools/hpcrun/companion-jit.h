@@ -5,7 +5,7 @@
 #define LOCUS_HPCRUN_COMPANION_JIT_H
 
 #include "companion-state.h"
-#include "symnames/jit-names.h"
+#include "symnames/symnames.h"
 
 /* Opens what has appeared since the last time, or has been replaced.  process: with its arena */
 void companion_jit_look(struct companion_process *process);

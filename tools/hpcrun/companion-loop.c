@@ -11,7 +11,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "arena/arena-mark.h"
+#include "arena/arena.h"
 #include "base/vec.h"
 #include "companion-jit.h"
 

@@ -6,11 +6,10 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include "base/vec.h"
 #include "companion-module.h"
 #include "companion.h"
-#include "measurement/detour.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
 

@@ -13,7 +13,7 @@
 
 #include "collect/collect.h"
 #include "fnbounds/modtab-cache.h"
-#include "symnames/kernel-names.h"
+#include "symnames/symnames.h"
 #include "topology.h"
 
 /* A module table mapped by this worker; NULL when it is not in the cache. */

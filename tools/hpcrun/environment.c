@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include "base/vec.h"
 
 static struct {

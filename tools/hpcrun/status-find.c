@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arena/companion.h"
+#include "arena/arena.h"
 #include "base/vec.h"
 
 #define ANSWER_MS 3000        /* for one answer of a companion of our own */

@@ -8,7 +8,7 @@
 
 #include "arena/fate.h"
 #include "base/vec.h"
-#include "fmt/json-put.h"
+#include "fmt/json.h"
 
 #define VARIABLES_SHOWN 12
 

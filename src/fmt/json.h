@@ -1,14 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Typed values out of a JSON tree, with messages that name file, place and what was expected. As in wire.h the first
- * failure is remembered and everything after it returns nothing. Ordinary code. */
-#ifndef LOCUS_FMT_JSON_TAKE_H
-#define LOCUS_FMT_JSON_TAKE_H
-
-#include <stdint.h>
+/* JSON text without a tree: a file of a million nodes is written as it goes. Each call appends one value to out;
+ * commas, brackets and keys are the caller's. Nothing is lost: see each function. Ordinary code. */
+#ifndef LOCUS_FMT_JSON_H
+#define LOCUS_FMT_JSON_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/error.h"
+#include "base/vec.h"
+
+/* A string; null for NULL. Bytes that are not UTF-8 become {"bytes": "<hex>"}. */
+void json_put_text(struct buf *out, const char *text);
+
+/* An integer: a number up to 2^53 in size, a string of its decimal digits beyond it. */
+void json_put_word(struct buf *out, uint64_t value);
+
+/* A double, in the fewest digits that give it back; infinities and NaN as a string "0x<16 hex digits>" of its bits. */
+void json_put_double(struct buf *out, double value);
+
+/* The fewest digits (six or more) that give value back, as "%g" writes them, without what JSON asks for. */
+void json_double_text(double value, char *text, size_t size_bytes);
+
+/* "key": followed by the value; first says whether a comma comes before. */
+void json_put_key(struct buf *out, const char *key, int first);
+void json_put_text_at(struct buf *out, const char *key, const char *text);
+void json_put_word_at(struct buf *out, const char *key, uint64_t value);
+void json_put_double_at(struct buf *out, const char *key, double value);
+
+/* [a, b, ...]: value points at n_values words. */
+void json_put_words(struct buf *out, const uint64_t *values, size_t n_values);
+
+/* --- json-take --- */
+
+/* Typed values out of a JSON tree, with messages that name file, place and what was expected. As in wire.h the first
+ * failure is remembered and everything after it returns nothing. Ordinary code. */
 
 /* Fill name and err, the rest zero. where and index name the list that is being read, for messages. */
 struct json_take {
@@ -34,7 +60,7 @@ uint64_t json_take_word_at(struct json_take *take, const json_t *object, const c
 /* A signed integer of 32 bits. */
 int32_t json_take_int32_at(struct json_take *take, const json_t *object, const char *key);
 
-/* A number, or "0x<bits>" as json-put.h writes what JSON cannot. */
+/* A number, or "0x<bits>" as json.h writes what JSON cannot. */
 double json_take_double(struct json_take *take, const json_t *value, const char *what);
 double json_take_double_at(struct json_take *take, const json_t *object, const char *key);
 

@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which allocators a process has, for its log: who takes the calls in our place, and which libraries of allocators are
+ * loaded behind us. Ordinary code. */
+#include "collect/collect-internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena/arena.h"
+#include "fmt/columns.h"
+#include "fmt/file.h"
+#include "fmt/log.h"
+
+/* A library of an allocator by the beginning of its file's name, and what becomes of its blocks. */
+struct library {
+    const char *prefix, *name, *seen;
+};
+
+#define SEEN_AS_MALLOC "calls of malloc and operator new go on to it and are seen"
+#define SEEN_AS_MAPPINGS "its own functions are not followed: what it hands out is seen as the mappings that it makes"
+
+static const struct library libraries[] = {
+    {"libjemalloc.", "jemalloc", SEEN_AS_MALLOC},
+    {"libtcmalloc", "tcmalloc", SEEN_AS_MALLOC},
+    {"libmimalloc", "mimalloc", SEEN_AS_MALLOC},
+    {"libtbbmalloc_proxy.", "TBB's allocator", SEEN_AS_MALLOC},
+    {"libtbbmalloc.", "TBB's scalable allocator", SEEN_AS_MAPPINGS},
+    {"libhoard.", "Hoard", SEEN_AS_MALLOC},
+    {"libsnmalloc", "snmalloc", SEEN_AS_MALLOC},
+    {"librpmalloc", "rpmalloc", SEEN_AS_MALLOC},
+    {"libmemkind.", "memkind", SEEN_AS_MAPPINGS},
+    {"libautohbw.", "memkind's autohbw", SEEN_AS_MALLOC},
+    {"libhugetlbfs", "libhugetlbfs", "malloc's heap and the program's data may lie on huge pages; blocks are seen"},
+};
+
+static void write_library(const struct process *process, const char *path, struct buf *out)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char text[512];
+    for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
+        if (strncmp(base, libraries[i].prefix, strlen(libraries[i].prefix)) != 0)
+            continue;
+        (void)snprintf(text, sizeof text, "allocator: %s (%.255s): %s.", libraries[i].name, path, libraries[i].seen);
+        log_write_message(out, process->name.pid, -1, text);
+        return;
+    }
+}
+
+/* Whether function i of those below is somebody else's operator new or delete that goes on to the malloc that we see.
+ */
+static bool is_passed_on(const struct process *process, int i)
+{
+    const struct arena_header *header = process->view->header;
+    const char *owner = header->allocator_owner[i];
+    char path[ARENA_PATH_MAX];
+    if (i < 2 || !owner[0] || header->allocator_owner[0][0] || !process->context->new_is_malloc)
+        return false;
+    (void)snprintf(path, sizeof path, "%.*s", ARENA_PATH_MAX - 1, owner[0] == '/' ? owner : header->exe);
+    return process->context->new_is_malloc(path);
+}
+
+/* Functions that somebody else takes, and by whose code where that can be told. */
+static void write_owners(const struct process *process, struct buf *out)
+{
+    static const char *const functions[4] = {"malloc", "free", "operator new", "operator delete"};
+    const struct arena_header *header = process->view->header;
+    const struct collect_context *context = process->context;
+    char text[640], exe[ARENA_PATH_MAX];
+    (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
+    for (int i = 0; i < 4; i++) {
+        const char *owner = header->allocator_owner[i];
+        if (!owner[0] || is_passed_on(process, i))
+            continue;
+        const char *name = context->allocator && owner[0] != '/' ? context->allocator(exe) : NULL;
+        (void)snprintf(text, sizeof text, "%s belongs to %.255s%s%s%s: blocks it hands out are not seen.", functions[i],
+                       owner, name ? " (" : "", name ? name : "", name ? ")" : "");
+        log_write_message(out, process->name.pid, -1, text);
+    }
+}
+
+/* A sentence for reports when the blocks of the process's allocator are not seen; NULL when they are, or when out of
+ * memory. The caller frees it. */
+static char *process_note(const struct process *process)
+{
+    const struct arena_header *header = process->view->header;
+    bool is_malloc = header->allocator_owner[0][0];
+    const char *owner = is_malloc ? header->allocator_owner[0] : header->allocator_owner[2], *name = NULL;
+    char *note = NULL, exe[ARENA_PATH_MAX];
+    if (!is_malloc && is_passed_on(process, 2))
+        owner = "";
+    (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
+    bool is_inside = owner[0] != '/'; /* in the executable, or nowhere */
+    if (process->context->allocator)
+        name = process->context->allocator(is_inside ? exe : owner);
+    if (!owner[0] && !name)
+        return NULL;
+    struct buf who = {0};
+    if (!owner[0])
+        buf_printf(&who, "calls %s inside it by its own names", name);
+    else
+        buf_printf(&who, "has %s from %.255s%s%s%s", is_malloc ? "malloc" : "operator new", owner, name ? " (" : "",
+                   name ? name : "", name ? ")" : "");
+    int len = asprintf(&note,
+                       "%.200s %s, where calls are not seen: its blocks are shown as the mappings that the allocator "
+                       "makes (class mmap). To see them one by one, %s.",
+                       header->argv0, who.data ? who.data : "has an allocator of its own",
+                       is_inside ? "build it with the C library's malloc, or link the allocator as a shared library"
+                                 : "do not preload that, or only behind hpcrun's own library");
+    buf_fini(&who);
+    return len < 0 ? NULL : note;
+}
+
+void process_write_allocators(const struct process *process, struct buf *out)
+{
+    write_owners(process, out);
+    for (size_t i = 0; i < process->view->n_modules; i++)
+        if (process->view->modules[i].path)
+            write_library(process, process->view->modules[i].path, out);
+}
+
+/* --- regions --- */
+
+/* Regions of the program in a profile: an address for each name, made from the name itself, so that profiles of many
+ * processes agree, and the table by which readers find the names. */
+
+#define ADDRESS_BITS 47 /* as those of a program */
+
+/* Even and not 0: readers look one byte before it, too. */
+static uint64_t address_of(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (const char *p = name; *p; p++)
+        hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
+    hash = (hash ^ hash >> ADDRESS_BITS) & (((uint64_t)1 << ADDRESS_BITS) - 2);
+    return hash ? hash : 2;
+}
+
+/* Index of the first region at or behind start. */
+static size_t find(const struct thread *thread, uint64_t start)
+{
+    size_t i = 0;
+    while (i < thread->n_regions && thread->regions[i].start < start)
+        i++;
+    return i;
+}
+
+uint64_t thread_place_region(struct thread *thread, uint64_t ref)
+{
+    const char *name = ref <= UINT32_MAX ? view_string(thread->process->view, (uint32_t)ref) : NULL;
+    uint64_t address = address_of(name ? name : "");
+    size_t at = find(thread, address - 1);
+    if (at < thread->n_regions && thread->regions[at].start == address - 1)
+        return address;
+    if (!vec_reserve(&thread->regions, &thread->cap_regions, thread->n_regions + 1, sizeof *thread->regions)) {
+        thread->tree.failed = true;
+        return address;
+    }
+    memmove(thread->regions + at + 1, thread->regions + at, (thread->n_regions - at) * sizeof *thread->regions);
+    thread->regions[at] = (struct objects_function){address - 1, address + 1, (char *)(uintptr_t)(name ? name : "?")};
+    thread->n_regions++;
+    return address;
+}
+
+/* --- allocations and leaks --- */
+
+/* From the counts of allocations and frees to bytes by allocation path: allocated, freed, still there at the end, and
+ * live at the mark. What is live is a difference of counts at one path, whichever threads freed the blocks. Ordinary
+ * code. */
+
+/* Blocks and bytes of one allocation path. */
+struct blocks {
+    uint64_t n_allocated, bytes_allocated, n_freed, bytes_freed;
+    uint64_t n_live, bytes_live, n_marked, bytes_marked;
+};
+
+static uint64_t rest_of(uint64_t n, uint64_t n_gone)
+{
+    return n > n_gone ? n - n_gone : 0;
+}
+
+/* False when the path has none. */
+static bool sum_blocks(const struct view *view, const struct arena_node *node, struct blocks *blocks)
+{
+    struct arena_hit hit;
+    uint64_t n_gone = 0, bytes_gone = 0; /* at the mark */
+    *blocks = (struct blocks){0};
+    for (uint32_t newer = 0, at = node->hits; view_hit(view, at, newer, &hit); newer = at, at = hit.next) {
+        if (hit.event == HIT_EVENT_ALLOC) {
+            blocks->n_allocated += hit.count;
+            blocks->bytes_allocated += hit.weight;
+            blocks->n_marked += arena_marked_blocks(&hit);
+            blocks->bytes_marked += hit.latency;
+        } else if (hit.event == HIT_EVENT_FREE) {
+            blocks->n_freed += hit.count;
+            blocks->bytes_freed += hit.weight;
+            n_gone += arena_marked_blocks(&hit);
+            bytes_gone += hit.latency;
+        }
+    }
+    blocks->n_live = rest_of(blocks->n_allocated, blocks->n_freed);
+    blocks->bytes_live = rest_of(blocks->bytes_allocated, blocks->bytes_freed);
+    blocks->n_marked = rest_of(blocks->n_marked, n_gone);
+    blocks->bytes_marked = rest_of(blocks->bytes_marked, bytes_gone);
+    return blocks->n_allocated || blocks->n_freed;
+}
+
+void process_sum_blocks(struct process *process)
+{
+    struct view_walk walk = {.kind = ARENA_ALLOC_NODES, .record_bytes = sizeof(struct arena_node)};
+    struct arena_node node;
+    struct blocks blocks;
+    for (const void *record; (record = view_next(process->view, &walk));) {
+        memcpy(&node, record, sizeof node);
+        if (!sum_blocks(process->view, &node, &blocks))
+            continue;
+        process->n_blocks += blocks.n_allocated;
+        process->bytes_allocated += blocks.bytes_allocated;
+        process->bytes_freed += blocks.bytes_freed;
+        process->n_blocks_live += blocks.n_live;
+        process->bytes_live += blocks.bytes_live;
+        process->bytes_marked += blocks.bytes_marked;
+    }
+}
+
+static int add_bytes_column(struct process *process, enum column_kind kind, const char *name, const char *description,
+                            uint64_t bytes)
+{
+    if (!bytes)
+        return -1;
+    const struct column column = {
+        .kind = kind, .format = HPCRUN_VALUE_INT, .period = 1, .scale = 1, .n_samples = process->n_blocks};
+    return process_add_column(process, &column, name, description);
+}
+
+void process_add_size_column(struct process *process)
+{
+    process->size_column = add_bytes_column(process, COLUMN_SIZE, "Size (byte)", "Size (byte)", 1);
+}
+
+void process_add_leak_columns(struct process *process)
+{
+    process->allocated_column = add_bytes_column(process, COLUMN_ALLOCATED, LEAK_ALLOCATED_NAME,
+                                                 "Bytes allocated in recorded blocks", process->bytes_allocated);
+    process->freed_column = add_bytes_column(process, COLUMN_FREED, LEAK_FREED_NAME,
+                                             "Bytes of recorded blocks freed again", process->bytes_freed);
+    process->leaked_column = add_bytes_column(process, COLUMN_LEAKED, LEAK_LEAKED_NAME,
+                                              "Bytes allocated and never freed", process->bytes_live);
+    process->marked_column = add_bytes_column(process, COLUMN_MARKED, LEAK_MARKED_NAME,
+                                              "Bytes allocated and not freed at the mark", process->bytes_marked);
+}
+
+static bool is_mapping(const struct process *process, uint32_t ref)
+{
+    size_t low = 0, high = process->n_mmap_nodes;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (process->mmap_nodes[middle] < ref)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < process->n_mmap_nodes && process->mmap_nodes[low] == ref;
+}
+
+/* The totals of the ordinary and of the data-centric tree agree. */
+static void add_bytes(struct thread *thread, uint32_t node, const struct blocks *blocks)
+{
+    const struct process *process = thread->process;
+    tree_add(&thread->tree, node, process->size_column, blocks->bytes_allocated);
+    tree_add(&thread->tree, node, process->allocated_column, blocks->bytes_allocated);
+    tree_add(&thread->tree, node, process->freed_column, blocks->bytes_freed);
+    tree_add(&thread->tree, node, process->leaked_column, blocks->bytes_live);
+    tree_add(&thread->tree, node, process->marked_column, blocks->bytes_marked);
+}
+
+void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node)
+{
+    struct process *process = thread->process;
+    struct blocks blocks;
+    if (!sum_blocks(process->view, node, &blocks) || !path_of(process->view, ref, ARENA_ALLOC_NODES, &thread->path))
+        return;
+    uint32_t parent = thread->path.is_partial ? TREE_PARTIAL : TREE_ROOT;
+    uint32_t leaf = path_insert(thread, &thread->path, parent, HPCRUN_NODE_LEAF | HPCRUN_NODE_ALLOCATION);
+    add_bytes(thread, leaf, &blocks);
+    if (!process->has_variables)
+        return;
+    uint64_t var = var_key(is_mapping(process, ref) ? VAR_MMAP : VAR_HEAP, 0, ref);
+    const struct declaration *declaration = thread_declare(thread, var, HIT_MEMORY);
+    if (!declaration || declaration->variable == TREE_NONE)
+        return;
+    struct objects_variable *row = &thread->variables[declaration->variable].row;
+    row->n_blocks += blocks.n_allocated;
+    row->bytes += blocks.bytes_allocated;
+    row->n_blocks_freed += blocks.n_freed;
+    row->bytes_freed += blocks.bytes_freed;
+    row->n_blocks_marked += blocks.n_marked;
+    row->bytes_marked += blocks.bytes_marked;
+    add_bytes(thread, row->node, &blocks);
+}
+
+/* --- variables --- */
+
+/* The variables of one thread: where each is declared in the data-centric tree, and its row of the side file.
+ * */
+
+static uint32_t data_root(struct thread *thread)
+{
+    if (thread->data_root == TREE_NONE)
+        thread->data_root = thread_placeholder(thread, TREE_ROOT, PLACEHOLDER_ROOT, HPCRUN_NODE_ROOT);
+    return thread->data_root;
+}
+
+/* The variable that the node declares, added when it is the first; TREE_NONE when out of memory. */
+static uint32_t variable_at(struct thread *thread, uint32_t node, enum var_kind kind)
+{
+    if (node == TREE_NONE)
+        return TREE_NONE;
+    uint32_t known = thread->tree.nodes[node].variable;
+    if (known)
+        return known - 1;
+    if (!vec_reserve(&thread->variables, &thread->cap_variables, thread->n_variables + 1, sizeof *thread->variables)) {
+        thread->tree.failed = true;
+        return TREE_NONE;
+    }
+    thread->variables[thread->n_variables] = (struct variable){.row = {.node = node, .kind = kind}};
+    thread->tree.nodes[node].variable = (uint32_t)++thread->n_variables;
+    return (uint32_t)thread->n_variables - 1;
+}
+
+static void name_variable(struct thread *thread, uint32_t variable, const char *name)
+{
+    if (variable == TREE_NONE || !name || thread->variables[variable].row.name)
+        return;
+    thread->variables[variable].row.name = strdup(name);
+    if (!thread->variables[variable].row.name)
+        thread->tree.failed = true;
+}
+
+static struct declaration declare_reason(struct thread *thread, unsigned placeholder, enum var_kind kind)
+{
+    uint32_t unknown =
+        thread_placeholder(thread, data_root(thread), PLACEHOLDER_UNKNOWN, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
+    uint32_t node = thread_placeholder(thread, unknown, placeholder, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
+    return (struct declaration){.base = node, .variable = variable_at(thread, node, kind)};
+}
+
+static struct declaration declare_lost(struct thread *thread)
+{
+    return declare_reason(thread, PLACEHOLDER_REASON + UNKNOWN_NO_BLOCK, VAR_UNKNOWN);
+}
+
+/* The sizes of the blocks that have no record. */
+static void note_small(struct thread *thread, uint32_t variable, const struct arena_site *site)
+{
+    if (variable == TREE_NONE)
+        return;
+    struct objects_variable *row = &thread->variables[variable].row;
+    uint32_t least = __atomic_load_n((const uint32_t *)&site->min_bytes, __ATOMIC_RELAXED);
+    uint32_t most = __atomic_load_n((const uint32_t *)&site->max_bytes, __ATOMIC_RELAXED);
+    if (!row->max_small_bytes || least < row->min_small_bytes)
+        row->min_small_bytes = least;
+    if (most > row->max_small_bytes)
+        row->max_small_bytes = most;
+    if (most > row->max_block_bytes)
+        row->max_block_bytes = most;
+}
+
+static struct declaration declare_heap(struct thread *thread, uint64_t var)
+{
+    if (!path_of(thread->process->view, var_key_b(var), ARENA_ALLOC_NODES, &thread->declared) || !thread->declared.n)
+        return declare_lost(thread);
+    uint32_t dynamic = thread_placeholder(thread, data_root(thread), PLACEHOLDER_DYNAMIC, 0);
+    uint32_t node = path_insert(thread, &thread->declared, dynamic, HPCRUN_NODE_ALLOCATION);
+    return (struct declaration){.base = thread_placeholder(thread, node, PLACEHOLDER_ACCESS, HPCRUN_NODE_MEMACCESS),
+                                .variable = variable_at(thread, node, var_key_kind(var))};
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* The size of a static variable is written once for a process, so that sums over threads are right. */
+static void size_once(struct thread *thread, uint32_t node, uint64_t var, uint64_t size_bytes)
+{
+    struct process *process = thread->process;
+    if (process->n_sized && bsearch(&var, process->sized, process->n_sized, sizeof var, compare_keys))
+        return;
+    if (!vec_reserve(&process->sized, &process->cap_sized, process->n_sized + 1, sizeof var)) {
+        thread->tree.failed = true;
+        return;
+    }
+    size_t at = process->n_sized++;
+    for (; at > 0 && process->sized[at - 1] > var; at--)
+        process->sized[at] = process->sized[at - 1];
+    process->sized[at] = var;
+    tree_add(&thread->tree, node, process->size_column, size_bytes);
+}
+
+static struct declaration declare_static(struct thread *thread, uint64_t var)
+{
+    bool is_tls = var_key_kind(var) == VAR_TLS;
+    const struct collect_context *context = thread->process->context;
+    const struct view_module *module = view_module_with_id(thread->process->view, var_key_a(var));
+    uint64_t vaddr = 0, size_bytes = 0;
+    const char *name = NULL;
+    if (module && context->symbol)
+        name = context->symbol(context->ctx, module->table_id, var_key_b(var), is_tls, &vaddr, &size_bytes);
+    if (!module || (!name && !is_tls))
+        return declare_lost(thread);
+    uint32_t group = thread_placeholder(thread, data_root(thread), is_tls ? PLACEHOLDER_TLS : PLACEHOLDER_STATIC, 0);
+    uint32_t node = tree_child(&thread->tree, group, thread_module_id(thread, module->path), (name ? vaddr : 0) + 1,
+                               HPCRUN_NODE_GLOBAL_VARIABLE);
+    uint32_t variable = variable_at(thread, node, var_key_kind(var));
+    name_variable(thread, variable, name);
+    if (name && variable != TREE_NONE) {
+        struct objects_variable *row = &thread->variables[variable].row;
+        row->n_blocks = 1;
+        row->bytes = row->max_block_bytes = size_bytes;
+        size_once(thread, node, var, size_bytes);
+    }
+    return (struct declaration){.base = node, .variable = variable};
+}
+
+/* Address that stands for the function of a frame, such that the address - 1 lies inside: the function's start + 1, or
+ * else the return address; an interrupted pc has no children and is moved by one. */
+static uint64_t frame_address(struct thread *thread, const struct arena_node *frame)
+{
+    const struct collect_context *context = thread->process->context;
+    const struct view_module *module = view_module_at(thread->process->view, frame->module);
+    uint64_t start, address = frame->ip + (frame->child ? 0 : 1);
+    if (module && context->function &&
+        context->function(context->ctx, module->table_id, address - 1 - module->bias, &start))
+        return start + module->bias + 1;
+    return address;
+}
+
+static struct declaration declare_stack(struct thread *thread, uint64_t var)
+{
+    struct arena_node frame;
+    const void *record = view_record(thread->process->view, var_key_b(var), ARENA_NODES, sizeof frame);
+    if (!record)
+        return declare_lost(thread);
+    memcpy(&frame, record, sizeof frame);
+    uint16_t module;
+    uint64_t ip;
+    thread_place(thread, frame.module, frame_address(thread, &frame), &module, &ip);
+    uint32_t group = thread_placeholder(thread, data_root(thread), PLACEHOLDER_STACK, 0);
+    uint32_t node = tree_child(&thread->tree, group, module, ip, 0);
+    return (struct declaration){.base = node, .variable = variable_at(thread, node, VAR_STACK)};
+}
+
+static struct declaration declare_other_stack(struct thread *thread, uint64_t var)
+{
+    char name[64];
+    const struct arena_thread *other = view_record(thread->process->view, var_key_b(var), ARENA_THREADS, sizeof *other);
+    if (!other)
+        return declare_lost(thread);
+    uint32_t group = thread_placeholder(thread, data_root(thread), PLACEHOLDER_STACK, 0);
+    uint32_t node = tree_child(&thread->tree, group, 0, (uint64_t)other->id + 1, 0);
+    uint32_t variable = variable_at(thread, node, VAR_STACK_OTHER);
+    (void)snprintf(name, sizeof name, "stack of thread %u", other->id);
+    name_variable(thread, variable, name);
+    return (struct declaration){.base = node, .variable = variable};
+}
+
+static struct declaration declare_file(struct thread *thread, uint64_t var)
+{
+    const char *path = view_string(thread->process->view, var_key_b(var));
+    if (!path || !*path)
+        return declare_lost(thread);
+    uint32_t group = thread_placeholder(thread, data_root(thread), PLACEHOLDER_FILE, 0);
+    uint32_t node = tree_child(&thread->tree, group, thread_module_id(thread, path), 1, HPCRUN_NODE_GLOBAL_VARIABLE);
+    uint32_t variable = variable_at(thread, node, VAR_FILE);
+    name_variable(thread, variable, path);
+    return (struct declaration){.base = node, .variable = variable};
+}
+
+static struct declaration declare_none(struct thread *thread, enum hit_class class)
+{
+    if (class == HIT_COMPUTE)
+        return declare_reason(thread, PLACEHOLDER_NO_COMPUTE, VAR_NONE);
+    if (class == HIT_WAITING)
+        return declare_reason(thread, PLACEHOLDER_NO_WAITING, VAR_NONE);
+    if (class == HIT_SYSCALL)
+        return declare_reason(thread, PLACEHOLDER_NO_SYSCALL, VAR_NONE);
+    return declare_reason(thread, PLACEHOLDER_NO_LOST, VAR_NONE);
+}
+
+static struct declaration declare(struct thread *thread, uint64_t var, enum hit_class class)
+{
+    switch (var_key_kind(var)) {
+    case VAR_NONE:
+        return declare_none(thread, class);
+    case VAR_HEAP:
+    case VAR_MMAP:
+        return declare_heap(thread, var);
+    case VAR_STATIC:
+    case VAR_TLS:
+        return declare_static(thread, var);
+    case VAR_STACK:
+        return declare_stack(thread, var);
+    case VAR_STACK_OTHER:
+        return declare_other_stack(thread, var);
+    case VAR_FILE:
+        return declare_file(thread, var);
+    case VAR_UNKNOWN:
+        if (var_key_b(var) < UNKNOWN_REASONS)
+            return declare_reason(thread, PLACEHOLDER_REASON + var_key_b(var), VAR_UNKNOWN);
+        return declare_lost(thread);
+    default:
+        return declare_lost(thread);
+    }
+}
+
+static struct declaration *find_slot(struct declaration *slots, size_t n_slots, uint64_t key)
+{
+    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (n_slots - 1);
+    while (slots[slot].base != TREE_NONE && slots[slot].key != key)
+        slot = (slot + 1) & (n_slots - 1);
+    return &slots[slot];
+}
+
+static bool grow_declarations(struct thread *thread)
+{
+    if (thread->n_declarations * 2 < thread->n_slots)
+        return true;
+    size_t n_slots = thread->n_slots ? thread->n_slots * 2 : 256;
+    struct declaration *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < n_slots; i++)
+        slots[i].base = TREE_NONE;
+    for (size_t i = 0; i < thread->n_slots; i++)
+        if (thread->declarations[i].base != TREE_NONE)
+            *find_slot(slots, n_slots, thread->declarations[i].key) = thread->declarations[i];
+    free(thread->declarations);
+    thread->declarations = slots;
+    thread->n_slots = n_slots;
+    return true;
+}
+
+/* Keys of one declaration: the offset in a frame and, where there is no variable, the class make the difference. */
+static uint64_t declaration_key(uint64_t var, enum hit_class class)
+{
+    if (var_key_kind(var) == VAR_STACK)
+        return var_key(VAR_STACK, 0, var_key_b(var));
+    if (var_key_kind(var) == VAR_NONE)
+        return var_key(VAR_NONE, 0, (uint32_t) class);
+    return var;
+}
+
+const struct declaration *thread_declare(struct thread *thread, uint64_t var, enum hit_class class)
+{
+    uint64_t key = declaration_key(var, class), of = key;
+    const struct arena_site *site = NULL;
+    if (!grow_declarations(thread)) {
+        thread->tree.failed = true;
+        return NULL;
+    }
+    struct declaration *slot = find_slot(thread->declarations, thread->n_slots, key);
+    if (slot->base != TREE_NONE)
+        return slot;
+    if (var_key_kind(key) == VAR_SMALL)
+        of = view_heap_of_site(thread->process->view, key, &site);
+    struct declaration made = declare(thread, of, class);
+    if (made.base == TREE_NONE)
+        return NULL;
+    if (site)
+        note_small(thread, made.variable, site);
+    made.key = key;
+    *slot = made;
+    thread->n_declarations++;
+    return slot;
+}
+
+/* --- the side file --- */
+
+/* The side file of one thread, from its record in the arena and the variables of its tree. */
+
+/* Everything that the rows point to; the arena's own strings may lack their ends. */
+struct side {
+    struct objects_file file;
+    struct objects_event events[ARENA_EVENTS_MAX];
+    char metrics[ARENA_EVENTS_MAX][64], names[ARENA_EVENTS_MAX][64];
+    char exe[ARENA_PATH_MAX];
+};
+
+static uint64_t load(const _Atomic uint64_t *value)
+{
+    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
+}
+
+/* A process that was killed, still runs or became another program by exec leaves samples that wait for their recipe or
+ * whose handler is under way. */
+static void fill_undecided(struct objects_event *event)
+{
+    uint64_t n_decided = 0;
+    for (int fate = 0; fate < FATE_TAKEN_MAX; fate++)
+        n_decided += event->fates[fate];
+    if (event->taken > n_decided)
+        event->fates[FATE_DROP_NO_RECIPE] += event->taken - n_decided;
+}
+
+/* Samples of threads without files have their fate in the first thread's. */
+static void fill_left_out(const struct process *process, struct objects_event *event, uint32_t i)
+{
+    for (size_t t = process->n_written_threads; t < process->n_threads; t++) {
+        const struct arena_thread *record =
+            view_record(process->view, process->threads[t], ARENA_THREADS, sizeof *record);
+        uint64_t n_taken = record ? load(&record->taken[i]) : 0;
+        event->taken += n_taken;
+        event->fates[FATE_DROP_MAX_SIZE] += n_taken;
+    }
+}
+
+static void fill_event(struct side *side, const struct thread *thread, uint32_t i)
+{
+    const struct arena_event *from = &thread->process->view->header->events[i];
+    struct objects_event *event = &side->events[i];
+    (void)snprintf(side->metrics[i], sizeof side->metrics[i], "%.63s", from->metric);
+    (void)snprintf(side->names[i], sizeof side->names[i], "%.63s", from->name);
+    *event = (struct objects_event){.metric = side->metrics[i],
+                                    .name = side->names[i],
+                                    .scale = from->scale,
+                                    .taken = load(&thread->record->taken[i]),
+                                    .overflows = load(&thread->record->overflows[i]),
+                                    .enabled_ns = load(&thread->record->enabled_ns[i]),
+                                    .running_ns = load(&thread->record->running_ns[i]),
+                                    .n_throttles = load(&thread->record->n_throttles[i]),
+                                    .n_no_metric = load(&thread->record->n_no_metric[i]),
+                                    .n_truncated = load(&thread->record->n_truncated[i]),
+                                    .n_collisions = load(&thread->record->n_collisions[i]),
+                                    .has_data_source = (from->flags & EVENT_DATA_SRC) != 0,
+                                    .has_address = (from->flags & EVENT_ADDRESS) != 0,
+                                    .is_user_only = from->attr.exclude_kernel && !(from->flags & EVENT_TIMER)};
+    for (int fate = 0; fate < FATE_MAX; fate++)
+        event->fates[fate] = load(&thread->record->fates[i][fate]);
+    if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)
+        fill_undecided(event);
+    if (thread->ref == thread->process->threads[0])
+        fill_left_out(thread->process, event, i);
+}
+
+static void fill_thread(struct side *side, const struct thread *thread)
+{
+    const struct arena_header *header = thread->process->view->header;
+    const struct arena_thread *record = thread->record;
+    (void)snprintf(side->exe, sizeof side->exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
+    side->file.exe = side->exe;
+    side->file.pid = thread->process->name.pid;
+    side->file.tid = record->tid;
+    side->file.thread_id = record->id;
+    side->file.rank = thread->process->name.rank;
+    side->file.start_ns = record->start_ns;
+    side->file.end_ns = record->end_ns ? record->end_ns : load(&header->end_ns);
+    side->file.cpu_time_ns = load(&record->cpu_time_ns);
+    side->file.user_ns = load(&record->user_ns);
+    side->file.system_ns = load(&record->system_ns);
+    side->file.n_frames = load(&record->n_frames);
+    for (size_t i = 0; i < sizeof side->file.unwind_stops / sizeof side->file.unwind_stops[0]; i++)
+        side->file.unwind_stops[i] = load(&record->unwind_stops[i]);
+    side->file.min_bytes = header->min_bytes;
+    side->file.sample_bytes = header->sample_bytes;
+    side->file.mark_ns = load(&header->mark_ns);
+    if (thread->ref == thread->process->threads[0])
+        side->file.note = process_note(thread->process);
+    side->file.events = side->events;
+    side->file.n_events = thread->process->view->n_events;
+    for (uint32_t i = 0; i < thread->process->view->n_events; i++)
+        fill_event(side, thread, i);
+}
+
+/* The file only reads the context's texts. */
+static char *borrowed(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+static void fill_context(struct side *side, const struct collect_context *context)
+{
+    side->file.host = borrowed(context->host);
+    side->file.plan = borrowed(context->plan);
+    side->file.skid = borrowed(context->skid_json);
+    side->file.state = borrowed(context->state);
+    side->file.birth = context->birth;
+    side->file.topology = borrowed(context->topology);
+}
+
+static bool fill_variables(struct side *side, const struct thread *thread)
+{
+    side->file.variables = calloc(thread->n_variables + 1, sizeof *side->file.variables);
+    if (!side->file.variables)
+        return false;
+    for (size_t i = 0; i < thread->n_variables; i++) {
+        side->file.variables[i] = thread->variables[i].row;
+        side->file.variables[i].node = (uint32_t)thread_node_id(thread, thread->variables[i].row.node);
+    }
+    side->file.n_variables = thread->n_variables;
+    return true;
+}
+
+static bool fill_placeholders(struct side *side, const struct thread *thread)
+{
+    const struct arena_header *header = thread->process->view->header;
+    const struct view_module *module = view_module_at(thread->process->view, header->libhpcrun_module);
+    side->file.placeholders = calloc(PLACEHOLDER_MAX, sizeof *side->file.placeholders);
+    if (!side->file.placeholders)
+        return false;
+    for (unsigned i = 0; module && i < PLACEHOLDER_MAX; i++) {
+        if (!header->placeholders[i])
+            continue;
+        side->file.placeholders[side->file.n_placeholders].ip = header->placeholders[i] - module->bias + 1;
+        side->file.placeholders[side->file.n_placeholders++].name = borrowed(placeholder_name(i));
+    }
+    return true;
+}
+
+/* The builds of the files in the load map, so that readers can tell whether they have the same. */
+static bool fill_modules(struct side *side, const struct thread *thread)
+{
+    const struct view *view = thread->process->view;
+    side->file.modules = calloc(thread->modules.n_strings + 1, sizeof *side->file.modules);
+    if (!side->file.modules)
+        return false;
+    for (size_t i = 0; i < thread->modules.n_strings; i++) {
+        const struct view_module *found = NULL;
+        for (size_t k = 0; k < view->n_modules && !found; k++)
+            if (strcmp(view->modules[k].path, thread->modules.strings[i]) == 0)
+                found = &view->modules[k];
+        if (found && found->table_id && found->path[0] == '/')
+            side->file.modules[side->file.n_modules++] =
+                (struct objects_module){found->table_id, borrowed(found->path)};
+    }
+    return true;
+}
+
+static int write_bounded(struct process *process, struct objects_file *file, const char *path, uint64_t max_bytes,
+                         uint64_t *n_bytes, struct error *err)
+{
+    struct buf text = {0};
+    uint64_t n_details = 0;
+    int code = objects_write_memory(file, &text, err);
+    while (!code && text.len_bytes > max_bytes && process_bound_side(process, file, &n_details)) {
+        text.len_bytes = 0;
+        code = objects_write_memory(file, &text, err);
+    }
+    if (!code)
+        code = file_replace(path, text.data, text.len_bytes, err);
+    *n_bytes = text.len_bytes;
+    buf_fini(&text);
+    return code;
+}
+
+int thread_write_objects(const struct thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
+                         struct error *err)
+{
+    struct side *side = calloc(1, sizeof *side);
+    int code = ERR_MEMORY;
+    if (side) {
+        fill_thread(side, thread);
+        fill_context(side, thread->process->context);
+        side->file.regions = thread->regions;
+        side->file.n_regions = thread->n_regions;
+        if (fill_variables(side, thread) && fill_placeholders(side, thread) && fill_modules(side, thread) &&
+            thread_kernel_functions(thread, &side->file.kernel, &side->file.n_kernel) &&
+            thread_jit_functions(thread, &side->file.jit, &side->file.n_jit))
+            code = write_bounded(thread->process, &side->file, path, max_bytes, n_bytes, err);
+        else
+            code = error_set(err, ERR_MEMORY, "Out of memory for the side file of a thread.");
+        free(side->file.variables);
+        free(side->file.placeholders);
+        free(side->file.modules);
+        free(side->file.kernel);
+        free(side->file.jit);
+        free(side->file.note);
+    }
+    free(side);
+    return code;
+}
