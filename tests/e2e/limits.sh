@@ -54,6 +54,22 @@ for way in space space-small space-outside data; do
     measure $way
 done
 
+# A stack of 64 KiB is the program's, not the tools'.
+# roomy OUT COMMAND...: status 0.
+roomy() {
+    local out=$1
+    shift
+    (ulimit -s 64 && "$@") >"$out" 2>"$out.err" || fail "ulimit -s 64, $1 $2: status $?: $(cat "$out.err")"
+}
+# shellcheck disable=SC2016 # for the shell that is measured
+roomy stack.limit "$hpcrun" -o stack.m sh -c 'ulimit -s'
+expect_text stack.limit '^64$'
+roomy stack.measured "$hpcrun" -o stack.m ./limits looks
+roomy stack.doctor "$hpcrun" --doctor
+roomy stack.structure "$builddir/hpcstruct" -o structure ./limits
+roomy stack.database "$builddir/hpcprof" -q -S structure -o stack.db stack.m
+roomy stack.variables "$builddir/hpcquery" vars stack.db
+
 # Descriptors.
 ulimit -S -n 1024
 measure looks

@@ -240,7 +240,7 @@ static const char *take(struct request *request, int id, const char *value)
     }
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     struct request request = {.what = OPTION_TEXT, .discover = true, .fd_in = -1};
     struct option_scan scan = {0};
@@ -269,4 +269,9 @@ int main(int argc, char **argv)
     if (fflush(stdout) != 0)
         status = fail(1, (error_set(&err, ERR_IO, "cannot write to standard output"), &err));
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
 }

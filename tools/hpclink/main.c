@@ -150,7 +150,7 @@ static int run_line(const struct hpclink_options *options, struct error *err)
     return status;
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     struct hpclink_options options = {0};
     struct error err = {0};
@@ -166,4 +166,9 @@ int main(int argc, char **argv)
         return status;
     (void)fprintf(stderr, "hpclink: %s\n", err.text);
     return 1;
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
 }

@@ -188,7 +188,7 @@ static int run(const struct request *request, char **operands, int n_operands)
     return request->log ? sum_logs(request, operands, n_operands) : dump(request, operands, n_operands);
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     struct request request = {0};
     struct option_scan scan = {0};
@@ -209,4 +209,9 @@ int main(int argc, char **argv)
     if (fflush(stdout) != 0)
         status = fail(1, (error_set(&err, ERR_IO, "cannot write to standard output"), &err));
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
 }

@@ -311,7 +311,7 @@ static int list_metrics(char **words)
     return 0;
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     struct option_scan scan = {0};
     struct settings settings = {.form = "text", .top = -1, .threshold = 1};
@@ -328,4 +328,9 @@ int main(int argc, char **argv)
     if (status < 0)
         status = query(&settings, argv[scan.index], argv[scan.index + 1]);
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
 }

@@ -64,7 +64,7 @@ static int print_status(const struct hpcrun_options *options)
     return status_run(operand, is_json, stdout);
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     struct hpcrun_options options;
     struct error err;
@@ -96,4 +96,9 @@ int main(int argc, char **argv)
     if (!options.command[0])
         return fail(STATUS_USAGE, "There is no command to run; see hpcrun --help.");
     return launch_run(&options);
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
 }

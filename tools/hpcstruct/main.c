@@ -332,7 +332,7 @@ static int run(struct request *request, const char *operand)
     return status;
 }
 
-int main(int argc, char **argv)
+static int run_tool(int argc, char **argv)
 {
     struct option_scan scan = {0};
     struct request request = {0};
@@ -353,4 +353,9 @@ int main(int argc, char **argv)
         status = run(&request, argv[scan.index]);
     free(request.replacements);
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    return stack_run(run_tool, argc, argv);
 }

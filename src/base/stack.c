@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A stack of our own for main, entered as a context; see stack.h. */
+#include "stack.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+
+#define GUARD_BYTES (1 << 16) /* of the largest pages there are */
+
+static struct {
+    stack_main *body;
+    int argc, status;
+    char **argv;
+    ucontext_t caller, callee;
+} stack;
+
+static void begin(void)
+{
+    stack.status = stack.body(stack.argc, stack.argv);
+}
+
+static bool is_roomy(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_BYTES;
+}
+
+static void make_threads_roomy(void)
+{
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0)
+        return;
+    if (pthread_attr_setstacksize(&attr, STACK_BYTES) == 0)
+        (void)pthread_setattr_default_np(&attr);
+    (void)pthread_attr_destroy(&attr);
+}
+
+int stack_run(stack_main *body, int argc, char **argv)
+{
+    if (is_roomy())
+        return body(argc, argv);
+    make_threads_roomy();
+    char *memory = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory, GUARD_BYTES, PROT_NONE) != 0 || getcontext(&stack.callee) != 0)
+        return body(argc, argv);
+    stack.body = body;
+    stack.argc = argc;
+    stack.argv = argv;
+    stack.callee.uc_link = &stack.caller;
+    stack.callee.uc_stack.ss_sp = memory + GUARD_BYTES;
+    stack.callee.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&stack.callee, begin, 0);
+    return swapcontext(&stack.caller, &stack.callee) == 0 ? stack.status : body(argc, argv);
+}
