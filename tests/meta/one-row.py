@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is extensible by one file and one row stays so: the identifier of a source, metric, exporter or operator occurs
-in its own file and in the table, and nowhere else."""
+in its own file and in the table, and nowhere else. A script of the tests is in a list of tests, or another one uses it."""
 import re
 
 import tree
@@ -12,6 +12,8 @@ KINDS = (
     ("src/export", r"export-[\w-]+\.c$", "exporters.c", "exporter"),
     ("src/analysis", r"op-[\w-]+\.c$", "ops.c", "query_op"),
 )
+
+SCRIPTS = ("tests/e2e", "tests/explore", "tests/golden", "tests/unit")
 
 
 def check_kind(folder, pattern, table, struct):
@@ -32,8 +34,17 @@ def check_kind(folder, pattern, table, struct):
     return offenders, n_found
 
 
+def check_scripts():
+    """(offenders, number of scripts): what nobody names never runs."""
+    users = {p: tree.read(p) for p in tree.files() if p.suffix in (".am", ".sh", ".py", ".c") and p.parts[0] != "doc"}
+    scripts = [p for p in users if p.suffix in (".sh", ".py") and p.parent.as_posix() in SCRIPTS]
+    return [f"nothing runs {script}: it is in no list of tests" for script in scripts
+            if not any(re.search(rf"(?<![\w-]){re.escape(script.name)}(?!\w)", text)
+                       for user, text in users.items() if user != script)], len(scripts)
+
+
 def main():
-    offenders, checked = [], 0
+    offenders, checked = check_scripts()
     for kind in KINDS:
         found, n_found = check_kind(*kind)
         if not n_found and not found:
