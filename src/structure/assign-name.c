@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -110,8 +111,9 @@ static bool is_assignment(const char *begin, const char *p)
 
 static bool is_keyword(struct span s)
 {
-    static const char *const words[] = {"return", "if",    "while", "for",   "switch", "sizeof", "new",
-                                        "delete", "throw", "else",  "const", "static", "case",   "goto"};
+    static const char *const words[] = {"return", "if",     "while", "for",  "switch", "sizeof",
+                                        "new",    "delete", "throw", "else", "const",  "static",
+                                        "case",   "goto",   "call",  "CALL", "Call"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (span_is(s, words[i]))
             return true;
@@ -368,18 +370,35 @@ bool assign_name_is_same(const char *a, const char *b)
     return *a == 0 && *b == 0;
 }
 
-bool assign_name_returns(const char *line, const char *variable)
+/* Whether the text up to the end of the statement is the variable, perhaps behind casts. */
+static bool is_operand(const char *text, const char *variable)
 {
-    const char *p = line + strspn(line, " \t");
+    const char *end = text + strcspn(text, ";"), *start = operand_start(text, end);
     size_t len = strlen(variable);
-    if (strncmp(p, "return", 6) != 0 || is_word(p[6]))
-        return false;
-    const char *end = p + strcspn(p, ";");
-    const char *start = operand_start(p + 6, end);
     if (start < end && *start == '(')
         start++;
     return (size_t)(end - start) >= len && strncmp(start, variable, len) == 0 && !is_word(start[len]) &&
            start[len] != '-' && start[len] != '.' && start[len] != '[';
+}
+
+bool assign_name_returns(const char *line, const char *variable)
+{
+    const char *p = line + strspn(line, " \t");
+    return strncmp(p, "return", 6) == 0 && !is_word(p[6]) && is_operand(p + 6, variable);
+}
+
+bool assign_name_stores(const char *line, const char *variable, char *pointer, size_t size)
+{
+    const char *p = line + strspn(line, " \t");
+    size_t len = 0;
+    while (*p == '*' && is_word(p[1 + len]))
+        len++;
+    const char *sign = p + 1 + len + strspn(len ? p + 1 + len : "", " \t");
+    if (len == 0 || len >= size || *sign != '=' || sign[1] == '=' || !is_operand(sign + 1, variable))
+        return false;
+    memcpy(pointer, p + 1, len);
+    pointer[len] = 0;
+    return true;
 }
 
 static bool is_after_operator(const char *readable, const char *p)
@@ -387,19 +406,68 @@ static bool is_after_operator(const char *readable, const char *p)
     return p - readable >= 8 && strncmp(p - 8, "operator", 8) == 0;
 }
 
+/* Behind the literal that begins at p; p itself when none does. A ' between digits parts them. */
+static const char *skip_literal(const char *begin, const char *p)
+{
+    const char *word = p;
+    while (word > begin && is_word(word[-1]))
+        word--;
+    if ((*p != '"' && *p != '\'') || (*p == '\'' && isdigit((unsigned char)*word)))
+        return p;
+    if (*p == '"' && p > word && p[-1] == 'R' && strchr(p, '(')) { /* R"end(...)end" */
+        char end[20];
+        size_t len = strcspn(p + 1, "(");
+        if (len < sizeof end - 2) {
+            (void)snprintf(end, sizeof end, ")%.*s\"", (int)len, p + 1);
+            const char *found = strstr(p, end);
+            return found ? found + strlen(end) : p + strlen(p);
+        }
+    }
+    for (const char *q = p + 1; *q; q++) {
+        if (*q == *p)
+            return q + 1;
+        q += *q == '\\' && q[1];
+    }
+    return p + strlen(p);
+}
+
+/* Behind the template arguments that begin with the < at p; p itself when it is a comparison: template arguments stand
+ * next to their name, hold types and constants, and something other than an operand follows. */
+static const char *skip_template(const char *begin, const char *p)
+{
+    int depth = 0;
+    if (*p != '<' || p == begin || !is_word(p[-1]))
+        return p;
+    for (const char *q = p; *q; q++) {
+        depth += (*q == '<') - (*q == '>');
+        if (depth == 0) {
+            const char *next = q + 1 + strspn(q + 1, " \t");
+            return *next && strchr("({:,)>;", *next) ? q + 1 : p;
+        }
+        bool is_shift = q[0] == '<' && q[1] == '<';
+        if (is_shift || (!is_word(*q) && !strchr("<>:,*&[]() \t", *q)))
+            return p;
+    }
+    return p;
+}
+
 /* The '(' of the call of callee that begins at at, template arguments skipped; NULL when it is none. */
 static const char *open_of_call(const char *statement, const char *at, const char *callee)
 {
     const char *p = at + strlen(callee);
-    int depth = 0;
     if ((at > statement && is_word(at[-1])) || is_word(*p))
         return NULL;
-    for (; *p; p++) {
-        depth += (*p == '<') - (*p == '>');
-        if (depth == 0 && *p != '>' && !isspace((unsigned char)*p))
-            break;
-    }
+    p = skip_template(statement, p);
+    p += strspn(p, " \t");
     return *p == '(' ? p : NULL;
+}
+
+/* Behind the character at p, or behind all of the literal or the template arguments that begin there. */
+static const char *next_piece(const char *begin, const char *p)
+{
+    const char *end = skip_literal(begin, p);
+    end = end == p ? skip_template(begin, p) : end;
+    return end == p ? p + 1 : end;
 }
 
 bool assign_name_argument(const char *statement, const char *callee, size_t offset, size_t index, char *argument,
@@ -417,7 +485,7 @@ bool assign_name_argument(const char *statement, const char *callee, size_t offs
         }
     }
     struct span span = {open ? open + 1 : NULL, NULL};
-    for (const char *p = span.begin; p && *p; p++) {
+    for (const char *p = span.begin; p && *p; p = next_piece(span.begin, p)) {
         bool is_end = depth == 0 && (*p == ',' || *p == ')');
         if (is_end && n == index) {
             span.end = p;

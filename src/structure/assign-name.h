@@ -34,6 +34,10 @@ bool assign_name_is_same(const char *a, const char *b);
 /* True when the text of one line is a statement that returns the variable (casts allowed). */
 bool assign_name_returns(const char *line, const char *variable);
 
+/* True when a line stores the variable where a pointer points to, "*out = p;" (casts allowed): pointer[size] is "out".
+ */
+bool assign_name_stores(const char *line, const char *variable, char *pointer, size_t size);
+
 /* Where the parameters of a readable (demangled) name begin, at a '('; its end when there are none. A namespace without
  * name and what stands in template arguments are no parameters. */
 const char *assign_name_parameters(const char *readable);

@@ -94,20 +94,55 @@ const char *source_text_line(struct source_text *source, const char *path, uint3
     return line <= file->n_lines ? file->lines[line - 1] : NULL;
 }
 
-/* Length of the code on a line: up to a line comment, without trailing blanks. */
+/* Behind the string or character that begins at i; i itself when none does. A ' between digits parts them. */
+static size_t skip_quoted(const char *line, size_t i)
+{
+    size_t end = i + 1;
+    if ((line[i] != '"' && line[i] != '\'') || (line[i] == '\'' && i > 0 && isxdigit((unsigned char)line[i - 1])))
+        return i;
+    while (line[end] && line[end] != line[i])
+        end += line[end] == '\\' && line[end + 1] ? 2 : 1;
+    return end + (line[end] != 0);
+}
+
+/* Behind the comment that begins at i, which may end on a later line; i itself when none does. */
+static size_t skip_comment(const char *line, size_t i)
+{
+    if (line[i] != '/' || (line[i + 1] != '/' && line[i + 1] != '*'))
+        return i;
+    const char *end = line[i + 1] == '*' ? strstr(line + i + 2, "*/") : NULL;
+    return end ? (size_t)(end - line) + 2 : i + strlen(line + i);
+}
+
+/* Length of the code on a line: without comments and blanks at its end. */
 static size_t code_length(const char *line)
 {
-    bool in_string = false;
     size_t len = 0;
-    for (; line[len]; len++) {
-        if (line[len] == '"' && (len == 0 || line[len - 1] != '\\'))
-            in_string = !in_string;
-        if (!in_string && line[len] == '/' && (line[len + 1] == '/' || line[len + 1] == '*'))
-            break;
+    for (size_t i = 0; line[i];) {
+        size_t behind = skip_comment(line, i);
+        if (behind > i) {
+            i = behind;
+            continue;
+        }
+        behind = skip_quoted(line, i);
+        bool is_code = behind > i || !isspace((unsigned char)line[i]);
+        i = behind > i ? behind : i + 1;
+        len = is_code ? i : len;
     }
-    while (len > 0 && isspace((unsigned char)line[len - 1]))
-        len--;
     return len;
+}
+
+/* Puts blanks in the place of comments between code. */
+static void blank_comments(char *text)
+{
+    for (size_t i = 0; text[i];) {
+        size_t behind = skip_comment(text, i);
+        if (behind > i)
+            memset(text + i, ' ', behind - i);
+        else
+            behind = skip_quoted(text, i);
+        i = behind > i ? behind : i + 1;
+    }
 }
 
 /* True when a statement ends with this line, so that the next line begins another one. */
@@ -186,6 +221,8 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
         if (i >= line && i - line < STATEMENT_LINES_MAX && is_open && source_text_line(source, path, i + 1))
             last = i + 1;
     }
+    if (!fortran && statement->data)
+        blank_comments(statement->data);
     if (*offset > statement->len_bytes)
         *offset = 0;
     return !statement->failed;

@@ -58,6 +58,7 @@ static const struct row rows[] = {
     {"x = (double *)allocate(n);", "allocate", 0, "x"},
     {"return allocate(n);", "allocate", 0, "return"},
     {"T *q = umpire::Allocator::allocate(n);", "allocate", 0, "q"},
+    {"call random_number(r)", "random_number", 0, NULL},
     {"", "malloc", 0, NULL},
     {"malloc(n);", "malloc", 0, NULL},
     {"((((", "malloc", 0, NULL},
@@ -73,6 +74,46 @@ static void test_statements(void **state)
         const char *got = kind == ASSIGN_NAME ? name : kind == ASSIGN_RETURN ? "return" : "-";
         if (strcmp(got, rows[i].name ? rows[i].name : "-") != 0)
             fail_msg("%s: got %s, not %s", rows[i].statement, got, rows[i].name ? rows[i].name : "no name");
+    }
+}
+
+/* Commas in template arguments and in literals part no arguments; those between comparisons do. */
+static void test_arguments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *statement;
+        size_t index;
+        const char *argument; /* NULL: none */
+    } cases[] = {
+        {"fill(a, b);", 1, "b"},
+        {"fill(a, b);", 2, NULL},
+        {"fill(std::map<int, double>(), p);", 1, "p"},
+        {"fill(std::map<int, std::pair<int, int>>{}, p);", 1, "p"},
+        {"fill(convert<int, double>(x), &p);", 1, "&p"},
+        {"fill<int, double>(a, p);", 1, "p"},
+        {"fill<std::function<void(int, int)>>(a, p);", 1, "p"},
+        {"fill(a < b, c > d, p);", 2, "p"},
+        {"fill(a < b, p);", 1, "p"},
+        {"fill(a<b, p);", 1, "p"},
+        {"fill(1<<n, p, m>>(2));", 1, "p"},
+        {"fill(s->n, p);", 1, "p"},
+        {"fill(\"a, b\", p);", 1, "p"},
+        {"fill(\"a\\\", (b\", p);", 1, "p"},
+        {"fill(L\"(\", p);", 1, "p"},
+        {"fill(',', p);", 1, "p"},
+        {"fill('\\'', p);", 1, "p"},
+        {"fill(u8'(', p);", 1, "p"},
+        {"fill(1'000'000, p);", 1, "p"},
+        {"fill(R\"x(a, \")x\", p);", 1, "p"},
+        {"fill([&](int i, int j) { return i, j; }, p);", 1, "p"},
+        {"refill(a, b);", 1, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char argument[64] = "";
+        bool is_found = assign_name_argument(cases[i].statement, "fill", 0, cases[i].index, argument, sizeof argument);
+        if (is_found != (cases[i].argument != NULL) || (is_found && strcmp(argument, cases[i].argument) != 0))
+            fail_msg("%s: got '%s'", cases[i].statement, argument);
     }
 }
 
@@ -106,6 +147,22 @@ static void test_returns(void **state)
     assert_false(assign_name_returns("return pp;", "p"));
     assert_false(assign_name_returns("returned = p;", "p"));
     assert_false(assign_name_returns("p = 0;", "p"));
+}
+
+static void test_stores(void **state)
+{
+    (void)state;
+    char pointer[8];
+    assert_true(assign_name_stores("    *out = p;", "p", pointer, sizeof pointer));
+    assert_string_equal(pointer, "out");
+    assert_true(assign_name_stores("*o=(void *)p;", "p", pointer, sizeof pointer));
+    assert_string_equal(pointer, "o");
+    assert_false(assign_name_stores("*out == p;", "p", pointer, sizeof pointer));
+    assert_false(assign_name_stores("*out = p->next;", "p", pointer, sizeof pointer));
+    assert_false(assign_name_stores("*out = pp;", "p", pointer, sizeof pointer));
+    assert_false(assign_name_stores("out = p;", "p", pointer, sizeof pointer));
+    assert_false(assign_name_stores("*much_too_long = p;", "p", pointer, sizeof pointer));
+    assert_false(assign_name_stores("*", "p", pointer, sizeof pointer));
 }
 
 static void test_function_names(void **state)
@@ -149,8 +206,9 @@ static void test_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statements),     cmocka_unit_test(test_fortran_objects), cmocka_unit_test(test_returns),
-        cmocka_unit_test(test_function_names), cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_arguments),       cmocka_unit_test(test_stores),  cmocka_unit_test(test_statements),
+        cmocka_unit_test(test_fortran_objects), cmocka_unit_test(test_returns), cmocka_unit_test(test_function_names),
+        cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ static const char text[] = "int f(void)\n"
                            "        malloc(n *\n"
                            "               2); b = 1;\n"
                            "    puts(\"//\"); /* end */\n"
+                           "    fill(/* the, last */ a, '\"', \"/*\", /* one */ b); /* x */ // y\n"
+                           "    /* only */\n"
                            "}\n"
                            "last";
 
@@ -49,8 +51,8 @@ static void test_lines(void **state)
     (void)state;
     struct source_text *source = source_text_new(NULL, NULL);
     assert_string_equal(source_text_line(source, path, 1), "int f(void)");
-    assert_string_equal(source_text_line(source, path, 8), "last");
-    assert_null(source_text_line(source, path, 9));
+    assert_string_equal(source_text_line(source, path, 10), "last");
+    assert_null(source_text_line(source, path, 11));
     assert_null(source_text_line(source, path, 0));
     assert_null(source_text_line(source, "/does/not/exist.c", 1));
     assert_null(source_text_line(source, NULL, 1));
@@ -76,6 +78,7 @@ static void test_statements(void **state)
     check_statement(4, 9, joined, "malloc");
     check_statement(3, 5, joined, "double");
     check_statement(5, 20, joined, "b = 1");
+    check_statement(7, 26, "fill(                a, '\"', \"/*\",           b); ", "a, '");
     check_statement(6, 0, "puts(\"//\"); ", "puts");
 }
 
@@ -86,9 +89,9 @@ static void test_found_elsewhere(void **state)
     (void)snprintf(rule, sizeof rule, "/old/place=%s", directory);
     const char *const search[] = {"/does/not/exist", directory, NULL}, *const replace[] = {"/a=/b", rule, NULL};
     struct source_text *by_search = source_text_new(search, NULL), *by_rule = source_text_new(NULL, replace);
-    assert_string_equal(source_text_line(by_search, "/gone/tree/src/x.c", 8), "last");
-    assert_null(source_text_line(by_search, "/gone/tree/src/y.c", 8));
-    assert_string_equal(source_text_line(by_rule, "/old/place/x.c", 8), "last");
+    assert_string_equal(source_text_line(by_search, "/gone/tree/src/x.c", 10), "last");
+    assert_null(source_text_line(by_search, "/gone/tree/src/y.c", 10));
+    assert_string_equal(source_text_line(by_rule, "/old/place/x.c", 10), "last");
     assert_null(source_text_line(by_rule, "/other/place/x.c", 8));
     source_text_free(by_search);
     source_text_free(by_rule);
