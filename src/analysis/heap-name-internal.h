@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between heap-name.c (where a block was allocated and what the statement there says) and heap-owner.c (whose it is in
- * C++: members, containers, objects). */
+/* Between heap-name.c (where a block was allocated and what the statement there says), heap-owner.c (whose it is in
+ * C++: members, containers, objects) and heap-argument.c (what a function was given to put it into). */
 #ifndef LOCUS_ANALYSIS_HEAP_NAME_INTERNAL_H
 #define LOCUS_ANALYSIS_HEAP_NAME_INTERNAL_H
 
@@ -42,6 +42,15 @@ void heap_owner_clean(const struct search *search, const struct heap_name *out, 
 /* Sets the name of out from found: with the object's own name where only a caller knows that, and with the part of a
  * container that the block is, "cells (nodes)". */
 void heap_owner_finish(const struct search *search, struct alloc_name *found, struct heap_name *out);
+
+/* A function that fills what it was given by reference, or by the address of a pointer, says nothing of whose the block
+ * is: its callers do, as far as they hand over a variable, and what they were handed themselves. Puts their name for it
+ * into found, as far as one is known, and returns the frame that knows. */
+size_t heap_argument_follow(const struct search *search, size_t site, struct alloc_name *found);
+
+/* The variable whose address the site hands to a function of the C library that stores a new block there, such as
+ * posix_memalign and getline; false when it calls none. */
+bool heap_argument_library(const struct search *search, size_t site, struct alloc_name *found);
 
 /* Names the block by the Python code that asked for it, when that is known and says more than out, the name by native
  * code. */

@@ -125,6 +125,18 @@ static bool hands_over(const struct search *search, size_t i)
     return kind == ASSIGN_NAME && is_plain_name(name) && returned_later(search, &search->path[i].code, name);
 }
 
+/* True when the source shows that frame i keeps the block in an object, as one that makes a new object with parts does,
+ * and does not return it. */
+static bool keeps_in_object(const struct search *search, size_t i)
+{
+    char name[160];
+    struct buf statement = {0};
+    enum assign_kind kind = heap_name_statement(search, i, &statement, name, sizeof name);
+    buf_fini(&statement);
+    return kind == ASSIGN_NAME && (strstr(name, "->") || strpbrk(name, ".[")) && *name != '*' &&
+           !returned_later(search, &search->path[i].code, name);
+}
+
 /* Rust's standard library is linked into the program, under a path that its compiler makes up. */
 static bool in_standard_sources(const char *file)
 {
@@ -149,7 +161,7 @@ static bool is_wrapper(const struct search *search, size_t i)
     struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
     int pointer = symbols ? symbols_returns_pointer(symbols, frame->code.die) : -1;
     if (pointer != 0 && named_like_allocator(name))
-        return true;
+        return !keeps_in_object(search, i);
     return pointer == 1 && hands_over(search, i);
 }
 
@@ -159,29 +171,6 @@ size_t heap_name_site(const struct search *search, size_t first)
         if (!is_wrapper(search, i))
             return i;
     return first;
-}
-
-/* For "*out = malloc(n)": the caller passed "&x", so its name is x. Returns the frame that knows, or site. */
-static size_t follow_out_parameter(const struct search *search, size_t site, char *name, size_t size)
-{
-    if (name[0] != '*' || !is_plain_name(name + 1) || site + 1 >= search->n)
-        return site;
-    const struct code_frame *code = &search->path[site + 1].code;
-    struct buf statement = {0};
-    size_t offset = 0;
-    size_t found = site;
-    if (source_text_statement(search->source, text_of(search, code->file), code->line, code->column, &statement,
-                              &offset)) {
-        const char *ampersand = strpbrk(statement.data, "&");
-        size_t len = ampersand ? strcspn(ampersand + 1, ",); ") : 0;
-        if (len > 0 && len < size) {
-            memcpy(name, ampersand + 1, len);
-            name[len] = 0;
-            found = site + 1;
-        }
-    }
-    buf_fini(&statement);
-    return found;
 }
 
 /* First frame of the next outer function that was really called, or n: inlined frames share one call. */
@@ -284,7 +273,6 @@ static bool name_by_text(const struct search *search, bool sure, struct heap_nam
     if (!taken || heap_owner_is_wrong(search, out->site, name))
         return false;
     memcpy(out->name, name, sizeof name);
-    out->site = follow_out_parameter(search, out->site, out->name, sizeof out->name);
     return true;
 }
 
@@ -366,6 +354,7 @@ static void name_native(const struct search *of, size_t first, struct heap_name 
     /* the text tells "v" where the code shows a temporary or a member of v; the code tells two calls on a line apart */
     bool by_code = result == ALLOC_NAME_FOUND, by_member = heap_owner_initialiser(&search, out->site, by_code, &found);
     bool by_text = !by_member && name_by_text(&search, by_code, out);
+    by_code |= !by_member && !by_text && heap_argument_library(&search, out->site, &found);
     out->is_variable = by_member || by_text || by_code;
     if (!out->is_variable) {
         name_by_place(&search, out);

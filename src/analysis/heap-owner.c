@@ -367,80 +367,11 @@ static void find_object(const struct search *search, size_t site, struct alloc_n
     }
 }
 
-/* Names joined by . -> and subscripts, perhaps behind one * or &. */
-static bool is_simple(const char *expression)
-{
-    const char *p = expression + (*expression == '*' || *expression == '&');
-    if (!is_word(*p) || (*p >= '0' && *p <= '9'))
-        return false;
-    for (; *p; p++)
-        if (!is_word(*p) && !strchr(".[]:", *p) && !(*p == '-' && p[1] == '>') && !(*p == '>' && p[-1] == '-'))
-            return false;
-    return true;
-}
-
-/* Puts what the caller handed over in the place of the parameter that an expression begins with. */
-static bool replace_root(char *expression, size_t size, size_t root_len, const char *argument, bool is_pointer)
-{
-    char text[256];
-    const char *rest = expression + root_len, *sign = "";
-    char by = *argument == '*' || *argument == '&' ? *argument++ : 0;
-    if (by && by != (is_pointer ? '&' : '*'))
-        return false;
-    if (by) {
-        bool has_member = is_pointer ? strncmp(rest, "->", 2) == 0 : *rest == '.';
-        if (!has_member)
-            return false;
-        rest += is_pointer ? 2 : 1;
-        sign = is_pointer ? "." : "->";
-    }
-    int len = snprintf(text, sizeof text, "%s%s%s", argument, sign, rest);
-    if (len < 0 || (size_t)len >= size || (size_t)len >= sizeof text)
-        return false;
-    memcpy(expression, text, (size_t)len + 1);
-    return true;
-}
-
-/* A function that fills what it was given by reference says nothing of whose the block is: its callers do, as far as
- * they hand over a variable, and what they were handed themselves. Returns the frame that knows. */
-static size_t follow_parameter(const struct search *search, size_t site, struct alloc_name *found)
-{
-    size_t at = site;
-    for (int n = 0; n < OWNERS_MAX && at + 1 < search->n && heap_name_site(search, at + 1) == at + 1; n++) {
-        char root[128], qualified[256], argument[160];
-        bool is_reference = false, is_pointer = false;
-        size_t len = 0, offset = 0;
-        struct symbols *symbols = symbols_of(search, at);
-        struct buf statement = {0};
-        const struct code_frame *code = &search->path[at + 1].code;
-        while (is_word(found->text[len]))
-            len++;
-        if (!symbols || len == 0 || len >= sizeof root)
-            break;
-        (void)snprintf(root, sizeof root, "%.*s", (int)len, found->text);
-        int index = alloc_name_parameter(symbols, search->path[at].code.die, root, &is_reference, &is_pointer);
-        if (index < 0 || !(is_reference || (is_pointer && n > 0)))
-            break;
-        const char *function =
-            assign_name_function(text_of(search, search->path[at].code.function), qualified, sizeof qualified);
-        bool is_told =
-            source_text_statement(search->source, text_of(search, code->file), code->line, code->column, &statement,
-                                  &offset) &&
-            assign_name_argument(statement.data, function, offset, (size_t)index, argument, sizeof argument) &&
-            is_simple(argument) && replace_root(found->text, sizeof found->text, len, argument, is_pointer);
-        buf_fini(&statement);
-        if (!is_told)
-            break;
-        at++;
-    }
-    return at;
-}
-
 void heap_owner_finish(const struct search *search, struct alloc_name *found, struct heap_name *out)
 {
     const char *part = part_of_container(search, out->site), *last = strrchr(found->text, ':');
     (void)snprintf(out->operand, sizeof out->operand, "%.150s", last ? last + 1 : found->text);
-    size_t knows = found->is_open ? out->site : follow_parameter(search, out->site, found);
+    size_t knows = found->is_open ? out->site : heap_argument_follow(search, out->site, found);
     if (knows != out->site) {
         char expression[sizeof found->text];
         memcpy(expression, found->text, sizeof expression);

@@ -21,6 +21,7 @@ LEVELS = {
     "names-fortran.f90": [("gfortran", level)
                           for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
     "names-old.f": [("gfortran", level) for level in ("-O0", "-O2")],
+    "names-pointers.c": [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O2", "-O3")],
     "names-containers.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
 }
 LIBCXX = os.environ.get("LOCUS_LIBCXX")
