@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why much of a program's data may have no name. */
+#include <ctype.h>
 #include <string.h>
 
 #include "analysis/report.h"
 
-/* The way of each interpreter to do without a compiler, by the beginning of its name. */
+/* The way of each interpreter to do without a compiler. */
 static const struct {
-    const char *prefix, *command;
+    const char *name, *command;
 } without_jit[] = {
-    {"node", "node --jitless"},  {"deno", "deno --v8-flags=--jitless"}, {"d8", "d8 --jitless"},
-    {"java", "java -Xint"},      {"luajit", "luajit -joff"},            {"pypy", "pypy --jit off"},
-    {"ruby", "ruby --disable-jit"}, {"php", "php -d opcache.jit=off"},  {"julia", "julia --compile=min"},
+    {"node", "node --jitless"},       {"nodejs", "nodejs --jitless"}, {"deno", "deno --v8-flags=--jitless"},
+    {"d8", "d8 --jitless"},           {"java", "java -Xint"},         {"luajit", "luajit -joff"},
+    {"pypy", "pypy --jit off"},       {"ruby", "ruby --disable-jit"}, {"php", "php -d opcache.jit=off"},
+    {"julia", "julia --compile=min"},
 };
+
+/* What may follow the name of an interpreter: its version, as in java-17, ruby3.1 and luajit-2.1.0-beta3. */
+static bool is_version(const char *text)
+{
+    text += *text == '-';
+    return *text == 0 || isdigit((unsigned char)*text);
+}
 
 const char *report_without_jit(const char *program)
 {
-    for (size_t i = 0; program && i < sizeof without_jit / sizeof *without_jit; i++)
-        if (strncmp(program, without_jit[i].prefix, strlen(without_jit[i].prefix)) == 0)
+    for (size_t i = 0; program && i < sizeof without_jit / sizeof *without_jit; i++) {
+        size_t len = strlen(without_jit[i].name);
+        if (strncmp(program, without_jit[i].name, len) == 0 && is_version(program + len))
             return without_jit[i].command;
+    }
     return NULL;
 }
 
