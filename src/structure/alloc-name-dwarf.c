@@ -84,7 +84,7 @@ static bool own_name(Dwarf_Die *variable, char *name, size_t size_bytes)
         dwarf_attr_integrate(variable, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : NULL;
     if (!own || strncmp(own, "__", 2) == 0)
         return false;
-    char *of_module = linkage ? demangle_module_variable(linkage) : NULL;
+    char *of_module = linkage ? demangle_module_name(linkage) : NULL;
     (void)snprintf(name, size_bytes, "%s", of_module ? of_module : own);
     free(of_module);
     return true;

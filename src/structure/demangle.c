@@ -50,7 +50,7 @@ char *demangle_name(const char *name)
     return readable;
 }
 
-char *demangle_module_variable(const char *name)
+char *demangle_module_name(const char *name)
 {
     const char *sign = strncmp(name, "__", 2) == 0 ? strstr(name + 2, "_MOD_") : NULL;
     size_t len = sign ? (size_t)(sign - name) - 2 : 0;

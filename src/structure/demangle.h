@@ -8,8 +8,8 @@
  * caller frees it. NULL when the name is not mangled, cannot be demangled, or the C++ runtime library is missing. */
 char *demangle_name(const char *name);
 
-/* The name of a variable of a Fortran module, "fields::parts", from its symbol, "__fields_MOD_parts"; malloc'ed, the
- * caller frees it. NULL when it is none. */
-char *demangle_module_variable(const char *name);
+/* The name of a variable or procedure of a Fortran module, "fields::parts", from its symbol, "__fields_MOD_parts";
+ * malloc'ed, the caller frees it. NULL when it is none. */
+char *demangle_module_name(const char *name);
 
 #endif

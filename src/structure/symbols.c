@@ -31,6 +31,8 @@ const char *symbols_own_name(struct symbols *symbols, const char *name)
     if (!name)
         return NULL;
     char *readable = demangle_name(name);
+    if (!readable)
+        readable = demangle_module_name(name);
     const char *owned = own(symbols, readable ? readable : name);
     free(readable);
     return owned;
@@ -183,10 +185,6 @@ static bool describe_data(struct symbols *symbols, enum elf_symbol_kind kind, ui
         return false;
     *data = (struct symbols_data){
         .name = symbols_own_name(symbols, symbol->name), .vaddr = symbol->vaddr, .size_bytes = symbol->size_bytes};
-    char *of_module = demangle_module_variable(symbol->name);
-    if (of_module)
-        data->name = own(symbols, of_module);
-    free(of_module);
     const struct dwarf_variable *variable =
         kind == ELF_SYMBOL_DATA ? symbols_dwarf_variable(symbols, symbol->vaddr) : NULL;
     if (!variable)

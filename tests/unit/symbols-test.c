@@ -174,7 +174,12 @@ static void test_demangle(void **state)
 {
     (void)state;
     assert_null(demangle_name("main"));
-    char *name = demangle_name("_ZN1a1bEi");
+    assert_null(demangle_module_name("main"));
+    assert_null(demangle_module_name("__MOD_"));
+    char *name = demangle_module_name("__kernels_MOD_scatter._omp_fn.0");
+    assert_string_equal(name, "kernels::scatter._omp_fn.0");
+    free(name);
+    name = demangle_name("_ZN1a1bEi");
     if (!name) {
         print_message("SKIP: no C++ runtime library to demangle with\n");
         return;
@@ -189,10 +194,13 @@ static void test_demangle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_function_and_line), cmocka_unit_test(test_inlined_function),
-        cmocka_unit_test(test_data),              cmocka_unit_test(test_stack),
+        cmocka_unit_test(test_function_and_line),
+        cmocka_unit_test(test_inlined_function),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_stack),
         cmocka_unit_test(test_not_code),
-        cmocka_unit_test(test_refused_files),     cmocka_unit_test(test_demangle),
+        cmocka_unit_test(test_refused_files),
+        cmocka_unit_test(test_demangle),
     };
     return cmocka_run_group_tests(tests, open_self, close_self);
 }
