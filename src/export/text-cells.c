@@ -205,3 +205,50 @@ void text_function(struct buf *out, const char *function)
     bool has_name = is_readable && *assign_name_function(function, qualified, sizeof qualified);
     buf_printf(out, "%s", has_name ? qualified : function);
 }
+
+/* Behind the template arguments that C++'s library adds by itself, which begin at the comma at p; p when they do not.
+ */
+static const char *skip_default(const char *p)
+{
+    static const char *const names[] = {"allocator", "char_traits", "less", "hash", "equal_to", "default_delete"};
+    static const char before[] = ", std::";
+    if (strncmp(p, before, strlen(before)) != 0)
+        return p;
+    const char *name = p + strlen(before);
+    size_t len = strcspn(name, "<>, ");
+    bool is_default = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        is_default |= strlen(names[i]) == len && strncmp(name, names[i], len) == 0;
+    int depth = 0;
+    for (const char *end = name + len; is_default && *end; end++) {
+        depth += (*end == '<') - (*end == '>');
+        if (depth == 0)
+            return end[1] == ' ' && end[2] == '>' ? end + 2 : end + 1;
+    }
+    return p;
+}
+
+void text_origin(struct buf *out, const char *origin)
+{
+    static const struct {
+        const char *from, *to;
+    } words[] = {{"std::__cxx11::", "std::"}, {"std::__1::", "std::"}};
+    static const char text[] = "std::basic_string<char>";
+    struct buf plain = {0};
+    for (const char *p = origin; *p;) {
+        const char *end = skip_default(p), *to = "";
+        for (size_t i = 0; i < sizeof words / sizeof *words && end == p; i++)
+            if (strncmp(p, words[i].from, strlen(words[i].from)) == 0) {
+                end = p + strlen(words[i].from);
+                to = words[i].to;
+            }
+        buf_append(&plain, end == p ? p : to, end == p ? 1 : strlen(to));
+        p = end == p ? p + 1 : end;
+    }
+    for (const char *p = plain.data ? plain.data : ""; *p;) {
+        bool is_text = strncmp(p, text, strlen(text)) == 0;
+        buf_append(out, is_text ? "std::string" : p, is_text ? strlen("std::string") : 1);
+        p += is_text ? strlen(text) : 1;
+    }
+    buf_fini(&plain);
+}

@@ -50,4 +50,9 @@ void text_lines(struct buf *out, uint32_t first, uint32_t last);
  * arguments; of any other, such as "func_0x1f780 [libgomp.so.1]", as it is. */
 void text_function(struct buf *out, const char *function);
 
+/* Appends a name or a place without the template arguments that C++'s library adds by itself, and with its strings as
+ * the author writes them: "Array<std::string>::grow" of
+ * "Array<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::grow". */
+void text_origin(struct buf *out, const char *origin);
+
 #endif

@@ -10,10 +10,11 @@
 #include "arena/arena.h"
 #include "base/printable.h"
 #include "export/text-cells.h"
+#include "structure/assign-name.h"
 
 #define WIDE 95       /* columns from which on there is room for bars */
 #define VERY_WIDE 120 /* ... and for all parts of a share */
-#define NAME_WIDTH 8 /* least width of what wraps */
+#define NAME_WIDTH 8  /* least width of what wraps */
 #define TEXT_ROOM 44  /* for name and origin: below that the origin goes into a line of its own */
 #define LEAST_ROOM 12 /* for the name alone: below that the class joins it */
 #define CELL_LINES 4  /* that a cell is wrapped to */
@@ -100,7 +101,7 @@ static void put_bar(const struct table_row *row, struct buf *cell)
 
 static void put_name(const struct table_row *row, struct buf *cell)
 {
-    buf_printf(cell, "%s", row->row->name);
+    text_origin(cell, row->row->name);
 }
 
 /* Special rows are no class of variables: their names say what they are. */
@@ -174,6 +175,32 @@ static void put_path(const struct report *report, const struct report_row *row, 
             break;
         text_function(text, model_text(model, scope->name));
     }
+    const char *outermost = model_text(model, row->variable->function);
+    if (n == 0 && !is_python && strcmp(outermost, "main") != 0 && strcmp(outermost, "MAIN__") != 0)
+        buf_printf(text, "callers not known");
+}
+
+/* A function without parameters, return type and template arguments. */
+static void put_bare(struct buf *out, const char *function)
+{
+    char qualified[256];
+    if (strchr(function, '<'))
+        (void)assign_name_function(function, qualified, sizeof qualified);
+    text_function(out, strchr(function, '<') ? qualified : function);
+}
+
+/* Whether the site is the function that the name tells already: "_sdsnewlen" of "blocks of 22 B from _sdsnewlen",
+ * "Array<int>::grow" of "Array::grow". */
+static bool is_site_in_name(const struct report_row *row)
+{
+    const char *from = strstr(row->name, " from ");
+    struct buf name = {0}, site = {0};
+    put_bare(&name, strncmp(row->name, "blocks of ", 10) == 0 && from ? from + 6 : row->name);
+    put_bare(&site, row->site);
+    bool is_same = name.data && site.data && strcmp(name.data, site.data) == 0;
+    buf_fini(&name);
+    buf_fini(&site);
+    return is_same;
 }
 
 void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text)
@@ -182,8 +209,8 @@ void vars_table_put_origin(const struct report *report, const struct report_row 
     const struct variable *variable = row->variable;
     size_t before = text->len_bytes;
     bool is_block = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
-    if (*row->site && strcmp(row->site, row->name) != 0)
-        buf_printf(text, "%s", row->site);
+    if (*row->site && strcmp(row->site, row->name) != 0 && !(is_block && is_site_in_name(row)))
+        text_origin(text, row->site);
     else if (special && special->origin)
         buf_printf(text, "%s", special->origin);
     else if (is_block)

@@ -52,6 +52,29 @@ static void test_functions(void **state)
     expect(&out, "main._omp_fn.0");
 }
 
+static void check_origin(const char *origin, const char *expected)
+{
+    struct buf out = {0};
+    text_origin(&out, origin);
+    assert_string_equal(out.data, expected);
+    buf_fini(&out);
+}
+
+static void test_origins(void **state)
+{
+    (void)state;
+    check_origin("Array<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, "
+                 "std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > > "
+                 ">::nil_rep()::nr",
+                 "Array<std::string>::nil_rep()::nr");
+    check_origin("std::map<int, std::vector<int, std::allocator<int> >, std::less<int>, "
+                 "std::allocator<std::pair<int const, std::vector<int, std::allocator<int> > > > >::at",
+                 "std::map<int, std::vector<int>>::at");
+    check_origin("run<int, std::lesser<int> >", "run<int, std::lesser<int> >");
+    check_origin("x, std::allocator<", "x, std::allocator<");
+    check_origin("solve (grid.cc:12)", "solve (grid.cc:12)");
+}
+
 static void test_bars(void **state)
 {
     (void)state;
@@ -99,11 +122,8 @@ static void test_skid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_bars),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_skid),
+        cmocka_unit_test(test_cells), cmocka_unit_test(test_functions), cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_bars),  cmocka_unit_test(test_sizes),     cmocka_unit_test(test_skid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
