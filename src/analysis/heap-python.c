@@ -27,21 +27,86 @@ static bool is_library(const char *file)
     return file[0] == '<' && strcmp(file, "<string>") != 0 && strcmp(file, "<stdin>") != 0;
 }
 
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+static bool is_one_of(const char *const *words, size_t n_words, const char *text, size_t len)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (strlen(words[i]) == len && strncmp(words[i], text, len) == 0)
+            return true;
+    return false;
+}
+
+/* Behind the string that begins at p; p itself when none does. */
+static const char *skip_string(const char *p)
+{
+    if (*p != '"' && *p != '\'')
+        return p;
+    const char *end = p + 1;
+    while (*end && *end != *p)
+        end += *end == '\\' && end[1] ? 2 : 1;
+    return end + (*end != 0);
+}
+
+/* The first of these characters outside brackets and strings; the end of the code when there is none. *n_open: brackets
+ * that are open there, below 0 for those that were opened on an earlier line. */
+static const char *find_outside(const char *p, const char *wanted, int *n_open)
+{
+    for (*n_open = 0; *p && *p != '#';) {
+        const char *behind = skip_string(p);
+        if (behind == p && *n_open == 0 && strchr(wanted, *p))
+            return p;
+        *n_open += behind == p ? (strchr("([{", *p) != NULL) - (strchr(")]}", *p) != NULL) : 0;
+        p = behind > p ? behind : p + 1;
+    }
+    return p;
+}
+
+/* An argument "name=value" on a line of its own: written without blanks, and followed by a comma or the call's end. */
+static bool is_argument(const char *sign)
+{
+    int n_open;
+    const char *end = find_outside(sign + 1, ",", &n_open);
+    return !isspace((unsigned char)sign[-1]) && (n_open < 0 || (*end == ',' && !end[1 + strspn(end + 1, " \t\r")]));
+}
+
+/* The statement that a line holds: behind the colon of "else:", "with x as y:" and the like. NULL when it holds none.
+ */
+static const char *statement_of(const char *line)
+{
+    static const char *const heads[] = {"if",  "elif", "else",   "for",     "while", "with",
+                                        "try", "def",  "except", "finally", "class", "async"};
+    line += strspn(line, " \t");
+    size_t len = 0;
+    while (is_word(line[len]))
+        len++;
+    if (!is_one_of(heads, sizeof heads / sizeof *heads, line, len))
+        return line;
+    int n_open;
+    const char *colon = find_outside(line + len, ":", &n_open);
+    return *colon == ':' ? statement_of(colon + 1) : NULL;
+}
+
 /* The target of "target = ..." in a line: a name, perhaps with attributes; false for others. */
 static bool read_target(const char *line, char *name, size_t size)
 {
+    static const char *const words[] = {"return", "yield", "lambda", "assert", "raise", "del",  "import",
+                                        "from",   "pass",  "global", "await",  "not",   "None", "True",
+                                        "False",  "case",  "in",     "is",     "and",   "or",   "nonlocal"};
     size_t len = 0;
-    while (isspace((unsigned char)*line))
-        line++;
-    if (!isalpha((unsigned char)*line) && *line != '_')
+    line = statement_of(line);
+    if (!line || !is_word(*line) || isdigit((unsigned char)*line))
         return false;
-    while (isalnum((unsigned char)line[len]) || line[len] == '_' || line[len] == '.' ||
-           (unsigned char)line[len] >= 0x80)
+    while (is_word(line[len]) || line[len] == '.')
         len++;
     const char *p = line + len + strspn(line + len, " \t");
     if (*p == ':' && p[1] != '=') /* an annotation, up to the sign */
         p += strcspn(p, "=#");
-    if (*p != '=' || p[1] == '=' || len >= size)
+    if (*p != '=' || p[1] == '=' || len >= size || is_argument(p) ||
+        is_one_of(words, sizeof words / sizeof *words, line, strcspn(line, " \t:=(")))
         return false;
     memcpy(name, line, len);
     name[len] = 0;

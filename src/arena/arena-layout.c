@@ -193,6 +193,7 @@ FIELD(arena_header, n_unopened, 33912);
 FIELD(arena_header, n_on_timer, 33976);
 FIELD(arena_header, n_retired_pending_max, 34040);
 FIELD(arena_header, n_alloc_unrecorded, 34048);
+FIELD(arena_header, n_python_lost, 34104);
 FIELD(arena_header, mark_ns, 34112);
 FIELD(arena_header, n_region_faults, 34120);
 FIELD(arena_header, allocator_owner, 34152);

@@ -467,7 +467,8 @@ struct arena_header {
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
     _Atomic uint32_t n_on_timer[ARENA_EVENTS_MAX]; /* threads on which a timer stands in for it */
     _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at once */
-    _Atomic uint64_t n_alloc_unrecorded[8];        /* by enum alloc_skip */
+    _Atomic uint64_t n_alloc_unrecorded[7];        /* by enum alloc_skip */
+    _Atomic uint64_t n_python_lost;                /* blocks whose Python code there was no room to tell */
     _Atomic uint64_t mark_ns;                      /* CLOCK_REALTIME of the last mark, 0 = none */
     _Atomic uint64_t n_region_faults[REGION_FAULTS];
     char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */

@@ -94,6 +94,17 @@ static void write_children(const struct process *process, struct buf *out)
         log_write_message(out, process->name.pid, -1, text);
 }
 
+static void write_python(const struct process *process, struct buf *out)
+{
+    char text[160];
+    uint64_t n = load(&process->view->header->n_python_lost);
+    (void)snprintf(text, sizeof text,
+                   "Python: %llu block%s named by native code, for lack of room for more lines of code",
+                   (unsigned long long)n, n == 1 ? " is" : "s are");
+    if (n)
+        log_write_message(out, process->name.pid, -1, text);
+}
+
 static void write_regions(const struct process *process, struct buf *out)
 {
     static const char *const sentences[REGION_FAULTS] = {
@@ -220,6 +231,7 @@ int process_write_log(struct process *process, struct error *err)
     write_merged(process, &text);
     write_unopened(process, &text);
     write_children(process, &text);
+    write_python(process, &text);
     write_regions(process, &text);
     if (process->context->note && process->context->note[0])
         log_write_message(&text, process->name.pid, -1, process->context->note);

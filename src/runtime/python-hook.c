@@ -291,20 +291,51 @@ static uint32_t string_of(const struct told *told)
     return 0;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* A string object by its text, since others may follow it at its place: by the hash that it keeps, else, as of most
+ * file names, by what is told of it. */
+static uint64_t hash_of_text(bool guarded, uintptr_t object)
+{
+    struct {
+        uint64_t length, hash;
+        uint32_t state;
+    } head = {0};
+    uint64_t words[FILE_BYTES / 2 + 1]; /* of 4 bytes a character */
+    if (!fetch(guarded, object + OBJECT_LENGTH, &head, sizeof head))
+        return 0;
+    uint64_t width = head.state >> 2 & 7, n = head.length < FILE_BYTES ? head.length : FILE_BYTES;
+    uint64_t hash = mix(head.length, head.hash), first = (head.length - n) * width;
+    bool is_ascii = head.state >> 6 & 1;
+    if (head.hash + 1 || width > 4 || head.length > 1u << 20)
+        return hash;
+    words[n * width / 8] = 0; /* what is behind the text in its last word */
+    if (!fetch(guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first, words, n * width))
+        return hash;
+    for (size_t i = 0; i < n * width; i += 8)
+        hash = mix(hash, words[i / 8]);
+    return hash;
+}
+
 /* The instruction that a frame is at, by all that its text is made from; 0 when the frame is not as expected. */
 static uint64_t hash_of_place(bool guarded, uintptr_t frame)
 {
-    uint64_t words[6] = {0}, hash = 0xcbf29ce484222325u;
+    uint64_t words[(CODE_LINES + 8 - CODE_FIRST_LINE) / 8 + 2] = {0}, hash = 0xcbf29ce484222325u;
+    const size_t n_code = sizeof words / sizeof *words - 2;
     uintptr_t code = fetch_pointer(guarded, frame + FRAME_CODE);
     if (fetch_pointer(guarded, code + OBJECT_TYPE) != python.api.code_type ||
-        !fetch(guarded, code + CODE_FILE, words, CODE_LINES + 8 - CODE_FILE))
+        !fetch(guarded, code + CODE_FIRST_LINE, words, n_code * 8))
         return 0;
-    words[4] = code;
-    words[5] = fetch_pointer(guarded, frame + FRAME_INSTRUCTION);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 32;
-    }
+    words[n_code] = code;
+    words[n_code + 1] = fetch_pointer(guarded, frame + FRAME_INSTRUCTION);
+    words[(CODE_FILE - CODE_FIRST_LINE) / 8] = hash_of_text(guarded, words[(CODE_FILE - CODE_FIRST_LINE) / 8]);
+    words[(CODE_NAME - CODE_FIRST_LINE) / 8] = hash_of_text(guarded, words[(CODE_NAME - CODE_FIRST_LINE) / 8]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = mix(hash, words[i]);
     return hash;
 }
 
@@ -322,6 +353,12 @@ static uint32_t string_of_frame(uintptr_t frame, struct told *told, bool *is_bad
     if (ref)
         atomic_store_explicit(slot, hash >> 32 << 32 | ref, memory_order_release);
     return ref;
+}
+
+/* The block keeps the name that native code gives it. */
+static void count_lost(void)
+{
+    atomic_fetch_add_explicit(&arena_header_sig()->n_python_lost, 1, memory_order_relaxed);
 }
 
 /* Apart, for its large frame: other programs pass by at the price of a load. */
@@ -346,8 +383,10 @@ static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, 
         }
         if (trust == TRUST_TRYING)
             atomic_store_explicit(&python.trust, TRUST_READ, memory_order_release);
-        if (!refs[n++])
+        if (!refs[n++]) {
+            count_lost();
             return node;
+        }
         frame = fetch_pointer(told.guarded, frame + FRAME_PREVIOUS);
     }
     while (n > 0) {

@@ -53,12 +53,32 @@ named 3530001 "<module> (😀.py:1)"
 named 3540001 "<module> (a?b.py:1)"
 named 3550001 "<module> (x.py:1)"
 named 3570001 "$(printf 'д%.0s' {1..40}) (<string>:1)"
-named 3600001 of_child
+named 3580001 "<module> (<string>:2)"
+named 3590001 "<module> (<string>:9)"
+named 3600001 "<module> (<string>:4)
+of_child"
+named 3700001 in_else
+named 3710001 in_with
+named 3720001 in_loop
+line=$(grep -n 'first=' "$program" | cut -d: -f1)
+named 3730001 "on_lines_with_keywords (names-python.py:$line)"
+named 3740001 "on_lines_with_keywords (names-python.py:$((line + 1)))"
+named 3750001 typed
+named 3760001 "on_lines_with_keywords (names-python.py:$(grep -n 'if n == 0' "$program" | cut -d: -f1))"
+grep -h 'Python: ' m/*.log && fail "code is said to be left out where all of it is told"
 if [ -n "$with" ]; then
     named 4004000 grid
     named 4800000 "field
 main (names-python.py:$(grep -n 'field \* 2' "$program" | cut -d: -f1))"
 fi
+
+# What there is no room for is counted, in one line of the process's log.
+blocks --many
+sentence='Python: [1-9][0-9]* blocks* [a-z]* named by native code, for lack of room'
+grep -q "^\[[0-9]*, N\]: $sentence" m/*.log || fail "no log says that code was left out"
+for log in m/*.log; do
+    [ "$(grep -c "$sentence" "$log")" -le 1 ] || fail "$log says so more than once"
+done
 
 HPCRUN_PYTHON=0 blocks
 grep -q 'buffer\|self.state' blocks && fail "HPCRUN_PYTHON=0 is not heeded"

@@ -30,6 +30,20 @@ def größe(n):
     return länge
 
 
+def on_lines_with_keywords(kept, n):
+    if n < 0: pass
+    else: in_else = bytearray(n)
+    with open(os.devnull) as null: in_with = bytearray(n + 10000)
+    for text in "a:b=c": in_loop = bytearray(n + 20000)
+    kept += [null, text, in_else, in_with, in_loop]
+    kept.append(dict(
+        first=bytearray(n + 30000),
+        last=bytearray(n + 40000)))
+    typed: bytearray = bytearray(n + 50000)
+    if n == 0 or bytearray(n + 60000): pass
+    return typed
+
+
 def in_thread(kept):
     of_thread = bytearray(3450001)
     kept.append(of_thread)
@@ -47,7 +61,13 @@ def main():
     for i, file in enumerate(names):
         exec(compile(f"block = bytearray({3510001 + 10000 * i})", file, "exec"), {})
     exec("def " + "д" * 100 + "(): return bytearray(3570001)\n" + "д" * 100 + "()", {})
-    if len(sys.argv) > 1:  # with NumPy
+    for i, lines in enumerate((1, 8, 3)):  # often the same code object at the same place, but for its line
+        exec(compile("\n" * lines + f"block = bytearray({3580001 + 10000 * i})", "<string>", "exec"), {})
+    kept.append(on_lines_with_keywords(kept, 3700001))
+    if "--many" in sys.argv:  # more lines of code than there is room for
+        for i in range(6000):
+            exec(compile("block = bytearray(5000)", f"file{i}.py", "exec"), {})
+    if "--numpy" in sys.argv:
         import numpy
 
         grid = numpy.zeros((500, 1001))
