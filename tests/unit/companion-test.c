@@ -25,6 +25,7 @@
 
 #include "arena/arena.h"
 #include "companion.h"
+#include "companion-loop.h"
 #include "fnbounds/modtab-cache.h"
 #include "fnbounds/recipe.h"
 #include "measurement/pending.h"
@@ -689,6 +690,36 @@ static void test_directory_that_vanishes(void **state)
     assert_int_equal(rmdir(f->setup.dir), -1);
 }
 
+/* Somebody lowers the limit below what is open: what is ready is found, and where nothing is, it is waited. */
+static void test_poll_beyond_the_limit(void **state)
+{
+    (void)state;
+    int pipes[20][2];
+    struct pollfd fds[20];
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(pipe(pipes[i]), 0);
+        fds[i] = (struct pollfd){.fd = pipes[i][0], .events = POLLIN, .revents = -1};
+    }
+    for (rlim_t n_allowed = 0; n_allowed < 20; n_allowed += 6) {
+        struct rlimit low = {n_allowed, before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+        assert_int_equal(companion_poll(fds, 20, 1), 0);
+        assert_int_equal(write(pipes[19][1], "x", 1), 1);
+        assert_int_equal(companion_poll(fds, 20, 1), n_allowed ? 1 : 0);
+        assert_int_equal(fds[19].revents, n_allowed ? POLLIN : 0);
+        assert_int_equal(fds[0].revents, 0);
+        char byte;
+        assert_int_equal(read(pipes[19][0], &byte, 1), 1);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (int i = 0; i < 20; i++) {
+        (void)close(pipes[i][0]);
+        (void)close(pipes[i][1]);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -715,6 +746,7 @@ int main(void)
         TEST(test_knock_without_descriptors),
         TEST(test_strangers_are_refused),
         TEST(test_directory_that_vanishes),
+        cmocka_unit_test(test_poll_beyond_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * happens. */
 #include "companion-loop.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -263,6 +264,29 @@ void companion_turn(struct companion *c, int64_t now_ms)
     publish_state(c);
 }
 
+/* In parts of which the limit allows each, without waiting. */
+static int poll_parts(struct pollfd *fds, size_t n, size_t n_allowed)
+{
+    int n_ready = 0;
+    for (size_t at = 0; at < n; at += n_allowed) {
+        int n_part = poll(fds + at, n - at < n_allowed ? n - at : n_allowed, 0);
+        n_ready += n_part > 0 ? n_part : 0;
+    }
+    return n_ready;
+}
+
+int companion_poll(struct pollfd *fds, size_t n, int timeout_ms)
+{
+    struct rlimit limit;
+    int n_ready = poll(fds, n, timeout_ms);
+    if (n_ready >= 0 || errno != EINVAL)
+        return n_ready;
+    for (size_t i = 0; i < n; i++)
+        fds[i].revents = 0;
+    n_ready = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur ? poll_parts(fds, n, limit.rlim_cur) : 0;
+    return n_ready ? n_ready : poll(NULL, 0, timeout_ms < TICK_MIN_MS ? timeout_ms : TICK_MIN_MS);
+}
+
 void companion_loop(struct companion *c)
 {
     struct watches w = {0};
@@ -271,7 +295,7 @@ void companion_loop(struct companion *c)
     publish_state(c);
     while (!is_over(c, companion_now_ms())) {
         watch_all(c, &w);
-        int n_ready = poll(w.fds, w.n, timeout_ms(c));
+        int n_ready = companion_poll(w.fds, w.n, timeout_ms(c));
         for (size_t i = 0; n_ready > 0 && i < w.n; i++)
             if (w.fds[i].revents)
                 dispatch(c, &w.items[i]);
