@@ -2,6 +2,7 @@
 /* The cache of module tables: look, else lock, look again, make, write under a temporary name, rename. Works without
  * the lock where the file system has none; then a module may be made twice, with the same result. Ordinary code. */
 #include "fnbounds/modtab-cache.h"
+#include "base/input.h"
 #include "fnbounds/modtab-make.h"
 
 #include <errno.h>
@@ -54,9 +55,9 @@ int modtab_map(const char *cache_dir, uint64_t id, const struct modtab_header **
     int status = modtab_cache_path(path, sizeof path, cache_dir, id, err);
     if (status != 0)
         return status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
     if (fd < 0)
-        return error_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s.", path, strerror(errno));
+        return error_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s.", path, input_reason(errno));
     status = map_file(fd, path, table, err);
     close(fd);
     if (status == 0 && (*table)->id != id) {
@@ -109,7 +110,7 @@ static int lock_module(const char *cache_dir, uint64_t id)
         return -1;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (fd < 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        fd = input_open(AT_FDCWD, path, O_NOFOLLOW, NULL);
     if (fd >= 0)
         wait_lock(fd);
     return fd;

@@ -6,10 +6,12 @@ import re
 import tree
 
 FOLDERS = ("src/arena", "src/collect", "src/fmt", "src/import", "src/measurement", "src/symnames", "src/analysis",
-           "src/export", "src/structure", "tools/hpcprof", "tools/hpcquery", "tools/hpcproftt", "tools/hpcstruct")
+           "src/export", "src/fnbounds", "src/structure", "tools/hpcprof", "tools/hpcquery", "tools/hpcproftt",
+           "tools/hpcfnbounds", "tools/hpcrun", "tools/hpcstruct")
 CALL = re.compile(r"(?<![\w.>])(fopen|freopen|open|openat)\(((?:[^()]|\([^()]*\))*)\)")
-# A call that makes the file, opens a directory (for which nobody waits) or writes; and the one device that is harmless.
-OTHER = re.compile(r'O_CREAT|O_TMPFILE|O_DIRECTORY|"w|"/dev/null"')
+# A call that makes the file, opens a directory (for which nobody waits) or writes; the one device that is harmless, and
+# the kernel's files.
+OTHER = re.compile(r'O_CREAT|O_TMPFILE|O_DIRECTORY|O_WRONLY|O_RDWR|"w|"/dev/null"|"/proc/')
 
 
 def main():

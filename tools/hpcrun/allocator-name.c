@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 #define STUB_BYTES 16 /* of an entry of the procedure linkage table */
 
 static const struct {
@@ -43,7 +45,7 @@ static const char *search_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *hea
 const char *allocator_name(const char *path)
 {
     const char *found = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
     (void)elf_version(EV_CURRENT);
     Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     for (Elf_Scn *section = NULL; elf && !found && (section = elf_nextscn(elf, section));) {
@@ -158,7 +160,7 @@ bool allocator_new_is_malloc(const char *path)
 {
     GElf_Ehdr header;
     GElf_Sym function;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
     (void)elf_version(EV_CURRENT);
     Elf *elf = fd >= 0 ? elf_begin(fd, ELF_C_READ_MMAP, NULL) : NULL;
     bool is = elf && gelf_getehdr(elf, &header) && header.e_machine == EM_X86_64 &&

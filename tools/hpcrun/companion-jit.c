@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
+
 #define FILE_BYTES_MAX ((int64_t)512 << 20)
 #define CLOCK_SLACK_NS 20000000 /* file times are those of the last tick */
 
@@ -18,9 +20,8 @@ static int open_seen(const struct companion_process *process, const char *path)
 {
     char seen[ARENA_PATH_MAX + 64];
     (void)snprintf(seen, sizeof seen, "/proc/%ld/root%s", (long)process->peer_pid, path);
-    const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    int fd = open(seen, flags);
-    return fd >= 0 ? fd : open(path, flags);
+    int fd = input_open(AT_FDCWD, seen, O_NOFOLLOW, NULL);
+    return fd >= 0 ? fd : input_open(AT_FDCWD, path, O_NOFOLLOW, NULL);
 }
 
 static bool is_same_file(int a, int b)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fnbounds/recipe-make.h"
 
 #define STORE_BYTES ((uint64_t)256 << 20)
@@ -76,7 +77,7 @@ int companion_memory_reopen(int fd)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return input_open(AT_FDCWD, path, 0, NULL);
 }
 
 /* Whether everybody can get into the directory. */

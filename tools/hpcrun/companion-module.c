@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "fnbounds/modtab-cache.h"
 
 #define SEGMENTS_MAX 64
@@ -31,7 +32,7 @@ static bool find_mapped(const struct companion_module *module, char found[ARENA_
     unsigned long long low, high;
     bool is_found = false;
     (void)snprintf(path, sizeof path, "/proc/%ld/maps", (long)module->pid);
-    FILE *maps = fopen(path, "re");
+    FILE *maps = input_stream(path);
     while (maps && !is_found && fgets(line, sizeof line, maps)) {
         if (sscanf(line, "%llx-%llx", &low, &high) != 2 || low > module->start || high <= module->start)
             continue;
@@ -109,7 +110,7 @@ static bool make_image(const struct companion_module *module, char found[ARENA_P
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%ld/mem", (long)module->pid);
-    int memory = open(path, O_RDONLY | O_CLOEXEC), image = -1;
+    int memory = input_open(AT_FDCWD, path, 0, NULL), image = -1;
     if (memory < 0)
         return false;
     image = memfd_create("module", MFD_CLOEXEC);

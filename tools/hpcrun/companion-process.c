@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "companion-jit.h"
 #include "companion-serve.h"
 #include "companion-detour.h"
@@ -36,28 +37,12 @@ static uint32_t next_generation(const struct companion *c, pid_t peer_pid)
     return n;
 }
 
-bool companion_stat(pid_t pid, struct companion_stat *stat)
-{
-    char path[64], text[512] = "";
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    size_t n = fread(text, 1, sizeof text - 1, file);
-    (void)fclose(file);
-    text[n] = '\0';
-    const char *after_name = strrchr(text, ')');
-    return after_name &&
-           sscanf(after_name + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
-                  &stat->state, &stat->user_ticks, &stat->system_ticks, &stat->start) == 4;
-}
-
 bool companion_is_gone(pid_t pid, uint64_t *start)
 {
-    struct companion_stat now;
+    struct proc_stat now;
     if (kill(pid, 0) != 0 && errno == ESRCH)
         return true;
-    if (!companion_stat(pid, &now))
+    if (!proc_stat_read(pid, &now))
         return false;
     if (!*start)
         *start = now.start;
@@ -170,7 +155,7 @@ bool companion_process_is_foreign(struct companion_process *process)
     if (process->is_foreign || geteuid() != 0)
         return process->is_foreign;
     (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)process->peer_pid);
-    FILE *file = fopen(path, "re");
+    FILE *file = input_stream(path);
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "Uid: %lu %lu %lu %lu", &ids[0], &ids[1], &ids[2], &ids[3]) == 4)
             break;

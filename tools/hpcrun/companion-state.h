@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "arena/arena.h"
+#include "base/proc.h"
 #include "base/vec.h"
 #include "companion-module.h"
 #include "companion.h"
@@ -25,12 +26,6 @@ struct process_shared {
     uint32_t has_name;
     uint32_t is_name_local; /* it was claimed in work_dir */
     char trouble[1024];     /* why the last worker failed */
-};
-
-/* What the kernel tells of a process: its state, and in ticks what it has used and when it began since the boot. */
-struct companion_stat {
-    char state;
-    unsigned long long user_ticks, system_ticks, start;
 };
 
 /* One arena and the process that fills it. A pid that calls exec has one after another. */
@@ -68,17 +63,17 @@ struct companion_process {
     bool is_checkpointing;
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
     int64_t checkpoint_due_ms;
-    int64_t mark_due_ms;                       /* 0: no mark is to be made */
-    struct companion_stat at_start, last_seen; /* what it had used when it came, and when it was last looked at */
+    int64_t mark_due_ms;                  /* 0: no mark is to be made */
+    struct proc_stat at_start, last_seen; /* what it had used when it came, and when it was last looked at */
 };
 
 /* A process from which nothing has been heard yet: a child of a measured one, or one that could not be let in. */
 struct companion_stray {
     struct companion_stray *next;
-    uint32_t pid;        /* as it sees itself */
-    uint32_t parent_pid; /* likewise; 0: not known, because it knocked when no descriptor was left for it */
-    pid_t peer_pid;      /* in that case: as we see it */
-    int64_t due_ms;      /* when it is given up */
+    uint32_t pid;                 /* as it sees itself */
+    uint32_t parent_pid;          /* likewise; 0: not known, because it knocked when no descriptor was left for it */
+    pid_t peer_pid;               /* in that case: as we see it */
+    int64_t due_ms;               /* when it is given up */
     enum arena_child_state state; /* as it was noted */
     char name[256];
 };
@@ -252,8 +247,6 @@ void companion_times_look(struct companion_process *process);
 void companion_times_settle(struct companion_process *process);
 
 /* companion-process.c */
-/* Asks the kernel about process pid; false when it cannot be asked. */
-bool companion_stat(pid_t pid, struct companion_stat *stat);
 /* Registers a process; one that says FORK goes on with a copy of its parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err);

@@ -12,15 +12,14 @@
 
 void companion_times_begin(struct companion_process *process)
 {
-    if (!companion_stat(process->peer_pid, &process->at_start))
-        process->at_start = (struct companion_stat){.state = 0};
+    (void)proc_stat_read(process->peer_pid, &process->at_start);
     process->last_seen = process->at_start;
 }
 
 void companion_times_look(struct companion_process *process)
 {
-    struct companion_stat now;
-    if (companion_stat(process->peer_pid, &now) && now.start == process->at_start.start)
+    struct proc_stat now;
+    if (proc_stat_read(process->peer_pid, &now) && now.start == process->at_start.start)
         process->last_seen = now;
 }
 
@@ -123,7 +122,7 @@ static uint64_t beyond(uint64_t all, uint64_t part)
 void companion_times_settle(struct companion_process *process)
 {
     struct account account = {0};
-    const struct companion_stat *from = &process->at_start, *to = &process->last_seen;
+    const struct proc_stat *from = &process->at_start, *to = &process->last_seen;
     if (!process->arena)
         return;
     each_thread(process, add_up, &account);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "base/static-program.h"
 
 /* The file in memory. */
@@ -22,11 +23,11 @@ struct image {
 static bool image_open(const char *path, struct image *image)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = input_open(AT_FDCWD, path, 0, &status);
     *image = (struct image){0};
     if (fd < 0)
         return false;
-    if (fstat(fd, &status) == 0 && status.st_size > 0) {
+    if (status.st_size > 0) {
         void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes != MAP_FAILED)
             *image = (struct image){bytes, (size_t)status.st_size};

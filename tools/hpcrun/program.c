@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "program-elf.h"
 
 #define SCRIPT_DEPTH_MAX 4
@@ -65,7 +66,7 @@ int program_find(const char *command, struct program *program, struct error *err
 static bool read_interpreter(const char *path, char interpreter[PROGRAM_PATH_MAX])
 {
     char line[256] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = input_open(AT_FDCWD, path, 0, NULL);
     if (fd < 0)
         return false;
     ssize_t n = read(fd, line, sizeof line - 1);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mpi-rank.h"
+#include "base/proc.h"
 #include "fraction.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
@@ -42,19 +43,9 @@ static const char *first_set(const char *const *names, size_t n)
  */
 static unsigned long long start_of(long pid)
 {
-    char path[64], text[1024] = "";
-    unsigned long long start = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    (void)!read(fd, text, sizeof text - 1);
-    (void)close(fd);
-    const char *at = strrchr(text, ')');
-    if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-                      &start) != 1)
-        return 0;
-    return start;
+    struct proc_stat stat;
+    (void)proc_stat_read((pid_t)pid, &stat);
+    return stat.start;
 }
 
 static void replace_blanks(char *text)
@@ -68,12 +59,10 @@ static void replace_blanks(char *text)
  * launcher around it. False when it has no name for it. */
 static bool shared_id(struct run *run)
 {
-    static const char *const spaces[][2] = {{"PMIX_NAMESPACE", "PMIX_RANK"},
-                                            {"OMPI_MCA_ess_base_jobid", "OMPI_COMM_WORLD_RANK"},
-                                            {"PALS_APID", "PALS_RANKID"},
-                                            {"ALPS_APP_ID", "ALPS_APP_PE"},
-                                            {"FLUX_JOB_ID", "FLUX_TASK_RANK"},
-                                            {"PMI_PORT", "PMI_ID"}};
+    static const char *const spaces[][2] = {
+        {"PMIX_NAMESPACE", "PMIX_RANK"},   {"OMPI_MCA_ess_base_jobid", "OMPI_COMM_WORLD_RANK"},
+        {"PALS_APID", "PALS_RANKID"},      {"ALPS_APP_ID", "ALPS_APP_PE"},
+        {"FLUX_JOB_ID", "FLUX_TASK_RANK"}, {"PMI_PORT", "PMI_ID"}};
     const char *job = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID"), *again = getenv("SLURM_RESTART_COUNT");
     bool is_step = job && step && strtoull(step, NULL, 10) < 4294967280u; /* higher ones are no steps of srun */
     const char *space = NULL, *rank = NULL;

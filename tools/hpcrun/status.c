@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc.h"
+
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 enum { DEPTH_MAX = 256 };
 
@@ -21,18 +23,9 @@ static int fail(int status, const char *why)
 
 static pid_t parent_of(pid_t pid)
 {
-    char path[64], text[512];
-    long parent = 0;
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    FILE *file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        (void)fclose(file);
-    text[n] = '\0';
-    const char *after_name = strrchr(text, ')');
-    if (after_name)
-        (void)sscanf(after_name + 1, " %*c %ld", &parent);
-    return (pid_t)parent;
+    struct proc_stat stat;
+    (void)proc_stat_read(pid, &stat);
+    return stat.parent;
 }
 
 static bool descends_from(pid_t pid, pid_t ancestor)
@@ -89,12 +82,14 @@ static int explain_pid(const struct status_list *list, pid_t pid)
     if (stat(path, &status) != 0)
         (void)snprintf(text, sizeof text, "There is no process %ld.", (long)pid);
     else if (status.st_uid != geteuid() && geteuid() != 0)
-        (void)snprintf(text, sizeof text, "Process %ld belongs to another user (%lu): only that user and root may look "
-                                          "at its measurement.",
+        (void)snprintf(text, sizeof text,
+                       "Process %ld belongs to another user (%lu): only that user and root may look "
+                       "at its measurement.",
                        (long)pid, (unsigned long)status.st_uid);
     else if (list->n_silent)
-        (void)snprintf(text, sizeof text, "Process %ld is not known to be measured; %u companion process%s did not "
-                                          "answer.",
+        (void)snprintf(text, sizeof text,
+                       "Process %ld is not known to be measured; %u companion process%s did not "
+                       "answer.",
                        (long)pid, list->n_silent, list->n_silent == 1 ? "" : "es");
     else
         (void)snprintf(text, sizeof text, "Process %ld is not being measured, nor is any that it started.", (long)pid);
@@ -168,8 +163,7 @@ static int look_twice(struct status_list *list, struct error *err)
         (void)nanosleep(&second, NULL);
     for (size_t i = 0; i < list->n; i++) {
         struct status_process *process = &list->processes[i];
-        process->is_readable =
-            live_look(process->arena, process->size_bytes, list->n == 1, &process->live, err) == 0;
+        process->is_readable = live_look(process->arena, process->size_bytes, list->n == 1, &process->live, err) == 0;
         process->seconds += now_s();
     }
     keep(list, is_readable, NULL);
