@@ -68,10 +68,26 @@ static bool is_own(const struct thread_state *self, const stack_t *stack)
     return self->own_stack && (uintptr_t)stack->ss_sp == self->own_stack && !(stack->ss_flags & SS_DISABLE);
 }
 
-static bool set_own(const struct thread_state *self)
+static bool set_own(struct thread_state *self, stack_t *old)
 {
     stack_t own = {.ss_sp = (void *)self->own_stack, .ss_size = self->own_stack_bytes};
-    return self->own_stack && kernel_altstack(&own, NULL) == 0;
+    if (!self->own_stack || kernel_altstack(&own, old) != 0)
+        return false;
+    self->has_own_stack = true;
+    return true;
+}
+
+/* The program has an alternate stack. True when that was not known. */
+static bool note_use(void)
+{
+    return !atomic_exchange(&altstacks.is_used, true);
+}
+
+/* What was put in the place of the program's stack behind a shield is taken back there. */
+static void put_back(stack_t *stack)
+{
+    stack->ss_flags &= ~SS_ONSTACK;
+    (void)kernel_altstack(stack, NULL);
 }
 
 /* A frame that does not fit would end the program. */
@@ -91,7 +107,7 @@ static void look_for_room(struct thread_state *self, const stack_t *stack)
     }
     if (!is_programs)
         return;
-    bool changes = !atomic_exchange(&altstacks.is_used, true);
+    bool changes = note_use();
     if (stack->ss_size < frame_bytes() + PROGRAM_BYTES + needed)
         changes |= !atomic_exchange(&altstacks.is_crowded, true);
     if (changes)
@@ -108,19 +124,44 @@ void altstack_begin(void)
     mask_adopt_sig(self, !atomic_exchange(&altstacks.is_begun, true));
     bool is_known = kernel_altstack(NULL, &current) == 0;
     if (is_known && current.ss_flags & SS_DISABLE)
-        (void)set_own(self);
+        (void)set_own(self, NULL);
     else if (is_known)
         look_for_room(self, &current);
     errno = saved_errno;
 }
 
+bool altstack_begin_quickly(const struct shield *shield)
+{
+    struct thread_state *self = mask_is_translated_sig() ? thread_self_sig() : NULL;
+    stack_t old = {.ss_flags = SS_DISABLE};
+    if (!self)
+        return true;
+    if (!shield->is_up || shield->blocked & MASK_OURS || !atomic_load(&altstacks.is_begun))
+        return false;
+    self->is_born_deaf = false;
+    if (!events_send_signals_sig(self))
+        return true;
+    if (!set_own(self, &old))
+        return false;
+    if (old.ss_flags & SS_DISABLE)
+        return true;
+    put_back(&old); /* somebody else was first in this thread */
+    return false;
+}
+
+/* On the stack itself, it cannot be taken away. */
 void altstack_end(struct thread_state *self)
 {
-    stack_t current = {0}, none = {.ss_flags = SS_DISABLE};
-    if (!sandbox_is_entered_sig() && (kernel_altstack(NULL, &current) != 0 || !is_own(self, &current)))
+    stack_t old = {0}, none = {.ss_flags = SS_DISABLE};
+    if (!self->has_own_stack)
         return;
-    if (sandbox_is_entered_sig() || current.ss_flags & SS_ONSTACK || kernel_altstack(&none, NULL) != 0)
+    self->has_own_stack = false;
+    if (sandbox_is_entered_sig())
         self->own_stack = 0;
+    else if (kernel_altstack(&none, &old) != 0)
+        self->own_stack = kernel_altstack(NULL, &old) == 0 && !is_own(self, &old) ? self->own_stack : 0;
+    else if (!is_own(self, &old) && !(old.ss_flags & SS_DISABLE))
+        put_back(&old);
 }
 
 /* The program's change while the thread has a stack of ours to fall back on. */
@@ -132,9 +173,18 @@ static int change(struct thread_state *self, const stack_t *new, const stack_t *
     if (kernel_altstack(new, NULL) != 0)
         return -1;
     if (disables)
-        (void)set_own(self);
+        (void)set_own(self, NULL);
     look_for_room(self, new);
     return 0;
+}
+
+/* The change of a thread that has no stack of ours: it may not have begun yet. */
+static int change_unknown(const stack_t *new, stack_t *old)
+{
+    int result = (int)syscall(SYS_sigaltstack, new, old);
+    if (result == 0 && new && !(new->ss_flags &SS_DISABLE) && mask_is_translated_sig() && note_use())
+        wrap_signal_refit();
+    return result;
 }
 
 WRAP_EXPORT int sigaltstack(const stack_t *new, stack_t *old)
@@ -142,7 +192,7 @@ WRAP_EXPORT int sigaltstack(const stack_t *new, stack_t *old)
     struct thread_state *self = thread_self_sig();
     stack_t current = {0}, shown = {.ss_flags = SS_DISABLE};
     if (!self || !self->own_stack || kernel_altstack(NULL, &current) != 0)
-        return (int)syscall(SYS_sigaltstack, new, old);
+        return change_unknown(new, old);
     if (!is_own(self, &current))
         shown = current;
     if (new &&change(self, new, &current) != 0)

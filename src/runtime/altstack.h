@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "runtime/shield.h"
 #include "runtime/thread.h"
 
 /* Memory of n_bytes behind an alternate stack, which ends in *own_stack_bytes; all of it untouched and zero, NULL when
@@ -19,7 +20,11 @@ void *altstack_map(size_t n_bytes, size_t *own_stack_bytes);
  * mask, which it has inherited, is translated (mask.h).  ctx: ordinary; no signal is blocked by us */
 void altstack_begin(void);
 
-/* Takes it away again. A thread that ends on it keeps it: then the state has none any more.  ctx: ordinary */
+/* The same for a thread that has just started, behind its shield, where one system call does it or none. False when
+ * there is more to do: then altstack_begin does it.  ctx: ordinary, shielded */
+bool altstack_begin_quickly(const struct shield *shield);
+
+/* Takes it away again. A thread that ends on it keeps it: then the state has none any more.  ctx: ordinary, shielded */
 void altstack_end(struct thread_state *self);
 
 /* Whether the program has ever set an alternate stack, and whether one of them is so small that a sample within a

@@ -31,10 +31,10 @@ static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offs
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 
-/* Lets every overflow of fd signal the calling thread. */
-static bool set_signal(int fd)
+/* Lets every overflow of fd signal the calling thread, self. */
+static bool set_signal(const struct thread_state *self, int fd)
 {
-    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)own_tid_sig()};
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)self->record->tid};
     events_note_descriptor_sig(fd);
     return own_call_sig(SYS_fcntl, fd, F_SETFL, O_ASYNC) == 0 &&
            own_call_sig(SYS_fcntl, fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
@@ -92,7 +92,7 @@ static struct perf_event_attr clock_attr(uint64_t period_ns)
 /* Where signals are wanted at all, each overflow sends one, however full the ring is. So a ring that is drained has a
  * second event beside it: of a software event one that counts the same and overflows each time that about a third of
  * the ring has been filled; of any other a clock. */
-static bool open_drain(struct thread_event *event, const struct arena_event *plan)
+static bool open_drain(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
 {
     struct perf_event_attr attr = plan->attr;
     unsigned n_record_bytes = ring_sample_bytes_sig(plan->attr.sample_type);
@@ -104,7 +104,7 @@ static bool open_drain(struct thread_event *event, const struct arena_event *pla
         attr = clock_attr(DRAIN_PERIOD_NS);
     event->drain_fd = event_open_attr(&attr, -1);
     event->drain_id = descriptors_event_id_sig(event->drain_fd);
-    return event->drain_fd >= 0 && set_signal(event->drain_fd);
+    return event->drain_fd >= 0 && set_signal(self, event->drain_fd);
 }
 
 /* The processor collects precise records by itself and interrupts when its buffer is full: one signal for many. The
@@ -115,7 +115,7 @@ static bool signals_by_buffer(const struct arena_event *plan)
                                        !(plan->attr.sample_type & PERF_SAMPLE_RAW));
 }
 
-static bool start_ring(struct thread_event *event, const struct arena_event *plan)
+static bool start_ring(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
 {
     if (plan->flags & EVENT_SILENT)
         return true;
@@ -125,8 +125,8 @@ static bool start_ring(struct thread_event *event, const struct arena_event *pla
     if (plan->flags & EVENT_AUX && !map_aux(event, plan))
         return false;
     if (!(plan->flags & EVENT_DRAINED) || signals_by_buffer(plan))
-        return set_signal(event->fd);
-    return open_drain(event, plan);
+        return set_signal(self, event->fd);
+    return open_drain(self, event, plan);
 }
 
 void event_close_own(const struct thread_event *event)
@@ -156,20 +156,20 @@ bool event_open(struct thread_state *self, unsigned index)
     if (event->fd < 0)
         return false;
     event->id = descriptors_event_id_sig(event->fd);
-    if (start_ring(event, plan))
+    if (start_ring(self, event, plan))
         return true;
     event_close(event);
     return false;
 }
 
-bool event_open_clock(struct thread_event *event)
+bool event_open_clock(const struct thread_state *self, struct thread_event *event)
 {
     struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
     event->fd = event_open_attr(&attr, -1);
     if (event->fd < 0)
         return false;
     event->id = descriptors_event_id_sig(event->fd);
-    if (set_signal(event->fd))
+    if (set_signal(self, event->fd))
         return true;
     event_close(event);
     return false;

@@ -37,7 +37,7 @@ void events_read_times_sig(struct thread_state *self, unsigned index);
 bool event_open(struct thread_state *self, unsigned index);
 
 /* Opens a clock that signals the calling thread every few milliseconds of its own computing.  ctx: ordinary */
-bool event_open_clock(struct thread_event *event);
+bool event_open_clock(const struct thread_state *self, struct thread_event *event);
 
 /* Starts or stops the clock that waits for the end of a delay.  ctx: any */
 void events_enable_watch_sig(struct thread_state *self, bool enable);

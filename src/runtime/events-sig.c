@@ -40,6 +40,20 @@ bool events_is_ours_sig(const siginfo_t *info)
     return info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
 }
 
+static bool is_open_sig(const struct thread_event *event)
+{
+    return event->fd >= 0 || event->drain_fd >= 0 || event->has_timer;
+}
+
+bool events_send_signals_sig(const struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        if (is_open_sig(&self->events[i]))
+            return true;
+    return is_open_sig(&self->watch);
+}
+
 /* Index of the event that raised the signal, -1 when it is not one of ours. */
 static int event_index_sig(const struct thread_state *self, const siginfo_t *info)
 {

@@ -156,7 +156,7 @@ static void open_watch(struct thread_state *self)
 {
     control_begin_sig();
     if (control_is_waiting_sig() &&
-        (event_open_clock(&self->watch) || open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID)))
+        (event_open_clock(self, &self->watch) || open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID)))
         events_enable_watch_sig(self, true);
 }
 

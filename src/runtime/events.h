@@ -48,6 +48,9 @@ void events_keep_rings(const struct thread_state *state);
  * ctx: any but the handler; calling thread */
 void events_drain_all_sig(struct thread_state *self);
 
+/* Whether anything that was opened for self can send it a signal.  ctx: any */
+bool events_send_signals_sig(const struct thread_state *self);
+
 /* Starts or stops a thread's events, but replays.  ctx: any; self is the calling thread or registered, with the lists
  * of threads locked */
 void events_enable_sig(struct thread_state *self, bool enable);

@@ -89,9 +89,8 @@ void mask_adopt_sig(struct thread_state *self, bool is_first)
     self->is_born_deaf = false;
 }
 
-bool mask_is_deaf_sig(const struct thread_state *self)
+bool mask_is_deaf_sig(const struct thread_state *self, uint64_t real)
 {
-    uint64_t real = mask_get_sig();
     return real & MASK_OURS && !(mask_shown_sig(real, self) & MASK_OURS);
 }
 

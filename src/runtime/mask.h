@@ -47,10 +47,9 @@ uint64_t mask_real_sig(uint64_t wanted, struct thread_state *self);
  * mask nobody has translated yet.  ctx: ordinary, calling thread */
 void mask_adopt_sig(struct thread_state *self, bool is_first);
 
-/* Whether our signal is really blocked in the calling thread, self, though the program does not want that: a thread
- * that it starts inherits the one without the other.
- * ctx: any */
-bool mask_is_deaf_sig(const struct thread_state *self);
+/* Whether our signal is really blocked in the calling thread, self, whose mask the kernel has as real, though the
+ * program does not want that: a thread that it starts inherits the one without the other.  ctx: any */
+bool mask_is_deaf_sig(const struct thread_state *self, uint64_t real);
 
 /* What is done with a signal of our number that is not ours: it is held back, led to the thread that waits for it, or
  * the program's handler is called.  ctx: handler of that signal; self may be NULL */

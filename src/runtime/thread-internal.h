@@ -19,9 +19,11 @@ void thread_stack_add_sig(struct thread_state *state);
 void thread_stack_remove_sig(const struct thread_state *state);
 void thread_stack_reset_sig(void);
 
-/* The lock of the lists of threads. _try_lock: false when it is held; ordinary code tries again. _unlock also does the
- * switching of the sampling that was asked for meanwhile.  ctx: any */
+/* The lock of the lists of threads. _try_lock: false when it is held. _lock waits; false when the kernel must not be
+ * asked to wait: then ordinary code tries again. _unlock also does the switching of the sampling that was asked for
+ * meanwhile.  ctx: any; _lock: ordinary, shielded */
 bool thread_try_lock_sig(void);
+bool thread_lock_sig(void);
 void thread_unlock_sig(void);
 
 /* The registered threads, under the lock; _reset: none, and the lock is free (child of fork).  ctx: any */

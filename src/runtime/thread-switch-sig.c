@@ -4,14 +4,18 @@
  * looks for wishes when it lets go. Apart from thread.c because of that. */
 #include "runtime/thread-internal.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <stddef.h>
 
 #include "runtime/events.h"
 #include "runtime/sample.h"
 #include "base/sigsafe.h"
 
+enum { LOCK_FREE = 0, LOCK_HELD, LOCK_AWAITED };
+
 static struct {
-    _Atomic int lock;
+    _Atomic int lock;       /* a futex */
     _Atomic bool is_wanted; /* what was asked for last */
     _Atomic bool is_over;
     struct thread_state *live;
@@ -19,7 +23,27 @@ static struct {
 
 bool thread_try_lock_sig(void)
 {
-    return !atomic_exchange(&switching.lock, 1);
+    int lock = LOCK_FREE;
+    return atomic_compare_exchange_strong(&switching.lock, &lock, LOCK_HELD);
+}
+
+/* Whoever waits sleeps until it is woken: thousands that look again from time to time leave no time to the one that
+ * they wait for. */
+bool thread_lock_sig(void)
+{
+    if (thread_try_lock_sig())
+        return true;
+    while (atomic_exchange(&switching.lock, LOCK_AWAITED) != LOCK_FREE)
+        if (own_call_sig(SYS_futex, &switching.lock, FUTEX_WAIT_PRIVATE, LOCK_AWAITED, NULL) != 0 && errno != EAGAIN &&
+            errno != EINTR)
+            return false;
+    return true;
+}
+
+static void let_go_sig(void)
+{
+    if (atomic_exchange(&switching.lock, LOCK_FREE) == LOCK_AWAITED)
+        own_call_sig(SYS_futex, &switching.lock, FUTEX_WAKE_PRIVATE, 1);
 }
 
 /* Events first when it stops, so that few samples are dropped; last when it starts, so that none is. */
@@ -49,14 +73,14 @@ static void settle_sig(void)
         bool is_wanted = atomic_load(&switching.is_wanted);
         if (is_wanted != sample_is_active_sig())
             switch_all_sig(is_wanted);
-        atomic_store(&switching.lock, 0);
+        let_go_sig();
     }
     shield_lower_sig(&shield);
 }
 
 void thread_unlock_sig(void)
 {
-    atomic_store(&switching.lock, 0);
+    let_go_sig();
     settle_sig();
 }
 
@@ -107,5 +131,5 @@ void thread_live_remove_sig(const struct thread_state *state)
 void thread_live_reset_sig(void)
 {
     switching.live = NULL;
-    atomic_store(&switching.lock, 0);
+    atomic_store(&switching.lock, LOCK_FREE);
 }

@@ -75,7 +75,7 @@ static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns)
 void thread_times_record(struct thread_state *state)
 {
     uint64_t user_ns, system_ns;
-    bool is_own = state->record->tid == own_tid_sig();
+    bool is_own = state == thread_self_sig();
     if (is_own ? !read_own(&user_ns, &system_ns) : !read_other(state->record->tid, &user_ns, &system_ns))
         return;
     atomic_store(&state->record->user_ns, state->past.user_ns + user_ns);

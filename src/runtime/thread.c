@@ -37,28 +37,21 @@ static void give_way(int n_tries)
         own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
-/* Never held by the code that was interrupted: who holds it is shielded. */
-static void lock_threads(struct shield *shield)
+/* Never held by the code that was interrupted: whoever calls this is behind a shield. A thread begins and ends behind
+ * one anyway, and one for each lock as well would cost it two system calls a time. */
+static void lock_threads(void)
 {
-    shield_raise_sig(shield);
-    for (int tries = 0; !thread_try_lock_sig(); tries++)
+    for (int tries = 0; !thread_lock_sig(); tries++)
         give_way(tries);
-}
-
-static void unlock_threads(const struct shield *shield)
-{
-    thread_unlock_sig();
-    shield_lower_sig(shield);
 }
 
 struct thread_state *thread_prepare(void)
 {
-    struct shield shield;
-    lock_threads(&shield);
+    lock_threads();
     struct thread_state *state = threads.free_states;
     if (state)
         threads.free_states = state->next;
-    unlock_threads(&shield);
+    thread_unlock_sig();
     if (state)
         return state;
     size_t own_stack_bytes;
@@ -72,11 +65,10 @@ struct thread_state *thread_prepare(void)
 
 void thread_discard(struct thread_state *state)
 {
-    struct shield shield;
-    lock_threads(&shield);
+    lock_threads();
     state->next = threads.free_states;
     threads.free_states = state;
-    unlock_threads(&shield);
+    thread_unlock_sig();
 }
 
 /* The part of a reused state that must start from nothing; the large arrays need not. */
@@ -171,32 +163,29 @@ static bool record_begin(struct thread_state *state)
 /* False when it is too late. */
 static bool live_add(struct thread_state *state)
 {
-    struct shield shield;
-    lock_threads(&shield);
+    lock_threads();
     bool is_over = threads.is_over;
     if (!is_over)
         thread_live_add_sig(state);
-    unlock_threads(&shield);
+    thread_unlock_sig();
     return !is_over;
 }
 
 static void live_remove(const struct thread_state *state)
 {
-    struct shield shield;
-    lock_threads(&shield);
+    lock_threads();
     thread_live_remove_sig(state);
-    unlock_threads(&shield);
+    thread_unlock_sig();
 }
 
 /* Whoever switches the sampling meets the thread before or after this, never between. */
 static void open_events(struct thread_state *state)
 {
-    struct shield shield;
     events_open(state);
-    lock_threads(&shield);
+    lock_threads();
     if (sample_is_active_sig())
         events_enable_sig(state, true);
-    unlock_threads(&shield);
+    thread_unlock_sig();
     if (sample_is_active_sig())
         events_replay(state);
 }
@@ -324,10 +313,9 @@ static void end_other(struct thread_state *state, int *n_tries)
 /* The next other thread whose end nobody else sees to; NULL when there is none. others: how many there are. */
 static struct thread_state *take_other(int *others)
 {
-    struct shield shield;
     struct thread_state *taken = NULL;
     *others = 0;
-    lock_threads(&shield);
+    lock_threads();
     threads.is_over = true;
     for (struct thread_state *state = thread_live_sig(); state && !taken; state = state->next_live) {
         if (state == thread_self_sig())
@@ -336,7 +324,7 @@ static struct thread_state *take_other(int *others)
         if (!atomic_exchange(&state->is_taken, true))
             taken = state;
     }
-    unlock_threads(&shield);
+    thread_unlock_sig();
     return taken;
 }
 

@@ -118,7 +118,8 @@ struct thread_state {
     struct arena_cursor trace;
     uintptr_t own_stack; /* alternate signal stack for the samples, above a page that cannot be touched; 0 none */
     size_t own_stack_bytes;
-    bool is_born_deaf; /* who started it had our signal blocked for reasons of ours: it begins with that mask */
+    bool has_own_stack; /* the kernel was told of it, and since then the program at most of another one */
+    bool is_born_deaf;  /* who started it had our signal blocked for reasons of ours: it begins with that mask */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;
@@ -155,7 +156,7 @@ struct thread_state {
 /* State of the calling thread, NULL when it is not registered.  ctx: any */
 struct thread_state *thread_self_sig(void);
 
-/* Memory for a thread about to start (pthread_create), NULL when there is none.  ctx: ordinary */
+/* Memory for a thread about to start (pthread_create), NULL when there is none.  ctx: ordinary, shielded */
 struct thread_state *thread_prepare(void);
 void thread_discard(struct thread_state *state);
 
@@ -180,7 +181,7 @@ bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uint
 bool thread_is_half_way_sig(const struct thread_state *self);
 
 /* At the start of the process: installs the signal handler and registers the calling thread as the first one.
- * is_active: sampling begins now. False when the arena is full.  ctx: ordinary */
+ * is_active: sampling begins now. False when the arena is full.  ctx: ordinary, shielded */
 bool thread_begin_first(bool is_active);
 
 /* At the end of the process: sampling stops, and what all threads have recorded is closed, the calling one's last. The

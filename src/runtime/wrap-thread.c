@@ -60,9 +60,11 @@ void *monitor_begin_thread(void *context)
     alloc_wrap_guard_enter();
     if (!process_is_ours_sig() || !thread_begin(state, state->stack_bytes))
         thread_discard(state);
+    bool is_ready = altstack_begin_quickly(&shield);
     alloc_wrap_guard_leave();
     shield_lower_sig(&shield);
-    altstack_begin();
+    if (!is_ready)
+        altstack_begin();
     pthread_cleanup_push(end_thread, NULL);
     result = start_c11 ? (void *)(intptr_t)start_c11(argument) : start(argument);
     pthread_cleanup_pop(1);
@@ -86,10 +88,23 @@ static size_t stack_size_of(const pthread_attr_t *attr)
 static struct thread_state *prepare(void)
 {
     const struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
-    struct thread_state *state = self ? thread_prepare() : NULL;
+    struct shield shield;
+    if (!self)
+        return NULL;
+    shield_raise_sig(&shield);
+    struct thread_state *state = thread_prepare();
     if (state)
-        state->is_born_deaf = !sandbox_is_entered_sig() && mask_is_deaf_sig(self);
+        state->is_born_deaf = shield.is_up && mask_is_deaf_sig(self, shield.blocked);
+    shield_lower_sig(&shield);
     return state;
+}
+
+static void discard(struct thread_state *state)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    thread_discard(state);
+    shield_lower_sig(&shield);
 }
 
 WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument)
@@ -113,7 +128,7 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     errno = saved_errno;
     int result = real(thread, attr, monitor_begin_thread, state);
     if (result != 0)
-        thread_discard(state);
+        discard(state);
     return result;
 }
 
@@ -146,6 +161,6 @@ WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
     errno = saved_errno;
     int result = real(thread, begin_c11_thread, state);
     if (result != thrd_success)
-        thread_discard(state);
+        discard(state);
     return result;
 }
