@@ -74,10 +74,11 @@ static inline uint64_t small_key_spread(uint64_t key)
     return key * 0x9e3779b97f4a7c15u;
 }
 
-/* Slot number i in the search for a key.  slots: [1 << SMALL_SLOT_BITS], on a page's border  ctx: any */
+/* Slot number i in the search for a key, whose lower half tells nearly all keys apart: a factor of 32 bits fits into
+ * the instruction.  slots: [1 << SMALL_SLOT_BITS], on a page's border  ctx: any */
 static inline size_t small_slot_at(uint64_t key, size_t i)
 {
-    return small_key_spread(key) >> (64 - SMALL_SLOT_BITS) ^ i;
+    return ((uint32_t)key * 0x9e3779b1u) >> (32 - SMALL_SLOT_BITS) ^ i;
 }
 
 /* Key of the return addresses in key and the next one outwards: any number, an address of code by bad luck only.
@@ -207,18 +208,25 @@ static inline uint64_t small_four_first(uint64_t four)
 static inline __attribute__((always_inline)) void small_cells_write(uintptr_t shadow, size_t first, size_t last,
                                                                     uint64_t four)
 {
-    uint16_t *at = (uint16_t *)(shadow + first * sizeof *at), *end = (uint16_t *)(shadow + last * sizeof *end);
-    if (__builtin_expect(last >= first + 3, 1)) {
-        const uint64_t start = small_four_first(four);
-        for (uint16_t *next = at + 4; next < end - 3; next += 4)
-            memcpy(next, &four, sizeof four);
-        memcpy(end - 3, &four, sizeof four);
-        memcpy(at, &start, sizeof start);
-        return;
+    uint16_t *at = (uint16_t *)(shadow + first * sizeof *at);
+    const size_t n = last - first;
+    const uint64_t start = small_four_first(four);
+    if (n - 3 > 4) {                          /* else two stores reach from end to end */
+        if (__builtin_expect(n - 8 < 8, 1)) { /* four do */
+            memcpy(at + 4, &four, sizeof four);
+            memcpy(at + n - 7, &four, sizeof four);
+        } else if (n > 15) {
+            for (size_t i = 4; i < n - 3; i += 4)
+                memcpy(at + i, &four, sizeof four);
+        } else {
+            at[n] = (uint16_t)four;
+            at[n / 2] = (uint16_t)four;
+            *at = (uint16_t)four | SMALL_START;
+            return;
+        }
     }
-    *end = (uint16_t)four;
-    at[(last - first) / 2] = (uint16_t)four;
-    *at = (uint16_t)four | SMALL_START;
+    memcpy(at + n - 3, &four, sizeof four);
+    memcpy(at, &start, sizeof start);
 }
 
 /* Notes for the result p of a call for n_bytes > 0 where it comes from. False when there is no shadow yet, or p is
@@ -229,7 +237,7 @@ static inline __attribute__((always_inline)) bool small_sites_note(struct small_
     const struct small_region *region = &regions[(uintptr_t)p >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
     uintptr_t first = (uintptr_t)p - atomic_load_explicit(&region->base, memory_order_acquire);
     uintptr_t last = first + n_bytes - 1;
-    if (__builtin_expect(last >> SMALL_REGION_SHIFT != 0, 0)) /* it ends elsewhere, or starts there */
+    if (__builtin_expect(last >= (uintptr_t)1 << SMALL_REGION_SHIFT, 0)) /* it ends elsewhere, or starts there */
         return false;
     small_cells_write(atomic_load_explicit(&region->shadow, memory_order_relaxed), first >> SMALL_GRANULE_SHIFT,
                       last >> SMALL_GRANULE_SHIFT, four);

@@ -24,7 +24,7 @@ static inline _Atomic uint8_t *start_filter_at(const struct start_filter *filter
     const uintptr_t local = (1u << START_FILTER_LOCAL_BITS) - 1, all = (1u << START_FILTER_BITS) - 1;
     const unsigned fold = START_FILTER_BITS - START_FILTER_LOCAL_BITS;
     uintptr_t bin = start >> atomic_load_explicit(&filter->shift, memory_order_acquire);
-    uintptr_t index = (bin ^ (bin >> fold & ~local) ^ (bin >> 2 * fold & ~local)) & all;
+    uintptr_t index = (bin ^ (bin >> fold & ~local)) & all;
     return &atomic_load_explicit(&filter->counts, memory_order_relaxed)[index];
 }
 

@@ -71,6 +71,9 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     return NULL;
 }
 
+/* These take the size alone: nothing else need be kept for them. */
+#define IS_PLAIN(form) ((form) == OPERATOR_NEW || (form) == OPERATOR_NEW_ARRAY)
+
 /* One row per form: the wrapper, its slow half, and the function it jumps to while the real one is known by the
  * caller's module only. */
 #define ROW_LOCAL(form, name)                                                                                          \
@@ -96,7 +99,7 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     {                                                                                                                  \
         uint64_t four;                                                                                                 \
         enum small_next next = alloc_small_walk(&fast.at, &stack, n_bytes, &four);                                     \
-        if (name##_next == name##_local || next == SMALL_ASK)                                                          \
+        if (next == SMALL_ASK)                                                                                         \
             ALLOC_TAIL return name##_slow(n_bytes, second, third);                                                     \
         if (next == SMALL_PASS)                                                                                        \
             ALLOC_TAIL return name##_next(n_bytes, second, third);                                                     \
@@ -105,10 +108,11 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     ALLOC_EXPORT operator_function name;                                                                               \
     void *name(uintptr_t n_bytes, uintptr_t second, uintptr_t third)                                                   \
     {                                                                                                                  \
+        if (IS_PLAIN(form))                                                                                            \
+            second = third = 0;                                                                                        \
         if (n_bytes < __atomic_load_n(&fast.at.small_bytes, __ATOMIC_ACQUIRE)) {                                       \
             uint64_t four;                                                                                             \
-            if (__builtin_expect(alloc_small_call(&fast.at, &stack, n_bytes, &four) == SMALL_NOTE, 1) &&               \
-                name##_next != name##_local)                                                                           \
+            if (__builtin_expect(alloc_small_call(&fast.at, &stack, n_bytes, &four) == SMALL_NOTE, 1))                 \
                 return name##_noted(n_bytes, second, third, four);                                                     \
             ALLOC_TAIL return name##_walk(n_bytes, second, third);                                                     \
         }                                                                                                              \
@@ -148,11 +152,19 @@ bool alloc_wrap_is_new(uintptr_t function)
     if (real->operators[form])                                                                                         \
         name##_next = real->operators[form];
 
+#define ROW_IS_KNOWN(form, name) is_known &= name##_next != name##_local;
+
+/* Where a real operator is known by the caller's module only, all calls go the slow way, which asks whose it is. */
 void wrap_new_set_hook(const struct alloc_fast *to)
 {
     const struct alloc_real *real = alloc_real_hook();
+    struct alloc_fast at = *to;
+    bool is_known = true;
     OPERATOR_ROWS(ROW_SET, ROW_SET)
-    alloc_fast_set(&fast.at, to);
+    OPERATOR_ROWS(ROW_IS_KNOWN, ROW_NONE)
+    if (!is_known)
+        at.small_bytes = at.limit_bytes = 0;
+    alloc_fast_set(&fast.at, &at);
 }
 
 void wrap_new_stack_hook(const struct small_stack *known)

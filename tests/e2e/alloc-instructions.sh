@@ -6,11 +6,11 @@
 # call path. The start of the program is subtracted.
 . "$LOCUS_SRCDIR/tests/e2e/alloc-common.sh"
 need valgrind g++
-limit=28
-limit_noted=90
-limit_wrapper=120
-limit_new=150
-limit_new_two=180
+limit=26
+limit_noted=79
+limit_wrapper=108
+limit_new=124
+limit_new_two=153
 limit_recorded=2400
 
 program=("$builddir/tests/bench/alloc-pairs")
