@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <setjmp.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@ typedef void *allocate_function(uintptr_t a, uintptr_t b, uintptr_t c);
 struct task_id {
     uint64_t words[3];
 };
+typedef int clone_function(int (*)(void *), void *, int, void *, ...);
+typedef void jump_function(struct __jmp_buf_tag *, int);
 typedef uintptr_t any_function(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 
 /* --- memory --- */
@@ -240,18 +243,49 @@ static void finish_thread(struct call *call)
     call->thread = 0;
 }
 
-static bool make_fork(struct call *call)
+static int be_child(void *argument)
 {
-    call->child = fork();
-    if (call->child == 0) {
-        if (!call->is_end)
-            explore_mark(MARK_END);
-        free(malloc(3000));
-        _exit(7);
-    }
+    const struct call *call = argument;
+    if (!call->is_end)
+        explore_mark(MARK_END);
+    free(malloc(3000));
+    _exit(7);
+}
+
+static bool make_child(struct call *call, pid_t child)
+{
+    call->child = child;
+    if (child == 0)
+        be_child(call);
     while (call->child > 0 && waitpid(call->child, &call->status, 0) < 0 && errno == EINTR)
         continue;
     return call->child > 0;
+}
+
+static bool make_fork(struct call *call)
+{
+    return make_child(call, fork());
+}
+
+static bool make_bare_fork(struct call *call)
+{
+    return make_child(call, ((pid_t(*)(void))call->function)());
+}
+
+static bool make_clone(struct call *call)
+{
+    return make_child(call, ((clone_function *)call->function)(be_child, call->p + PAGES, SIGCHLD, call));
+}
+
+/* By name: longjmp is a macro where the header checks. */
+static bool make_jump(struct call *call)
+{
+    sigjmp_buf place;
+    if (sigsetjmp(place, (int)A(call, 0)) == 0) {
+        ((jump_function *)call->function)(place, 1);
+        return false;
+    }
+    return true;
 }
 
 static bool make_exit(struct call *call)
@@ -633,6 +667,13 @@ static const struct entry entries[] = {
     {"thread-exit", "pthread_exit", ENTRY_NEW_THREAD | ENTRY_MAY_MISS, NULL, make_joined_thread, finish_thread, {1}},
     {"fork", "fork", 0, NULL, make_fork, NULL, {0}},
     {"fork-child", "fork", ENTRY_NEW_PROCESS | ENTRY_MAY_MISS, NULL, make_fork, NULL, {0}},
+    {"_Fork", "_Fork", 0, NULL, make_bare_fork, NULL, {0}},
+    {"clone", "clone", 0, prepare_mapping, make_clone, finish_mapping, {PAGES}},
+    {"__clone", "__clone", 0, prepare_mapping, make_clone, finish_mapping, {PAGES}},
+    {"longjmp", "longjmp", 0, NULL, make_jump, NULL, {0}},
+    {"_longjmp", "_longjmp", 0, NULL, make_jump, NULL, {0}},
+    {"siglongjmp", "siglongjmp", 0, NULL, make_jump, NULL, {1}},
+    {"__longjmp_chk", "__longjmp_chk", 0, NULL, make_jump, NULL, {0}},
     {"exit", "exit", ENTRY_IN_CHILD | ENTRY_MAY_MISS, NULL, make_exit, NULL, {0}},
     {"_exit", "_exit", ENTRY_IN_CHILD | ENTRY_MAY_MISS, NULL, make_exit, NULL, {0}},
     {"_Exit", "_Exit", ENTRY_IN_CHILD | ENTRY_MAY_MISS, NULL, make_exit, NULL, {0}},
