@@ -88,6 +88,23 @@ static bool replace_root(const struct rooted *parts, const char *argument, bool 
     return len >= 0 && (size_t)len < size;
 }
 
+/* An object of Fortran as names tell it: "solver%blocks(:)" of "solver%blocks(i)". False when the expression is none.
+ */
+static bool read_fortran(const char *expression, char *object, size_t size)
+{
+    char statement[300], name[160];
+    size_t len = strlen(expression);
+    int depth = 0;
+    for (const char *p = expression; *p; p++) {
+        depth += (*p == '(') - (*p == ')');
+        if (depth == 0 && !is_word(*p) && *p != '%' && *p != ')' && *p != ' ')
+            return false;
+    }
+    (void)snprintf(statement, sizeof statement, "allocate(%.250s)", expression);
+    bool is_read = strchr(expression, '%') && assign_name_fortran(statement, 0, name, sizeof name);
+    return is_read && (size_t)snprintf(object, size, "%s%s", name, expression[len - 1] == ')' ? "(:)" : "") < size;
+}
+
 /* The statement of frame i calls the function with this argument. */
 static bool read_argument(const struct search *search, size_t i, const char *function, size_t index, char *argument,
                           size_t size)
@@ -101,6 +118,8 @@ static bool read_argument(const struct search *search, size_t i, const char *fun
                    assign_name_argument(statement.data, function, offset, index, text, sizeof text);
     buf_fini(&statement);
     const char *bare = is_read ? behind_casts(text) : "";
+    if (read_fortran(bare, argument, size))
+        return true;
     if (!is_simple(bare) || strlen(bare) >= size)
         return false;
     (void)snprintf(argument, size, "%s", bare);
@@ -129,7 +148,7 @@ static void follow_store(const struct search *search, size_t site, char *text, s
     }
 }
 
-size_t heap_argument_follow(const struct search *search, size_t site, struct alloc_name *found)
+size_t heap_argument_follow(const struct search *search, size_t site, bool is_fortran, struct alloc_name *found)
 {
     size_t at = site;
     char local[sizeof found->text];
@@ -144,7 +163,7 @@ size_t heap_argument_follow(const struct search *search, size_t site, struct all
         if (!symbols || !take_apart(found->text, &parts))
             break;
         int index = alloc_name_parameter(symbols, code->die, parts.root, &is_reference, &is_pointer);
-        bool is_given = is_reference || (is_pointer && (n > 0 || parts.is_target));
+        bool is_given = is_reference || is_fortran || (is_pointer && (n > 0 || parts.is_target));
         const char *function = assign_name_function(text_of(search, code->function), qualified, sizeof qualified);
         if (index < 0 || !is_given ||
             !read_argument(search, at + 1, function, (size_t)index, argument, sizeof argument) ||

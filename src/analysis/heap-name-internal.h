@@ -45,8 +45,8 @@ void heap_owner_finish(const struct search *search, struct alloc_name *found, st
 
 /* A function that fills what it was given by reference, or by the address of a pointer, says nothing of whose the block
  * is: its callers do, as far as they hand over a variable, and what they were handed themselves. Puts their name for it
- * into found, as far as one is known, and returns the frame that knows. */
-size_t heap_argument_follow(const struct search *search, size_t site, struct alloc_name *found);
+ * into found, as far as one is known, and returns the frame that knows. is_fortran: all parameters are references. */
+size_t heap_argument_follow(const struct search *search, size_t site, bool is_fortran, struct alloc_name *found);
 
 /* The variable whose address the site hands to a function of the C library that stores a new block there, such as
  * posix_memalign and getline; false when it calls none. */

@@ -349,8 +349,12 @@ static void name_native(const struct search *of, size_t first, struct heap_name 
     }
     (void)snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found.text);
     out->operand[0] = 0;
-    if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out))
+    if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out)) {
+        (void)snprintf(found.text, sizeof found.text, "%s", out->name);
+        if (out->is_variable && heap_argument_follow(&search, out->site, true, &found) != out->site)
+            (void)snprintf(out->name, sizeof out->name, "%.150s", found.text);
         return;
+    }
     /* the text tells "v" where the code shows a temporary or a member of v; the code tells two calls on a line apart */
     bool by_code = result == ALLOC_NAME_FOUND, by_member = heap_owner_initialiser(&search, out->site, by_code, &found);
     bool by_text = !by_member && name_by_text(&search, by_code, out);

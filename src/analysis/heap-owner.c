@@ -371,7 +371,7 @@ void heap_owner_finish(const struct search *search, struct alloc_name *found, st
 {
     const char *part = part_of_container(search, out->site), *last = strrchr(found->text, ':');
     (void)snprintf(out->operand, sizeof out->operand, "%.150s", last ? last + 1 : found->text);
-    size_t knows = found->is_open ? out->site : heap_argument_follow(search, out->site, found);
+    size_t knows = found->is_open ? out->site : heap_argument_follow(search, out->site, false, found);
     if (knows != out->site) {
         char expression[sizeof found->text];
         memcpy(expression, found->text, sizeof expression);

@@ -580,6 +580,14 @@ bool alloc_name_of_member(struct symbols *symbols, uint64_t function_die, const 
     return true;
 }
 
+/* Whether the compiler has added a parameter. gfortran marks arrays of assumed shape, which the source has, as well. */
+static bool is_added(Dwarf_Die *parameter)
+{
+    const char *name = dwarf_diename(parameter);
+    return dwarf_hasattr_integrate(parameter, DW_AT_artificial) &&
+           (!name || *name == '_' || *name == '.' || strcmp(name, "this") == 0);
+}
+
 int alloc_name_parameter(struct symbols *symbols, uint64_t function_die, const char *name, bool *is_reference,
                          bool *is_pointer)
 {
@@ -594,7 +602,7 @@ int alloc_name_parameter(struct symbols *symbols, uint64_t function_die, const c
         return -1;
     do {
         const char *own = dwarf_diename(&child);
-        if (dwarf_tag(&child) != DW_TAG_formal_parameter || dwarf_hasattr_integrate(&child, DW_AT_artificial))
+        if (dwarf_tag(&child) != DW_TAG_formal_parameter || is_added(&child))
             continue;
         if (own && strcmp(own, name) == 0) {
             bool has_type = type_of(&child, &type);

@@ -20,8 +20,11 @@ BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
 LEVELS = {
     "names-fortran.f90": [("gfortran", level)
                           for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
+    "names-flow.f90": [("gfortran", f"{level}{omp}") for level in ("-O0", "-O2", "-O3") for omp in ("", " -fopenmp")],
     "names-old.f": [("gfortran", level) for level in ("-O0", "-O2")],
     "names-pointers.c": [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O2", "-O3")],
+    "names-particles.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")]
+                          + [("g++", "-O2 -fopenmp")],
     "names-containers.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
 }
 LIBCXX = os.environ.get("LOCUS_LIBCXX")

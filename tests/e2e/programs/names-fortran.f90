@@ -47,8 +47,8 @@ contains
     real(wp) :: automatic(n + 11)
     real(wp), allocatable :: local(:), filled(:), copied(:), assigned(:)
     integer :: i, status
-    ! @block 80048 g%rho
-    ! @block 160112 g%vel
+    ! @block 80048 mine%rho
+    ! @block 160112 mine%vel
     ! @block 80064 given
     allocate (g%rho(n + 6), g%vel(2, n + 7), given(n + 8))
     ! @block 80072 local
@@ -73,7 +73,7 @@ contains
     real(wp), intent(inout) :: a(:)
     real(wp), pointer, intent(out) :: p(:)
     integer :: i
-    ! @block 104000 p
+    ! @block 104000 result
     allocate (p(size(a) + 2988))
     do i = 2, size(a) - 1
       a(i) = (a(i - 1) + a(i + 1))/2
