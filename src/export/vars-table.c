@@ -20,6 +20,8 @@
 #define CELL_LINES 4  /* that a cell is wrapped to */
 #define PATH_FUNCTIONS 4
 #define WORDS_WIDTH 40 /* what is narrower is no room for words */
+#define NO_CALLERS "callers not known"
+#define MAPPED_FILE "a mapped file"
 #define GAP 2
 #define NARROW_GAP 1
 
@@ -177,7 +179,7 @@ static void put_path(const struct report *report, const struct report_row *row, 
     }
     const char *outermost = model_text(model, row->variable->function);
     if (n == 0 && !is_python && strcmp(outermost, "main") != 0 && strcmp(outermost, "MAIN__") != 0)
-        buf_printf(text, "callers not known");
+        buf_printf(text, NO_CALLERS);
 }
 
 /* A function without parameters, return type and template arguments. */
@@ -216,7 +218,7 @@ void vars_table_put_origin(const struct report *report, const struct report_row 
     else if (is_block)
         put_path(report, row, text);
     else if (variable && variable->class == CLASS_FILE)
-        buf_printf(text, "a mapped file");
+        buf_printf(text, MAPPED_FILE);
     if (text->len_bytes == before)
         buf_printf(text, "%s", *row->site ? row->site : "-");
 }
@@ -389,7 +391,7 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
 /* What has no room beside the name, where the terminal is narrow or the numbers of the hardware take it. */
 static void put_below(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
-    struct buf text = {0};
+    struct buf text = {0}, origin = {0};
     char size[16];
     bool is_data = row->variable && !special_rows_find(row->name);
     if (table->flags_below & COLUMN_BELOW_LAST && !report_is_special(row))
@@ -399,8 +401,14 @@ static void put_below(const struct vars_table *table, const struct report_row *r
         buf_printf(&text, "%s ", size);
     if (row->n_blocks > 1)
         buf_printf(&text, "in %llu blocks ", (unsigned long long)row->n_blocks);
-    buf_printf(&text, is_data ? "from " : "");
-    vars_table_put_origin(table->report, row, &text);
+    vars_table_put_origin(table->report, row, &origin);
+    const char *words = origin.data ? origin.data : "";
+    bool is_place = is_data && strncmp(words, "path: ", 6) != 0 && strcmp(words, NO_CALLERS) != 0 &&
+                    strcmp(words, MAPPED_FILE) != 0;
+    if (!is_place && is_data && row->size_bytes)
+        text.data[text.len_bytes - 1] = ',';
+    buf_printf(&text, "%s%s", is_place ? "from " : is_data && row->size_bytes ? " " : "", words);
+    buf_fini(&origin);
     buf_printf(out, "%*s", (int)table->indent, "");
     text_wrapped(out, table->job, text.data ? text.data : "", table->indent, table->indent);
     buf_fini(&text);
