@@ -4,7 +4,7 @@
 #ifndef LOCUS_ANALYSIS_ACCESSES_H
 #define LOCUS_ANALYSIS_ACCESSES_H
 
-#include "base/slots.h"
+#include "base/vec.h"
 #include "fmt/spread.h"
 
 /* Samples of one event by one instruction on the variable of one node of the merged tree. */

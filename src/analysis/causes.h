@@ -7,7 +7,7 @@
 
 #include "analysis/model.h"
 #include "base/access-pattern.h"
-#include "base/slots.h"
+#include "base/vec.h"
 
 #define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer tell nothing */
 

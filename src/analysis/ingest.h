@@ -5,7 +5,7 @@
 #define LOCUS_ANALYSIS_INGEST_H
 
 #include "analysis/rawstore.h"
-#include "base/spill.h"
+#include "base/scratch.h"
 #include "fmt/hpcrun.h"
 
 /* What all threads share. */

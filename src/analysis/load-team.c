@@ -6,7 +6,7 @@
 
 #include "analysis/load-internal.h"
 #include "analysis/profile-digest.h"
-#include "base/pack.h"
+#include "base/bytes.h"
 
 static void put_list(const struct profile_list *list, struct buf *out)
 {

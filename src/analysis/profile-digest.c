@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/pack.h"
 
 int digest_put_epoch(struct buf *epochs, const struct hpcrun_profile *head, const struct raw_ids *ids,
                      const struct objects_file *side, struct error *err)

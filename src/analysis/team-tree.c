@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/profile-digest.h"
-#include "base/pack.h"
+#include "base/bytes.h"
 
 /* A node in a message. */
 struct sent_node {

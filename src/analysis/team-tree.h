@@ -6,7 +6,7 @@
 #define LOCUS_ANALYSIS_TEAM_TREE_H
 
 #include "analysis/ingest.h"
-#include "base/team.h"
+#include "base/workers.h"
 
 struct team_tree {
     struct team_branch {

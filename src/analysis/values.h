@@ -19,7 +19,7 @@ struct trace_info {
     bool is_disordered; /* times do not ascend */
 };
 
-/* In a team each member has the values and traces of its own items of the list of profiles: base/team.h. */
+/* In a team each member has the values and traces of its own items of the list of profiles: base/workers.h. */
 struct value_source {
     void *self;
     /* Calls take with pieces of the values of a profile (struct thread): values of statements, in no particular order,
@@ -42,9 +42,9 @@ struct value_source {
 struct value_splits {
     struct value_split {
         uint32_t metric, parts[VALUE_PARTS]; /* of the model */
-    } * metrics;      /* [n_metrics] */
+    } * metrics;                             /* [n_metrics] */
     size_t n_metrics;
-    double *rows;     /* [n_rows][n_metrics][VALUE_PARTS] 1 for all of it */
+    double *rows; /* [n_rows][n_metrics][VALUE_PARTS] 1 for all of it */
     size_t n_rows;
     uint32_t *row_of; /* [ids or nodes] row + 1, 0 = none: those values are not split */
 };

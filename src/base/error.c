@@ -19,15 +19,3 @@ int error_set(struct error *err, int code, const char *format, ...)
     errno = saved_errno;
     return code;
 }
-
-const char *error_code_text(int code)
-{
-    static const char *const texts[] = {
-        "no error",     "input/output error", "format error", "out of memory",
-        "out of range", "usage error",        "unsupported",  "not found",
-    };
-    int index = -code;
-    if (index < 0 || index >= (int)(sizeof texts / sizeof texts[0]))
-        return "unknown error";
-    return texts[index];
-}

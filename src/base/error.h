@@ -26,7 +26,4 @@ struct error {
  * ctx: ordinary code (allocates nothing, but uses stdio formatting). errno is preserved. */
 int error_set(struct error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Short English text of an enum error_code; never NULL; static storage. */
-const char *error_code_text(int code);
-
 #endif

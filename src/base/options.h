@@ -85,9 +85,6 @@ enum { OPTIONS_END = 0, OPTIONS_BAD = -1 };
  * "--" ends the options. argv[0] is the tool's name. */
 int options_next(const struct option_spec *spec, struct option_scan *scan, int argc, char **argv, struct error *err);
 
-/* Whether the row's argument may be left out. */
-bool options_is_optional(const struct option_row *row);
-
 /* Whether word, with or without "=VALUE", is an option of the table. */
 bool options_is_known(const struct option_spec *spec, const char *word);
 
@@ -100,9 +97,5 @@ void options_print_help(const struct option_spec *spec, FILE *out);
 
 /* Prints the man page in mdoc-free man(7) macros; version goes into the footer. */
 void options_print_man(const struct option_spec *spec, const char *version, FILE *out);
-
-/* Prints the completion function of bash, and that of zsh. */
-void options_print_bash(const struct option_spec *spec, FILE *out);
-void options_print_zsh(const struct option_spec *spec, FILE *out);
 
 #endif

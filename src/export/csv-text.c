@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/printable.h"
+#include "base/input.h"
 
 void csv_put_quoted(struct buf *out, const char *text)
 {

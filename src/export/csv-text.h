@@ -6,7 +6,7 @@
 #include "base/vec.h"
 
 /* Appends a text as one field, in quotes where it needs them (csv_put_quoted: always). Bytes that are no text are
- * escaped (base/printable.h). */
+ * escaped (base/input.h). */
 void csv_put_text(struct buf *out, const char *text);
 void csv_put_quoted(struct buf *out, const char *text);
 

@@ -2,7 +2,7 @@
 /* Escaping, and the frame of a page. */
 #include "export/html-text.h"
 
-#include "base/printable.h"
+#include "base/input.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--paper:#fff;--ink:#1c2330;--dim:#5b6577;--line:#dfe3ea;--soft:#f4f6f9;"

@@ -6,7 +6,7 @@
 
 #include "base/vec.h"
 
-/* Appends text as content or as the value of an attribute in quotes: printable (base/printable.h), and escaped. */
+/* Appends text as content or as the value of an attribute in quotes: printable (base/input.h), and escaped. */
 void html_put(struct buf *out, const char *text);
 
 /* Appends an element with this content, which is escaped; class: NULL = none. Both are the caller's own words. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/printable.h"
+#include "base/input.h"
 #include "structure/assign-name.h"
 
 static size_t count_chars(const char *text)

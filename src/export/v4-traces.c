@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/spill.h"
+#include "base/scratch.h"
 #include "export/v4-export.h"
 
 enum { EVENT_BYTES = 12, ROW_BYTES = 24, TABLE_AT = 64 };

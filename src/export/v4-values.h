@@ -7,7 +7,7 @@
 #define LOCUS_EXPORT_V4_VALUES_H
 
 #include "analysis/values.h"
-#include "base/spill.h"
+#include "base/scratch.h"
 #include "base/workers.h"
 #include "export/columns.h"
 #include "fmt/v4.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
-#include "base/spill.h"
+#include "base/scratch.h"
 #include "export/v4-export.h"
 
 enum { CELL_BYTES = 12, METRIC_BYTES = 10, ROW_BYTES = 32, TABLE_AT = 48, PIECE_CELLS = 4096 };

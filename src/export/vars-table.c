@@ -8,7 +8,7 @@
 
 #include "analysis/special-rows.h"
 #include "arena/arena.h"
-#include "base/printable.h"
+#include "base/input.h"
 #include "export/text-cells.h"
 #include "structure/assign-name.h"
 

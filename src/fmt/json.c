@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/printable.h"
+#include "base/input.h"
 
 #define MAX_EXACT_WORD (UINT64_C(1) << 53)
 

@@ -13,7 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/input.h"
-#include "base/spill.h"
+#include "base/scratch.h"
 #include "fmt/file.h"
 #include "fmt/json.h"
 #include "fmt/wire.h"

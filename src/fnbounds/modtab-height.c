@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one instruction does to the frame. Only the forms that prologues, epilogues and stack alignment are made of are
  * understood; any other write to a register makes its height unknown. Ordinary code. */
-#include "fnbounds/modtab-height.h"
+#include "fnbounds/modtab-make.h"
 
 #include <Zydis/Zydis.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #ifndef LOCUS_FNBOUNDS_MODTAB_MAKE_H
 #define LOCUS_FNBOUNDS_MODTAB_MAKE_H
 
+#include <elfutils/libdw.h>
 #include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,7 +76,6 @@ size_t modtab_elf_read(const struct modtab_elf *m, uint64_t vaddr, void *bytes, 
 /* For a file without .symtab: finds its symbols in the debug file of its build id or in its .gnu_debugdata and keeps
  * them in m->debug_elf, for modtab_symtab_open; without such symbols nothing happens. Takes a few ms. */
 void modtab_debug_open(struct modtab_elf *m);
-void modtab_debug_close(struct modtab_elf *m); /* modtab_elf_close does it */
 
 /* Whether a debug file for the build id of m is installed below /usr/lib/debug. */
 bool modtab_debug_exists(const struct modtab_elf *m);
@@ -120,14 +120,6 @@ void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes
 void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, const struct modtab_vec *funcs,
                       struct modtab_vec *rows);
 
-/* Appends the rows of the code in [start, end) vaddr as its instructions tell, followed from the starts of entries
- * (struct modtab_range, sorted). filler: the row where they do not tell. */
-void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, uint64_t end, const struct modtab_vec *entries,
-                           struct modtab_row filler, struct modtab_vec *rows);
-
-/* Appends a row for pc (relative to the base) unless it says the same as the one before. */
-void modtab_add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc);
-
 /* The data symbols and regions, and the TLS symbols (struct modtab_sym), names into *strings. *has_symtab: whether
  * .symtab was there. */
 void modtab_make_syms(const struct modtab_elf *m, struct modtab_vec *syms, struct modtab_vec *tls_syms,
@@ -136,5 +128,63 @@ void modtab_make_syms(const struct modtab_elf *m, struct modtab_vec *syms, struc
 /* Makes the whole table in memory: *table [n_bytes], malloc'ed, owned by the caller.
  * err: ERR_MEMORY */
 int modtab_make_table(const struct modtab_elf *m, char **table, size_t *n_bytes, struct error *err);
+
+/* --- modtab-rule --- */
+
+/* One register's rule in a row of call frame information, in the few forms that unwind rows can say; and the rows of
+ * machines with a link register. Inside of fnbounds. */
+
+enum modtab_rule_kind {
+    MODTAB_RULE_SAME,
+    MODTAB_RULE_LOST,
+    MODTAB_RULE_CFA,     /* saved at CFA + value */
+    MODTAB_RULE_IN_REG,  /* in register value */
+    MODTAB_RULE_RBP_EXPR /* saved at *(rbp + value) */
+};
+
+struct modtab_rule {
+    enum modtab_rule_kind kind;
+    int64_t value;
+};
+
+/* DWARF columns of the return address. */
+enum { MODTAB_LINK_AARCH64 = 30, MODTAB_LINK_PPC64 = 65 };
+
+/* --- modtab-height --- */
+
+/* Where the caller's frame is, as x86-64 code itself tells: how each instruction moves the stack pointer and copies of
+ * it, and where it puts the caller's rbp and rbx. For assembly without unwind information. Ordinary code. */
+
+#define HEIGHT_UNKNOWN INT32_MIN
+
+/* Before an instruction. Heights are CFA - register, HEIGHT_UNKNOWN when the register holds something else; slots are
+ * address - CFA of the caller's value, 0: still in the register, HEIGHT_UNKNOWN: lost. */
+struct height {
+    int32_t rsp, rbp, rbx;
+    int32_t other;      /* height of one more register */
+    uint32_t other_reg; /* x86 number */
+    int32_t rbp_slot, rbx_slot;
+};
+
+/* Where control goes behind an instruction. */
+struct height_flow {
+    uint32_t n_bytes; /* length; 0: not an instruction */
+    bool falls_through;
+    bool has_target;
+    bool is_table_jump; /* an indirect jump: its targets are somewhere in the function */
+    int64_t target;     /* relative to the instruction's start */
+};
+
+/* Where control and frame are at the entry of a function. */
+struct height height_at_entry(void);
+
+/* Applies the instruction at code [n] to *h.  ctx: ordinary code */
+struct height_flow height_step(const uint8_t *code, size_t n, struct height *h);
+
+/* Keeps in *h what *other agrees with; true when that changed *h. */
+bool height_meet(struct height *h, const struct height *other);
+
+/* The unwind row of a height (without pc); MODTAB_BAD when the CFA is not known. */
+struct modtab_row height_row(const struct height *h);
 
 #endif

@@ -4,8 +4,8 @@
  * rows for assembly without unwind information; files of other machines lack nothing. Ordinary code. */
 #include <stdlib.h>
 
-#include "fnbounds/modtab-height.h"
-#include "fnbounds/recipe-insn.h"
+#include "fnbounds/modtab-make.h"
+#include "fnbounds/recipe-make.h"
 
 struct insn_decoder {
     int unused;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decoding of one x86-64 instruction with Zydis into struct insn: operands, registers and undoable changes. */
-#include "fnbounds/recipe-insn.h"
+#include "fnbounds/recipe-make.h"
 
 #include <stdlib.h>
 #include <string.h>

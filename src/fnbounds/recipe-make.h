@@ -4,6 +4,10 @@
 #ifndef LOCUS_FNBOUNDS_RECIPE_MAKE_H
 #define LOCUS_FNBOUNDS_RECIPE_MAKE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "fnbounds/modtab.h"
 #include "fnbounds/recipe.h"
@@ -33,5 +37,221 @@ int recipe_maker_func(struct recipe_maker *maker, struct recipe_store *store, ui
 
 /* Closes the maker (NULL allowed). What it has published stays. */
 void recipe_maker_close(struct recipe_maker *maker);
+
+/* --- recipe-insn --- */
+
+/* Decoded machine code as the recipe rules need it: for each instruction its kind, data operands, registers read and
+ * written, and those changes of general registers that can be undone. The only part that knows the disassembler is
+ * recipe-insn.c. Ordinary code, outside the profiled program. */
+
+#define INSN_NONE UINT32_MAX
+
+/* Bits of insn.reads and insn.writes: 0-15 general registers, then these, 32-63 vector registers. */
+#define INSN_BIT(reg) (UINT64_C(1) << (reg))
+#define INSN_FLAGS INSN_BIT(16)
+#define INSN_X87 INSN_BIT(25)
+#define INSN_GPRS UINT64_C(0xffff)
+#define INSN_VECS (UINT64_C(0xffffffff) << 32)
+/* What a called function may change (System V ABI): all but rbx, rsp, rbp, r12-r15. */
+#define INSN_CALL_CLOBBERS (~UINT64_C(0) & ~UINT64_C(0xf038))
+
+enum insn_kind {
+    INSN_PLAIN = 0,
+    INSN_NOP,
+    INSN_JCC,
+    INSN_JMP,          /* direct */
+    INSN_JMP_INDIRECT, /* through a register or memory */
+    INSN_CALL,
+    INSN_RET,
+    INSN_SYSCALL,
+    INSN_REP,  /* repeated string operation */
+    INSN_STOP, /* undecodable, ud2, hlt, int3: nothing follows it */
+};
+
+enum insn_effect_kind {
+    EFFECT_NONE = 0,
+    EFFECT_ADD,      /* reg = reg + source * scale + value; source may be RECIPE_NO_REG */
+    EFFECT_COPY,     /* reg = source + value */
+    EFFECT_SUM,      /* reg = source + other * scale + value */
+    EFFECT_SCALE,    /* reg = other * scale + value */
+    EFFECT_EXTEND,   /* reg = lower 32 bits of other, extended */
+    EFFECT_LOAD,     /* reg = 64-bit word at the first operand */
+    EFFECT_CONSTANT, /* reg = value */
+    EFFECT_NARROW,   /* reg = lower 32 bits of source + value */
+    EFFECT_MASK,     /* reg = reg & source */
+    EFFECT_STORE     /* 64-bit word at the first operand = source */
+};
+
+/* A change of a general register that is known symbolically; every other written register is lost. */
+struct insn_effect {
+    uint8_t kind; /* enum insn_effect_kind */
+    uint8_t reg, source, other;
+    int8_t scale;
+    int32_t value;
+};
+
+struct insn {
+    uint32_t pc;     /* relative to base_vaddr */
+    uint32_t target; /* direct branches: target pc relative to base_vaddr, else INSN_NONE */
+    uint32_t pred;   /* index of the predecessor to follow when walking back, INSN_NONE when unknown (see flow) */
+    uint32_t table;  /* lea of a pc-relative address: that address, relative to base_vaddr, else INSN_NONE */
+    uint8_t len_bytes;
+    uint8_t kind; /* enum insn_kind */
+    uint8_t n_operands;
+    uint8_t n_effects;
+    bool is_pause;   /* tells the processor that the loop around it waits */
+    bool is_slow;    /* computes for three cycles or more: floating point, multiplication, division */
+    bool is_fusible; /* cmp, test and the like: retires together with a conditional jump right after it */
+    uint64_t reads;  /* registers read as data (address registers of memory operands are not in here) */
+    uint64_t writes;
+    struct recipe_operand operands[2]; /* registers as before the instruction, rip = its own pc */
+    struct insn_effect effects[2];
+};
+
+struct insn_decoder; /* opaque: the disassembler's state */
+
+/* New decoder for x86-64, NULL when out of memory; closed by insn_decoder_close(). */
+struct insn_decoder *insn_decoder_open(void);
+void insn_decoder_close(struct insn_decoder *decoder);
+
+/* Decodes one instruction at bytes [n_bytes, at least 1], whose address is pc. Bytes that are no instruction become an
+ * INSN_STOP of one byte, so that decoding goes on. */
+void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_t n_bytes, uint32_t pc,
+                 struct insn *out);
+
+/* --- recipe-flow --- */
+
+/* Control flow of one function: its instructions in address order and, for each, where control may come from.
+ * Predecessors decide which instruction a sampled pc waited for. Ordinary code, outside the profiled program. */
+
+#define FLOW_PREDS_MAX 8
+
+/* Bytes of a module in memory: [pc, pc + n_bytes), pc relative to base_vaddr; NULL when the file does not hold them. */
+struct flow_image {
+    const uint8_t *(*bytes)(const void *image, uint64_t pc, size_t n_bytes);
+    const void *image;
+};
+
+/* One function, decoded. All zero is empty; reused from function to function, freed by flow_fini(). */
+struct flow {
+    uint32_t start, end; /* relative to base_vaddr */
+    struct insn *insns;  /* [n_insns] */
+    size_t n_insns, capacity;
+    uint32_t *first_source; /* [n_insns + 1] index into sources of the jumps to each instruction */
+    size_t first_capacity;
+    uint32_t *sources; /* [n_sources] index of the jump */
+    size_t n_sources, sources_capacity;
+    uint32_t last_indirect; /* the function's only indirect jump, INSN_NONE when there is none or several */
+    uint32_t n_indirect;
+    uint64_t *patterns; /* [n_insns] how they walk through memory, by stride_build(); NULL before the first time */
+    size_t patterns_capacity;
+};
+
+/* Decodes bytes [end - start] of one function and finds its branch targets, jump tables included where the table is
+ * found in the image; fills insn.pred: round the loop at a loop head, else the fallthrough, else the nearest jump.
+ * err: none, returns false when out of memory. */
+bool flow_build(struct flow *flow, const struct insn_decoder *decoder, const struct flow_image *image,
+                const uint8_t *bytes, uint32_t start, uint32_t end);
+
+/* Frees what flow_build made, also after it failed. */
+void flow_fini(struct flow *flow);
+
+/* Index of the instruction at pc (relative to base_vaddr), INSN_NONE when pc is no boundary of this function. */
+uint32_t flow_find(const struct flow *flow, uint32_t pc);
+
+/* True when control can go from instruction i to i + 1. */
+bool flow_falls_through(const struct flow *flow, uint32_t i);
+
+/* True when instruction i is the target of a jump inside the function. */
+bool flow_is_target(const struct flow *flow, uint32_t i);
+
+/* The instructions that may have run right before instruction i: those on the way round the innermost loop when i is
+ * the head of one, else the fallthrough and all jumps. Returns their number (<= FLOW_PREDS_MAX), 0 when unknown. */
+unsigned flow_preds(const struct flow *flow, uint32_t i, uint32_t preds[FLOW_PREDS_MAX]);
+
+/* True when instruction i lies in a loop that only waits: a short one without calls in which every turn pauses
+ * (PAUSE). */
+bool flow_is_waiting(const struct flow *flow, uint32_t i);
+
+/* When instruction i is the head of a loop that is entered in one way only: the instruction before the entry, and the
+ * jump round its innermost loop; else INSN_NONE. */
+uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edge);
+
+/* --- recipe-guard --- */
+
+/* Telling the first pass of a loop from the later ones at the head of the loop, where control comes from two sides: a
+ * register that is set before the loop and counted in it still has its first value. Ordinary code. */
+
+/* True at the head exactly when control came in from before the loop. */
+struct recipe_guard {
+    uint8_t reg;    /* counted register */
+    uint8_t other;  /* register it was copied from, RECIPE_NO_REG: compare with value */
+    uint32_t value; /* lower 32 bits of the first value */
+};
+
+/* Finds a guard for the loop from head to the jump back_edge, entered from instruction entry. False when no register
+ * tells the two ways apart. */
+bool recipe_guard_find(const struct flow *flow, uint32_t head, uint32_t back_edge, uint32_t entry,
+                       struct recipe_guard *guard);
+
+/* --- recipe-image --- */
+
+/* The bytes of a load module by virtual address, from its file or from the mapped vdso. Read-only; every offset of the
+ * file is checked, because modules may be damaged or replaced. Ordinary code, outside the profiled program. */
+
+struct recipe_image {
+    const uint8_t *bytes; /* [n_bytes] the ELF file */
+    size_t n_bytes;
+    bool is_mapped; /* munmap on close */
+};
+
+/* --- recipe-store --- */
+
+/* Writer's side of the recipe store: room for a block, and its publication. Ordinary code, one writer at a time. */
+
+/* --- recipe-rules --- */
+
+/* The rules that turn a sampled pc into the data address of the instruction it waited for (see recipe.h for the law
+ * behind them). Ordinary code, outside the profiled program. */
+
+/* Fills *out with the recipe for samples at instruction i of the function. */
+void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out);
+
+/* When instruction i is the head of a loop, control that enters the loop may wait for something else than control that
+ * repeats it. Fills *out with the recipe of the entry and its guard; false when the two need not or cannot be told
+ * apart. */
+bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out);
+
+/* --- recipe-stride --- */
+
+/* How the instructions of a function walk through memory: the innermost loop around each, by how much its address moves
+ * in a turn of that loop, and which others walk along with it. Ordinary code, outside the profiled program. */
+
+/* Fills flow->patterns [n_insns] (base/access-pattern.h): of each instruction's first operand, 0 where there is none.
+ * Address registers count as moving when their only write in the loop adds a constant, or makes them from ones that
+ * move or stay (mov, movsxd, lea, shl); a register that is loaded anew in every turn stays when nothing in the loop
+ * stores to where it is loaded from. Time is linear in the instructions times the depth of loops; what lies beyond a
+ * fixed amount of work, in functions of very many loops, stays 0.
+ * err: none, returns false when out of memory. */
+bool stride_build(struct flow *flow);
+
+/* --- recipe-value --- */
+
+/* Where an old address is now: follows the values of registers along a path of instructions and rewrites the operand
+ * of an earlier instruction in terms of the registers at its end. Ordinary code, outside the profiled program. */
+
+#define VALUE_PATH_MAX 48
+
+/* Instructions of the function in the order of execution, as indexes. The last one ran right before the sampled pc. */
+struct value_path {
+    uint32_t insns[VALUE_PATH_MAX];
+    unsigned n;
+};
+
+/* Writes to *out the operand insn.operands[which] of the first instruction of the path, as computed from the registers
+ * at the end of the path, where the pc is pc (relative to base_vaddr). Returns false when its address is lost; a load
+ * that overwrote its own base gives a proxy (RECIPE_OP_INEXACT) where the rules allow one. */
+bool value_solve(const struct flow *flow, const struct value_path *path, unsigned which, uint32_t pc,
+                 struct recipe_operand *out);
 
 #endif

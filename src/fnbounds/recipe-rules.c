@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a sampled pc to the stalled instruction X (the dynamic predecessor), and from X to an operand: its own, or that
  * of the load which produced its inputs. Anything else stays without an address. */
-#include "fnbounds/recipe-rules.h"
+#include "fnbounds/recipe-make.h"
 
 #include <string.h>
 
 #include "base/access-pattern.h"
-#include "fnbounds/recipe-guard.h"
-#include "fnbounds/recipe-value.h"
 
 #define FOLLOW_MAX 16
 #define NOPS_MAX 4

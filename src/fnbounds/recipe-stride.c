@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strides of addresses in natural loops: see recipe-stride.h. An address is a linear form of registers as they were
+/* Strides of addresses in natural loops: see recipe-make.h. An address is a linear form of registers as they were
  * when the loop began, and of the number of turns. Ordinary code. */
-#include "fnbounds/recipe-stride.h"
+#include "fnbounds/recipe-make.h"
 
 #include <stdlib.h>
 #include <string.h>

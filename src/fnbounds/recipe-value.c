@@ -2,7 +2,7 @@
 /* Value numbering along one path. A value is a number with an offset; copies and additions of constants keep the
  * number, sums are remembered as definitions, and words of the stack frame as slots, so that an address survives as
  * long as anything holds its parts. */
-#include "fnbounds/recipe-value.h"
+#include "fnbounds/recipe-make.h"
 
 #define N_REGS 64
 #define N_SUMS 16

@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -48,13 +49,32 @@ void machine_record_open(const struct perf_event_attr *attr, const struct perf_e
 struct machine_cpu {
     enum { CPU_UNKNOWN, CPU_INTEL, CPU_AMD, CPU_POWER, CPU_ARM } vendor;
     unsigned family, model, stepping;
-    unsigned pvr;             /* POWER: version (upper 16 bits of the register) */
+    unsigned pvr;               /* POWER: version (upper 16 bits of the register) */
     unsigned implementer, part; /* Arm */
-    bool is_virtual;          /* hypervisor flag */
-    bool has_kpti;            /* page-table isolation is on, as far as the kernel tells */
+    bool is_virtual;            /* hypervisor flag */
+    bool has_kpti;              /* page-table isolation is on, as far as the kernel tells */
     char name[96];
 };
 /* Reads it; CPU_UNKNOWN and zeros when the machine does not tell. */
 void machine_cpu(struct machine_cpu *cpu);
+
+/* --- attr-fields --- */
+
+/* The fields of struct perf_event_attr by name, for rules of fixtures and for printing plans. Bit fields have no
+ * address, so a table of offsets will not do. Ordinary code of the launcher. */
+
+#define ATTR_FIELDS_MAX 72
+
+struct attr_field {
+    const char *name; /* as in the header; of a union the member in use (sample_freq, wakeup_watermark), else config1 */
+    uint64_t value;
+    bool is_hex; /* people read it in hexadecimal */
+};
+
+/* All fields of attr in the order of the struct; returns their number. */
+unsigned attr_fields(const struct perf_event_attr *attr, struct attr_field fields[ATTR_FIELDS_MAX]);
+
+/* The field of this name; every member of a union is known. False when there is none. */
+bool attr_field_get(const struct perf_event_attr *attr, const char *name, uint64_t *value);
 
 #endif

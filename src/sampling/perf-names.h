@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampling/machine.h"
+
 /* A software event. */
 struct perf_name {
     const char *name, *alias; /* alias may be NULL */
@@ -50,5 +52,10 @@ void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), 
  * table those only that are counted by hardware. Strings are valid during the call only. */
 void perf_table_visit_events(const char *table, bool with_parts,
                              void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
+
+/* --- pfm-models --- */
+
+/* Which of libpfm4's tables describe the CPU of a fixture: libpfm4 itself finds that out for the running CPU only.
+ * Ordinary code of the launcher. */
 
 #endif

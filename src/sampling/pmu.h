@@ -24,8 +24,8 @@
 
 struct pmu {
     char name[64];
-    uint32_t type;       /* attr.type */
-    char cpus[128];      /* of cpumask or cpus, empty: all */
+    uint32_t type;        /* attr.type */
+    char cpus[128];       /* of cpumask or cpus, empty: all */
     unsigned max_precise; /* caps/max_precise, 0 when not told */
 };
 
@@ -73,5 +73,22 @@ bool pmu_event_label(const char *event, char *out, unsigned n_out);
 /* Splits "{A,B}mods" into its members with the modifiers added (before a threshold, NAME@PERIOD), at most n_max; a
  * plain event is a group of one. Returns the number.  err: ERR_USAGE */
 int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, struct error *err);
+
+/* --- pmu-parts --- */
+
+/* What the files pmu-*.c share. Ordinary code of the launcher. */
+
+/* PMU/TERMS/MODIFIERS taken apart. */
+struct pmu_text {
+    char pmu[64];
+    char terms[256];
+    char modifiers[32]; /* without the colon */
+};
+
+/* Finds the PMU by its name, or by its name without the number at its end.  err: ERR_USAGE with the PMUs there are */
+int pmu_find_near(const char *name, struct pmu *pmu, struct error *err);
+
+/* The first PMU that has this event in its events directory: the CPU's own first. */
+bool pmu_of_event(const char *name, struct pmu *pmu);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Trying an event on this machine, and saying exactly why it is refused. A seccomp filter may answer a system call by
  * killing, so the trial runs in a forked child; a fixture answers by its rules. Ordinary code of the launcher. */
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,7 +218,8 @@ void source_probe_members(const struct source_event *members, unsigned n, bool w
     probe_group(&group, with_ring, out);
 }
 
-void source_probe_timer(struct source_probe *out)
+/* Tries a thread CPU-time timer; reason tells the rate that the kernel's tick allows. */
+static void source_probe_timer(struct source_probe *out)
 {
     timer_t timer;
     struct sigevent event = {.sigev_notify = SIGEV_NONE};
@@ -231,4 +233,181 @@ void source_probe_timer(struct source_probe *out)
         (void)snprintf(out->reason, sizeof out->reason, "timer_create(CLOCK_THREAD_CPUTIME_ID): %s (%s)",
                        strerrorname_np(errno), strerror(errno));
     }
+}
+
+/* --- clock --- */
+
+/* The CPU clock of EADDR and CPUTIME; see probe.h. exclude_kernel=1 is what makes it harmless: an overflow can
+ * only fire in user mode, so no system call returns EINTR. Ordinary code of the launcher. */
+
+void source_clock_attr(uint64_t period_ns, struct perf_event_attr *attr)
+{
+    source_attr_init(attr, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
+    attr->sample_period = period_ns;
+}
+
+static void try_perf(struct source_probe *out)
+{
+    struct perf_event_attr attr;
+    source_clock_attr(UINT64_C(1000000), &attr);
+    source_probe_perf(&attr, false, out);
+}
+
+void source_clock_probe(struct source_probe *out)
+{
+    struct source_probe timer;
+    try_perf(out);
+    if (out->works)
+        return;
+    source_probe_timer(&timer);
+    struct source_probe perf = *out;
+    out->works = timer.works;
+    (void)snprintf(out->reason, sizeof out->reason, "%.240s; instead: %.240s", perf.reason, timer.reason);
+}
+
+static void use_timer(struct source_event *event, uint64_t period_ns, const struct source_probe *perf,
+                      struct source_plan *plan)
+{
+    unsigned tick_hz = source_tick_hz();
+    uint64_t tick_ns = 1000000000u / tick_hz;
+    event->flags |= SOURCE_TIMER | SOURCE_WEIGHTED;
+    event->timer_interval_ns = period_ns > tick_ns ? period_ns : tick_ns;
+    event->scale = 1e-3;
+    source_plan_warn(plan,
+                     "%s: perf is refused here (%s): CPU-time timers, about %" PRIu64
+                     " samples per CPU second instead of %" PRIu64 "%s%s.",
+                     event->name, perf->reason, UINT64_C(1000000000) / event->timer_interval_ns,
+                     UINT64_C(1000000000) / period_ns, perf->fix[0] ? "; better: " : "", perf->fix);
+}
+
+int source_clock_plan(const struct source_clock *clock, const char *event, const struct source_threshold *threshold,
+                      struct source_plan *plan, struct error *err)
+{
+    struct source_probe perf, timer;
+    uint64_t period_ns;
+    int status = source_period_ns(event, threshold, clock->default_hz, &period_ns, err);
+    if (status != 0)
+        return status;
+    try_perf(&perf);
+    if (!perf.works) {
+        source_probe_timer(&timer);
+        if (!timer.works)
+            return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here: %s; %s.", event, perf.reason,
+                             timer.reason);
+    }
+    struct source_event *row = source_plan_add(plan, clock->source, event, clock->metric, err);
+    if (!row)
+        return ERR_RANGE;
+    (void)snprintf(row->description, sizeof row->description, "%s", clock->description);
+    row->flags = clock->flags;
+    source_clock_attr(period_ns, &row->attr);
+    row->scale = (double)period_ns / 1000;
+    if (!perf.works)
+        use_timer(row, period_ns, &perf, plan);
+    return 0;
+}
+
+/* --- address-event --- */
+
+/* Shared pieces of the sources of hardware address sampling; see probe.h. Ordinary code of the launcher. */
+
+#define MAX_RATE_FILE "/proc/sys/kernel/perf_event_max_sample_rate"
+#define MAX_RATE_DEFAULT_HZ 100000
+#define LARGE_RING_BYTES 65536
+
+void address_attr_init(struct perf_event_attr *attr, uint32_t type)
+{
+    source_attr_init(attr, type, 0);
+    attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
+                        PERF_SAMPLE_PERIOD | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_WEIGHT_STRUCT;
+    attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+}
+
+void address_probe(struct perf_event_attr *attr, struct source_probe *out)
+{
+    source_probe_perf(attr, true, out);
+    if (out->works || out->error != EINVAL || !(attr->sample_type & PERF_SAMPLE_WEIGHT_STRUCT))
+        return;
+    attr->sample_type ^= PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_WEIGHT;
+    source_probe_perf(attr, true, out);
+}
+
+void address_set_large(struct source_event *row)
+{
+    row->flags |= SOURCE_BATCH;
+    row->ring_bytes = LARGE_RING_BYTES;
+    row->attr.write_backward = 0;
+    row->attr.watermark = 1;
+    row->attr.wakeup_watermark = LARGE_RING_BYTES / 2;
+}
+
+void address_say_rate(const struct address_rate *rate, const struct source_event *row, char *text, size_t n)
+{
+    if (row->attr.freq)
+        (void)snprintf(text, n, "%" PRIu64 " samples a second", (uint64_t)row->attr.sample_freq);
+    else
+        (void)snprintf(text, n, "one sample every %" PRIu64 " %s", (uint64_t)row->attr.sample_period, rate->unit);
+}
+
+struct source_event *address_plan_add(struct source_plan *plan, const char *name, const char *metric,
+                                      const struct perf_event_attr *attr, struct error *err)
+{
+    struct source_event *row = source_plan_add(plan, SOURCE_NUMBER_PMU_ADDR, name, metric, err);
+    if (!row)
+        return NULL;
+    row->attr = *attr;
+    row->flags = SOURCE_RING | SOURCE_ADDRESS | SOURCE_DATA_SRC | SOURCE_INTEGER;
+    return row;
+}
+
+static int set_frequency(const struct address_rate *rate, const char *event, uint64_t hz, struct source_event *row,
+                         struct error *err)
+{
+    long max_hz = machine_read_number(MAX_RATE_FILE, MAX_RATE_DEFAULT_HZ);
+    if (rate->is_fixed)
+        return error_set(err, ERR_RANGE,
+                         "%s: this unit samples at a fixed period only, not at a frequency; write for example "
+                         "%s@%" PRIu64 " for one sample every %" PRIu64 " %s.",
+                         event, event, rate->period, rate->period, rate->unit);
+    if (hz > (uint64_t)max_hz)
+        return error_set(err, ERR_RANGE,
+                         "%s: more than %ld samples a second are refused here (kernel.perf_event_max_sample_rate).",
+                         event, max_hz);
+    row->attr.freq = 1;
+    row->attr.sample_freq = hz;
+    row->flags |= SOURCE_WEIGHTED;
+    row->scale = 1;
+    return 0;
+}
+
+static int set_period(const struct address_rate *rate, const char *event, uint64_t period, struct source_event *row,
+                      struct source_plan *plan, struct error *err)
+{
+    if (period < rate->period_min || period > rate->period_max)
+        return error_set(err, ERR_RANGE,
+                         "%s: a period of %" PRIu64 " is impossible: this unit takes %" PRIu64 " to %" PRIu64 " %s.",
+                         event, period, rate->period_min, rate->period_max, rate->unit);
+    uint64_t rounded = period - period % rate->period_step;
+    if (rounded != period)
+        source_plan_warn(plan, "%.*s counts in steps of %u: a period of %" PRIu64 " becomes %" PRIu64 ".",
+                         (int)strcspn(event, ","), event, rate->period_step, period, rounded);
+    row->attr.sample_period = rounded;
+    row->scale = (double)rounded;
+    return 0;
+}
+
+int address_set_rate(const struct address_rate *rate, const char *event, const struct source_threshold *threshold,
+                     struct source_event *row, struct source_plan *plan, struct error *err)
+{
+    bool has_frequency = threshold->is_given && threshold->is_frequency;
+    if (has_frequency && rate->is_fixed && threshold->is_standard) {
+        source_plan_warn(plan, "%.*s knows no frequencies: one sample every %" PRIu64 " %s.", (int)strcspn(event, ","),
+                         event, rate->period, rate->unit);
+        has_frequency = false;
+    } else if (threshold->is_given && !has_frequency) {
+        return set_period(rate, event, threshold->value, row, plan, err);
+    }
+    if (has_frequency || !rate->period)
+        return set_frequency(rate, event, has_frequency ? threshold->value : rate->default_hz, row, err);
+    return set_period(rate, event, rate->period, row, plan, err);
 }

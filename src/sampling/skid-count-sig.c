@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The self-test's signal handler: counts where the samples of the running loop point. */
-#include "sampling/skid-kernels.h"
+#include "sampling/skid.h"
 
 #include <stddef.h>
 #include <ucontext.h>

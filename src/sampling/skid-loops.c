@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Table of the self-test's loops. */
-#include "sampling/skid-kernels.h"
+#include "sampling/skid.h"
 
 #if defined(__x86_64__)
 

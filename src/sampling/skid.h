@@ -5,6 +5,7 @@
 #ifndef LOCUS_SAMPLING_SKID_H
 #define LOCUS_SAMPLING_SKID_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,9 +51,6 @@ struct skid_result {
 const char *skid_kernel_name(unsigned i);
 const char *skid_kernel_text(unsigned i);
 
-/* Reads the key of this machine; never fails, unknown parts say so. */
-void skid_key_read(struct skid_key *key);
-
 /* Runs the loops in a child process (about 0.2 s of CPU time; no trace is left in the calling process) and judges them.
  * err: ERR_UNSUPPORTED not x86-64, or neither perf nor CPU-time timers work; ERR_IO fork or memory refused */
 int skid_measure(struct skid_result *result, struct error *err);
@@ -67,5 +65,25 @@ bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result 
 /* The result as one JSON object in text [n_bytes], percentages with one digit, ended by NUL; returns its length, or -1
  * when it does not fit. */
 int skid_to_json(const struct skid_result *result, char *text, size_t n_bytes);
+
+/* --- skid-kernels --- */
+
+/* The loops of the skid self-test (skid-kernels.S, x86-64) and the handler that sorts samples into them. */
+
+/* One loop: from and to bound it, stall and next are the stalling instruction and the one after it. run makes n_turns
+ * turns over memory [mask + 64 bytes]; position is carried from call to call. */
+struct skid_loop {
+    const char *from, *stall, *next, *to;
+    uint64_t (*run)(uint64_t position, uint64_t n_turns, void *memory, uint64_t mask);
+};
+
+/* [SKID_KERNELS]; static storage, all NULL where there are none for this architecture. */
+const struct skid_loop *skid_loops(void);
+
+/* Starts counting samples of one loop into *kernel (NULL: stop).  ctx: any */
+void skid_count_sig(const struct skid_loop *loop, struct skid_kernel *kernel);
+
+/* The handler (SA_SIGINFO).  ctx: signal handler */
+void skid_sample_sig(int signo, siginfo_t *info, void *context);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CPUTIME: CPU time by call path, without data addresses: the same clock as EADDR. Ordinary code of the launcher. */
-#include "sampling/clock.h"
+#include "sampling/probe.h"
 
 #define DEFAULT_HZ 1000
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     static const struct source_clock clock = {
         .source = SOURCE_NUMBER_CPUTIME,

@@ -4,8 +4,8 @@
  * the samples, fewer of them, each weighted by the CPU time since the last. Ordinary code of the launcher. */
 #include <stdio.h>
 
-#include "sampling/clock.h"
 #include "sampling/machine.h"
+#include "sampling/probe.h"
 
 #define DEFAULT_HZ 1000
 
@@ -29,12 +29,10 @@ static void probe(struct source_probe *out)
     if (is_x86())
         source_clock_probe(out);
     else
-        *out = (struct source_probe){.reason = NOT_X86,
-                                     .fix = "none on this architecture; FAULTS and CPUTIME work"};
+        *out = (struct source_probe){.reason = NOT_X86, .fix = "none on this architecture; FAULTS and CPUTIME work"};
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     static const struct source_clock clock = {
         .source = SOURCE_NUMBER_EADDR,

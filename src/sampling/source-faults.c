@@ -2,7 +2,7 @@
 /* FAULTS: page faults with their data address, that is first touches. Three forms: FAULTS, at a limited rate, with
  * call path; FAULTS@n, every n-th, with call path; FAULTS@ring, every fault, address and pc only, by far the cheapest.
  * The kernel delivers the address in a ring of one page. Ordinary code of the launcher. */
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 static void attr_init(struct perf_event_attr *attr)
 {
     source_attr_init(attr, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS);
-    attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
-                        PERF_SAMPLE_PERIOD;
+    attr->sample_type =
+        PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
     attr->sample_period = 1;
 }
 
@@ -43,8 +43,7 @@ static int set_rate(const char *event, const struct source_threshold *threshold,
     return status;
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     struct source_probe probed;
     bool is_ring = !strcasecmp(event, "FAULTS@ring");

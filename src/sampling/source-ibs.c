@@ -7,15 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampling/address-event.h"
-#include "sampling/pmu.h"
 #include "sampling/abi/data-src.h"
+#include "sampling/pmu.h"
+#include "sampling/probe.h"
 
 #define PMU "ibs_op"
 /* Between 500 and 3000 samples a second on today's processors; about a third of them are loads and stores. */
 #define DEFAULT_PERIOD 2000000
 #define FILTERED_PERIOD 128000 /* few operations miss caches, and those that do not cost no interrupt */
-#define LDLAT_MIN 128 /* tools/perf/Documentation/perf-amd-ibs.txt */
+#define LDLAT_MIN 128          /* tools/perf/Documentation/perf-amd-ibs.txt */
 #define LDLAT_MAX 2048
 
 static const struct address_rate rate = {
@@ -123,9 +123,10 @@ static int set_filter(const char *event, const struct pmu *pmu, const char *term
 static int apply_terms(const char *event, const struct pmu *pmu, struct ibs_terms *given, struct perf_event_attr *attr,
                        struct error *err)
 {
-    const struct source_term known[] = {
-        {"ldlat", true, &given->ldlat}, {"l3missonly", false, &given->l3missonly}, {"large", false, &given->large},
-        {NULL, false, NULL}};
+    const struct source_term known[] = {{"ldlat", true, &given->ldlat},
+                                        {"l3missonly", false, &given->l3missonly},
+                                        {"large", false, &given->large},
+                                        {NULL, false, NULL}};
     int status = source_parse_terms(event, known, err);
     if (status != 0)
         return status;
@@ -154,8 +155,7 @@ static void say_choice(const struct source_event *row, const struct ibs_terms *g
                                 : "; a signal and a call path for each sample");
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     struct pmu pmu;
     struct perf_event_attr attr;
@@ -172,8 +172,8 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     if (!row)
         return ERR_RANGE;
     row->decode = MEM_DECODE_IBS_RAW;
-    (void)snprintf(row->description, sizeof row->description,
-                   "Operations of AMD instruction-based sampling%s", attr.exclude_kernel ? ", user mode" : "");
+    (void)snprintf(row->description, sizeof row->description, "Operations of AMD instruction-based sampling%s",
+                   attr.exclude_kernel ? ", user mode" : "");
     struct address_rate used = rate;
     if (given.ldlat || given.l3missonly)
         used.period = FILTERED_PERIOD;

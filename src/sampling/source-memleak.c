@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MEMLEAK: bytes allocated, freed and never freed by allocation call path. Nothing is sampled: the allocation wrappers
  * record it. Ordinary code of the launcher. */
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 #include <stdio.h>
 
@@ -10,8 +10,7 @@ static void probe(struct source_probe *out)
     *out = (struct source_probe){.works = true, .reason = "allocation wrappers; needs nothing of the machine"};
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     if (threshold->is_given && !threshold->is_standard)
         return error_set(err, ERR_RANGE, "%s takes no period; HPCRUN_MEMLEAK_PROB (-mp) records a part only.", event);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any other perf event by name, and groups of them. It has no name of its own in the table: the plan asks it for every
  * event that no other source knows. Ordinary code of the launcher. */
-#include "sampling/source-perf.h"
+#include "sampling/probe.h"
 
 #include <linux/hw_breakpoint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sampling/perf-names.h"
-#include "sampling/plan-parts.h"
 #include "sampling/pmu.h"
 
 #define DEFAULT_HZ 300
@@ -19,7 +18,7 @@ struct wish {
     const char *event; /* as written, without a threshold */
     struct source_threshold threshold;
     struct source_event *row;
-    uint32_t leader;   /* index in the plan of the leader of its group, its own without one */
+    uint32_t leader; /* index in the plan of the leader of its group, its own without one */
     struct source_plan *plan;
     const struct pmu *core; /* the kind of cores it is counted on; NULL: not a matter of kinds */
 };
@@ -60,8 +59,8 @@ static int use_frequency(const char *event, struct source_event *row, uint64_t h
     int status = source_check_frequency(event, hz, err);
     row->attr.freq = 1;
     row->attr.sample_freq = hz;
-    row->attr.sample_type |= PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU |
-                             PERF_SAMPLE_PERIOD;
+    row->attr.sample_type |=
+        PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
     row->flags |= SOURCE_RING | SOURCE_WEIGHTED;
     return status;
 }
@@ -132,11 +131,12 @@ static int encode(const struct wish *wish, struct error *err)
 {
     struct source_event *row = wish->row;
     source_attr_init(&row->attr, PERF_TYPE_SOFTWARE, 0);
-    int status = wish->core ? encode_on_core(wish->event, wish->core, &row->attr, err) :
-                              pmu_encode(wish->event, &row->attr, err);
+    int status = wish->core ? encode_on_core(wish->event, wish->core, &row->attr, err)
+                            : pmu_encode(wish->event, &row->attr, err);
     if (status == 0 && row->attr.sample_type & PERF_SAMPLE_READ)
-        status = error_set(err, ERR_UNSUPPORTED, "%s: the modifier S is not possible here: each event of a group is "
-                                                 "sampled by itself and is a metric of its own.",
+        status = error_set(err, ERR_UNSUPPORTED,
+                           "%s: the modifier S is not possible here: each event of a group is "
+                           "sampled by itself and is a metric of its own.",
                            wish->event);
     if (status == 0)
         status = set_rate(wish, err);
@@ -249,8 +249,8 @@ static int plan_on_cores(const char *event, const struct source_threshold *thres
     int status = plan_row(&large, &probed, err);
     if (status != 0)
         return status;
-    struct wish small = {.event = event, .threshold = *threshold, .leader = out->n_events, .plan = out,
-                         .core = cores + 1};
+    struct wish small = {
+        .event = event, .threshold = *threshold, .leader = out->n_events, .plan = out, .core = cores + 1};
     if (plan_row(&small, &probed, &refused) != 0) {
         out->n_events = small.leader;
         source_plan_warn(out, "%s is counted on the cores of %s only: %s", event, cores->name, refused.text);
@@ -258,8 +258,7 @@ static int plan_on_cores(const char *event, const struct source_threshold *thres
     return 0;
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     struct pmu cores[CORE_KINDS];
     if (find_core_kinds(event, cores))

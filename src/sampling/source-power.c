@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampling/address-event.h"
-#include "sampling/event-table.h"
-#include "sampling/pmu.h"
 #include "sampling/abi/data-src.h"
+#include "sampling/event.h"
+#include "sampling/pmu.h"
+#include "sampling/probe.h"
 
 #define PMU "cpu"
 #define EVENTS_MAX 2
@@ -166,8 +166,7 @@ static int add_event(const char *event, const struct found *found, unsigned i, c
     return address_set_rate(&rate, event, threshold, row, out, err);
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     struct found found;
     struct source_probe probed;

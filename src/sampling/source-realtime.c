@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* REALTIME: elapsed time, sleeping and waiting included. Its timer interrupts blocking system calls, so it is never
  * chosen by itself and comes with a warning. Ordinary code of the launcher. */
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,8 +24,7 @@ static void probe(struct source_probe *out)
                    out->works ? "a monotonic timer; it interrupts system calls, so only when named" : strerror(errno));
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     uint64_t period_ns;
     int status = source_period_ns(event, threshold, DEFAULT_HZ, &period_ns, err);
@@ -38,8 +37,9 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     row->flags = SOURCE_TIMER | SOURCE_WALLCLOCK;
     row->timer_interval_ns = period_ns;
     row->scale = (double)period_ns / 1000;
-    source_plan_warn(out, "%s interrupts sleeping and blocking system calls: those that cannot be restarted "
-                          "(poll, select, nanosleep, ...) return EINTR, which some programs take for an error.",
+    source_plan_warn(out,
+                     "%s interrupts sleeping and blocking system calls: those that cannot be restarted "
+                     "(poll, select, nanosleep, ...) return EINTR, which some programs take for an error.",
                      event);
     return 0;
 }

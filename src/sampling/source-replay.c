@@ -2,7 +2,7 @@
 /* REPLAY:FILE: a captured or generated ring takes the place of the kernel and the hardware, so that machines which are
  * not at hand can be tried. The text at the start of the file says which event it was, the pieces behind it are the
  * runtime's business. The file's form: doc/replay.md. Ordinary code of the launcher. */
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -139,11 +139,12 @@ static int check_row(const char *path, struct source_event *row, struct error *e
     if (!modes || modes & (modes - 1))
         return error_set(err, ERR_FORMAT, "%s: one line 'mode signal', 'mode batch' or 'mode aux' is expected.", path);
     if (!is_ring_size(row->ring_bytes))
-        return error_set(err, ERR_RANGE, "%s: ring_bytes %u is no power of two from 4096 to %u.", path,
-                         row->ring_bytes, RING_MAX);
+        return error_set(err, ERR_RANGE, "%s: ring_bytes %u is no power of two from 4096 to %u.", path, row->ring_bytes,
+                         RING_MAX);
     if (row->flags & SOURCE_AUX ? !is_ring_size(row->aux_bytes) : row->aux_bytes != 0)
-        return error_set(err, ERR_RANGE, "%s: aux_bytes %u: mode aux needs a power of two from 4096 to %u, the others "
-                                         "none.",
+        return error_set(err, ERR_RANGE,
+                         "%s: aux_bytes %u: mode aux needs a power of two from 4096 to %u, the others "
+                         "none.",
                          path, row->aux_bytes, RING_MAX);
     if (row->attr.sample_period == 0)
         row->attr.sample_period = 1;
@@ -156,8 +157,7 @@ static int check_row(const char *path, struct source_event *row, struct error *e
     return 0;
 }
 
-static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out,
-                struct error *err)
+static int plan(const char *event, const struct source_threshold *threshold, struct source_plan *out, struct error *err)
 {
     const char *path = strchr(event, ':');
     if (!path || !path[1])

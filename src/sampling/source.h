@@ -36,8 +36,8 @@ struct source_event {
 struct source_plan {
     uint32_t n_events;
     struct source_event events[SOURCE_EVENTS_MAX];
-    char choice[1024];  /* one line for the user: which source was chosen and why; empty when nothing to say */
-    char warning[1024]; /* REALTIME and the like; empty when none */
+    char choice[1024];      /* one line for the user: which source was chosen and why; empty when nothing to say */
+    char warning[1024];     /* REALTIME and the like; empty when none */
     bool wants_datacentric; /* allocations and statics are recorded */
     bool wants_memleak;
 };
@@ -46,7 +46,7 @@ struct source_plan {
 struct source_threshold {
     bool is_given;
     bool is_frequency; /* value in samples per second, else in events (ns for clocks) */
-    bool is_standard; /* from -c, not written at the event */
+    bool is_standard;  /* from -c, not written at the event */
     uint64_t value;
 };
 
@@ -60,11 +60,11 @@ struct source_probe {
 };
 
 struct sample_source {
-    const char *name;        /* "EADDR": matched without regard to case; "": asked for what no other source knows */
-    const char *summary;     /* one line for -L and the man page */
-    int datacentric_rank;    /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
-    bool takes_terms;        /* its name may be followed by terms: NAME,term,term=VALUE (source_parse_terms) */
-    bool takes_file;         /* its name is followed by a colon and a file: NAME:FILE */
+    const char *name;     /* "EADDR": matched without regard to case; "": asked for what no other source knows */
+    const char *summary;  /* one line for -L and the man page */
+    int datacentric_rank; /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
+    bool takes_terms;     /* its name may be followed by terms: NAME,term,term=VALUE (source_parse_terms) */
+    bool takes_file;      /* its name is followed by a colon and a file: NAME:FILE */
     void (*probe)(struct source_probe *out);
     /* Appends this source's event(s) to the plan; may say in plan->choice what was chosen.  err: ERR_RANGE impossible
      * period, ERR_UNSUPPORTED, ERR_USAGE unknown term */
@@ -86,7 +86,37 @@ int source_parse_event(const char *text, char *name, unsigned n_name, struct sou
                        struct error *err);
 
 /* Parses a threshold alone ("100000", "f500") that belongs to event (for messages).  err: ERR_USAGE, ERR_RANGE */
-int source_parse_threshold(const char *event, const char *text, struct source_threshold *threshold,
-                           struct error *err);
+int source_parse_threshold(const char *event, const char *text, struct source_threshold *threshold, struct error *err);
+
+/* --- source-number --- */
+
+/* Numbers of sources and flags of events as they go into struct source_event. They equal SOURCE_x and EVENT_x of
+ * arena/arena.h, which this folder must not include; the launcher asserts it where it copies the plan. */
+
+enum source_number {
+    SOURCE_NUMBER_EADDR = 1,
+    SOURCE_NUMBER_FAULTS,
+    SOURCE_NUMBER_CPUTIME,
+    SOURCE_NUMBER_REALTIME,
+    SOURCE_NUMBER_MEMLEAK,
+    SOURCE_NUMBER_PERF,
+    SOURCE_NUMBER_PMU_ADDR
+};
+
+#define SOURCE_WEIGHTED 1u   /* the value comes from weights, not from counts */
+#define SOURCE_TIMER 2u      /* POSIX timer instead of perf */
+#define SOURCE_RING 4u       /* needs a mapped ring */
+#define SOURCE_ADDRESS 8u    /* yields data addresses */
+#define SOURCE_INTEGER 16u   /* integer in the profile */
+#define SOURCE_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC */
+#define SOURCE_RING_ONLY 64u /* no signal */
+#define SOURCE_DATA_SRC 128u /* records tell level, latency and so on of the access */
+#define SOURCE_BATCH 256u    /* large-buffer mode: many records a signal, no call path */
+#define SOURCE_AUX 512u      /* records in an AUX area (Arm SPE) */
+#define SOURCE_SILENT 1024u  /* leads a group, gives no samples of its own */
+#define SOURCE_KERNEL 2048u  /* records carry a kernel call chain */
+#define SOURCE_REPLAY 4096u  /* a file takes the place of the kernel and the hardware */
+#define SOURCE_SWAPPED 8192u /* SOURCE_REPLAY: from a machine of the other byte order */
+#define SOURCE_RECORD 16384u /* the ring of the first thread is copied to a file */
 
 #endif

@@ -2,7 +2,7 @@
 /* The table of sample sources: one row per source-x.c. Ordinary code of the launcher. */
 #include <stddef.h>
 
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 extern const struct sample_source source_eaddr, source_faults, source_cputime, source_realtime, source_memleak,
     source_ibs, source_pebs, source_perf, source_power, source_replay, source_spe;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sampling/event-list.h"
+#include "sampling/event.h"
 #include "sampling/machine.h"
 
 #include "../../tools/hpcrun/hpcrun-options.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fnbounds/recipe-make.h"
 #include "fnbounds/recipe-eval-sig.h"
-#include "fnbounds/recipe-rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 

@@ -20,7 +20,7 @@ static inline void check(int holds, const char *sentence)
     abort();
 }
 
-static inline int scratch_remove(const char *path, const struct stat *status, int kind, struct FTW *where)
+static inline int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
 {
     (void)status;
     (void)kind;
@@ -32,7 +32,7 @@ static inline void scratch_end(void)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/dev/shm/locus-fuzz-%d", (int)getpid());
-    (void)nftw(path, scratch_remove, 8, FTW_DEPTH | FTW_PHYS);
+    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     (void)rmdir(path);
 }
 
@@ -45,7 +45,7 @@ static inline const char *scratch_directory(void)
         (void)atexit(scratch_end);
     }
     if (mkdir(path, 0700) != 0)
-        (void)nftw(path, scratch_remove, 8, FTW_DEPTH | FTW_PHYS);
+        (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     return path;
 }
 

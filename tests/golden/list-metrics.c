@@ -8,7 +8,6 @@
 #include "analysis/metrics.h"
 #include "analysis/special-rows.h"
 #include "fmt/columns.h"
-#include "sampling/abi/data-src-bits.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"
 #include "sampling/abi/spe.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "../lib/unpacked.h"
-#include "sampling/aux-size.h"
 #include "sampling/machine.h"
+#include "sampling/probe.h"
 #include "sampling/source.h"
 
 /* machine: the name of a text, or TEXT/NAME of one with several. */

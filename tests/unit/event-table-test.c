@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sampling/event-table.h"
+#include "sampling/event.h"
 
 static const struct machine_cpu intel = {.vendor = CPU_INTEL, .family = 6, .model = 250};
 

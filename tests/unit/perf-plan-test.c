@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "machine-files.h"
-#include "sampling/plan-parts.h"
+#include "sampling/probe.h"
 
 #define RULES                                                                                                          \
     "EOPNOTSUPP type=cpu config=0x1cd precise_ip=3\n"                                                                  \
@@ -123,8 +123,9 @@ static void test_precision(void **state)
     check_precise("instructions:p", 1, "perf event instructions:p, precise level 1");
     check_precise("instructions:P", 1, "perf event instructions:P, precise level 1");
     check_precise("r2:P", 3, "perf event r2:P, precise level 3");
-    check_refused("instructions:pp", NULL, ERR_UNSUPPORTED, "EINVAL (Invalid argument); perf_event_paranoid 1, but it "
-                                                            "opens at precise level 1; write :P");
+    check_refused("instructions:pp", NULL, ERR_UNSUPPORTED,
+                  "EINVAL (Invalid argument); perf_event_paranoid 1, but it "
+                  "opens at precise level 1; write :P");
     check_refused("instructions:ppp", NULL, ERR_UNSUPPORTED, "precise level 1");
     check_refused("rbad:P", NULL, ERR_UNSUPPORTED, "ENOENT");
     check_refused("mem-loads", NULL, ERR_UNSUPPORTED, "open it in a group behind the event");
@@ -241,9 +242,8 @@ static void test_breakpoints(void **state)
 
 static void test_long_names_stay_apart(void **state)
 {
-    static const char *const events[] = {
-        "cpu/event=0x11,umask=0x22,ldlat=3,config2=0x123456789abcdef,name=/",
-        "cpu/event=0x11,umask=0x22,ldlat=3,config2=0x123456789abcdee,name=/"};
+    static const char *const events[] = {"cpu/event=0x11,umask=0x22,ldlat=3,config2=0x123456789abcdef,name=/",
+                                         "cpu/event=0x11,umask=0x22,ldlat=3,config2=0x123456789abcdee,name=/"};
     struct error err = {0};
     (void)state;
     assert_int_equal(source_plan_events(events, 2, NULL, &plan, &err), 0);

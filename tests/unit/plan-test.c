@@ -14,9 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampling/near-name.h"
-#include "sampling/clock.h"
-#include "sampling/plan-parts.h"
+#include "sampling/event.h"
+#include "sampling/probe.h"
 
 static void check_event(const char *text, const char *name, int is_given, int is_frequency, uint64_t value)
 {

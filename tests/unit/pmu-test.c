@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "machine-files.h"
-#include "sampling/attr-fields.h"
 #include "sampling/machine.h"
-#include "sampling/plan-parts.h"
 #include "sampling/pmu.h"
+#include "sampling/probe.h"
 
 static int begin(void **state)
 {
@@ -129,8 +128,9 @@ static void test_refusals(void **state)
     check_refused("cpu/event=0x1000/", ERR_RANGE, "config:0-7,32-35: at most 4095");
     check_refused("cpu/edge=2/", ERR_RANGE, "config:18: at most 1");
     check_refused("cpu/ldlat=99999999999999999999/", ERR_RANGE, "more than 64 bits");
-    check_refused("cpu/lat=3/", ERR_USAGE, "'lat'; near names: later, ldlat; its terms: edge, event, later, ldlat, "
-                                             "torn, umask, wide");
+    check_refused("cpu/lat=3/", ERR_USAGE,
+                  "'lat'; near names: later, ldlat; its terms: edge, event, later, ldlat, "
+                  "torn, umask, wide");
     check_refused("cpu/mem-lods/", ERR_USAGE, "near names: mem-loads; its terms");
     check_refused("cycles,instructions", ERR_USAGE, "give -e for each");
     check_refused("cycls", ERR_USAGE, "near names: perf::CYCLES");
@@ -151,12 +151,12 @@ static void check_modifiers(const char *event, const char *expected)
 {
     char text[64];
     struct perf_event_attr attr = encode(event);
-    (void)snprintf(text, sizeof text, "%s%s%s%s%s%s precise=%u%s%s%s", attr.exclude_user ? "" : "u",
-                   attr.exclude_kernel ? "" : "k", attr.exclude_hv ? "" : "h", attr.exclude_host ? "" : "H",
-                   attr.exclude_guest ? "" : "G", attr.exclude_idle ? "" : "i", (unsigned)attr.precise_ip,
-                   attr.pinned ? " pinned" : "", attr.exclusive ? " exclusive" : "",
-                   attr.read_format == (PERF_FORMAT_GROUP | PERF_FORMAT_ID) &&
-                   attr.sample_type & PERF_SAMPLE_READ ? " read" : "");
+    (void)snprintf(
+        text, sizeof text, "%s%s%s%s%s%s precise=%u%s%s%s", attr.exclude_user ? "" : "u",
+        attr.exclude_kernel ? "" : "k", attr.exclude_hv ? "" : "h", attr.exclude_host ? "" : "H",
+        attr.exclude_guest ? "" : "G", attr.exclude_idle ? "" : "i", (unsigned)attr.precise_ip,
+        attr.pinned ? " pinned" : "", attr.exclusive ? " exclusive" : "",
+        attr.read_format == (PERF_FORMAT_GROUP | PERF_FORMAT_ID) && attr.sample_type & PERF_SAMPLE_READ ? " read" : "");
     if (strcmp(text, expected) != 0)
         fail_msg("%s: '%s' instead of '%s'", event, text, expected);
 }
@@ -372,7 +372,8 @@ static void test_cpus(void **state)
     assert_true(cpu.is_virtual);
     assert_true(cpu.has_kpti);
     check_cpu("processor\t: 0\ncpu\t\t: POWER9, altivec supported\nclock\t\t: 3800\n"
-              "revision\t: 2.2 (pvr 004e 1202)", CPU_POWER, "POWER9", 0, 0);
+              "revision\t: 2.2 (pvr 004e 1202)",
+              CPU_POWER, "POWER9", 0, 0);
     machine_cpu(&cpu);
     assert_int_equal(cpu.pvr, 0x4e);
     check_cpu("processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd0c", CPU_ARM,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of fnbounds/recipe-eval-sig.h: address arithmetic, and registers out of a real signal frame. */
+/* Unit tests of fnbounds/recipe.h: address arithmetic, and registers out of a real signal frame. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

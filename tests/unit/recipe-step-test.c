@@ -20,9 +20,8 @@
 #include <Zydis/Zydis.h>
 
 #include "fnbounds/modtab-cache.h"
-#include "fnbounds/recipe-eval-sig.h"
-#include "fnbounds/recipe-flow.h"
 #include "fnbounds/recipe-make.h"
+#include "fnbounds/recipe-eval-sig.h"
 
 #define MODULES_MAX 64
 #define HISTORY 64

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/team.h"
+#include "base/workers.h"
 
 static void test_every_item_once(void **state)
 {

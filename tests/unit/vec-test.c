@@ -7,7 +7,6 @@
 #include <cmocka.h>
 #include <stdio.h>
 
-#include "base/slots.h"
 #include "base/vec.h"
 
 static void test_reserve_zeroes_and_grows(void **state)

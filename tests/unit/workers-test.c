@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/spill.h"
+#include "base/scratch.h"
 
 enum { N_TASKS = 500 };
 
@@ -109,7 +109,7 @@ static void test_spill(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order), cmocka_unit_test(test_ends), cmocka_unit_test(test_spill)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_ends),
+                                       cmocka_unit_test(test_spill)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

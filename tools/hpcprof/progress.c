@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/printable.h"
+#include "base/input.h"
 #include "base/scratch.h"
 
 #define INTERVAL_NS 100000000

@@ -4,7 +4,7 @@
 #define LOCUS_HPCPROF_SETTINGS_H
 
 #include "base/options.h"
-#include "base/team.h"
+#include "base/workers.h"
 #include "export/summary.h"
 
 struct list {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "sampling/event-list.h"
+#include "sampling/event.h"
 
 #define NAME_COLUMNS 34
 #define LEGEND "+ opens on this machine, - does not, * not as it stands: see the number in brackets\n"

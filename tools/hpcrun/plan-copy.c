@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/min-bytes.h"
-#include "sampling/source-number.h"
+#include "sampling/source.h"
 
 _Static_assert((int)SOURCE_NUMBER_EADDR == SOURCE_EADDR && (int)SOURCE_NUMBER_FAULTS == SOURCE_FAULTS &&
                    (int)SOURCE_NUMBER_CPUTIME == SOURCE_CPUTIME && (int)SOURCE_NUMBER_REALTIME == SOURCE_REALTIME &&

@@ -6,37 +6,69 @@
 #include <string.h>
 
 #include "prepare.h"
-#include "sampling/attr-fields.h"
-#include "sampling/source-number.h"
+#include "sampling/machine.h"
+#include "sampling/source.h"
 
 struct bit_name {
     uint64_t bit;
     const char *name;
 };
 
-#define SAMPLE(name) {PERF_SAMPLE_##name, #name}
-#define READ(name) {PERF_FORMAT_##name, #name}
-#define OWN(name) {SOURCE_##name, #name}
+#define SAMPLE(name)                                                                                                   \
+    {                                                                                                                  \
+        PERF_SAMPLE_##name, #name                                                                                      \
+    }
+#define READ(name)                                                                                                     \
+    {                                                                                                                  \
+        PERF_FORMAT_##name, #name                                                                                      \
+    }
+#define OWN(name)                                                                                                      \
+    {                                                                                                                  \
+        SOURCE_##name, #name                                                                                           \
+    }
 
 static const struct bit_name *bits_of(const char *field)
 {
     static const struct bit_name sample[] = {
-        SAMPLE(IP), SAMPLE(TID), SAMPLE(TIME), SAMPLE(ADDR), SAMPLE(READ), SAMPLE(CALLCHAIN), SAMPLE(ID), SAMPLE(CPU),
-        SAMPLE(PERIOD), SAMPLE(STREAM_ID), SAMPLE(RAW), SAMPLE(BRANCH_STACK), SAMPLE(REGS_USER), SAMPLE(STACK_USER),
-        SAMPLE(WEIGHT), SAMPLE(DATA_SRC), SAMPLE(IDENTIFIER), SAMPLE(TRANSACTION), SAMPLE(REGS_INTR),
-        SAMPLE(PHYS_ADDR), SAMPLE(AUX), SAMPLE(CGROUP), SAMPLE(DATA_PAGE_SIZE), SAMPLE(CODE_PAGE_SIZE),
-        SAMPLE(WEIGHT_STRUCT), {0, NULL},
+        SAMPLE(IP),
+        SAMPLE(TID),
+        SAMPLE(TIME),
+        SAMPLE(ADDR),
+        SAMPLE(READ),
+        SAMPLE(CALLCHAIN),
+        SAMPLE(ID),
+        SAMPLE(CPU),
+        SAMPLE(PERIOD),
+        SAMPLE(STREAM_ID),
+        SAMPLE(RAW),
+        SAMPLE(BRANCH_STACK),
+        SAMPLE(REGS_USER),
+        SAMPLE(STACK_USER),
+        SAMPLE(WEIGHT),
+        SAMPLE(DATA_SRC),
+        SAMPLE(IDENTIFIER),
+        SAMPLE(TRANSACTION),
+        SAMPLE(REGS_INTR),
+        SAMPLE(PHYS_ADDR),
+        SAMPLE(AUX),
+        SAMPLE(CGROUP),
+        SAMPLE(DATA_PAGE_SIZE),
+        SAMPLE(CODE_PAGE_SIZE),
+        SAMPLE(WEIGHT_STRUCT),
+        {0, NULL},
     };
     static const struct bit_name read[] = {
         READ(TOTAL_TIME_ENABLED), READ(TOTAL_TIME_RUNNING), READ(ID), READ(GROUP), READ(LOST), {0, NULL},
     };
     static const struct bit_name own[] = {
         OWN(WEIGHTED), OWN(TIMER), OWN(RING), OWN(ADDRESS), OWN(INTEGER), OWN(WALLCLOCK), OWN(RING_ONLY),
-        OWN(DATA_SRC), OWN(BATCH), OWN(AUX), OWN(SILENT), OWN(KERNEL), {0, NULL},
+        OWN(DATA_SRC), OWN(BATCH), OWN(AUX),  OWN(SILENT),  OWN(KERNEL),  {0, NULL},
     };
     static const struct bit_name none[] = {{0, NULL}};
-    return !strcmp(field, "sample_type") ? sample : !strcmp(field, "read_format") ? read :
-           !strcmp(field, "flags") ? own : none;
+    return !strcmp(field, "sample_type")   ? sample
+           : !strcmp(field, "read_format") ? read
+           : !strcmp(field, "flags")       ? own
+                                           : none;
 }
 
 static void print_value(FILE *out, const char *name, uint64_t value, bool is_hex)
@@ -54,9 +86,12 @@ static void print_value(FILE *out, const char *name, uint64_t value, bool is_hex
 static const char *source_name(uint32_t source)
 {
     static const char *const names[] = {
-        [SOURCE_NUMBER_EADDR] = "EADDR",       [SOURCE_NUMBER_FAULTS] = "FAULTS",
-        [SOURCE_NUMBER_CPUTIME] = "CPUTIME",   [SOURCE_NUMBER_REALTIME] = "REALTIME",
-        [SOURCE_NUMBER_MEMLEAK] = "MEMLEAK",   [SOURCE_NUMBER_PERF] = "any perf event",
+        [SOURCE_NUMBER_EADDR] = "EADDR",
+        [SOURCE_NUMBER_FAULTS] = "FAULTS",
+        [SOURCE_NUMBER_CPUTIME] = "CPUTIME",
+        [SOURCE_NUMBER_REALTIME] = "REALTIME",
+        [SOURCE_NUMBER_MEMLEAK] = "MEMLEAK",
+        [SOURCE_NUMBER_PERF] = "any perf event",
         [SOURCE_NUMBER_PMU_ADDR] = "addresses from the PMU",
     };
     return source < sizeof names / sizeof *names && names[source] ? names[source] : "unknown";

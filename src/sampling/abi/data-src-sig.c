@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 
-#include "sampling/abi/data-src-bits.h"
 #include "base/sigsafe.h"
 
 #define BIT(metric) (1u << (metric))

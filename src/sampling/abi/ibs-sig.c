@@ -2,7 +2,7 @@
 /* The registers of one IBS op sample: see ibs.h. Runs in the signal handler. */
 #include "sampling/abi/ibs.h"
 
-#include "sampling/abi/data-src-bits.h"
+#include "sampling/abi/data-src.h"
 #include "base/sigsafe.h"
 
 /* Registers in the order of the raw area, behind its capability word. */

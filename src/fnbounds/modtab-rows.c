@@ -1,0 +1,773 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Register rules as libdw expresses them: see modtab-make.h. Ordinary code, untrusted input. */
+#include "fnbounds/modtab-make.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rule of a DWARF register. Without one it keeps its value: libdw calls some of the callee-saved ones undefined. */
+static struct modtab_rule modtab_rule_of(Dwarf_Frame *frame, int reg)
+{
+    Dwarf_Op mem[3], *ops;
+    size_t n;
+    if (dwarf_frame_register(frame, reg, mem, &ops, &n) != 0)
+        return (struct modtab_rule){MODTAB_RULE_LOST, 0};
+    if (n == 0)
+        return (struct modtab_rule){MODTAB_RULE_SAME, 0};
+    if (n == 1 && ops[0].atom == DW_OP_call_frame_cfa)
+        return (struct modtab_rule){MODTAB_RULE_CFA, 0};
+    if (n == 1 && ops[0].atom == DW_OP_regx)
+        return (struct modtab_rule){MODTAB_RULE_IN_REG, (int64_t)ops[0].number};
+    if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
+        return (struct modtab_rule){MODTAB_RULE_IN_REG, ops[0].atom - DW_OP_reg0};
+    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_plus_uconst)
+        return (struct modtab_rule){MODTAB_RULE_CFA, (int64_t)ops[1].number};
+    if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && ops[1].atom == DW_OP_breg6)
+        return (struct modtab_rule){MODTAB_RULE_RBP_EXPR, (int64_t)ops[1].number};
+    return (struct modtab_rule){MODTAB_RULE_LOST, 0};
+}
+
+/* Whether the information says that the register has no value in the caller: for the return address, that there is no
+ * caller. */
+static bool modtab_rule_is_undefined(Dwarf_Frame *frame, int reg)
+{
+    Dwarf_Op mem[3], *ops;
+    size_t n;
+    return dwarf_frame_register(frame, reg, mem, &ops, &n) == 0 && n == 0 && ops != NULL;
+}
+
+/* --- modtab-make-link --- */
+
+/* Unwind rows of machines with a link register: 64-bit Arm and POWER. A row says where the caller's stack pointer is,
+ * and where the return address and the frame pointer have gone. Ordinary code, untrusted input.
+ * src: DWARF for the Arm 64-bit Architecture, 64-bit ELF V2 ABI (register numbers) */
+
+/* DWARF numbers of the registers that matter. */
+struct link_machine {
+    uint8_t sp, fp, link, n_registers;
+};
+
+static void set_cfa(struct modtab_row *row, Dwarf_Frame *frame, const struct link_machine *machine)
+{
+    Dwarf_Op *ops;
+    size_t n;
+    uint64_t reg;
+    int64_t offset;
+    if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n != 1)
+        return;
+    if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31) {
+        reg = ops[0].atom - DW_OP_breg0;
+        offset = (int64_t)ops[0].number;
+    } else if (ops[0].atom == DW_OP_bregx) {
+        reg = ops[0].number;
+        offset = (int64_t)ops[0].number2;
+    } else {
+        return;
+    }
+    if (reg >= machine->n_registers || offset != (int32_t)offset)
+        return;
+    row->reg = (uint8_t)reg;
+    row->cfa_offset = (int32_t)offset;
+    row->kind = reg == machine->sp ? MODTAB_CFA_RSP : reg == machine->fp ? MODTAB_CFA_RBP : MODTAB_CFA_REG;
+}
+
+/* The word of a slot at CFA + value; false when a row cannot say it. */
+static bool slot_word(const struct modtab_rule *rule, int16_t *word)
+{
+    if (rule->kind != MODTAB_RULE_CFA || rule->value % 8 != 0 || rule->value / 8 != (int16_t)(rule->value / 8))
+        return false;
+    *word = (int16_t)(rule->value / 8);
+    return true;
+}
+
+static struct modtab_row row_of(Dwarf_Frame *frame, bool is_signal, const struct link_machine *machine)
+{
+    struct modtab_row row = {.kind = MODTAB_BAD};
+    if (is_signal)
+        return (struct modtab_row){.kind = MODTAB_SIGNAL};
+    if (modtab_rule_is_undefined(frame, machine->link))
+        return (struct modtab_row){.kind = MODTAB_END};
+    set_cfa(&row, frame, machine);
+    struct modtab_rule link = modtab_rule_of(frame, machine->link), fp = modtab_rule_of(frame, machine->fp);
+    if (slot_word(&link, &row.rbx_offset)) {
+        row.flags |= MODTAB_LINK_SAVED;
+    } else if (link.kind == MODTAB_RULE_IN_REG && link.value < machine->n_registers) {
+        row.flags |= MODTAB_RA_REG;
+        row.extra = (int8_t)link.value;
+    } else if (link.kind != MODTAB_RULE_SAME && (link.kind != MODTAB_RULE_IN_REG || link.value != machine->link)) {
+        row.kind = MODTAB_BAD;
+    }
+    if (slot_word(&fp, &row.rbp_offset))
+        row.flags |= MODTAB_RBP_SAVED;
+    else if (fp.kind != MODTAB_RULE_SAME)
+        row.flags |= MODTAB_RBP_LOST;
+    return row.kind == MODTAB_BAD ? (struct modtab_row){.kind = MODTAB_BAD} : row;
+}
+
+static struct modtab_row modtab_row_of_aarch64(Dwarf_Frame *frame, bool is_signal)
+{
+    static const struct link_machine machine = {.sp = 31, .fp = 29, .link = MODTAB_LINK_AARCH64, .n_registers = 32};
+    return row_of(frame, is_signal, &machine);
+}
+
+/* One row of such a machine, pc not set. is_signal: of a signal trampoline. */
+static struct modtab_row modtab_row_of_ppc64(Dwarf_Frame *frame, bool is_signal)
+{
+    static const struct link_machine machine = {.sp = 1, .fp = 31, .link = MODTAB_LINK_PPC64, .n_registers = 32};
+    return row_of(frame, is_signal, &machine);
+}
+
+/* --- modtab-make-fde --- */
+
+/* Enumerates the frame description entries of .eh_frame: which ranges of code have unwind information. libdw looks up
+ * one address; the list is ours. Encodings: LSB core specification, "DWARF Exception Header Encoding".
+ * Ordinary code, untrusted input. */
+
+/* The .eh_frame section or the part of a segment that stands for it. */
+struct eh_frame {
+    const struct modtab_elf *m;
+    Elf_Data *data;
+    uint64_t vaddr;
+};
+
+/* A position in the section's bytes. */
+struct cursor {
+    const uint8_t *at, *end;
+};
+
+static bool get_fixed(struct cursor *c, void *value, size_t n)
+{
+    if ((size_t)(c->end - c->at) < n)
+        return false;
+    memcpy(value, c->at, n);
+    c->at += n;
+    return true;
+}
+
+static bool get_leb(struct cursor *c, bool is_signed, uint64_t *value)
+{
+    unsigned shift = 0;
+    *value = 0;
+    while (c->at < c->end && shift < 64) {
+        uint8_t byte = *c->at++;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+        if (byte & 0x80)
+            continue;
+        if (is_signed && shift < 64 && byte & 0x40)
+            *value |= ~(uint64_t)0 << shift;
+        return true;
+    }
+    return false;
+}
+
+/* Reads a value in the format of the low 4 bits of a DW_EH_PE encoding. */
+static bool get_encoded(struct cursor *c, unsigned format, bool is_64, uint64_t *value)
+{
+    int16_t s2 = 0;
+    int32_t s4 = 0;
+    uint16_t u2 = 0;
+    uint32_t u4 = 0;
+    bool ok;
+    switch (format == DW_EH_PE_absptr ? (is_64 ? DW_EH_PE_udata8 : DW_EH_PE_udata4) : format) {
+    case DW_EH_PE_uleb128:
+        return get_leb(c, false, value);
+    case DW_EH_PE_sleb128:
+        return get_leb(c, true, value);
+    case DW_EH_PE_udata2:
+        ok = get_fixed(c, &u2, 2);
+        *value = u2;
+        return ok;
+    case DW_EH_PE_udata4:
+        ok = get_fixed(c, &u4, 4);
+        *value = u4;
+        return ok;
+    case DW_EH_PE_sdata2:
+        ok = get_fixed(c, &s2, 2);
+        *value = (uint64_t)(int64_t)s2;
+        return ok;
+    case DW_EH_PE_sdata4:
+        ok = get_fixed(c, &s4, 4);
+        *value = (uint64_t)(int64_t)s4;
+        return ok;
+    case DW_EH_PE_udata8:
+    case DW_EH_PE_sdata8:
+        return get_fixed(c, value, 8);
+    default:
+        return false;
+    }
+}
+
+/* Encoding of the addresses in the FDEs of a CIE ('R' of its augmentation), -1 when it is not understood. */
+static int cie_encoding(const Dwarf_CIE *cie, bool is_64)
+{
+    const uint8_t *data = cie->augmentation_data;
+    struct cursor c = {data, data ? data + cie->augmentation_data_size : data};
+    uint64_t ignored;
+    uint8_t encoding = 0;
+    if (!cie->augmentation || !*cie->augmentation)
+        return DW_EH_PE_absptr;
+    if (*cie->augmentation != 'z' || !data)
+        return -1;
+    for (const char *letter = cie->augmentation + 1; *letter; letter++) {
+        if (*letter == 'S' || *letter == 'B' || *letter == 'G')
+            continue;
+        if (!get_fixed(&c, &encoding, 1))
+            return -1;
+        if (*letter == 'R')
+            return encoding;
+        if (*letter == 'P' && !get_encoded(&c, encoding & 0x0f, is_64, &ignored))
+            return -1;
+        if (*letter != 'P' && *letter != 'L')
+            return -1;
+    }
+    return DW_EH_PE_absptr;
+}
+
+static int encoding_at(const struct eh_frame *eh, Dwarf_Off cie_offset)
+{
+    const unsigned char *ident = eh->m->ehdr.e_ident;
+    Dwarf_Off next;
+    Dwarf_CFI_Entry entry;
+    if (dwarf_next_cfi(ident, eh->data, true, cie_offset, &next, &entry) != 0 || !dwarf_cfi_cie_p(&entry))
+        return -1;
+    return cie_encoding(&entry.cie, ident[EI_CLASS] == ELFCLASS64);
+}
+
+static void add_fde(const struct eh_frame *eh, const Dwarf_FDE *fde, int encoding, struct modtab_vec *fdes)
+{
+    bool is_64 = eh->m->ehdr.e_ident[EI_CLASS] == ELFCLASS64;
+    struct cursor c = {fde->start, fde->end};
+    uint64_t start, n_bytes, offset = (uint64_t)(fde->start - (const uint8_t *)eh->data->d_buf);
+    unsigned base = encoding & 0x70;
+    if (encoding < 0 || (base != DW_EH_PE_absptr && base != DW_EH_PE_pcrel) ||
+        !get_encoded(&c, encoding & 0x0f, is_64, &start) || !get_encoded(&c, encoding & 0x07, is_64, &n_bytes))
+        return;
+    if (base == DW_EH_PE_pcrel)
+        start += eh->vaddr + offset;
+    if (!is_64)
+        start = (uint32_t)start;
+    const struct modtab_segment *text = modtab_elf_text(eh->m, start);
+    if (!text || n_bytes == 0)
+        return;
+    struct modtab_range range = {.start = start, .end = n_bytes < text->end - start ? start + n_bytes : text->end};
+    modtab_vec_push(fdes, &range, sizeof range);
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct modtab_range *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Without section headers: .eh_frame_hdr says where the frames start; they end with a zero word or the segment. */
+static bool find_by_segment(struct eh_frame *eh)
+{
+    const struct modtab_elf *m = eh->m;
+    uint8_t hdr[12];
+    struct cursor c = {hdr + 4, hdr + sizeof hdr};
+    uint64_t vaddr;
+    if (!m->eh_frame_hdr_vaddr || modtab_elf_read(m, m->eh_frame_hdr_vaddr, hdr, sizeof hdr) != sizeof hdr ||
+        hdr[0] != 1 || (hdr[1] & 0x70) != DW_EH_PE_pcrel ||
+        !get_encoded(&c, hdr[1] & 0x0f, m->ehdr.e_ident[EI_CLASS] == ELFCLASS64, &vaddr))
+        return false;
+    vaddr += m->eh_frame_hdr_vaddr + 4;
+    for (size_t i = 0; i < m->n_segments; i++) {
+        const struct modtab_segment *s = &m->segments[i];
+        if (vaddr < s->start || vaddr - s->start >= s->file_bytes)
+            continue;
+        uint64_t skip = vaddr - s->start;
+        eh->data = elf_getdata_rawchunk(m->elf, (int64_t)(s->file_offset + skip), s->file_bytes - skip, ELF_T_BYTE);
+        eh->vaddr = vaddr;
+        return eh->data != NULL;
+    }
+    return false;
+}
+
+static bool find_eh_frame(struct eh_frame *eh)
+{
+    GElf_Shdr shdr;
+    Elf_Scn *scn = modtab_elf_section(eh->m, ".eh_frame", &shdr);
+    if (!scn)
+        return find_by_segment(eh);
+    eh->data = shdr.sh_type != SHT_NOBITS ? elf_rawdata(scn, NULL) : NULL;
+    eh->vaddr = shdr.sh_addr;
+    return eh->data && eh->data->d_buf;
+}
+
+void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes)
+{
+    struct eh_frame eh = {.m = m};
+    Dwarf_Off at = 0, next = 0, cie_known = (Dwarf_Off)-1;
+    Dwarf_CFI_Entry entry;
+    int encoding = -1, status;
+    unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+    if (m->ehdr.e_ident[EI_DATA] != native || !find_eh_frame(&eh))
+        return;
+    while ((status = dwarf_next_cfi(m->ehdr.e_ident, eh.data, true, at, &next, &entry)) != 1) {
+        if (next <= at)
+            break;
+        at = next;
+        if (status != 0 || dwarf_cfi_cie_p(&entry))
+            continue;
+        if (entry.fde.CIE_pointer != cie_known)
+            encoding = encoding_at(&eh, cie_known = entry.fde.CIE_pointer);
+        add_fde(&eh, &entry.fde, encoding, fdes);
+    }
+    if (fdes->n)
+        qsort(fdes->items, fdes->n, sizeof(struct modtab_range), compare_ranges);
+}
+
+/* --- modtab-make-code --- */
+
+/* Unwind rows of x86-64 code that has no unwind information, or has some that cannot be true (assembly with a frame
+ * description that never mentions its pushes): the frame is followed through all paths of the code. What is not
+ * reached, or reached with different frames, gets the row that the caller gives. Ordinary code, untrusted input. */
+
+#define REGION_BYTES_MAX (4u << 20)
+#define STEPS_PER_BYTE_MAX 8 /* a fixed point takes fewer; hostile code shall not take more */
+
+/* The code of one region and what is known before each of its instructions. */
+struct region {
+    uint8_t *code;
+    size_t n;
+    uint32_t *state_of;       /* [n] index + 1 into states, 0: no instruction starts here as far as is known */
+    struct modtab_vec states; /* struct height */
+    struct modtab_vec work;   /* uint32_t offsets */
+    size_t low, high;         /* control that leaves [low, high) is not followed */
+    struct height jump;       /* before the targets of the last indirect jump */
+    bool has_jump;
+    size_t n_steps_left;
+};
+
+static void arrive(struct region *r, int64_t at, const struct height *h)
+{
+    if (at < (int64_t)r->low || at >= (int64_t)r->high || r->states.failed)
+        return;
+    uint32_t offset = (uint32_t)at;
+    if (!r->state_of[offset]) {
+        modtab_vec_push(&r->states, h, sizeof *h);
+        r->state_of[offset] = (uint32_t)r->states.n;
+    } else if (!height_meet((struct height *)r->states.items + r->state_of[offset] - 1, h)) {
+        return;
+    }
+    modtab_vec_push(&r->work, &offset, sizeof offset);
+}
+
+static void run(struct region *r)
+{
+    for (; r->work.n && r->n_steps_left && !r->work.failed && !r->states.failed; r->n_steps_left--) {
+        uint32_t at = ((uint32_t *)r->work.items)[--r->work.n];
+        struct height h = ((struct height *)r->states.items)[r->state_of[at] - 1];
+        struct height_flow flow = height_step(r->code + at, r->n - at, &h);
+        if (!flow.n_bytes)
+            continue;
+        if (flow.is_table_jump) {
+            r->jump = h;
+            r->has_jump = true;
+        }
+        if (flow.has_target)
+            arrive(r, at + flow.target, &h);
+        if (flow.falls_through)
+            arrive(r, (int64_t)at + flow.n_bytes, &h);
+    }
+}
+
+static size_t length_at(const struct region *r, size_t at)
+{
+    struct height ignored = height_at_entry();
+    uint32_t n_bytes = height_step(r->code + at, r->n - at, &ignored).n_bytes;
+    return n_bytes ? n_bytes : 1;
+}
+
+/* Where an indirect jump has been met, the blocks of [low, high) that nothing else leads to are its targets. They do
+ * not lead out of the function: what is taken for code here may be a table. */
+static void run_jump_targets(struct region *r, size_t low, size_t high)
+{
+    struct height h = r->jump;
+    r->low = low;
+    r->high = high;
+    for (size_t at = low; at < high; at += length_at(r, at))
+        if (!r->state_of[at]) {
+            arrive(r, (int64_t)at, &h);
+            run(r);
+        }
+    r->low = 0;
+    r->high = r->n;
+}
+
+static void run_function(struct region *r, size_t low, size_t high)
+{
+    struct height h = height_at_entry();
+    r->has_jump = false;
+    arrive(r, (int64_t)low, &h);
+    run(r);
+    if (r->has_jump)
+        run_jump_targets(r, low, high < r->n ? high : r->n);
+}
+
+/* Follows the code from each function's start that no other function has led to. */
+static void run_from(struct region *r, uint64_t start, const struct modtab_vec *entries)
+{
+    const struct modtab_range *e = entries->items;
+    size_t low = 0, high = entries->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (e[middle].start < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < entries->n && e[low].start - start < r->n; low++)
+        if (!r->state_of[e[low].start - start])
+            run_function(r, e[low].start - start, e[low].end - start);
+}
+
+static bool is_padding(uint8_t byte)
+{
+    return byte == 0x90 || byte == 0xcc || byte == 0;
+}
+
+/* Stripped assembly: what nothing has led to is taken for another function where it starts at a multiple of 16. (A
+ * block that only a jump table leads to would be taken for one too: then the caller does not validate.) */
+static void run_from_rest(struct region *r, uint64_t start)
+{
+    size_t at = 0, end;
+    while (at < r->n && !r->states.failed) {
+        if (r->state_of[at]) {
+            at += length_at(r, at);
+            continue;
+        }
+        end = at + 1;
+        while (end < r->n && !r->state_of[end])
+            end++;
+        while (at < end && ((start + at) % 16 || is_padding(r->code[at])))
+            at++;
+        if (at < end)
+            run_function(r, at, end);
+    }
+}
+
+static bool same_rule(const struct modtab_row *a, const struct modtab_row *b)
+{
+    return memcmp(&a->cfa_offset, &b->cfa_offset, sizeof *a - sizeof a->pc) == 0;
+}
+
+/* Appends a row for pc (relative to the base) unless it says the same as the one before. */
+static void modtab_add_row(struct modtab_vec *rows, struct modtab_row row, uint64_t pc)
+{
+    const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
+    row.pc = (uint32_t)pc;
+    if (!last || !same_rule(last, &row))
+        modtab_vec_push(rows, &row, sizeof row);
+}
+
+/* Turns states into rows; an instruction without state, or without a known frame, gets the filler. */
+static void put_rows(const struct region *r, uint64_t pc, struct modtab_row filler, struct modtab_vec *rows)
+{
+    for (size_t at = 0; at < r->n; at++) {
+        const struct height *h = r->states.items;
+        struct modtab_row row = r->state_of[at] ? height_row(h + r->state_of[at] - 1) : filler;
+        modtab_add_row(rows, row.kind == MODTAB_BAD ? filler : row, pc + at);
+        at += r->state_of[at] ? length_at(r, at) - 1 : 0;
+    }
+}
+
+/* Appends the rows of the code in [start, end) vaddr as its instructions tell, followed from the starts of entries
+ * (struct modtab_range, sorted). filler: the row where they do not tell. */
+static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, uint64_t end,
+                                  const struct modtab_vec *entries, struct modtab_row filler, struct modtab_vec *rows)
+{
+    struct region r = {.n = end - start <= REGION_BYTES_MAX ? end - start : 0};
+    r.code = malloc(r.n + 1);
+    r.state_of = calloc(r.n + 1, sizeof *r.state_of);
+    r.high = r.n;
+    r.n_steps_left = r.n * STEPS_PER_BYTE_MAX;
+    if (r.code && r.state_of) {
+        r.n = r.high = modtab_elf_read(m, start, r.code, r.n);
+        run_from(&r, start, entries);
+        if (filler.kind == MODTAB_GAP)
+            run_from_rest(&r, start);
+        put_rows(&r, start - m->header.base_vaddr, filler, rows);
+    }
+    if (r.n < end - start)
+        modtab_add_row(rows, filler, start + r.n - m->header.base_vaddr);
+    rows->failed |= !r.code || !r.state_of || r.states.failed || r.work.failed;
+    free(r.code);
+    free(r.state_of);
+    free(r.states.items);
+    free(r.work.items);
+}
+
+/* --- modtab-make-rows --- */
+
+/* Unwind rows: every row of every FDE as libdw computes it, translated into the 16 bytes that the unwinder interprets;
+ * here with the translation of x86-64 (others: modtab-rows.c). What cannot be said in a row is MODTAB_BAD: the
+ * walk stops there and is counted, it never guesses. Ordinary code, untrusted input. */
+
+enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
+
+/* libdw runs an FDE's program from its start for each row: a hostile one with very many would take hours. */
+#define ROWS_PER_FDE_MAX 20000
+/* Alignment between functions; not worth two rows when the row before it is the plain one. */
+#define PADDING_MAX 16
+
+/* Where rbp or rbx of the caller is; the flags are those of rbp or rbx. */
+static int16_t saved_register(struct modtab_row *row, struct modtab_rule rule, int reg, uint8_t saved, uint8_t expr,
+                              uint8_t lost)
+{
+    if (rule.kind == MODTAB_RULE_SAME || (rule.kind == MODTAB_RULE_IN_REG && rule.value == reg))
+        return 0;
+    if (rule.value < INT16_MIN || rule.value > INT16_MAX ||
+        (rule.kind != MODTAB_RULE_CFA && rule.kind != MODTAB_RULE_RBP_EXPR)) {
+        row->flags |= lost;
+        return 0;
+    }
+    row->flags |= rule.kind == MODTAB_RULE_CFA ? saved : expr;
+    return (int16_t)rule.value;
+}
+
+/* The expression that the linker writes for PLT entries: rsp + 8 + ((rip & 15) >= N ? 8 : 0). */
+static bool is_plt(const Dwarf_Op *ops, size_t n, struct modtab_row *row)
+{
+    static const uint8_t atoms[] = {DW_OP_breg7, DW_OP_breg16, DW_OP_lit15, DW_OP_and, 0,
+                                    DW_OP_ge,    DW_OP_lit3,   DW_OP_shl,   DW_OP_plus};
+    if (n != sizeof atoms || ops[0].number != 8 || ops[1].number != 0 || ops[4].atom < DW_OP_lit0 ||
+        ops[4].atom > DW_OP_lit31)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (i != 4 && ops[i].atom != atoms[i])
+            return false;
+    row->kind = MODTAB_CFA_PLT;
+    row->cfa_offset = ops[4].atom - DW_OP_lit0;
+    return true;
+}
+
+/* Splits "register + offset"; false when op is something else or out of range. */
+static bool base_register(const Dwarf_Op *op, struct modtab_row *row)
+{
+    int64_t offset;
+    if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg15) {
+        row->reg = (uint8_t)(op->atom - DW_OP_breg0);
+        offset = (int64_t)op->number;
+    } else if (op->atom == DW_OP_bregx && op->number < 16) {
+        row->reg = (uint8_t)op->number;
+        offset = (int64_t)op->number2;
+    } else {
+        return false;
+    }
+    row->cfa_offset = (int32_t)offset;
+    return offset == (int32_t)offset;
+}
+
+static void set_cfa_x86_64(struct modtab_row *row, Dwarf_Frame *frame)
+{
+    Dwarf_Op *ops;
+    size_t n;
+    row->kind = MODTAB_BAD;
+    if (dwarf_frame_cfa(frame, &ops, &n) != 0 || n == 0 || is_plt(ops, n, row) || !base_register(&ops[0], row))
+        return;
+    if (n == 1)
+        row->kind = row->reg == REG_RSP   ? MODTAB_CFA_RSP
+                    : row->reg == REG_RBP ? MODTAB_CFA_RBP
+                    : row->reg == REG_RBX ? MODTAB_CFA_RBX
+                                          : MODTAB_CFA_REG;
+    else if (ops[1].atom != DW_OP_deref)
+        return;
+    else if (n == 2)
+        row->kind = MODTAB_CFA_DEREF;
+    else if (n == 3 && ops[2].atom == DW_OP_plus_uconst && ops[2].number <= INT8_MAX) {
+        row->kind = MODTAB_CFA_DEREF;
+        row->extra = (int8_t)ops[2].number;
+    }
+}
+
+/* glibc's trampoline: the saved rsp is 160 bytes into the ucontext, to which rsp points. */
+static bool is_sigreturn(const struct modtab_row *row)
+{
+    return row->kind == MODTAB_CFA_DEREF && row->reg == REG_RSP && row->cfa_offset == 160 && row->extra == 0;
+}
+
+static void set_return_address(struct modtab_row *row, struct modtab_rule rule)
+{
+    if (rule.kind == MODTAB_RULE_CFA && rule.value == -8)
+        return;
+    if (rule.kind == MODTAB_RULE_IN_REG && rule.value < 16 && row->kind != MODTAB_CFA_DEREF) {
+        row->flags |= MODTAB_RA_REG;
+        row->extra = (int8_t)rule.value;
+        return;
+    }
+    row->kind = MODTAB_BAD;
+}
+
+/* longjmp: the caller's stack pointer is in a register, and the CFA only a name for the jmp_buf. */
+static bool is_stack_switch(Dwarf_Frame *frame, struct modtab_row *row)
+{
+    struct modtab_rule rsp = modtab_rule_of(frame, REG_RSP), ra = modtab_rule_of(frame, REG_RA),
+                       rbp = modtab_rule_of(frame, REG_RBP);
+    bool has_rbp = rbp.kind == MODTAB_RULE_IN_REG && rbp.value < 16;
+    if (rsp.kind != MODTAB_RULE_IN_REG || rsp.value >= 16 || ra.kind != MODTAB_RULE_IN_REG || ra.value >= 16)
+        return false;
+    *row = (struct modtab_row){.kind = MODTAB_CFA_REG,
+                               .reg = (uint8_t)rsp.value,
+                               .rbp_offset = (int16_t)(has_rbp ? rbp.value : 0),
+                               .flags = MODTAB_RA_REG | MODTAB_RBX_LOST | (has_rbp ? MODTAB_RBP_REG : MODTAB_RBP_LOST),
+                               .extra = (int8_t)ra.value};
+    return true;
+}
+
+static struct modtab_row x86_row(Dwarf_Frame *frame, bool is_signal)
+{
+    struct modtab_row row = {.kind = MODTAB_BAD};
+    if (modtab_rule_is_undefined(frame, REG_RA))
+        return (struct modtab_row){.kind = MODTAB_END};
+    if (is_stack_switch(frame, &row))
+        return row;
+    set_cfa_x86_64(&row, frame);
+    if (is_signal && is_sigreturn(&row))
+        return (struct modtab_row){.kind = MODTAB_SIGNAL};
+    set_return_address(&row, modtab_rule_of(frame, REG_RA));
+    if (row.kind == MODTAB_BAD)
+        return (struct modtab_row){.kind = MODTAB_BAD};
+    row.rbp_offset = saved_register(&row, modtab_rule_of(frame, REG_RBP), REG_RBP, MODTAB_RBP_SAVED, MODTAB_RBP_EXPR,
+                                    MODTAB_RBP_LOST);
+    row.rbx_offset = saved_register(&row, modtab_rule_of(frame, REG_RBX), REG_RBX, MODTAB_RBX_SAVED, MODTAB_RBX_EXPR,
+                                    MODTAB_RBX_LOST);
+    return row;
+}
+
+static const struct modtab_row plain = {.kind = MODTAB_CFA_RSP, .reg = REG_RSP, .cfa_offset = 8};
+
+/* How rows are made for a machine. */
+struct machine {
+    uint16_t number; /* e_machine */
+    uint8_t return_column;
+    bool reads_code; /* rows also come from the instructions */
+    struct modtab_row (*row_of)(Dwarf_Frame *frame, bool is_signal);
+};
+
+static const struct machine *machine_of(const GElf_Ehdr *ehdr)
+{
+    static const struct machine machines[] = {
+        {EM_X86_64, REG_RA, true, x86_row},
+        {EM_AARCH64, MODTAB_LINK_AARCH64, false, modtab_row_of_aarch64},
+        {EM_PPC64, MODTAB_LINK_PPC64, false, modtab_row_of_ppc64},
+    };
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (ehdr->e_machine == machines[i].number && ehdr->e_ident[EI_CLASS] == ELFCLASS64)
+            return &machines[i];
+    return NULL;
+}
+
+/* What the rows of one file are made from. */
+struct source {
+    const struct modtab_elf *m;
+    const struct machine *machine;
+    Dwarf_CFI *cfi;
+    const struct modtab_vec *funcs;
+};
+
+/* The rows of the FDE [start, end). One that says from its first to its last instruction that nothing has been pushed
+ * is checked against the code: much hand-written assembly says so and pushes. */
+static void add_fde_rows(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+{
+    uint64_t at = start, base = s->m->header.base_vaddr;
+    struct modtab_row row = {.kind = MODTAB_BAD};
+    for (int i = 0; at < end; i++) {
+        Dwarf_Frame *frame = NULL;
+        Dwarf_Addr row_start, row_end;
+        bool is_signal;
+        if (i == ROWS_PER_FDE_MAX || dwarf_cfi_addrframe(s->cfi, at, &frame) != 0) {
+            modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_BAD}, at - base);
+            return;
+        }
+        int ra = dwarf_frame_info(frame, &row_start, &row_end, &is_signal);
+        row = (struct modtab_row){.kind = MODTAB_BAD};
+        if (ra == s->machine->return_column)
+            row = s->machine->row_of(frame, is_signal);
+        free(frame);
+        if (i == 0 && row_end >= end && s->machine->reads_code && same_rule(&row, &plain)) {
+            modtab_make_code_rows(s->m, start, end, s->funcs, plain, rows);
+            return;
+        }
+        modtab_add_row(rows, row, at - base);
+        if (row_end <= at)
+            return;
+        at = row_end;
+    }
+}
+
+/* The function that holds the file's entry point, when it starts in [start, end); NULL otherwise. */
+static const struct modtab_range *entry_in(const struct source *s, uint64_t start, uint64_t end)
+{
+    const struct modtab_range *f = s->funcs->items;
+    uint64_t entry = s->m->ehdr.e_entry;
+    for (size_t i = 0; entry >= start && entry < end && i < s->funcs->n; i++)
+        if (f[i].start >= start && f[i].start <= entry && entry < f[i].end && f[i].end <= end)
+            return &f[i];
+    return NULL;
+}
+
+/* [start, end) has no FDE. Where the process begins there is no caller (the loader's own start has no FDE). */
+static void add_gap(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+{
+    const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
+    const struct modtab_row gap = {.kind = MODTAB_GAP};
+    const struct modtab_range *entry = entry_in(s, start, end);
+    if (entry) {
+        add_gap(s, start, entry->start, rows);
+        modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_END}, entry->start - s->m->header.base_vaddr);
+        start = entry->end;
+    }
+    if (end - start >= PADDING_MAX && s->machine->reads_code)
+        modtab_make_code_rows(s->m, start, end, s->funcs, gap, rows);
+    else if (end > start && !s->machine->reads_code)
+        modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
+    else if (end > start && (entry || (last && !same_rule(last, &plain))))
+        modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
+}
+
+/* The gap up to end, from one section of code to the next. */
+static void add_gaps(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+{
+    const struct modtab_elf *m = s->m;
+    while (start < end) {
+        const struct modtab_segment *code = modtab_elf_code(m, start);
+        uint64_t stop = code && code->end < end ? code->end : end;
+        for (size_t i = 0; !code && i < m->n_code; i++)
+            if (m->code[i].start > start && m->code[i].start < stop)
+                stop = m->code[i].start;
+        if (code)
+            add_gap(s, start, stop, rows);
+        else
+            modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_GAP}, start - m->header.base_vaddr);
+        start = stop;
+    }
+}
+
+void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes, const struct modtab_vec *funcs,
+                      struct modtab_vec *rows)
+{
+    const struct modtab_range *fde = fdes->items;
+    uint64_t base = m->header.base_vaddr, done = base, end = m->header.end_vaddr;
+    struct source source = {.m = m, .machine = machine_of(&m->ehdr), .funcs = funcs};
+    if (!source.machine)
+        return;
+    if (end - base > UINT32_MAX)
+        end = base + UINT32_MAX;
+    source.cfi = fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
+    for (size_t i = 0; source.cfi && i < fdes->n && !rows->failed; i++) {
+        uint64_t start = fde[i].start > done ? fde[i].start : done;
+        if (fde[i].end <= start || fde[i].end > end)
+            continue;
+        add_gaps(&source, done, start, rows);
+        add_fde_rows(&source, start, fde[i].end, rows);
+        done = fde[i].end;
+    }
+    add_gaps(&source, done, end, rows);
+    dwarf_cfi_end(source.cfi);
+}

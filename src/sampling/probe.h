@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the source-x.c files share: appending to a plan, checking thresholds, trying an event on this machine.
+ * Ordinary code of the launcher. */
+#ifndef LOCUS_SAMPLING_PROBE_H
+#define LOCUS_SAMPLING_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampling/machine.h"
+#include "sampling/source.h"
+
+/* Appends an empty event with these names; NULL with *err filled (ERR_RANGE) when the plan is full. */
+struct source_event *source_plan_add(struct source_plan *plan, enum source_number source, const char *name,
+                                     const char *metric, struct error *err);
+
+/* Adds a sentence to plan->warning. */
+void source_plan_warn(struct source_plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A term that may follow a source's name. */
+struct source_term {
+    const char *name; /* NULL ends the list */
+    bool has_value;   /* "ldlat=30"; else a word alone, such as "large" */
+    uint64_t *value;  /* set to its value, or to 1; untouched when the term is not given */
+};
+
+/* Takes the terms of an event apart: "PEBS,ldlat=30,large". known is ended by an empty row.
+ * err: ERR_USAGE not one of the known terms (they are listed) or no number */
+int source_parse_terms(const char *event, const struct source_term *known, struct error *err);
+
+/* Fills what all our perf events have in common: size, disabled, user mode only, not inherited, one wake-up each,
+ * a ring (if any) that the kernel overwrites. */
+void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config);
+
+/* Period of a clock source in ns: threshold, or default_hz without one.
+ * err: ERR_RANGE outside 10 us .. 1000 s, with what to write instead */
+int source_period_ns(const char *event, const struct source_threshold *threshold, unsigned default_hz,
+                     uint64_t *period_ns, struct error *err);
+
+/* Tries perf_event_open with *attr on the calling process (in a forked child, because a seccomp filter may kill) and,
+ * with_ring, a ring of one page. out->works, or reason and fix: errno, perf_event_paranoid, seccomp, limits. */
+void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out);
+
+/* The same for a member of a group, behind its leader; leader may be NULL. */
+void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
+                        struct source_probe *out);
+
+/* The same for the last of n members of a group, behind all members before it; members[0] leads. */
+void source_probe_members(const struct source_event *members, unsigned n, bool with_ring, struct source_probe *out);
+
+/* Checks a frequency against kernel.perf_event_max_sample_rate, beyond which the kernel refuses.  err: ERR_RANGE */
+int source_check_frequency(const char *event, uint64_t hz, struct error *err);
+
+/* The frequency to use when the user names none: hz, or what the kernel allows when that is less. */
+uint64_t source_default_frequency(uint64_t hz);
+
+/* Highest rate of a CPU-time timer: the kernel's tick, in Hz. */
+unsigned source_tick_hz(void);
+
+/* --- clock --- */
+
+/* The trigger that EADDR and CPUTIME share: a per-thread CPU clock by perf, or by a timer where perf is refused.
+ * Ordinary code of the launcher. */
+
+/* A source on this clock. */
+struct source_clock {
+    enum source_number source;
+    uint32_t flags; /* SOURCE_*, besides those of the trigger */
+    const char *metric, *description;
+    unsigned default_hz;
+};
+
+/* perf_event_attr of the clock with this period.  src: perf_event_open(2) */
+void source_clock_attr(uint64_t period_ns, struct perf_event_attr *attr);
+
+/* Works by perf, or else by timers (out->reason then says why not perf, out->fix how to get it). */
+void source_clock_probe(struct source_probe *out);
+
+/* Appends the clock's event.  err: ERR_RANGE impossible period, ERR_UNSUPPORTED neither perf nor timers */
+int source_clock_plan(const struct source_clock *clock, const char *event, const struct source_threshold *threshold,
+                      struct source_plan *plan, struct error *err);
+
+/* --- address-event --- */
+
+/* What the sources of hardware address sampling share: the fields of their samples, and how often they sample.
+ * Ordinary code of the launcher. */
+
+/* How often a unit can sample. */
+struct address_rate {
+    uint64_t period; /* default; 0: default_hz */
+    unsigned default_hz;
+    uint64_t period_min, period_max;
+    unsigned period_step; /* the hardware counts in steps of so many events */
+    const char *unit;     /* what is counted, for messages: "operations" */
+    bool is_fixed;        /* the unit knows periods only */
+};
+
+/* Fills what they have in common: user mode only, one signal a sample, the newest record at data_head; instruction,
+ * thread, time, address, CPU, period, data source and latency of each. */
+void address_attr_init(struct perf_event_attr *attr, uint32_t type);
+
+/* Tries the event with a ring, first with the latency in parts (Linux 5.12), then with the latency as a whole: *attr is
+ * what opened, or what was tried last. */
+void address_probe(struct perf_event_attr *attr, struct source_probe *out);
+
+/* Large-buffer mode: the row's records collect in a ring that the thread drains, without call paths. */
+void address_set_large(struct source_event *row);
+
+/* "one sample every 2000000 dispatched operations", for the plan's choice. */
+void address_say_rate(const struct address_rate *rate, const struct source_event *row, char *text, size_t n);
+
+/* Appends an event with this attr: EVENT_ADDRESS, EVENT_DATA_SRC, a ring, integer. name: as the user wrote it. NULL
+ * with *err filled when the plan is full. */
+struct source_event *address_plan_add(struct source_plan *plan, const char *name, const char *metric,
+                                      const struct perf_event_attr *attr, struct error *err);
+
+/* Sets period or frequency of the row from the threshold. A period between two steps is rounded down, with a warning
+ * in the plan. A frequency given with -c falls back to the default period where is_fixed.
+ * err: ERR_RANGE outside what the unit (or kernel.perf_event_max_sample_rate) allows, with what to write instead */
+int address_set_rate(const struct address_rate *rate, const char *event, const struct source_threshold *threshold,
+                     struct source_event *row, struct source_plan *plan, struct error *err);
+
+/* --- aux-size --- */
+
+/* How large the AUX area of each thread may be. The kernel counts rings and AUX areas of one user against
+ * kernel.perf_event_mlock_kb, for each CPU, and what lies above against the limit of locked memory.
+ * src: Documentation/admin-guide/perf-security.rst, "Memory allocation". Ordinary code of the launcher. */
+
+struct aux_limits {
+    uint64_t page_bytes;
+    unsigned n_cpus;
+    unsigned n_areas;        /* of each thread */
+    uint64_t mlock_kb;       /* kernel.perf_event_mlock_kb, per CPU */
+    uint64_t memlock_bytes;  /* RLIMIT_MEMLOCK; UINT64_MAX: none */
+    uint64_t hardware_bytes; /* largest area that the hardware takes; 0: not told */
+    bool is_unlimited;       /* CAP_IPC_LOCK, or perf_event_paranoid -1 */
+};
+
+struct aux_size {
+    uint32_t aux_bytes;     /* of one area, a power of two pages; 0: not even one thread's fit */
+    uint32_t ring_bytes;    /* data part of the ring beside it: one page */
+    uint64_t needed_bytes;  /* what one thread locks at least, rings included */
+    uint64_t allowed_bytes; /* what all threads together may lock; UINT64_MAX: any number */
+    uint64_t n_threads;     /* how many threads that is enough for; UINT64_MAX: any number */
+};
+
+/* The limits of this machine (of the fixture that stands in for it). */
+void aux_limits_read(struct aux_limits *limits);
+
+/* 32 pages but at most 1 MiB, less when there must be enough for a thread on each CPU, at least 4 pages. */
+void aux_size_choose(const struct aux_limits *limits, struct aux_size *size);
+
+/* --- source-perf --- */
+
+/* Trying an event by name without planning it. Ordinary code of the launcher. */
+
+/* Whether -e EVENT would work for an event (no group) that belongs to no source of its own; reason and fix as in
+ * struct source_probe, or why the name cannot be understood. */
+void source_perf_try(const char *event, struct source_probe *out);
+
+/* --- pebs-events --- */
+
+/* Which events give data addresses on this Intel CPU, and how the kernel takes them: one load and one store event for
+ * each kind of cores, from sysfs (mem-loads, mem-stores), the event table or libpfm4, in this order.
+ * Ordinary code of the launcher. */
+
+#define PEBS_EVENTS_MAX 6 /* loads and stores of three kinds of cores */
+
+/* What the user asks for. */
+struct pebs_request {
+    uint64_t ldlat; /* threshold in core cycles; 0: the default of the CPU */
+    bool wants_loads, wants_stores;
+    bool wants_large; /* large-buffer mode */
+};
+
+/* An event that the kernel opens. */
+struct pebs_event {
+    char text[96];    /* its term name=, or as hpcrun -e takes it, without its leader: cpu/mem-loads,ldlat=3/ */
+    char origin[320]; /* sysfs, the row of the event table, libpfm4 */
+    bool is_load;
+    bool tells_source; /* records carry the data source */
+    bool has_leader;
+    struct perf_event_attr leader; /* counts only, opened before */
+    struct perf_event_attr attr;   /* complete but for the period */
+    uint64_t period;               /* default */
+    unsigned max_precise;          /* of its PMU, as the kernel tells; 0: it does not */
+};
+
+struct pebs_found {
+    struct pebs_event events[PEBS_EVENTS_MAX];
+    unsigned n_events;
+    char complaints[768]; /* sentences on rows and events that were left out; empty when none */
+};
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What kind of machine this is, as far as skid depends on it. */
+#include "sampling/skid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/* Value of the first line "name : value" of /proc/cpuinfo, or "unknown". */
+static void cpuinfo_value(const char *name, char *value, size_t n_bytes)
+{
+    char line[512];
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    (void)snprintf(value, n_bytes, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        size_t n_name = strlen(name);
+        if (!colon || strncmp(line, name, n_name) != 0 || line + n_name + strspn(line + n_name, "\t ") != colon)
+            continue;
+        colon[strcspn(colon, "\n")] = 0;
+        (void)snprintf(value, n_bytes, "%s", colon + 1 + strspn(colon + 1, " "));
+        break;
+    }
+    if (file)
+        (void)fclose(file);
+}
+
+static void hypervisor_name(char *name, size_t n_bytes)
+{
+    (void)snprintf(name, n_bytes, "unknown");
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    char signature[13] = "";
+    (void)snprintf(name, n_bytes, "none");
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c >> 31))
+        return;
+    __cpuid(0x40000000, a, b, c, d);
+    memcpy(signature, &b, 4);
+    memcpy(signature + 4, &c, 4);
+    memcpy(signature + 8, &d, 4);
+    for (char *p = signature; *p; p++)
+        if (*p < ' ' || *p > '~' || *p == '"' || *p == '\\')
+            *p = '?';
+    (void)snprintf(name, n_bytes, "%s", signature[0] ? signature : "unnamed");
+#endif
+}
+
+/* Reads the key of this machine; never fails, unknown parts say so. */
+static void skid_key_read(struct skid_key *key)
+{
+    char model[60], family[12], number[12], stepping[12];
+    struct utsname names;
+    cpuinfo_value("model name", model, sizeof model);
+    cpuinfo_value("cpu family", family, sizeof family);
+    cpuinfo_value("model", number, sizeof number);
+    cpuinfo_value("stepping", stepping, sizeof stepping);
+    (void)snprintf(key->cpu, sizeof key->cpu, "%s (family %s, model %s, stepping %s)", model, family, number, stepping);
+    cpuinfo_value("microcode", key->microcode, sizeof key->microcode);
+    bool is_known = uname(&names) == 0;
+    (void)snprintf(key->kernel, sizeof key->kernel, "%.*s", SKID_KEY_BYTES - 1, is_known ? names.release : "unknown");
+    hypervisor_name(key->hypervisor, sizeof key->hypervisor);
+}
+
+/* --- skid-measure --- */
+
+/* Runs the loops under a sampling signal in a child process and judges the counts. */
+
+#define MEMORY_BYTES (8u << 20) /* beyond every second-level cache, yet quick to fill */
+#define LINE_BYTES 64u
+#define PERIOD_NS 500000 /* 2 kHz */
+#define LOOP_NS 40000000 /* of CPU time for each loop */
+#define TURNS 2000       /* between two looks at the clock */
+#define SAMPLES_MIN 20
+#define PERCENT_MIN 90
+
+/* In memory that parent and child share. */
+struct report {
+    struct skid_kernel kernels[SKID_KERNELS];
+    char trigger[32];
+    int failed_errno; /* of the last trigger that was tried */
+};
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool start_perf(void)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .sample_period = PERIOD_NS,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1,
+                                   .disabled = 1,
+                                   .wakeup_events = 1};
+    struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
+    int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return false;
+    return fcntl(fd, F_SETFL, O_ASYNC) == 0 && fcntl(fd, F_SETSIG, SIGURG) == 0 &&
+           fcntl(fd, F_SETOWN_EX, &owner) == 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) == 0;
+}
+
+static bool start_timer(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGURG};
+    struct itimerspec interval = {{0, PERIOD_NS}, {0, PERIOD_NS}};
+    timer_t timer;
+    return timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) == 0 && timer_settime(timer, 0, &interval, NULL) == 0;
+}
+
+static bool start_trigger(struct report *report)
+{
+    struct sigaction action = {.sa_sigaction = skid_sample_sig, .sa_flags = SA_SIGINFO | SA_RESTART};
+    sigset_t none;
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)sigaction(SIGURG, &action, NULL);
+    if (start_perf()) {
+        strcpy(report->trigger, SKID_TRIGGER_PERF);
+        return true;
+    }
+    if (start_timer()) {
+        strcpy(report->trigger, SKID_TRIGGER_TIMER);
+        return true;
+    }
+    report->failed_errno = errno;
+    return false;
+}
+
+/* Links all lines of the memory into one cycle in random order (Sattolo's shuffle, so that no cycle is short). */
+static void link_lines(char *memory)
+{
+    const uint32_t n_lines = MEMORY_BYTES / LINE_BYTES;
+    uint64_t random = 88172645463325252u;
+    for (uint32_t i = 0; i < n_lines; i++)
+        *(char **)(memory + (size_t)i * LINE_BYTES) = memory + (size_t)i * LINE_BYTES;
+    for (uint32_t i = n_lines - 1; i > 0; i--) {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        char **a = (char **)(memory + (size_t)i * LINE_BYTES);
+        char **b = (char **)(memory + (size_t)(random % i) * LINE_BYTES);
+        char *swapped = *a;
+        *a = *b;
+        *b = swapped;
+    }
+}
+
+static void run_loops(char *memory, struct report *report)
+{
+    static uint64_t small[8];
+    const struct skid_loop *loops = skid_loops();
+    link_lines(memory);
+    for (unsigned k = 0; k < SKID_KERNELS; k++) {
+        uint64_t position = (uintptr_t)memory;
+        void *base = k == 1 ? (void *)small : memory;
+        uint64_t end_ns = cpu_ns() + LOOP_NS;
+        skid_count_sig(&loops[k], &report->kernels[k]);
+        while (cpu_ns() < end_ns)
+            position = loops[k].run(position, TURNS, base, (MEMORY_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1));
+        skid_count_sig(NULL, NULL);
+        /* The stores overwrite no link, so the order of the loops does not matter. */
+    }
+}
+
+static void run_child(struct report *report)
+{
+    char *memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (memory == MAP_FAILED)
+        report->failed_errno = errno;
+    else if (start_trigger(report))
+        run_loops(memory, report);
+    /* Ends the child, and only it: no handler or buffer inherited from the caller may run. */
+    (void)syscall(SYS_exit_group, 0);
+}
+
+static uint32_t judge(const struct skid_result *result)
+{
+    uint32_t n = 0, n_next = 0;
+    for (unsigned k = 0; k < SKID_KERNELS; k++) {
+        const struct skid_kernel *kernel = &result->kernels[k];
+        if (k == 2)
+            continue;
+        n += kernel->n_at + kernel->n_next + kernel->n_elsewhere;
+        n_next += kernel->n_next;
+    }
+    if (n < SAMPLES_MIN)
+        return SKID_UNKNOWN;
+    return n_next * 100 >= n * PERCENT_MIN ? SKID_HOLDS : SKID_FAILS;
+}
+
+static int run_forked(struct report *report, struct error *err)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid < 0)
+        return error_set(err, ERR_IO, "the skid self-test cannot start a process: %s", strerror(errno));
+    if (pid == 0)
+        run_child(report);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return error_set(err, ERR_IO, "the skid self-test was lost: %s", strerror(errno));
+    if (!WIFEXITED(status))
+        return error_set(err, ERR_IO, "the skid self-test ended by signal %d", WTERMSIG(status));
+    if (report->failed_errno)
+        return error_set(err, ERR_UNSUPPORTED, "the skid self-test gets no samples here: %s",
+                         strerror(report->failed_errno));
+    return 0;
+}
+
+int skid_measure(struct skid_result *result, struct error *err)
+{
+    memset(result, 0, sizeof *result);
+    skid_key_read(&result->key);
+    if (!skid_loops()[0].run)
+        return error_set(err, ERR_UNSUPPORTED, "the skid self-test exists for x86-64 only");
+    struct report *report = mmap(NULL, sizeof *report, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (report == MAP_FAILED)
+        return error_set(err, ERR_IO, "no memory for the skid self-test: %s", strerror(errno));
+    int code = run_forked(report, err);
+    if (code == 0) {
+        memcpy(result->kernels, report->kernels, sizeof result->kernels);
+        memcpy(result->trigger, report->trigger, sizeof result->trigger);
+        result->rule = judge(result);
+    }
+    munmap(report, sizeof *report);
+    return code;
+}
+
+/* --- skid-text --- */
+
+/* Names of the self-test's loops and its result as JSON. */
+
+static const struct {
+    const char *name, *text;
+} rows[SKID_KERNELS] = {
+    {"k1", "dependent loads"},
+    {"k2", "dependent loads among loads that hit"},
+    {"k3", "random stores"},
+    {"k4", "independent random loads"},
+};
+
+const char *skid_kernel_name(unsigned i)
+{
+    return rows[i].name;
+}
+
+const char *skid_kernel_text(unsigned i)
+{
+    return rows[i].text;
+}
+
+/* Text under construction; len_bytes beyond n_bytes means that it did not fit. */
+struct text {
+    char *bytes;
+    size_t n_bytes, len_bytes;
+};
+
+static void __attribute__((format(printf, 2, 3))) put(struct text *text, const char *format, ...)
+{
+    va_list args;
+    size_t at = text->len_bytes < text->n_bytes ? text->len_bytes : text->n_bytes;
+    va_start(args, format);
+    int n = vsnprintf(text->bytes + at, text->n_bytes - at, format, args);
+    va_end(args);
+    text->len_bytes += n < 0 ? text->n_bytes : (size_t)n;
+}
+
+static void put_string(struct text *text, const char *name, const char *value)
+{
+    put(text, "\"%s\": \"", name);
+    for (const char *p = value; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '"' || c == '\\')
+            put(text, "\\%c", c);
+        else if (c < ' ')
+            put(text, "\\u%04x", c);
+        else
+            put(text, "%c", c);
+    }
+    put(text, "\", ");
+}
+
+static double percent(uint32_t part, uint32_t whole)
+{
+    return whole ? 100.0 * part / whole : 0.0;
+}
+
+static void put_kernel(struct text *text, const struct skid_kernel *kernel, unsigned i)
+{
+    uint32_t n = kernel->n_at + kernel->n_next + kernel->n_elsewhere;
+    put(text, "%s{\"name\": \"%s\", \"loop\": \"%s\", \"samples\": %u, ", i ? ", " : "", rows[i].name, rows[i].text, n);
+    put(text, "\"percent_at\": %.1f, \"percent_next\": %.1f, \"percent_elsewhere\": %.1f}", percent(kernel->n_at, n),
+        percent(kernel->n_next, n), percent(kernel->n_elsewhere, n));
+}
+
+int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
+{
+    static const char *const rules[] = {"unknown", "holds", "fails"};
+    struct text text = {bytes, n_bytes, 0};
+    put(&text, "{");
+    put_string(&text, "cpu", result->key.cpu);
+    put_string(&text, "microcode", result->key.microcode);
+    put_string(&text, "kernel", result->key.kernel);
+    put_string(&text, "hypervisor", result->key.hypervisor);
+    put_string(&text, "trigger", result->trigger);
+    put(&text, "\"rule\": \"%s\", \"kernels\": [", rules[result->rule <= SKID_FAILS ? result->rule : SKID_UNKNOWN]);
+    for (unsigned k = 0; k < SKID_KERNELS; k++)
+        put_kernel(&text, &result->kernels[k], k);
+    put(&text, "]}");
+    return text.len_bytes < n_bytes ? (int)text.len_bytes : -1;
+}
+
+/* --- skid-cache --- */
+
+/* Keeps the result of the skid self-test in a file per kind of machine: one line per fact, the key first, so that a
+ * reader can tell a file that is not its own. */
+
+#define SAMPLES_MAX 1000000 /* of a loop: far more than a measurement takes */
+#define LOCK_TRIES 200      /* of 10 ms: ten times what a measurement takes */
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (hash ^ '\n') * 0x100000001b3u;
+}
+
+static bool cache_path(const char *directory, const struct skid_key *key, const char *ending, char *path)
+{
+    uint64_t hash = hash_text(0xcbf29ce484222325u, key->cpu);
+    hash = hash_text(hash, key->microcode);
+    hash = hash_text(hash, key->kernel);
+    hash = hash_text(hash, key->hypervisor);
+    int n = snprintf(path, PATH_MAX, "%s/skid-%016llx%s", directory, (unsigned long long)hash, ending);
+    return n > 0 && n < PATH_MAX;
+}
+
+static void write_head(const struct skid_key *key, char *text, size_t n_bytes)
+{
+    (void)snprintf(text, n_bytes, "locus skid 1\ncpu %s\nmicrocode %s\nkernel %s\nhypervisor %s\n", key->cpu,
+                   key->microcode, key->kernel, key->hypervisor);
+}
+
+static bool read_counts(FILE *file, struct skid_result *result)
+{
+    if (fscanf(file, "trigger %31s rule %u", result->trigger, &result->rule) != 2 || result->rule > SKID_FAILS)
+        return false;
+    if (strcmp(result->trigger, SKID_TRIGGER_PERF) != 0 && strcmp(result->trigger, SKID_TRIGGER_TIMER) != 0)
+        return false;
+    for (unsigned k = 0; k < SKID_KERNELS; k++) {
+        struct skid_kernel *kernel = &result->kernels[k];
+        if (fscanf(file, "%9u %9u %9u", &kernel->n_at, &kernel->n_next, &kernel->n_elsewhere) != 3)
+            return false;
+        if (kernel->n_at > SAMPLES_MAX || kernel->n_next > SAMPLES_MAX || kernel->n_elsewhere > SAMPLES_MAX)
+            return false;
+    }
+    char end[8] = "";
+    return fscanf(file, "%7s", end) == 1 && strcmp(end, "end") == 0;
+}
+
+bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result *result)
+{
+    char head[1024], seen[sizeof head] = "";
+    write_head(key, head, sizeof head);
+    *result = (struct skid_result){.key = *key, .is_from_cache = true};
+    return fread(seen, 1, strlen(head), file) == strlen(head) && strcmp(seen, head) == 0 && read_counts(file, result);
+}
+
+static bool read_cache(const char *path, const struct skid_key *key, struct skid_result *result)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool ok = skid_cache_read(file, key, result);
+    (void)fclose(file);
+    return ok;
+}
+
+/* Written under another name and renamed: a reader sees all of it or nothing. A failure costs the next one 0.2 s. */
+static void write_cache(const char *path, const struct skid_result *result)
+{
+    char head[1024], temporary[PATH_MAX];
+    write_head(&result->key, head, sizeof head);
+    int n = snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    FILE *file = n > 0 && n < (int)sizeof temporary ? fopen(temporary, "wxe") : NULL;
+    if (!file)
+        return;
+    bool ok = fprintf(file, "%strigger %s rule %u\n", head, result->trigger, result->rule) > 0;
+    for (unsigned k = 0; k < SKID_KERNELS; k++) {
+        const struct skid_kernel *kernel = &result->kernels[k];
+        ok = ok && fprintf(file, "%u %u %u\n", kernel->n_at, kernel->n_next, kernel->n_elsewhere) > 0;
+    }
+    ok = ok && fputs("end\n", file) >= 0;
+    ok = fclose(file) == 0 && ok;
+    if (!ok || rename(temporary, path) != 0)
+        (void)unlink(temporary);
+}
+
+/* Lock file, or -1 where none can be had: then everyone measures for himself. */
+static int take_lock(const char *path)
+{
+    const struct timespec pause = {0, 10000000};
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    for (unsigned n = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0; n++) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || n == LOCK_TRIES) {
+            close(fd);
+            return -1;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return fd;
+}
+
+int skid_get(const char *cache_dir, struct skid_result *result, struct error *err)
+{
+    char path[PATH_MAX], lock_path[PATH_MAX];
+    struct skid_key key;
+    skid_key_read(&key);
+    if (!cache_dir || !cache_path(cache_dir, &key, ".txt", path) || !cache_path(cache_dir, &key, ".lock", lock_path))
+        return skid_measure(result, err);
+    if (read_cache(path, &key, result))
+        return 0;
+    (void)mkdir(cache_dir, 0777);
+    int lock = take_lock(lock_path);
+    if (lock >= 0 && read_cache(path, &key, result)) {
+        close(lock);
+        return 0;
+    }
+    int code = skid_measure(result, err);
+    if (code == 0 && lock >= 0)
+        write_cache(path, result);
+    if (lock >= 0)
+        close(lock);
+    return code;
+}
