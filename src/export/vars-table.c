@@ -192,12 +192,13 @@ static void put_bare(struct buf *out, const char *function)
 }
 
 /* Whether the site is the function that the name tells already: "_sdsnewlen" of "blocks of 22 B from _sdsnewlen",
- * "Array<int>::grow" of "Array::grow". */
+ * "Array<int>::grow" of "Array::grow", and the function without a name of "note_uses > func_0x10 [app]". */
 static bool is_site_in_name(const struct report_row *row)
 {
-    const char *from = strstr(row->name, " from ");
+    const char *from = strstr(row->name, " from "), *inner = strstr(row->name, " > ");
     struct buf name = {0}, site = {0};
-    put_bare(&name, strncmp(row->name, "blocks of ", 10) == 0 && from ? from + 6 : row->name);
+    bool is_small = strncmp(row->name, "blocks of ", 10) == 0 && from;
+    put_bare(&name, inner ? inner + 3 : is_small ? from + 6 : row->name);
     put_bare(&site, row->site);
     bool is_same = name.data && site.data && strcmp(name.data, site.data) == 0;
     buf_fini(&name);

@@ -46,7 +46,8 @@ else
     skip_part "gzip is no program of Debian's here, or has its debug information"
 fi
 
-# Of a stripped library the function that allocates has no name, but the exported one above it has.
+# Of a stripped library the function that allocates has no name, but the exported one above it has. So it is for small
+# blocks.
 cat >part.c <<'END'
 #include <stdlib.h>
 char *part_kept[2];
@@ -63,12 +64,39 @@ int part_open(size_t n)
 {
     return fill(n) + 1;
 }
+struct node {
+    struct node *next;
+    long values[4];
+};
+__attribute__((noipa)) static struct node *make(struct node *next)
+{
+    struct node *node = calloc(1, sizeof *node);
+    node->next = next;
+    return node;
+}
+__attribute__((noipa)) static struct node *chain(void)
+{
+    struct node *first = NULL;
+    for (int i = 0; i < 300000; i++)
+        first = make(first);
+    return first;
+}
+long part_walk(void)
+{
+    long sum = 0;
+    struct node *first = chain();
+    for (int i = 0; i < 200; i++)
+        for (struct node *node = first; node; node = node->next)
+            sum += node->values[2];
+    return sum;
+}
 END
 cat >user.c <<'END'
 int part_open(unsigned long n);
+long part_walk(void);
 int main(void)
 {
-    return part_open(5000000) - 1;
+    return part_walk() ? 1 : part_open(5000000) - 1;
 }
 END
 $CC -O1 -shared -fPIC part.c -o libpart.so
@@ -79,4 +107,9 @@ expect_status 0 "$builddir/hpcprof" -o user.db user.m
 expect_status 0 "$builddir/hpcquery" leaks --all --csv user.db
 grep -q '^"*part_open > func_0x[0-9a-f]* \[libpart.so\]' out ||
     fail "a block of a stripped library is not told by its exported function"
+report user ./user
+grep -q "blocks of 40 B from" text || fail "the small blocks of a stripped library are not told as such"
+expect_status 0 "$builddir/hpcquery" vars --csv user.db
+grep -q '^"*blocks of 40 B from part_walk,' out ||
+    fail "small blocks of a stripped library are not told by its exported function"
 finish
