@@ -48,7 +48,7 @@ static bool knows_causes(const struct report *report, uint32_t event)
 void report_add_causes(struct report *report)
 {
     const struct model *model = report->model;
-    bool is_own = report->event >= model->events && report->event < model->events + model->n_events;
+    bool is_own = model->n_events && report->event >= model->events && report->event < model->events + model->n_events;
     uint32_t event = is_own ? (uint32_t)(report->event - model->events) : 0;
     struct cause_sum *all = &report->causes;
     if (!is_own || report->is_hardware || !knows_causes(report, event))
@@ -57,9 +57,9 @@ void report_add_causes(struct report *report)
     for (size_t i = 0; i < report->n_rows; i++) {
         struct report_row *row = &report->rows[i];
         struct cause_sum part = parts_of(report, row, event), *sum = &row->causes;
-        *sum = (struct cause_sum){row->share * part.memory,      row->share * part.memory_low,
-                                  row->share * part.memory_high, row->share * part.execution,
-                                  row->share * part.unverified,  row->share * part.resident};
+        *sum =
+            (struct cause_sum){row->share * part.memory,    row->share * part.memory_low, row->share * part.memory_high,
+                               row->share * part.execution, row->share * part.unverified, row->share * part.resident};
         all->memory += sum->memory;
         all->memory_low += sum->memory_low;
         all->memory_high += sum->memory_high;
