@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/cause-metrics.h"
-#include "analysis/older.h"
+#include "analysis/load/load.h"
 #include "analysis/roles.h"
 
 /* Functions in which threads of execution begin. */

@@ -5,7 +5,7 @@
 
 #include "analysis/accesses.h"
 #include "analysis/causes.h"
-#include "analysis/rawtree.h"
+#include "analysis/load/ingest.h"
 #include "analysis/scopes.h"
 #include "structure/source-text.h"
 

@@ -6,7 +6,7 @@
 #define LOCUS_ANALYSIS_CAUSE_METRICS_H
 
 #include "analysis/build.h"
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 
 /* Adds the metrics of each event that has causes, when all side files are read and before the model is built: of
  * "EADDR (usec)" they are called "EADDR memory (usec)", "EADDR execution (usec)" and "EADDR unverified (usec)".

@@ -4,7 +4,7 @@
 #ifndef LOCUS_ANALYSIS_ROLES_H
 #define LOCUS_ANALYSIS_ROLES_H
 
-#include "analysis/rawtree.h"
+#include "analysis/load/ingest.h"
 
 /* Fills role and in_data of all nodes. */
 void roles_assign(struct raw_tree *tree, struct symbolizer *symbolizer);

@@ -4,7 +4,7 @@
 #ifndef LOCUS_EXPORT_DATABASE_VALUES_H
 #define LOCUS_EXPORT_DATABASE_VALUES_H
 
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 
 /* Makes a source over the files in directory, from whose locus.json the model was read; profiles are counted as there.
  * err: ERR_IO, ERR_FORMAT (damaged, or of another database), ERR_UNSUPPORTED (made before databases could be extended),

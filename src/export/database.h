@@ -5,7 +5,7 @@
 #ifndef LOCUS_EXPORT_DATABASE_H
 #define LOCUS_EXPORT_DATABASE_H
 
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 #include "export/sources.h"
 #include "export/summary.h"
 

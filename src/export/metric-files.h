@@ -4,7 +4,7 @@
 #ifndef LOCUS_EXPORT_METRIC_FILES_H
 #define LOCUS_EXPORT_METRIC_FILES_H
 
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 #include "base/workers.h"
 #include "export/summary.h"
 

@@ -4,7 +4,7 @@
 #ifndef LOCUS_EXPORT_V4_EXPORT_H
 #define LOCUS_EXPORT_V4_EXPORT_H
 
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 #include "export/columns.h"
 #include "export/sources.h"
 #include "fmt/v4.h"

@@ -6,7 +6,7 @@
 #ifndef LOCUS_EXPORT_V4_VALUES_H
 #define LOCUS_EXPORT_V4_VALUES_H
 
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 #include "base/scratch.h"
 #include "base/workers.h"
 #include "export/columns.h"

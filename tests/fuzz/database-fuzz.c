@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "analysis/load.h"
+#include "analysis/load/load.h"
 #include "export/database.h"
 
 #include "database-try.h"

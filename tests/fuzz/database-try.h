@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/values.h"
+#include "analysis/load/values.h"
 #include "base/workers.h"
 
 /* Takes the next part, behind its length (u16, little-endian), off the input; one that is not empty becomes a file of

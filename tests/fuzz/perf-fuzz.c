@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "analysis/perf-import.h"
+#include "analysis/load/perf-import.h"
 #include "import/perf-data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);

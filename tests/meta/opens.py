@@ -17,7 +17,7 @@ OTHER = re.compile(r'O_CREAT|O_TMPFILE|O_DIRECTORY|O_WRONLY|O_RDWR|"w|"/dev/null
 def main():
     offenders, n_calls = [], 0
     for path in tree.sources(".c"):
-        if str(path.parent) not in FOLDERS:
+        if not any(path.is_relative_to(folder) for folder in FOLDERS):
             continue
         for call in CALL.finditer(re.sub(r"/\*.*?\*/", "", tree.read(path), flags=re.S)):
             n_calls += 1

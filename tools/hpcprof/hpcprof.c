@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/load.h"
+#include "analysis/load/load.h"
 #include "export/database-values.h"
 #include "export/database.h"
 #include "measurement/names.h"

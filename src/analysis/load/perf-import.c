@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Through the records of a perf.data file in order of time: address spaces follow the mapping records, samples go into
  * the arena of their process, and the collector writes what is in the arenas. */
-#include "analysis/perf-import.h"
+#include "analysis/load/perf-import.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/perf-process.h"
 #include "base/input.h"
 #include "collect/collect.h"
 #include "sampling/abi/data-src.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading side files. */
-#include "analysis/load-sides.h"
+#include "analysis/load/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The values of the threads, which a model has no room for: they are taken profile by profile from where they lie, a
  * temporary file or an older database. Ordinary code; any thread may take. */
-#ifndef LOCUS_ANALYSIS_VALUES_H
-#define LOCUS_ANALYSIS_VALUES_H
+#ifndef LOCUS_ANALYSIS_LOAD_VALUES_H
+#define LOCUS_ANALYSIS_LOAD_VALUES_H
 
-#include "analysis/ingest.h"
+#include "analysis/load/ingest.h"
 #include "analysis/model.h"
 
 /* An event of a trace: from then on the thread is in this scope; 0 = idle, or not known. */
@@ -48,9 +48,6 @@ struct value_splits {
     size_t n_rows;
     uint32_t *row_of; /* [ids or nodes] row + 1, 0 = none: those values are not split */
 };
-
-/* Frees everything and makes it empty. */
-void value_splits_fini(struct value_splits *splits);
 
 /* What was ingested: pieces of a temporary file, and what their numbers became. */
 struct spilled_values {

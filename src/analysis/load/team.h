@@ -2,10 +2,11 @@
 /* What a member of a team tells the others about the profiles it has read, all but their nodes and values: the tables
  * in front, the nodes that a side file speaks of, the totals; or why a profile is left out. Digests follow each other
  * in a buffer, in the order of the profiles, as bytes of the machines that the team runs on. Ordinary code. */
-#ifndef LOCUS_ANALYSIS_PROFILE_DIGEST_H
-#define LOCUS_ANALYSIS_PROFILE_DIGEST_H
+#ifndef LOCUS_ANALYSIS_LOAD_TEAM_H
+#define LOCUS_ANALYSIS_LOAD_TEAM_H
 
-#include "analysis/ingest.h"
+#include "analysis/load/ingest.h"
+#include "base/workers.h"
 #include "fmt/objects.h"
 
 /* A node by its id in the profile and in the store. */
@@ -46,12 +47,22 @@ void digest_put(struct buf *out, size_t number, const struct error *problem, con
                 const struct buf *epochs, size_t n_epochs, const struct ingested *profile,
                 const struct strtab *metrics);
 
-/* Reads the digest at *at and moves it behind; false at the end. */
-bool digest_next(const char **at, const char *end, struct profile_digest *digest);
-struct digest_epoch digest_next_epoch(struct profile_digest *digest);
-struct digest_total digest_next_total(struct profile_digest *digest);
+/* --- the trees become one --- */
 
-/* Replaces the nodes of all digests in bytes [n_bytes] by what map [n_ids] says. */
-void digest_translate(char *bytes, size_t n_bytes, const uint32_t *map, size_t n_ids);
+/* The trees of a team's members become one: each member merges those of some others into its own store and hands all
+ * on, in about log2(n) steps, until the leader has everything; the other way round every member learns what its nodes
+ * have become. Ordinary code. */
+
+struct team_tree {
+    struct team_branch {
+        size_t rank;
+        uint32_t *map; /* [n_ids] ids in this member's store by those in the other's; RAW_NONE for none */
+        size_t n_ids;
+    } branches[64]; /* members whose trees were merged into this one's */
+    size_t n_branches;
+};
+
+/* Frees the branches. */
+void team_tree_fini(struct team_tree *tree);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading a captured topology with hwloc, in a child process that may fail. */
-#include "analysis/topology.h"
+#include "analysis/load/topology.h"
 
 #include <errno.h>
 #include <fcntl.h>

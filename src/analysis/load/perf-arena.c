@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of an arena, one after the other: see perf-arena.h. */
-#include "analysis/perf-arena.h"
+/* Records of an arena, one after the other: see perf-import.h. */
+#include "analysis/load/perf-import.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which NUMA node each CPU of a host belongs to, and how large caches are, from the hwloc XML in the measurement
  * directory. Ordinary code. */
-#ifndef LOCUS_ANALYSIS_TOPOLOGY_H
-#define LOCUS_ANALYSIS_TOPOLOGY_H
+#ifndef LOCUS_ANALYSIS_LOAD_TOPOLOGY_H
+#define LOCUS_ANALYSIS_LOAD_TOPOLOGY_H
 
 #include <stdint.h>
 

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From measurement directories to a model: every profile with its side file, merged and symbolized.
+ * Ordinary code. */
+#ifndef LOCUS_ANALYSIS_LOAD_LOAD_H
+#define LOCUS_ANALYSIS_LOAD_LOAD_H
+
+#include "analysis/build.h"
+#include "analysis/load/ingest.h"
+#include "analysis/load/profile-list.h"
+#include "analysis/load/team.h"
+#include "analysis/load/topology.h"
+#include "analysis/load/values.h"
+#include "base/workers.h"
+#include "fmt/objects.h"
+
+struct structure_file;
+
+struct load_options {
+    const char *const *search;  /* directories of sources, NULL-terminated, or NULL */
+    const char *const *replace; /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
+    const struct structure_file *const *structures; /* NULL-terminated, or NULL; in place of modules */
+    int wait_ms;                /* for a measurement that is still being written */
+    const struct job *job;
+    struct value_source *older; /* of the database that the model was read from and that is extended; NULL = none */
+    size_t *n_known;            /* receives the number of profiles that it has already; may be NULL */
+    /* Told about every profile that is left out and why (context, sentence); may be NULL. */
+    void (*message)(void *context, const char *sentence);
+    void *context;
+};
+
+/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made (or a database was
+ * read into; *older goes over to *values then): all but the values, of
+ * which *values is the source (values_free). own and inclusive are made by whoever sums them up. Profiles that cannot
+ * be read are left out and counted in *n_skipped. The result does not depend on the number of threads.
+ * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_USAGE (stopped),
+ * ERR_MEMORY */
+int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options,
+                      struct model *model, struct value_source *values, size_t *n_skipped, struct error *err);
+
+/* --- what a database knows already --- */
+
+/* When measurements are loaded into a model that was read from a database: what is there already, and how its variables
+ * are found again. Ordinary code. */
+
+/* How large the model was. All zero for an empty one. */
+struct older {
+    size_t n_threads, n_scopes, n_metrics, n_numa_nodes;
+    bool has_samples;
+    struct strtab threads; /* of the database: process and thread */
+    uint32_t n_directories;
+    uint32_t *directories; /* [of the list] number of each directory, those of the database first */
+};
+
+/* Makes the variables that are there findable by the keys of variables.c, and their tables as wide as the model's
+ * metrics and nodes are now; false when out of memory. */
+bool older_variables(const struct older *older, struct build *build);
+
+/* --- side files --- */
+
+/* Side files while profiles are loaded: what they tell of variables is added up by node of the merged tree, their sums
+ * go into the model. A profile without side file is fine. Ordinary code. */
+
+struct load_sides {
+    struct model *model;
+    struct symbolizer *symbolizer;
+    struct side_rows rows;
+    struct slots slots; /* of the rows, by node */
+    struct access_table accesses;
+    struct cause_table causes;
+    struct strtab topology_paths;
+    struct topology *topologies; /* [topology_paths.n_strings] */
+    size_t cap_topologies;
+    bool failed;                    /* out of memory: counts are missing */
+    uint64_t n_variables;           /* of side files, each as often as it is there */
+    size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
+};
+
+/* A side file that has been read, or why it has not. */
+struct side_file {
+    struct objects_file file;
+    struct error err;
+    enum { SIDE_NONE, SIDE_READ, SIDE_BAD } state;
+};
+
+/* Reads the side file of the profile at path, if there is one; any thread. load_sides_drop frees it. */
+void load_sides_read(const char *path, struct side_file *side);
+void load_sides_drop(struct side_file *side);
+
+/* Adds what was read to the rows and the model, in the order of the profiles; path, head and ids are the profile's. A
+ * side file that could not be read becomes a note. */
+void load_sides_add(struct load_sides *sides, const char *path, const struct side_file *side,
+                    const struct hpcrun_profile *head, const struct raw_ids *ids);
+
+/* When all are added: the rows' nodes become those of the merged tree. */
+void load_sides_place(struct load_sides *sides, const struct raw_tree *tree);
+
+/* Frees what was read; the model keeps its part. */
+void load_sides_fini(struct load_sides *sides);
+
+#endif
+
+/* --- private part --- */
+
+/* The state of loading, for load.c and what a team adds to it (team.c) only. */
+
+struct load {
+    const struct load_options *options;
+    struct model *model;
+    struct symbolizer *symbolizer;
+    struct profile_list list;
+    size_t n_mine; /* profiles that this process reads */
+    struct ingest ingest;
+    struct ingest_scratch *scratch; /* [job->n_threads] */
+    struct load_sides sides;
+    struct raw_tree tree;
+    struct strtab process_keys;
+    struct older older;
+    uint32_t *older_scopes; /* [older.n_scopes] new numbers */
+    struct spilled_values *values;
+    size_t n_read;
+    struct buf digests; /* of what was read, for the leader of the team */
+    struct team_tree branches;
+};
+
+/* One profile while it is read. */
+struct reading {
+    struct load *load;
+    struct workers *workers;
+    size_t number; /* of the profile */
+    size_t task;
+    const char *path;
+    struct side_file side;
+    struct names_file id;
+    char *program;
+    bool is_identified;
+    struct error trace_problem; /* why the thread has no trace; code 0: nothing is wrong */
+    struct buf epochs;          /* for the digest */
+    size_t n_epochs;
+};
+
+/* What depends on the order of the profiles, in their order: metrics, modules, side files.  err: ERR_MEMORY */
+int load_take_epoch(struct reading *reading, const struct hpcrun_profile *head, const struct raw_ids *ids,
+                    struct error *err);
+
+/* Makes a note of why the thread has no trace, when its first epoch is taken. */
+void load_note_trace(struct load *load, const struct error *problem, bool is_first);
+
+/* Adds the thread of a profile that has been read.  err: ERR_MEMORY */
+int load_take_thread(struct reading *reading, uint32_t directory, struct error *err);
+
+/* The metrics of the values that were written.  err: ERR_MEMORY */
+int load_map_metrics(struct load *load, struct error *err);
+
+/* Collective, all: code and err are this member's so far, and the result is the same for all in that all go on or none.
+ * Shares the leader's list and this member's part of it. */
+int load_team_begin(struct load *load, int code, struct error *err);
+
+/* After reading: the leader gets the trees and takes in the digests of all. */
+int load_team_gather(struct load *load, int code, struct error *err);
+
+/* When the leader has built the model: the others get as much of it as writing values takes. */
+int load_team_return(struct load *load, int code, struct error *err);
