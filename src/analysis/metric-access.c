@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What else happened to loads and stores: page walks, atomic accesses, slow kinds of memory, blocked loads. */
-#include "analysis/metric-list.h"
+#include "analysis/metrics.h"
 
 #define SET(metric) (1u << (metric))
 #define ACCESSES (SET(MEM_LOAD) | SET(MEM_STORE))

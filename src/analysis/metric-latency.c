@@ -2,7 +2,7 @@
 /* How long accesses took, from issue to data, over the samples for which the hardware told a latency. */
 #include <math.h>
 
-#include "analysis/metric-list.h"
+#include "analysis/metrics.h"
 
 static double mean(const struct metric_derived *row, const struct metric_input *input)
 {

@@ -2,7 +2,7 @@
 /* Where loads found their data. Each share refers to the loads that got as far as that level, as in the formulas that
  * the original's data source handler defines (and leaves unused): L1 of all loads, L2 of those that missed L1 (lines
  * already on their way included), the last-level cache of those that missed L2. */
-#include "analysis/metric-list.h"
+#include "analysis/metrics.h"
 
 #define SET(metric) (1u << (metric))
 #define LLC_MISSES (SET(MEM_DRAM_LOCAL) | SET(MEM_DRAM_REMOTE) | SET(MEM_REMOTE_HIT) | SET(MEM_HITM_REMOTE))

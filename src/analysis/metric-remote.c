@@ -6,7 +6,7 @@
  * reports say which. */
 #include <math.h>
 
-#include "analysis/metric-list.h"
+#include "analysis/metrics.h"
 
 static double remote_mean(const struct metric_derived *row, const struct metric_input *input)
 {

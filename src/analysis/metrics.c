@@ -3,10 +3,12 @@
 #include "analysis/metrics.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "analysis/metric-list.h"
+#include "analysis/build/waits.h"
 #include "fmt/columns.h"
 
 static const struct metric_derived *const families[] = {metric_latency, metric_levels, metric_remote, metric_access};
@@ -150,4 +152,157 @@ double metrics_percent(const struct metric_derived *row, const struct metric_inp
 {
     double whole = count_set(input, row->below) - count_set(input, row->without);
     return whole > 0 ? 100 * count_set(input, row->above) / whole : (double)NAN;
+}
+
+/* --- causes as metrics --- */
+
+/* The metrics of causes, and the values of the nodes in them: see metrics.h. */
+
+_Static_assert(VALUE_PARTS == CAUSE_PARTS, "values are split into as many parts as there are causes");
+
+static const struct {
+    const char *word, *sentence;
+} parts[CAUSE_PARTS] = {
+    [CAUSE_MEMORY] = {"memory", "waited for the data to come from memory"},
+    [CAUSE_EXECUTION] = {"execution", "was execution, which data at most feed"},
+    [CAUSE_UNVERIFIED] = {"unverified", "may have waited for memory or not"},
+};
+
+/* The name with a word before its unit. */
+static int name_part(const char *metric, const char *word, char **name)
+{
+    const char *unit = strrchr(metric, '(');
+    size_t len = unit && unit > metric && unit[-1] == ' ' ? (size_t)(unit - metric) - 1 : strlen(metric);
+    return asprintf(name, "%.*s %s%s", (int)len, metric, word, metric + len);
+}
+
+/* Index of the metric, added when new; -1 when out of memory. */
+static int64_t add_metric(struct model *model, int64_t whole, enum cause_part part)
+{
+    char *name = NULL, *description = NULL;
+    int64_t known = cause_metrics_part(model, (size_t)whole, part);
+    if (known < 0 && name_part(model->metrics[whole].name, parts[part].word, &name) < 0)
+        return -1;
+    bool is_new = known < 0 && vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1,
+                                           sizeof *model->metrics);
+    if (is_new && asprintf(&description, "of %s: what %s", model->metrics[whole].name, parts[part].sentence) >= 0) {
+        model->metrics[model->n_metrics] = (struct metric){.name = name,
+                                                           .description = description,
+                                                           .per_sample = model->metrics[whole].per_sample,
+                                                           .period = model->metrics[whole].period};
+        return (int64_t)model->n_metrics++;
+    }
+    free(name);
+    return known;
+}
+
+int64_t cause_metrics_part(const struct model *model, size_t whole, enum cause_part part)
+{
+    char *name = NULL;
+    if (name_part(model->metrics[whole].name, parts[part].word, &name) < 0)
+        return -1;
+    int64_t metric = model_metric(model, name);
+    free(name);
+    return metric;
+}
+
+int cause_metrics_add(struct model *model, const struct cause_table *causes, struct error *err)
+{
+    uint64_t events = causes_events(causes, model);
+    for (uint32_t e = 0; e < 64 && events >> e; e++) {
+        int64_t whole = events >> e & 1 ? model_metric(model, model->events[e].metric) : -1;
+        for (int k = 0; whole >= 0 && k < CAUSE_PARTS; k++)
+            if (add_metric(model, whole, (enum cause_part)k) < 0)
+                return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+/* An event, the metric that is split, and how it is told what waited for other threads. */
+struct splitting {
+    const struct build *build;
+    struct value_splits *splits;
+    uint32_t events[64]; /* [splits->n_metrics] */
+    struct waits *waits[2]; /* for metrics that are no time, and those that are */
+};
+
+static int list_metrics(struct splitting *splitting, struct error *err)
+{
+    const struct build *build = splitting->build;
+    const struct model *model = build->model;
+    struct value_splits *splits = splitting->splits;
+    uint64_t events = causes_events(build->causes, model);
+    splits->metrics = calloc(64, sizeof *splits->metrics);
+    splits->row_of = calloc(build->tree->n_nodes + 1, sizeof *splits->row_of);
+    if (!splits->metrics || !splits->row_of)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (uint32_t e = 0; e < 64 && events >> e; e++) {
+        struct value_split split;
+        int64_t whole = events >> e & 1 ? model_metric(model, model->events[e].metric) : -1;
+        bool is_there = whole >= 0;
+        for (int k = 0; is_there && k < CAUSE_PARTS; k++) {
+            int64_t metric = cause_metrics_part(model, (size_t)whole, (enum cause_part)k);
+            is_there = metric >= 0;
+            split.parts[k] = (uint32_t)metric;
+        }
+        if (!is_there)
+            continue;
+        split.metric = (uint32_t)whole;
+        splitting->events[splits->n_metrics] = e;
+        splits->metrics[splits->n_metrics++] = split;
+    }
+    for (int is_time = 0; is_time < 2 && splits->n_metrics; is_time++)
+        if (waits_new(&splitting->waits[is_time], model, is_time, err) != 0)
+            return ERR_MEMORY;
+    return 0;
+}
+
+/* What part of a node's values of metric i is which. */
+static void split_node(const struct splitting *splitting, const struct raw_node *node, size_t i,
+                       double fractions[CAUSE_PARTS])
+{
+    const struct model *model = splitting->build->model;
+    const struct variable *variable = node->variable == RAW_NONE ? NULL : &model->variables[node->variable];
+    bool is_time = metrics_is_time(model->metrics[splitting->splits->metrics[i].metric].name);
+    struct waits *waits = splitting->waits[is_time];
+    bool is_none = variable && (variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_WAITING);
+    bool is_aside =
+        variable && waits_are_possible(waits, variable) && waits_label(waits, variable, node->leaf) >= 0;
+    memset(fractions, 0, CAUSE_PARTS * sizeof *fractions);
+    if (is_aside || (is_none && !causes_are_unknown(model_text(model, variable->name))))
+        fractions[CAUSE_EXECUTION] = 1;
+    else if (is_none || !variable)
+        fractions[CAUSE_UNVERIFIED] = 1;
+    else
+        causes_parts(splitting->build->causes, node->variable, splitting->events[i], node->module, node->ip,
+                     fractions);
+}
+
+static int split_nodes(const struct splitting *splitting, struct error *err)
+{
+    const struct raw_tree *tree = splitting->build->tree;
+    struct value_splits *splits = splitting->splits;
+    size_t capacity = 0, width = splits->n_metrics * CAUSE_PARTS;
+    for (size_t i = 0; splits->n_metrics && i < tree->n_nodes; i++) {
+        const struct raw_node *node = &tree->nodes[i];
+        if (!node->has_values || !node->in_data)
+            continue;
+        if (!vec_reserve(&splits->rows, &capacity, (splits->n_rows + 1) * width, sizeof *splits->rows))
+            return error_set(err, ERR_MEMORY, "out of memory");
+        for (size_t k = 0; k < splits->n_metrics; k++)
+            split_node(splitting, node, k, &splits->rows[splits->n_rows * width + k * CAUSE_PARTS]);
+        splits->row_of[i] = (uint32_t)++splits->n_rows;
+    }
+    return 0;
+}
+
+int cause_metrics_split(const struct build *build, struct value_splits *splits, struct error *err)
+{
+    struct splitting splitting = {.build = build, .splits = splits};
+    int code = list_metrics(&splitting, err);
+    if (code == 0)
+        code = split_nodes(&splitting, err);
+    waits_free(splitting.waits[0]);
+    waits_free(splitting.waits[1]);
+    return code;
 }

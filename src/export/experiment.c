@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "analysis/roles.h"
+#include "analysis/build/placeholders.h"
 
 struct writing {
     const struct model *model;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The report of leaks as comma-separated values: one row for each allocation path. */
-#include "analysis/leaks.h"
+#include "analysis/report/leaks.h"
 #include "export/csv-text.h"
 #include "export/exporter-list.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The report of leaks as JSON. */
-#include "analysis/leaks.h"
+#include "analysis/report/leaks.h"
 #include "export/exporter-list.h"
 #include "fmt/json.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/leaks.h"
+#include "analysis/report/leaks.h"
 #include "export/exporter-list.h"
 #include "export/text-cells.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables by region as comma-separated values (RFC 4180): one row for a region and variable. */
-#include "analysis/regions.h"
+#include "analysis/report/leaks.h"
 #include "export/csv-text.h"
 #include "export/exporter-list.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables by region as JSON. */
-#include "analysis/regions.h"
+#include "analysis/report/leaks.h"
 #include "export/exporter-list.h"
 #include "fmt/json.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/regions.h"
+#include "analysis/report/leaks.h"
 #include "export/exporter-list.h"
 #include "export/text-cells.h"
 

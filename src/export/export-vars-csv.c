@@ -2,8 +2,7 @@
 /* The table of variables as comma-separated values (RFC 4180). The first seven columns never change. */
 #include <math.h>
 
-#include "analysis/report.h"
-#include "analysis/special-rows.h"
+#include "analysis/report/report.h"
 #include "export/csv-text.h"
 #include "export/exporter-list.h"
 #include "export/text-cells.h"
@@ -92,7 +91,7 @@ static void put_spread_titles(struct buf *out)
 static int put_spread(const struct export_job *job, const struct report *report, const struct report_row *row,
                       struct buf *out, struct error *err)
 {
-    struct spread spreads[2];
+    struct row_spread spreads[2];
     int code = thread_values_spread(job->values, report, row, &spreads[0], &spreads[1], err);
     for (size_t i = 0; code == 0 && i < 2; i++)
         if (spreads[i].n == 0)

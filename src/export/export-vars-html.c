@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/special-rows.h"
+#include "analysis/report/report.h"
 #include "export/exporter-list.h"
 #include "export/html-text.h"
 #include "export/vars-head.h"

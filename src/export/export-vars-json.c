@@ -2,7 +2,7 @@
 /* The table of variables as JSON. */
 #include <math.h>
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "export/exporter-list.h"
 #include "fmt/json.h"
 
@@ -105,7 +105,7 @@ static int put_spread(const struct export_job *job, const struct report *report,
                       struct buf *out, struct error *err)
 {
     static const char *const names[] = {"threads", "ranks"};
-    struct spread spreads[2];
+    struct row_spread spreads[2];
     int code = thread_values_spread(job->values, report, row, &spreads[0], &spreads[1], err);
     for (size_t i = 0; code == 0 && i < 2 && spreads[i].n; i++) {
         json_put_key(out, names[i], 0);

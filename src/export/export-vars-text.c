@@ -3,7 +3,7 @@
  * below it what it takes to understand it. */
 #include <stdio.h>
 
-#include "analysis/special-rows.h"
+#include "analysis/report/report.h"
 #include "export/exporter-list.h"
 #include "export/text-cells.h"
 #include "export/vars-head.h"

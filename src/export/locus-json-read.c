@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/scopes.h"
+#include "analysis/build/symbolize.h"
 #include "export/database.h"
 #include "fmt/json.h"
 

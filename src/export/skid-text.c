@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "analysis/causes.h"
+#include "analysis/build/causes.h"
 
 /* Samples of all kernels of the self-test, and those that lay on the instruction after the stalled one. */
 static void sum_kernels(const json_t *kernels, double *samples, double *next, double *worst)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/build.h"
+#include "analysis/build/build.h"
 #include "export/v4-values.h"
 #include "fmt/file.h"
 

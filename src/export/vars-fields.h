@@ -3,7 +3,7 @@
 #ifndef LOCUS_EXPORT_VARS_FIELDS_H
 #define LOCUS_EXPORT_VARS_FIELDS_H
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "export/exporters.h"
 
 /* One line of the head: how many samples have a type, and from where. Nothing in reports without places. */

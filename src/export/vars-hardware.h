@@ -4,9 +4,9 @@
 #ifndef LOCUS_EXPORT_VARS_HARDWARE_H
 #define LOCUS_EXPORT_VARS_HARDWARE_H
 
-#include "analysis/report.h"
-#include "export/vars-fields.h"
+#include "analysis/report/report.h"
 #include "export/exporters.h"
+#include "export/vars-fields.h"
 
 /* Appends what is to know of the events beside the fates: samples without metric, throttling, shared counters. */
 void hardware_put_counters(const struct report *report, struct buf *text);

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/regions.h"
-#include "analysis/special-rows.h"
+#include "analysis/report/leaks.h"
+#include "analysis/report/report.h"
 #include "export/skid-text.h"
 #include "export/text-cells.h"
 #include "export/vars-hardware.h"

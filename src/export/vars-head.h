@@ -5,7 +5,7 @@
 #ifndef LOCUS_EXPORT_VARS_HEAD_H
 #define LOCUS_EXPORT_VARS_HEAD_H
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "export/exporters.h"
 
 /* Appends the lines above the table. */

@@ -3,7 +3,7 @@
 #ifndef LOCUS_EXPORT_VARS_LINES_H
 #define LOCUS_EXPORT_VARS_LINES_H
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "export/vars-fields.h"
 
 #define MEANING_PERCENT 5.0 /* of the samples: rows below that get no words about what they were spent on */

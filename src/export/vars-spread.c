@@ -154,9 +154,9 @@ static int add_context(const struct thread_values *values, size_t n_threads, uin
     return code;
 }
 
-static struct spread spread_of(const double *numbers, size_t n)
+static struct row_spread spread_of(const double *numbers, size_t n)
 {
-    struct spread spread = {.n = n};
+    struct row_spread spread = {.n = n};
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
         sum += numbers[i];
@@ -173,11 +173,11 @@ static struct spread spread_of(const double *numbers, size_t n)
 }
 
 int thread_values_spread(const struct thread_values *values, const struct report *report, const struct report_row *row,
-                         struct spread *threads, struct spread *processes, struct error *err)
+                         struct row_spread *threads, struct row_spread *processes, struct error *err)
 {
     const struct model *model = report->model;
     size_t pair = values->columns.n_pairs;
-    *threads = *processes = (struct spread){0};
+    *threads = *processes = (struct row_spread){0};
     for (size_t k = 0; k < values->columns.n_pairs; k++) /* the last one has the metric's own unit */
         if (values->columns.pairs[k].metric == report->metric)
             pair = k;

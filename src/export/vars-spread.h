@@ -4,11 +4,11 @@
 #ifndef LOCUS_EXPORT_VARS_SPREAD_H
 #define LOCUS_EXPORT_VARS_SPREAD_H
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 
 /* Statistics of n numbers, those that are zero included; the standard deviation is that of all of them (divided by n),
  * variation is the standard deviation by the mean, 0 where that is 0. */
-struct spread {
+struct row_spread {
     size_t n, n_with_value;
     double mean, least, most, deviation, variation;
 };
@@ -25,6 +25,6 @@ void thread_values_free(struct thread_values *values);
 /* Spread of the report's metric in a row over all threads and over all processes; all zero for the row without
  * variable.  err: ERR_IO, ERR_FORMAT (names the file and the offset), ERR_MEMORY */
 int thread_values_spread(const struct thread_values *values, const struct report *report, const struct report_row *row,
-                         struct spread *threads, struct spread *processes, struct error *err);
+                         struct row_spread *threads, struct row_spread *processes, struct error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/special-rows.h"
+#include "analysis/report/report.h"
 #include "arena/arena.h"
 #include "base/input.h"
 #include "export/text-cells.h"

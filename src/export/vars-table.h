@@ -4,7 +4,7 @@
 #ifndef LOCUS_EXPORT_VARS_TABLE_H
 #define LOCUS_EXPORT_VARS_TABLE_H
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 #include "export/text-cells.h"
 
 enum {

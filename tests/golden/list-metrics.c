@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/metrics.h"
-#include "analysis/special-rows.h"
+#include "analysis/report/report.h"
 #include "fmt/columns.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"

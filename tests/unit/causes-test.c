@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of analysis/causes.h: samples drawn from walks whose truth is known, with a fixed seed, and the errors
+/* Unit tests of analysis/build/causes.h: samples drawn from walks whose truth is known, with a fixed seed, and the errors
  * that the formulas have. */
 #include <math.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analysis/causes.h"
+#include "analysis/build/causes.h"
 
 #define TRIALS 200
 #define BIN_WORDS ((1u << PATTERN_HASH_BITS) / 64)

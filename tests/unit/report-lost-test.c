@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of how a program is told to do without generated code (analysis/report.h). */
+/* Unit tests of how a program is told to do without generated code (analysis/report/report.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "analysis/report.h"
+#include "analysis/report/report.h"
 
 static void test_interpreters(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of analysis/scopes.h, the sums of analysis/model.h and the columns of export/columns.h. */
+/* Unit tests of analysis/build/symbolize.h, the sums of analysis/model.h and the columns of export/columns.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/roles.h"
-#include "analysis/scopes.h"
+#include "analysis/build/build.h"
+#include "analysis/build/placeholders.h"
+#include "analysis/build/symbolize.h"
 #include "export/columns.h"
 
 enum { DATA, MAIN, CALL, CALLEE, LINE_LATE, LINE_EARLY, DATA_LINE, N_SCOPES };

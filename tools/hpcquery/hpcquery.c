@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "analysis/special-rows.h"
+#include "analysis/report/report.h"
 #include "base/options.h"
 #include "export/database.h"
 #include "export/exporters.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/heap-name.h"
-#include "analysis/roles.h"
+#include "analysis/build/placeholders.h"
+#include "analysis/build/heap-name.h"
 #include "fnbounds/modtab-cache.h"
 
 #define KEYS_MAX 64 /* the rest is small change, and debug information takes its time */

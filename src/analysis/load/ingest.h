@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/symbolize.h"
+#include "analysis/build/symbolize.h"
 #include "base/scratch.h"
 #include "base/vec.h"
 #include "fmt/hpcrun.h"

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Merging all profiles, and building the model from them. */
-#include "analysis/cause-metrics.h"
+#include "analysis/metrics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/build/build.h"
+#include "analysis/build/placeholders.h"
 #include "analysis/load/load.h"
 #include "analysis/load/profile-list.h"
 #include "analysis/load/team.h"
-#include "analysis/roles.h"
 
 /* --- what a database knows already --- */
 

@@ -4,7 +4,7 @@
 #ifndef LOCUS_ANALYSIS_LOAD_LOAD_H
 #define LOCUS_ANALYSIS_LOAD_LOAD_H
 
-#include "analysis/build.h"
+#include "analysis/build/build.h"
 #include "analysis/load/ingest.h"
 #include "analysis/load/profile-list.h"
 #include "analysis/load/team.h"

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One pass over the merged tree, parents first. */
+#include "analysis/build/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/build/placeholders.h"
+#include "analysis/load/load.h"
+#include "analysis/metrics.h"
+
+/* Functions in which threads of execution begin. */
+static enum scope_role start_role(const char *name)
+{
+    static const char *const program[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
+                                          "__libc_start_call_main", "monitor_main"};
+    static const char *const thread[] = {"clone", "clone3", "__clone", "__clone3", "__clone_internal",
+                                         "start_thread", "monitor_begin_thread"};
+    for (size_t i = 0; i < sizeof program / sizeof *program; i++)
+        if (strcmp(name, program[i]) == 0)
+            return ROLE_PROGRAM;
+    for (size_t i = 0; i < sizeof thread / sizeof *thread; i++)
+        if (strcmp(name, thread[i]) == 0)
+            return ROLE_THREAD;
+    return ROLE_NONE;
+}
+
+static bool in_c_library(const struct build *build, uint32_t module)
+{
+    const char *path = symbolizer_path(build->symbolizer, module), *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2", 6) == 0 || strncmp(base, "libpthread", 10) == 0;
+}
+
+static uint32_t add_named(struct build *build, uint32_t parent, enum scope_role role, const char *name,
+                          uint32_t module, uint32_t type)
+{
+    struct scope scope = {.kind = SCOPE_PROC,
+                          .role = (uint8_t)role,
+                          .node_type = (uint16_t)type,
+                          .name = model_string(build->model, name),
+                          .file = model_string(build->model, "<unknown file>"),
+                          .module = model_string(build->model, symbolizer_path(build->symbolizer, module))};
+    return scopes_child(&build->builder, parent, &scope);
+}
+
+static uint32_t add_titled(struct build *build, uint32_t parent, enum scope_role role, uint32_t module, uint32_t type)
+{
+    return add_named(build, parent, role, roles_title(role), module, type);
+}
+
+static uint32_t add_region(struct build *build, uint32_t parent, const struct raw_node *node)
+{
+    const struct code_frame *frame;
+    char title[300];
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frame);
+    (void)snprintf(title, sizeof title, "<region %.256s>", symbolizer_text(build->symbolizer, frame->function));
+    return add_named(build, parent, ROLE_REGION, title, node->module, node->type);
+}
+
+/* Scope that children of the node's parent hang under. */
+static uint32_t parent_scope(struct build *build, const struct raw_node *node)
+{
+    const struct raw_node *parent = &build->tree->nodes[node->parent];
+    if (parent->role == ROLE_UNKNOWN && node->role == ROLE_NONE)
+        return variables_add_unknown(build, parent->inner);
+    return parent->inner;
+}
+
+/* True when the frame is start-up code that a root placeholder stands for: then *inner is that placeholder. */
+static bool elide_start(struct build *build, uint32_t index, uint32_t parent, const struct code_frame *frame,
+                        uint32_t *inner)
+{
+    const struct raw_node *node = &build->tree->nodes[index], *above = &build->tree->nodes[node->parent];
+    bool outermost = node->parent == 0 || (above->role != ROLE_NONE && above->role != ROLE_PROGRAM);
+    if (!outermost && !build->elided[node->parent])
+        return false;
+    bool nameless = !frame->named && in_c_library(build, node->module);
+    enum scope_role role = nameless ? ROLE_THREAD : start_role(symbolizer_text(build->symbolizer, frame->function));
+    if (role == ROLE_NONE)
+        return false;
+    build->elided[index] = 1;
+    *inner = outermost ? add_titled(build, parent, role, 0, 0) : parent;
+    return true;
+}
+
+static uint32_t module_name(struct build *build, uint32_t module)
+{
+    return model_string(build->model, symbolizer_path(build->symbolizer, module));
+}
+
+static void add_interior(struct build *build, uint32_t index, uint32_t parent)
+{
+    struct raw_node *node = &build->tree->nodes[index];
+    const struct code_frame *frames;
+    uint64_t vaddr = node->ip ? node->ip - 1 : 0;
+    size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
+    if (n == 1 && elide_start(build, index, parent, frames, &node->inner))
+        return;
+    uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
+    struct scope call = {.kind = SCOPE_CALL, .file = frames[n - 1].file, .line = frames[n - 1].line, .vaddr = vaddr};
+    node->inner = scopes_child(&build->builder, at, &call);
+}
+
+static void add_leaf(struct build *build, uint32_t index, uint32_t parent)
+{
+    struct raw_node *node = &build->tree->nodes[index];
+    const struct code_frame *frames;
+    /* the leaf of an allocation path is a return address, that of a sample is not */
+    uint64_t vaddr = node->type & HPCRUN_NODE_ALLOCATION && node->ip ? node->ip - 1 : node->ip;
+    size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
+    uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
+    struct scope line = {.kind = SCOPE_LINE, .file = frames[n - 1].file, .line = frames[n - 1].line};
+    node->leaf = scopes_child(&build->builder, at, &line);
+    if (node->type & HPCRUN_NODE_MEMACCESS)
+        for (uint32_t up = at; up; up = build->model->scopes[up].parent)
+            if (build->model->scopes[up].kind == SCOPE_PROC) {
+                build->model->scopes[up].node_type |= HPCRUN_NODE_MEMACCESS;
+                break;
+            }
+}
+
+/* Statement for values that a placeholder or variable carries itself, such as its size. */
+static void add_own_line(struct build *build, struct raw_node *node)
+{
+    struct scope line = {.kind = SCOPE_LINE, .file = build->model->scopes[node->inner].file};
+    line.line = build->model->scopes[node->inner].line;
+    node->leaf = scopes_child(&build->builder, node->inner, &line);
+}
+
+/* A trace refers to a node that stands for its function, mostly the function's entry, rather than for a line. */
+static void add_traced(struct build *build, uint32_t index, uint32_t parent)
+{
+    struct raw_node *node = &build->tree->nodes[index];
+    const struct code_frame *frames;
+    node->traced = node->leaf ? node->leaf : node->inner;
+    if (node->traced || node->role != ROLE_NONE)
+        return;
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frames);
+    uint32_t at = scopes_add_frames(&build->builder, parent, frames, 1, module_name(build, node->module));
+    while (at && build->model->scopes[at].kind != SCOPE_PROC)
+        at = build->model->scopes[at].parent;
+    node->traced = at;
+}
+
+static void add_node(struct build *build, uint32_t index)
+{
+    struct raw_node *node = &build->tree->nodes[index];
+    uint32_t parent = parent_scope(build, node);
+    node->variable = build->tree->nodes[node->parent].variable;
+    if (node->role == ROLE_VARIABLE || node->role == ROLE_REASON)
+        node->inner = variables_add(build, index, parent);
+    else if (node->role == ROLE_REGION)
+        node->inner = add_region(build, parent, node);
+    else if (node->role != ROLE_NONE)
+        node->inner = add_titled(build, parent, (enum scope_role)node->role, node->module, node->type);
+    if (node->role != ROLE_NONE) {
+        if (node->has_values)
+            add_own_line(build, node);
+        return;
+    }
+    if (node->has_children)
+        add_interior(build, index, parent);
+    if (node->has_values)
+        add_leaf(build, index, parent);
+    if (node->is_traced)
+        add_traced(build, index, parent);
+}
+
+static int list_leaves(const struct build *build, const uint32_t *new_of, struct build_leaves *leaves,
+                       struct error *err)
+{
+    size_t n = build->tree->n_nodes;
+    leaves->own = calloc(n + 1, sizeof *leaves->own);
+    leaves->traced = calloc(n + 1, sizeof *leaves->traced);
+    leaves->older = calloc(build->older->n_scopes + 1, sizeof *leaves->older);
+    if (!leaves->own || !leaves->traced || !leaves->older)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        leaves->own[i] = new_of[build->tree->nodes[i].leaf];
+        leaves->traced[i] = new_of[build->tree->nodes[i].traced];
+    }
+    memcpy(leaves->older, new_of, build->older->n_scopes * sizeof *new_of);
+    return 0;
+}
+
+static void renumber(struct model *model, const uint32_t *new_of)
+{
+    for (size_t v = 0; v < model->n_variables; v++)
+        for (size_t i = 0; i < model->variables[v].n_scopes; i++)
+            model->variables[v].scopes[i] = new_of[model->variables[v].scopes[i]];
+}
+
+static int compare_sides(const void *a, const void *b)
+{
+    const struct side_row *x = a, *y = b;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Samples of a metric that are in the trees: by the fates in side files, else by their variables, else as the profiles
+ * say; 0 = not known. */
+static double count_samples(const struct model *model, size_t m)
+{
+    const struct metric *metric = &model->metrics[m];
+    double n = 0;
+    for (size_t i = 0; i < model->n_events; i++)
+        for (int fate = 0; fate < FATE_MAX && strcmp(model->events[i].metric, metric->name) == 0; fate++)
+            n += fate_is_recorded(fate) ? (double)model->events[i].fates[fate] : 0;
+    bool has_samples = n == 0 && model->has_samples && metric->used_by_data && !metric->hidden;
+    for (size_t i = 0; has_samples && i < model->n_variables; i++)
+        n += model->variables[i].samples ? (double)model->variables[i].samples[m] : 0;
+    return n > 0 || metric->is_integer ? n : (double)metric->n_samples;
+}
+
+/* A sample is worth the mean of all: its period, or the mean weight. */
+static void weigh_samples(struct model *model)
+{
+    for (size_t m = 0; m < model->n_metrics; m++) {
+        struct metric *metric = &model->metrics[m];
+        if (metric->period > 0)
+            metric->per_sample = metric->period;
+        double total = model_value(model, 0, m), n = count_samples(model, m);
+        /* a few samples whose values are being written do not change what one is worth */
+        if (n > 0 && total > 0 && (total / n < 0.98 * metric->per_sample || total / n > 1.02 * metric->per_sample))
+            metric->per_sample = total / n;
+    }
+    for (size_t m = 0; m < model->n_metrics; m++)
+        for (int k = 0; k < CAUSE_PARTS; k++) {
+            int64_t part = cause_metrics_part(model, m, (enum cause_part)k);
+            if (part >= 0)
+                model->metrics[part].per_sample = model->metrics[m].per_sample;
+        }
+}
+
+int build_sums(struct model *model, struct error *err)
+{
+    int code = model_sum(model, err);
+    if (code == 0)
+        weigh_samples(model);
+    return code;
+}
+
+static bool apply_causes(struct build *build)
+{
+    uint32_t *variable_of = malloc((build->tree->n_nodes + 1) * sizeof *variable_of);
+    for (uint32_t i = 0; variable_of && i < build->tree->n_nodes; i++)
+        variable_of[i] = build->tree->nodes[i].variable;
+    bool ok = variable_of && causes_apply(build->causes, build->model, variable_of, build->tree->n_nodes);
+    free(variable_of);
+    return ok;
+}
+
+int build_model(struct build *build, struct build_leaves *leaves, struct error *err)
+{
+    build->builder.model = build->model;
+    build->elided = calloc(build->tree->n_nodes + 1, 1);
+    if (!build->elided || !older_variables(build->older, build)) {
+        free(build->elided);
+        strtab_fini(&build->keys);
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    if (build->sides->n)
+        qsort(build->sides->rows, build->sides->n, sizeof *build->sides->rows, compare_sides);
+    accesses_sort(build->accesses);
+    for (uint32_t i = 1; i < build->tree->n_nodes; i++)
+        add_node(build, i);
+    if (build->tree->n_nodes && build->tree->nodes[0].has_values)
+        add_own_line(build, &build->tree->nodes[0]);
+    variables_apply_sides(build);
+    fields_apply(build);
+    build->builder.failed = !apply_causes(build) || build->builder.failed;
+    uint32_t *new_of = NULL;
+    int code =
+        build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
+    if (code == 0)
+        code = cause_metrics_split(build, leaves->splits, err);
+    if (code == 0)
+        code = scopes_sort(build->model, &new_of, err);
+    if (code == 0) {
+        renumber(build->model, new_of);
+        code = list_leaves(build, new_of, leaves, err);
+    }
+    free(new_of);
+    free(build->elided);
+    scopes_builder_fini(&build->builder);
+    strtab_fini(&build->keys);
+    return code;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the merged tree of addresses to the source-level tree and its variables. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_BUILD_BUILD_H
+#define LOCUS_ANALYSIS_BUILD_BUILD_H
+
+#include "analysis/build/causes.h"
+#include "analysis/build/symbolize.h"
+#include "analysis/load/ingest.h"
+#include "structure/source-text.h"
+
+/* What all side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
+struct side_row {
+    bool is_short; /* memory ran out for a part of it */
+    uint32_t node; /* while side files are read: id in the store; then: merged tree */
+    uint32_t kind; /* enum var_kind of arena/arena.h */
+    uint32_t name; /* string id, 0 = none */
+    uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
+    uint64_t min_small_bytes, max_small_bytes; /* as in struct objects_variable */
+    uint64_t most_bytes;                       /* that one side file tells, while bytes is the sum */
+    uint64_t n_blocks_marked, bytes_marked;
+    struct side_place {
+        uint32_t metric, numa_node;
+        uint64_t count;
+    } * places; /* [n_places] owned */
+    size_t n_places, cap_places;
+    int64_t *stack_offsets; /* [n_stack_offsets][2] distance below the CFA, samples; by distance; owned */
+    size_t n_stack_offsets, cap_stack_offsets;
+    struct side_samples {
+        uint32_t metric;
+        uint64_t count;
+    } * samples; /* [n_samples] owned */
+    size_t n_samples, cap_samples;
+    struct variable_latency *latencies; /* [n_latencies] owned */
+    size_t n_latencies, cap_latencies;
+};
+
+struct side_rows {
+    struct side_row *rows; /* [n] */
+    size_t n, capacity;
+};
+
+struct older;
+struct value_splits;
+struct typed_node;
+
+struct build {
+    struct model *model;
+    struct raw_tree *tree;
+    struct symbolizer *symbolizer;
+    struct source_text *source;
+    struct side_rows *sides;
+    struct access_table *accesses;
+    struct cause_table *causes;
+    struct scope_builder builder;
+    struct strtab keys; /* of variables; index = variable */
+    const struct older *older;
+    struct typed_node *typed; /* [n_typed] what the allocation sites of heap nodes told, by node */
+    size_t n_typed, cap_typed;
+    uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
+};
+
+/* Scopes [n_nodes] of the nodes of the tree, freed by the caller: what their own values belong to, and where a thread
+ * is whose trace refers to them (0: nowhere). */
+struct build_leaves {
+    uint32_t *own, *traced;
+    uint32_t *older; /* [older->n_scopes] what the numbers of the scopes that were there became */
+    struct value_splits *splits; /* filled: of the nodes' values */
+};
+
+/* Makes scopes and variables. sides are sorted here.  err: ERR_MEMORY */
+int build_model(struct build *build, struct build_leaves *leaves, struct error *err);
+
+/* When own has the sums of all threads: inclusive values, and what one sample is worth.  err: ERR_MEMORY */
+int build_sums(struct model *model, struct error *err);
+
+/* variables.c: the row of a variable node (role ROLE_VARIABLE or ROLE_REASON) and its scope below parent. Sets
+ * node->variable. Returns the scope. */
+uint32_t variables_add(struct build *build, uint32_t node, uint32_t parent);
+
+/* variables.c: row for what has no variable of its own below <unknown attribute>. */
+uint32_t variables_add_unknown(struct build *build, uint32_t parent);
+
+/* variables.c: turns the accesses of all variables into fields, when all variables have been made. */
+void fields_apply(struct build *build);
+
+struct path_frame;
+struct heap_name;
+/* scopes.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie
+ * in; true when all, or nearly all, lie in one, which the variable is now. */
+bool frame_parts_collect(struct build *build, uint32_t node, struct symbols *symbols, struct variable *proto);
+
+/* scopes.c: adds the parts of the same frame elsewhere; shares become those of the samples of both. Where the
+ * lines of either are not known, the variable keeps its own. */
+void frame_parts_merge(struct variable *variable, const struct variable *other);
+
+/* A local variable and a place in it. */
+struct frame_spot {
+    struct variable_part part; /* without size of elements and fraction */
+    uint32_t type;             /* id in the symbols of the node's module */
+    uint64_t offset_bytes;     /* UINT64_MAX: not known */
+};
+
+/* scopes.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known
+ * there. access: by whom. */
+bool frame_parts_find(struct build *build, uint32_t node, const struct access *access, uint64_t distance_bytes,
+                      struct frame_spot *spot);
+
+/* variables.c: first of the side rows [*n] of a node; NULL when there are none. */
+const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n);
+
+/* variables.c: adds the side rows to the variables. */
+void variables_apply_sides(struct build *build);
+
+#endif

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of accesses: filled through a hash while side files are read, then sorted. */
+#include "analysis/build/causes.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+static bool is_same(const void *one, const void *other)
+{
+    const struct access *a = one, *b = other;
+    return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr;
+}
+
+static uint64_t hash(const void *item)
+{
+    const struct access *access = item;
+    return access->vaddr ^ (uint64_t)access->node << 36 ^ (uint64_t)access->module << 24 ^ access->event;
+}
+
+static const struct slots_kind by_instruction = {sizeof(struct access), hash, is_same};
+
+bool accesses_add(struct access_table *table, const struct access *like, const struct spread *offsets)
+{
+    if (!slots_reserve(&table->slots, &by_instruction, table->items, table->n) ||
+        !vec_reserve(&table->items, &table->capacity, table->n + 1, sizeof *table->items))
+        return false;
+    size_t index = slots_find(&table->slots, &by_instruction, table->items, like);
+    if (index == SLOTS_NONE && table->n == ACCESSES_MAX)
+        return true;
+    if (index == SLOTS_NONE) {
+        index = table->n++;
+        table->items[index] = *like;
+        table->items[index].n_samples = 0;
+        table->items[index].offsets = (struct spread){0};
+        slots_add(&table->slots, &by_instruction, table->items, index);
+    }
+    struct access *access = &table->items[index];
+    access->n_samples += like->n_samples;
+    for (size_t i = 0; i < offsets->n; i++)
+        if (!spread_add(&access->offsets, offsets->entries[i].offset, offsets->entries[i].count))
+            return false;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct access *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->vaddr != y->vaddr)
+        return x->vaddr < y->vaddr ? -1 : 1;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
+void accesses_sort(struct access_table *table)
+{
+    slots_fini(&table->slots);
+    if (table->n)
+        qsort(table->items, table->n, sizeof *table->items, compare);
+    for (size_t i = 0; i < table->n; i++)
+        spread_reduce(&table->items[i].offsets);
+}
+
+const struct access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n)
+{
+    size_t low = 0, high = table->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->items[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*n = 0; low + *n < table->n && table->items[low + *n].node == node; (*n)++)
+        ;
+    return *n ? &table->items[low] : NULL;
+}
+
+void accesses_fini(struct access_table *table)
+{
+    for (size_t i = 0; i < table->n; i++)
+        spread_fini(&table->items[i].offsets);
+    free(table->items);
+    slots_fini(&table->slots);
+    *table = (struct access_table){0};
+}
+
+/* --- what an access waits for --- */
+
+/* Memory or execution: see causes.h. */
+
+#define MIXED_LOOP "k2"
+#define MIXED_SAMPLES_MIN 20
+#define MIXED_PERCENT_MIN 90
+#define ENTRIES_MAX 300000
+#define SPOTS_MAX 1000000
+#define BINS ((double)(1u << PATTERN_HASH_BITS))
+#define CHANCE 1.5    /* deviations that may be chance */
+#define L2_PART 0.3   /* at most, of samples at data in the second-level cache, that waited for it */
+#define FED_PART 0.15 /* at most, of samples at instructions without access, where what they use is waited for */
+
+/* Samples of one thread whose lines are judged together. */
+struct cause_pool {
+    uint64_t source, n, n_bins;
+    uint64_t most_lines, all_lines; /* as of struct cause_access; most_lines is a sum, 0: of some not known */
+    struct cause_caches caches;
+};
+
+/* All samples of one walk on one variable. */
+struct cause_entry {
+    uint32_t node, event, module; /* node: the variable, once they are judged */
+    uint64_t walk;                /* what tells walks apart: pattern and place of the group, or of the instruction */
+    uint64_t pattern;             /* of any of its instructions; is_mixed of all */
+    uint64_t n_samples;
+    uint64_t slots[PATTERN_SLOTS];
+    struct cause_pool pool;           /* of the thread that was added last */
+    struct cause_footprint footprint; /* of threads with few samples */
+    struct cause_sum judged;          /* threads with enough */
+};
+
+static void add_sum(struct cause_sum *to, const struct cause_sum *from)
+{
+    to->memory += from->memory;
+    to->memory_low += from->memory_low;
+    to->memory_high += from->memory_high;
+    to->execution += from->execution;
+    to->unverified += from->unverified;
+    to->resident += from->resident;
+}
+
+static struct cause_sum all_unverified(double n)
+{
+    return (struct cause_sum){.memory_high = n, .unverified = n};
+}
+
+static struct cause_sum all_execution(double n)
+{
+    return (struct cause_sum){.execution = n};
+}
+
+/* Data in the core's own caches, of which at most a part waits for the second one: half of that errs least. */
+static struct cause_sum resident(double n, double most_part)
+{
+    double memory = n * most_part / 2;
+    return (struct cause_sum){
+        .memory = memory, .memory_high = n * most_part, .execution = n - memory, .resident = n - memory};
+}
+
+/* --- strided walks --- */
+
+static int compare_down(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* Median of sorted values [n], n > 0. */
+static double median(const uint64_t *values, unsigned n)
+{
+    return n % 2 ? (double)values[n / 2] : ((double)values[n / 2 - 1] + (double)values[n / 2]) / 2;
+}
+
+struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts)
+{
+    uint64_t sorted[PATTERN_SLOTS];
+    double n = 0, top = 0;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        n += (double)slots[i];
+    if (n < CAUSES_SAMPLES_MIN || n_firsts >= n_slots || n_slots > PATTERN_SLOTS)
+        return all_unverified(n);
+    memcpy(sorted, slots, sizeof sorted);
+    qsort(sorted, PATTERN_SLOTS, sizeof *sorted, compare_down);
+    for (unsigned i = 0; i < n_firsts; i++)
+        top += (double)sorted[i];
+    double other = median(sorted + n_firsts, n_slots - n_firsts);
+    double excess = top - n_firsts * other;
+    double noise = CHANCE * n_firsts * sqrt(2 * n / n_slots * log(n_slots));
+    double deviation = sqrt(top + n_firsts * n_firsts * M_PI_2 * other / (n_slots - n_firsts));
+    double error = noise + deviation;
+    if (excess < noise)
+        return (struct cause_sum){.memory_high = noise, .execution = n};
+    double exposed = 2 * excess < n ? 2 * excess / n : 1;
+    double high = excess + (n - excess) * exposed + error;
+    return (struct cause_sum){
+        .memory = excess, .memory_low = fmax(0, excess - error), .memory_high = fmin(n, high), .execution = n - excess};
+}
+
+/* --- other walks --- */
+
+/* Samples of n that meet a line which an earlier one met, when N lines are as likely. */
+static double repeated_of(double n, double lines)
+{
+    return n + lines * expm1(-n / lines);
+}
+
+/* Different lines of samples that hit n_bins bins: linear counting. */
+static double distinct_of(uint64_t n, uint64_t n_bins)
+{
+    double free_bins = BINS - (double)n_bins;
+    double distinct = BINS * log(BINS / (free_bins > 1 ? free_bins : 1));
+    return distinct < (double)n ? distinct : (double)n;
+}
+
+double causes_lines(uint64_t n, uint64_t n_bins)
+{
+    double distinct = distinct_of(n, n_bins), low = distinct, high = distinct;
+    if (n == 0 || distinct >= (double)n)
+        return HUGE_VAL;
+    while (high * -expm1(-(double)n / high) < distinct && high < 1e18)
+        high *= 2;
+    for (int i = 0; i < 100; i++) {
+        double middle = (low + high) / 2;
+        if (middle * -expm1(-(double)n / middle) < distinct)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines)
+{
+    double expected = repeated_of((double)n, (double)lines), load = ((double)n - expected) / BINS;
+    sum->n += n;
+    sum->n_repeated += (double)n - distinct_of(n, n_bins);
+    sum->n_expected += expected;
+    /* of linear counting (Whang, Vander-Zanden, Taylor 1990), and of how many lines come back */
+    sum->variance += BINS * (expm1(load) - load) + expected;
+}
+
+static void add_footprint(struct cause_footprint *to, const struct cause_footprint *from)
+{
+    to->n += from->n;
+    to->n_repeated += from->n_repeated;
+    to->n_expected += from->n_expected;
+    to->variance += from->variance;
+}
+
+/* Whether chance alone hardly makes lines come back as often, or as rarely. */
+static bool is_sure(const struct cause_footprint *sum)
+{
+    return sum->n >= CAUSES_SAMPLES_MIN && fabs(sum->n_repeated - sum->n_expected) > CHANCE * sqrt(sum->variance);
+}
+
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed)
+{
+    bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
+    double n = (double)sum->n,
+           sure = n * (!is_strided ? 0.8
+                       : is_mixed  ? 0
+                                   : 0.5),
+           unverified = is_stored ? n - sure : 0;
+    if (!is_sure(sum))
+        return all_unverified(n);
+    if (sum->n_repeated > sum->n_expected)
+        return resident(n, L2_PART);
+    return (struct cause_sum){.memory = n - unverified, .memory_low = sure, .memory_high = n, .unverified = unverified};
+}
+
+/* --- the table --- */
+
+static bool is_same_entry(const void *one, const void *other)
+{
+    const struct cause_entry *a = one, *b = other;
+    return a->node == b->node && a->event == b->event && a->module == b->module && a->walk == b->walk;
+}
+
+static uint64_t entry_hash(const void *item)
+{
+    const struct cause_entry *entry = item;
+    return entry->walk ^ (uint64_t)entry->node << 36 ^ (uint64_t)entry->module << 24 ^ entry->event;
+}
+
+static const struct slots_kind by_walk = {sizeof(struct cause_entry), entry_hash, is_same_entry};
+
+/* The entry like this one, added when new. *is_full: there is no room for a new one. NULL: full, or out of memory. */
+static struct cause_entry *find_entry(struct cause_table *table, const struct cause_entry *like, bool *is_full)
+{
+    *is_full = false;
+    if (!slots_reserve(&table->slots, &by_walk, table->entries, table->n) ||
+        !vec_reserve(&table->entries, &table->capacity, table->n + 1, sizeof *table->entries))
+        return NULL;
+    size_t index = slots_find(&table->slots, &by_walk, table->entries, like);
+    *is_full = index == SLOTS_NONE && table->n == ENTRIES_MAX;
+    if (*is_full)
+        return NULL;
+    if (index == SLOTS_NONE) {
+        index = table->n++;
+        table->entries[index] = *like;
+        slots_add(&table->slots, &by_walk, table->entries, index);
+    }
+    return &table->entries[index];
+}
+
+static bool is_same_spot(const void *one, const void *other)
+{
+    const struct cause_spot *a = one, *b = other;
+    return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr &&
+           a->walk == b->walk;
+}
+
+static uint64_t hash_spot(const void *item)
+{
+    const struct cause_spot *spot = item;
+    return spot->vaddr ^ spot->walk << 7 ^ (uint64_t)spot->node << 36 ^ (uint64_t)spot->module << 24 ^ spot->event;
+}
+
+static const struct slots_kind by_spot = {sizeof(struct cause_spot), hash_spot, is_same_spot};
+
+/* False when out of memory. */
+static bool add_spot(struct cause_table *table, const struct cause_spot *like)
+{
+    if (!slots_reserve(&table->spot_slots, &by_spot, table->spots, table->n_spots) ||
+        !vec_reserve(&table->spots, &table->cap_spots, table->n_spots + 1, sizeof *table->spots))
+        return false;
+    size_t index = slots_find(&table->spot_slots, &by_spot, table->spots, like);
+    if (index != SLOTS_NONE) {
+        table->spots[index].n_samples += like->n_samples;
+    } else if (table->n_spots < SPOTS_MAX) {
+        table->spots[table->n_spots] = *like;
+        slots_add(&table->spot_slots, &by_spot, table->spots, table->n_spots++);
+    }
+    return true;
+}
+
+/* Judges what the entry's thread has pooled, and begins anew. Samples whose data are no larger than the cache are no
+ * samples of memory, however few lines came back. What alone says nothing is judged with other threads. */
+static void close_pool(struct cause_entry *entry)
+{
+    struct cause_pool pool = entry->pool;
+    uint64_t most_lines =
+        pool.most_lines && pool.all_lines && pool.all_lines < pool.most_lines ? pool.all_lines : pool.most_lines;
+    enum pattern_kind kind = pattern_kind(entry->pattern);
+    bool is_enough = pool.n >= CAUSES_SAMPLES_MIN;
+    bool is_small = most_lines && most_lines <= pool.caches.l2_lines;
+    bool is_first_level = most_lines && most_lines <= pool.caches.l1_lines;
+    struct cause_footprint own = {.n = 0};
+    entry->pool = (struct cause_pool){.n = 0};
+    if (pool.n == 0)
+        return;
+    /* small, and few: as if it were met again and again, since one that is judged with others counts for the cache */
+    causes_add_footprint(&own, pool.n, is_small && !is_enough ? 1 : pool.n_bins, pool.caches.l2_lines);
+    if (!is_enough || !(is_small || is_sure(&own))) {
+        add_footprint(&entry->footprint, &own);
+        return;
+    }
+    struct cause_sum judged =
+        is_small ? resident((double)pool.n, L2_PART) : causes_of_footprint(&own, kind, entry->pattern & PATTERN_MIXED);
+    if (judged.resident > 0 &&
+        (is_first_level || causes_lines(pool.n, pool.n_bins) <= 1.1 * (double)pool.caches.l1_lines))
+        judged = resident((double)pool.n, 0);
+    add_sum(&entry->judged, &judged);
+}
+
+/* The instructions of one pool may each lie in another part of the variable: their parts add up. */
+static void add_to_pool(struct cause_entry *entry, const struct cause_access *access, const struct cause_caches *caches)
+{
+    struct cause_pool *pool = &entry->pool;
+    if (pool->source != access->source)
+        close_pool(entry);
+    if (pool->n == 0)
+        *pool = (struct cause_pool){.source = access->source, .caches = *caches};
+    bool is_known = access->most_lines && (pool->n == 0 || pool->most_lines);
+    pool->most_lines = is_known ? pool->most_lines + access->most_lines : 0;
+    pool->all_lines = access->all_lines;
+    pool->n += access->n_samples;
+    pool->n_bins += access->n_bins;
+}
+
+bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches)
+{
+    bool has_footprint = pattern_has_footprint(access->pattern), is_full;
+    uint64_t kind = (uint64_t)pattern_kind(access->pattern) << 56;
+    struct cause_entry like = {.node = access->node,
+                               .event = access->event,
+                               .module = access->module,
+                               .walk = access->vaddr ^ (access->pattern & PATTERN_NO_LINE) ^ kind,
+                               .pattern = access->pattern};
+    if (pattern_has_contrast(access->pattern))
+        like.walk = pattern_walk(access->pattern);
+    else if (has_footprint)
+        like.walk = pattern_pool(access->pattern) | UINT64_C(1) << 60;
+    struct cause_entry *entry = find_entry(table, &like, &is_full);
+    if (!entry)
+        return is_full;
+    entry->n_samples += access->n_samples;
+    entry->pattern |= access->pattern & PATTERN_MIXED;
+    for (unsigned i = 0; access->slots && i < PATTERN_SLOTS; i++)
+        entry->slots[i] += access->slots[i];
+    if (has_footprint && access->slots)
+        add_to_pool(entry, access, caches);
+    return add_spot(table, &(struct cause_spot){.node = like.node,
+                                                .event = like.event,
+                                                .module = like.module,
+                                                .vaddr = access->vaddr,
+                                                .walk = like.walk,
+                                                .n_samples = access->n_samples});
+}
+
+void causes_place(struct cause_table *table, const uint32_t *index_of)
+{
+    slots_fini(&table->slots);
+    for (size_t i = 0; i < table->n; i++) {
+        close_pool(&table->entries[i]);
+        table->entries[i].node = index_of[table->entries[i].node];
+    }
+    slots_fini(&table->spot_slots);
+    for (size_t i = 0; i < table->n_spots; i++)
+        table->spots[i].node = index_of[table->spots[i].node];
+}
+
+void causes_fini(struct cause_table *table)
+{
+    free(table->entries);
+    slots_fini(&table->slots);
+    free(table->spots);
+    slots_fini(&table->spot_slots);
+    *table = (struct cause_table){0};
+}
+
+/* --- judging --- */
+
+/* What was found for the samples whose lines are known, as if it held for all of them. */
+static struct cause_sum scaled(struct cause_sum sum, double n)
+{
+    double known = sum.memory + sum.execution + sum.unverified, by = known > 0 ? n / known : 0;
+    if (known <= 0)
+        return all_unverified(n);
+    return (struct cause_sum){by * sum.memory,    by * sum.memory_low, by * sum.memory_high,
+                              by * sum.execution, by * sum.unverified, by * sum.resident};
+}
+
+static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
+{
+    double n = (double)entry->n_samples;
+    enum pattern_kind kind = pattern_kind(entry->pattern);
+    if (kind == PATTERN_FIXED || (kind == PATTERN_FED && is_in_order))
+        return all_execution(n);
+    if (kind == PATTERN_UNKNOWN || kind == PATTERN_FED || entry->pattern & PATTERN_NO_LINE)
+        return all_unverified(n);
+    if (pattern_has_contrast(entry->pattern))
+        return scaled(causes_of_contrast(entry->slots, pattern_slots(entry->pattern), pattern_firsts(entry->pattern)),
+                      n);
+    struct cause_sum sum = causes_of_footprint(&entry->footprint, kind, entry->pattern & PATTERN_MIXED);
+    add_sum(&sum, &entry->judged);
+    return scaled(sum, n);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct cause_entry *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->walk != y->walk)
+        return x->walk < y->walk ? -1 : 1;
+    return x->n_samples < y->n_samples ? -1 : x->n_samples > y->n_samples;
+}
+
+/* As compare_entries orders them. */
+static int compare_spots_by_walk(const void *a, const void *b)
+{
+    const struct cause_spot *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->event != y->event)
+        return x->event < y->event ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    return x->walk < y->walk ? -1 : x->walk > y->walk;
+}
+
+static int compare_spots(const void *a, const void *b)
+{
+    const struct cause_spot *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    if (x->vaddr != y->vaddr)
+        return x->vaddr < y->vaddr ? -1 : 1;
+    return x->event < y->event ? -1 : x->event > y->event;
+}
+
+static void join(struct cause_entry *to, const struct cause_entry *from)
+{
+    to->n_samples += from->n_samples;
+    for (unsigned i = 0; i < PATTERN_SLOTS; i++)
+        to->slots[i] += from->slots[i];
+    add_footprint(&to->footprint, &from->footprint);
+    add_sum(&to->judged, &from->judged);
+}
+
+bool causes_retire_in_order(const char *skid)
+{
+    json_t *figures = skid ? json_loads(skid, 0, NULL) : NULL, *kernel;
+    bool holds = true;
+    size_t i;
+    json_array_foreach(json_object_get(figures, "kernels"), i, kernel)
+    {
+        const char *name = json_string_value(json_object_get(kernel, "name"));
+        if (name && strcmp(name, MIXED_LOOP) == 0 &&
+            json_number_value(json_object_get(kernel, "samples")) >= MIXED_SAMPLES_MIN)
+            holds = json_number_value(json_object_get(kernel, "percent_next")) >= MIXED_PERCENT_MIN;
+    }
+    json_decref(figures);
+    return holds;
+}
+
+uint64_t causes_events(const struct cause_table *table, const struct model *model)
+{
+    uint64_t events = 0;
+    for (size_t i = 0; i < table->n; i++)
+        if (table->entries[i].pattern && table->entries[i].event < 64 && table->entries[i].event < model->n_events)
+            events |= UINT64_C(1) << table->entries[i].event;
+    for (uint32_t e = 0; e < 64 && e < model->n_events; e++)
+        if (model->events[e].has_data_source)
+            events &= ~(UINT64_C(1) << e);
+    return events;
+}
+
+/* Tells the spots from *at on that are the entry's what it was judged to be; *at: behind them. */
+static void tell_spots(struct cause_table *table, const struct cause_entry *entry, const struct cause_sum *sum,
+                       size_t *at)
+{
+    double all = sum->memory + sum->execution + sum->unverified;
+    for (; *at < table->n_spots; ++*at) {
+        struct cause_spot *spot = &table->spots[*at];
+        if (spot->node != entry->node || spot->event != entry->event || spot->module != entry->module ||
+            spot->walk != entry->walk)
+            return;
+        double n = all > 0 ? (double)spot->n_samples / all : 0;
+        spot->parts[CAUSE_MEMORY] = n * sum->memory;
+        spot->parts[CAUSE_EXECUTION] = n * sum->execution;
+        spot->parts[CAUSE_UNVERIFIED] = n * sum->unverified;
+    }
+}
+
+/* Judges the entries from *i on that are of one variable and event, and adds their sum to it; *i: behind them. *spot:
+ * the same of their spots. */
+static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, struct model *model, uint64_t events,
+                           bool is_in_order)
+{
+    const struct cause_entry *first = &table->entries[*i];
+    struct cause_sum all = {0};
+    double fed = 0;
+    while (*i < table->n && table->entries[*i].node == first->node && table->entries[*i].event == first->event) {
+        struct cause_entry *entry = &table->entries[(*i)++];
+        while (*i < table->n && is_same_entry(&table->entries[*i], entry))
+            join(entry, &table->entries[(*i)++]);
+        struct cause_sum sum = judge(entry, is_in_order);
+        add_sum(&all, &sum);
+        tell_spots(table, entry, &sum, spot);
+        if (pattern_kind(entry->pattern) == PATTERN_FED)
+            fed += (double)entry->n_samples;
+    }
+    if (first->node >= model->n_variables || first->event >= 64 || !(events >> first->event & 1))
+        return true;
+    double total = all.memory + all.execution + all.unverified;
+    all.memory_high += FED_PART * fed * fmin(1, total > 0 ? 2 * all.memory / total : 0);
+    return causes_add_sum(&model->variables[first->node], first->event, &all);
+}
+
+bool causes_apply(struct cause_table *table, struct model *model, const uint32_t *variable_of, size_t n_nodes)
+{
+    uint64_t events = causes_events(table, model);
+    bool ok = true, is_in_order = causes_retire_in_order(model->skid);
+    if (events && !is_in_order)
+        model_note(model,
+                   "On this machine samples behind a load that waits also lie on instructions without access (skid "
+                   "self-test, loop k2): what data only feed is not told from waiting, and counts as unverified.");
+    for (size_t i = 0; i < table->n; i++) {
+        struct cause_entry *entry = &table->entries[i];
+        close_pool(entry);
+        entry->node = entry->node < n_nodes ? variable_of[entry->node] : UINT32_MAX;
+    }
+    if (table->n)
+        qsort(table->entries, table->n, sizeof *table->entries, compare_entries);
+    for (size_t i = 0; i < table->n_spots; i++)
+        table->spots[i].node = table->spots[i].node < n_nodes ? variable_of[table->spots[i].node] : UINT32_MAX;
+    if (table->n_spots)
+        qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots_by_walk);
+    for (size_t i = 0, spot = 0; ok && i < table->n;)
+        ok = judge_variable(table, &i, &spot, model, events, is_in_order);
+    if (table->n_spots)
+        qsort(table->spots, table->n_spots, sizeof *table->spots, compare_spots);
+    return ok;
+}
+
+void causes_parts(const struct cause_table *table, uint32_t variable, uint32_t event, uint32_t module, uint64_t vaddr,
+                  double parts[CAUSE_PARTS])
+{
+    const struct cause_spot like = {.node = variable, .event = event, .module = module, .vaddr = vaddr};
+    size_t low = 0, high = table->n_spots;
+    double n = 0;
+    memset(parts, 0, CAUSE_PARTS * sizeof *parts);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_spots(&table->spots[middle], &like) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < table->n_spots && compare_spots(&table->spots[low], &like) == 0; low++) {
+        n += (double)table->spots[low].n_samples;
+        for (int k = 0; k < CAUSE_PARTS; k++)
+            parts[k] += table->spots[low].parts[k];
+    }
+    for (int k = 0; n > 0 && k < CAUSE_PARTS; k++)
+        parts[k] /= n;
+    if (n <= 0)
+        parts[CAUSE_UNVERIFIED] = 1;
+}
+
+bool causes_are_unknown(const char *name)
+{
+    return strcmp(name, "<address lost>") == 0 || strcmp(name, "<unknown>") == 0 ||
+           strcmp(name, "<not data-centric>") == 0;
+}
+
+bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum)
+{
+    size_t i = 0;
+    while (i < variable->n_causes && variable->causes[i].event != event)
+        i++;
+    if (i == variable->n_causes) {
+        if (!vec_reserve(&variable->causes, &variable->cap_causes, i + 1, sizeof *variable->causes))
+            return false;
+        variable->causes[variable->n_causes++] = (struct variable_cause){.event = event};
+    }
+    add_sum(&variable->causes[i].sum, sum);
+    return true;
+}
+
+const struct cause_sum *causes_of(const struct variable *variable, uint32_t event)
+{
+    for (size_t i = 0; i < variable->n_causes; i++)
+        if (variable->causes[i].event == event)
+            return &variable->causes[i].sum;
+    return NULL;
+}

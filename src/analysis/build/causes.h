@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where in the variables of the merged tree the samples of all threads lie, by the instruction that took them. The
+ * table grows with the tree and its instructions, not with the number of files. Ordinary code. */
+#ifndef LOCUS_ANALYSIS_BUILD_CAUSES_H
+#define LOCUS_ANALYSIS_BUILD_CAUSES_H
+
+#include "analysis/model.h"
+#include "base/access-pattern.h"
+#include "base/vec.h"
+#include "fmt/spread.h"
+
+/* Samples of one event by one instruction on the variable of one node of the merged tree. */
+struct access {
+    uint32_t node, event; /* merged tree; model */
+    uint32_t module;      /* symbolizer id */
+    uint64_t vaddr;       /* of the sample */
+    uint64_t n_samples;
+    struct spread offsets; /* as in struct objects_access */
+};
+
+#define ACCESSES_MAX 1000000
+
+/* All zero is empty. */
+struct access_table {
+    struct access *items; /* [n]; accesses_sort puts them in order of node */
+    size_t n, capacity;
+    struct slots slots; /* by their keys; gone after accesses_sort */
+};
+
+/* Adds samples and their offsets to the entry like this one (whose own offsets do not count). What is new beyond
+ * ACCESSES_MAX entries is left out: its samples have no place. False when out of memory. */
+bool accesses_add(struct access_table *table, const struct access *like, const struct spread *offsets);
+
+/* Sorts by node, instruction and event; nothing can be added afterwards. */
+void accesses_sort(struct access_table *table);
+
+/* The accesses of a node [*n], after accesses_sort; NULL when there are none. */
+const struct access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n);
+
+/* Frees everything and makes the table empty. */
+void accesses_fini(struct access_table *table);
+
+/* --- causes of time --- */
+
+/* Time at data is not time for data: of the samples at each variable, which waited for memory, which were execution
+ * that its data only feed, and which nobody can tell. By instruction, from how it walks through memory and from the
+ * lines of its samples (base/access-pattern.h); summed by variable. Ordinary code. */
+
+#define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer tell nothing */
+
+/* Numbers of lines of the caches that each core has for itself. */
+struct cause_caches {
+    uint64_t l1_lines, l2_lines;
+};
+
+/* What is taken where the topology tells no caches: 32 KiB and 512 KiB. */
+#define CAUSES_L1_LINES 512
+#define CAUSES_L2_LINES 8192
+
+/* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can meet a line first.
+ * Memory is by how much the firsts stand out against the others, because time that waits for a line falls on its first
+ * element and all other time on all elements alike. Waiting lengthens what is computed meanwhile, so that the upper end
+ * of the interval lies above it. */
+struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts);
+
+/* Any other walk: bins of 2^PATTERN_HASH_BITS that the lines of n samples hit; of several threads the sums of these, as
+ * long as each of them alone is too small. All zero is empty. */
+struct cause_footprint {
+    uint64_t n;
+    double n_repeated;           /* samples whose line was met before, by the bins */
+    double n_expected, variance; /* the same, were the data just as large as the cache; and its variance */
+};
+
+/* Adds a thread's samples. lines: of the cache. */
+void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines);
+
+/* Memory when lines came back less often than in the cache, not verified when that may be chance. Of a strided walk
+ * (kind), prefetched and waited for look alike. A store retires before its line has come: what lies behind it waited
+ * for room in the store buffer, and a part is not verified. What comes back may still wait for the second-level cache.
+ */
+struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
+
+/* Number of different lines N that n samples with n_bins different bins come from, when each is as likely:
+ * d = N (1 - exp(-n / N)), where d follows from the bins by linear counting; HUGE_VAL when no line came twice. */
+double causes_lines(uint64_t n, uint64_t n_bins);
+
+/* Samples of one event of one thread at a variable by one instruction. */
+struct cause_access {
+    uint32_t node, event, module; /* store id, then merged tree; model; symbolizer id */
+    uint64_t vaddr;               /* of the sample */
+    uint64_t pattern;
+    uint64_t n_samples;
+    uint64_t source;       /* what pools its bins (objects_lines.n_bins): number of the variable in the thread's file */
+    const uint64_t *slots; /* [PATTERN_SLOTS], NULL: not known */
+    uint64_t n_bins;
+    uint64_t most_lines; /* the data of this instruction have this many at most; 0: not known */
+    uint64_t all_lines;  /* the variable has this many; 0: not known */
+};
+
+struct cause_entry;
+
+enum cause_part { CAUSE_MEMORY, CAUSE_EXECUTION, CAUSE_UNVERIFIED, CAUSE_PARTS };
+
+/* Samples of one event by one instruction in one of its walks on one variable. */
+struct cause_spot {
+    uint32_t node, event, module; /* as in struct cause_access; node: the variable, once they are judged */
+    uint64_t vaddr, walk;
+    uint64_t n_samples;
+    double parts[CAUSE_PARTS]; /* of n_samples, once they are judged */
+};
+
+/* All zero is empty. */
+struct cause_table {
+    struct cause_entry *entries; /* [n] by variable, event and walk */
+    size_t n, capacity;
+    struct slots slots;
+    struct cause_spot *spots; /* [n_spots]; by variable, module, address and event when they are judged */
+    size_t n_spots, cap_spots;
+    struct slots spot_slots;
+};
+
+/* Adds what a thread's file tells. False when out of memory; what is new beyond 300,000 entries is left out, and so
+ * not verified. */
+bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches);
+
+/* Replaces the store's ids of nodes by those of the merged tree: index_of[id]. */
+void causes_place(struct cause_table *table, const uint32_t *index_of);
+
+/* Bits of the model's events of which some instruction's walk is known and the hardware told nothing, as far as there
+ * are bits. */
+uint64_t causes_events(const struct cause_table *table, const struct model *model);
+
+/* After causes_apply: what part of the samples of an event by an instruction on a variable was spent on what, 1 for all
+ * of them. What no file tells of is not verified. */
+void causes_parts(const struct cause_table *table, uint32_t variable, uint32_t event, uint32_t module, uint64_t vaddr,
+                  double parts[CAUSE_PARTS]);
+
+/* Whether samples in no variable, of this name, may have waited for memory: arithmetic and spinning wait for none, but
+ * a lost address may have been any. */
+bool causes_are_unknown(const char *name);
+
+/* Judges all entries and adds the sums to the variables: variable_of[node] [n_nodes], UINT32_MAX for none. What the
+ * hardware told of an event stands: such events are left out. False when out of memory. */
+bool causes_apply(struct cause_table *table, struct model *model, const uint32_t *variable_of, size_t n_nodes);
+
+/* Whether an instruction without access never seems to wait on this machine: in the loop of the skid self-test where
+ * one computes with a load that waits, among loads that do not, nearly all samples lie right behind that load. True
+ * where that was not measured. skid: the figures as JSON text, NULL when there are none. */
+bool causes_retire_in_order(const char *skid);
+
+/* Frees everything and makes the table empty. */
+void causes_fini(struct cause_table *table);
+
+/* Adds sums to those that a variable has for an event; false when out of memory. */
+bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum);
+
+/* The variable's sums for an event; NULL when it has none. */
+const struct cause_sum *causes_of(const struct variable *variable, uint32_t event);
+
+#endif

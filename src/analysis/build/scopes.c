@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The local variables of a stack frame that samples lie in: of the function that runs or of one of its callers, whose
+ * arrays it was handed. A local is named with its function, "main()::grid". */
+#include "analysis/build/build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/build/symbolize.h"
+#include "structure/assign-name.h"
+#include "structure/locals.h"
+
+#define ONLY_PART 0.98 /* of the samples: the frame is that local */
+
+/* The part with this name and declaration, added when new; NULL when out of memory. */
+static struct variable_part *find_part(struct variable *variable, const struct variable_part *proto)
+{
+    for (size_t i = 0; i < variable->n_parts; i++) {
+        struct variable_part *part = &variable->parts[i];
+        if (part->name == proto->name && part->file == proto->file && part->line == proto->line)
+            return part;
+    }
+    if (!vec_reserve(&variable->parts, &variable->cap_parts, variable->n_parts + 1, sizeof *variable->parts))
+        return NULL;
+    variable->parts[variable->n_parts] = *proto;
+    return &variable->parts[variable->n_parts++];
+}
+
+static uint32_t local_name(struct build *build, const char *function, const char *name)
+{
+    char text[400], qualified[200];
+    if (!function)
+        return model_string(build->model, name);
+    (void)assign_name_function(function, qualified, sizeof qualified);
+    (void)snprintf(text, sizeof text, "%.190s()::%.190s", qualified, name);
+    return model_string(build->model, text);
+}
+
+/* The address of an access when it lies in the function that contains vaddr, else 0. */
+static uint64_t own_pc(struct build *build, const struct raw_node *node, const struct access *access)
+{
+    const struct code_frame *frames;
+    if (!access || access->module != node->module)
+        return 0;
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
+    uint64_t low = frames[0].low_vaddr;
+    (void)symbolizer_lookup(build->symbolizer, node->module, access->vaddr, &frames);
+    return low && frames[0].low_vaddr == low ? access->vaddr : 0;
+}
+
+/* A place where the compiler keeps a value that no variable names. */
+static void take_spill(struct build *build, const struct raw_node *node, struct frame_spot *spot)
+{
+    const struct code_frame *frames;
+    char text[400], qualified[200];
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
+    (void)assign_name_function(symbolizer_text(build->symbolizer, frames[0].function), qualified, sizeof qualified);
+    (void)snprintf(text, sizeof text, "spill slot in %.190s", qualified);
+    *spot = (struct frame_spot){.part = {.name = model_string(build->model, text),
+                                         .file = frames[0].decl_file,
+                                         .line = frames[0].decl_line,
+                                         .size_bytes = sizeof(uint64_t)}};
+}
+
+bool frame_parts_find(struct build *build, uint32_t index, const struct access *access, uint64_t distance_bytes,
+                      struct frame_spot *spot)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
+    if (!symbols || !node->ip || distance_bytes > INT64_MAX)
+        return false;
+    bool is_spill = false;
+    const struct local *local = locals_at(symbols, node->ip - 1, own_pc(build, node, access), (int64_t)distance_bytes,
+                                          &spot->offset_bytes, &is_spill);
+    if (is_spill)
+        take_spill(build, node, spot);
+    if (!local)
+        return is_spill;
+    spot->type = local->type;
+    spot->part = (struct variable_part){.name = local_name(build, local->function, local->name),
+                                        .file = model_string(build->model, local->decl_file),
+                                        .line = local->decl_line,
+                                        .size_bytes = local->size_bytes};
+    return true;
+}
+
+static double add_part(struct variable *proto, const struct variable_part *part, double samples)
+{
+    struct variable_part *found = find_part(proto, part);
+    if (found)
+        found->fraction += samples;
+    return found ? samples : 0;
+}
+
+/* Adds the line's samples to those that are known of it. */
+static void count_line(struct variable *variable, const struct part_line *line)
+{
+    for (size_t i = 0; i < variable->n_part_lines; i++) {
+        struct part_line *known = &variable->part_lines[i];
+        if (known->part == line->part && known->function == line->function && known->file == line->file &&
+            known->line == line->line && known->loop.first == line->loop.first && known->loop.file == line->loop.file) {
+            known->samples += line->samples;
+            return;
+        }
+    }
+    if (vec_reserve(&variable->part_lines, &variable->cap_part_lines, variable->n_part_lines + 1, sizeof *line))
+        variable->part_lines[variable->n_part_lines++] = *line;
+}
+
+/* Which line of which function the access is. */
+static void add_line(struct build *build, struct variable *proto, const struct variable_part *part,
+                     const struct access *access, uint64_t samples)
+{
+    const struct code_frame *frames;
+    size_t n = symbolizer_lookup(build->symbolizer, access->module, access->vaddr, &frames);
+    uint32_t index = 0;
+    for (; index < proto->n_parts; index++) {
+        const struct variable_part *known = &proto->parts[index];
+        if (known->name == part->name && known->file == part->file && known->line == part->line)
+            break;
+    }
+    const struct code_loop *loop = NULL;
+    for (size_t i = n; i-- > 0 && !loop;)
+        loop = frames[i].loop;
+    const struct part_line line = {.part = index,
+                                   .function = frames[n - 1].function,
+                                   .file = frames[n - 1].file,
+                                   .line = frames[n - 1].line,
+                                   .loop = loop ? (struct loop_lines){loop->file, loop->line, loop->end_line}
+                                                : (struct loop_lines){0},
+                                   .samples = samples};
+    count_line(proto, &line);
+}
+
+/* By the offsets of the first event with addresses. */
+static double collect_by_accesses(struct build *build, uint32_t index, struct variable *proto)
+{
+    size_t n;
+    double total = 0;
+    const struct access *accesses = accesses_of_node(build->accesses, index, &n);
+    uint32_t event = UINT32_MAX;
+    for (size_t i = 0; i < n; i++)
+        event = accesses[i].event < event ? accesses[i].event : event;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; accesses[i].event == event && j < accesses[i].offsets.n; j++) {
+            const struct spread_entry *entry = &accesses[i].offsets.entries[j];
+            struct frame_spot spot = {.part = {.name = proto->name, .file = proto->file, .line = proto->line}};
+            (void)frame_parts_find(build, index, &accesses[i], entry->offset, &spot);
+            total += add_part(proto, &spot.part, (double)entry->count);
+            add_line(build, proto, &spot.part, &accesses[i], entry->count);
+        }
+    return total;
+}
+
+/* By the granules of 16 bytes that older side files, and those of perf, tell. */
+static double collect_by_granules(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
+{
+    size_t n;
+    double total = 0;
+    const struct side_row *side = variables_side(build, index, &n);
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < side[r].n_stack_offsets; i++) {
+            const int64_t *pair = &side[r].stack_offsets[2 * i];
+            struct symbols_data data = {0};
+            struct variable_part part = {.name = proto->name, .file = proto->file, .line = proto->line};
+            if (symbols_stack_at(symbols, build->tree->nodes[index].ip - 1, pair[0], &data))
+                part = (struct variable_part){
+                    .name = local_name(build, symbolizer_text(build->symbolizer, proto->function), data.name),
+                    .file = model_string(build->model, data.decl_file),
+                    .line = data.decl_line,
+                    .size_bytes = data.size_bytes};
+            total += add_part(proto, &part, (double)pair[1]);
+        }
+    return total;
+}
+
+/* A frame whose samples nearly all lie in one variable is that variable. */
+static bool take_only_part(struct variable *proto)
+{
+    for (size_t i = 0; i < proto->n_parts; i++) {
+        const struct variable_part part = proto->parts[i];
+        if (part.fraction < ONLY_PART)
+            continue;
+        proto->name = part.name;
+        proto->file = part.file;
+        proto->line = part.line;
+        proto->size_bytes = part.size_bytes;
+        proto->n_blocks = part.size_bytes > 0;
+        free(proto->parts);
+        proto->parts = NULL;
+        proto->n_parts = proto->cap_parts = 0;
+        free(proto->part_lines);
+        proto->part_lines = NULL;
+        proto->n_part_lines = proto->cap_part_lines = 0;
+        return true;
+    }
+    return false;
+}
+
+bool frame_parts_collect(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
+{
+    double total = collect_by_accesses(build, index, proto) + collect_by_granules(build, index, symbols, proto);
+    for (size_t i = 0; i < proto->n_parts && total > 0; i++)
+        proto->parts[i].fraction /= total;
+    return take_only_part(proto);
+}
+
+/* Samples that the shares of the parts are of; 0 when the lines do not tell. */
+static double count_samples(const struct variable *variable)
+{
+    double n = 0;
+    for (size_t i = 0; i < variable->n_part_lines; i++)
+        n += (double)variable->part_lines[i].samples;
+    return n;
+}
+
+/* The samples of a part, of n in all: whole where the share is sound. */
+static double part_samples(const struct variable_part *part, double n)
+{
+    double samples = part->fraction * n;
+    return samples >= 0 && samples < 9e15 ? (double)(uint64_t)(samples + 0.5) : 0;
+}
+
+/* The variable's index of another one's part, added with no samples when new; UINT32_MAX when out of memory. */
+static uint32_t adopt_part(struct variable *variable, const struct variable_part *part)
+{
+    size_t n_before = variable->n_parts;
+    const struct variable_part *found = find_part(variable, part);
+    if (!found)
+        return UINT32_MAX;
+    uint32_t index = (uint32_t)(found - variable->parts);
+    if (variable->n_parts > n_before)
+        variable->parts[index].fraction = 0;
+    return index;
+}
+
+static void merge_lines(struct variable *variable, const struct variable *other, const uint32_t *index_of)
+{
+    for (size_t i = 0; i < other->n_part_lines; i++) {
+        struct part_line line = other->part_lines[i];
+        line.part = line.part < other->n_parts ? index_of[line.part] : UINT32_MAX;
+        if (line.part != UINT32_MAX)
+            count_line(variable, &line);
+    }
+}
+
+void frame_parts_merge(struct variable *variable, const struct variable *other)
+{
+    double n_own = count_samples(variable), n_other = count_samples(other);
+    uint32_t *index_of = calloc(other->n_parts + 1, sizeof *index_of);
+    if (!index_of || n_own == 0 || n_other == 0) {
+        free(index_of);
+        return;
+    }
+    for (size_t i = 0; i < variable->n_parts; i++)
+        variable->parts[i].fraction = part_samples(&variable->parts[i], n_own);
+    for (size_t i = 0; i < other->n_parts; i++) {
+        index_of[i] = adopt_part(variable, &other->parts[i]);
+        if (index_of[i] != UINT32_MAX)
+            variable->parts[index_of[i]].fraction += part_samples(&other->parts[i], n_other);
+    }
+    merge_lines(variable, other, index_of);
+    for (size_t i = 0; i < variable->n_parts; i++)
+        variable->parts[i].fraction /= n_own + n_other;
+    free(index_of);
+}
+
+/* --- scopes of code --- */
+
+/* The source-level tree: find-or-add and canonical order. */
+
+/* A function is the same whatever line it is said to begin at; variables may share their names. */
+static bool compares_line(const struct scope *scope)
+{
+    return scope->kind != SCOPE_PROC || scope->role == ROLE_VARIABLE;
+}
+
+static bool same_scope(const struct scope *a, const struct scope *b)
+{
+    return a->kind == b->kind && a->role == b->role && a->name == b->name && a->file == b->file &&
+           a->module == b->module && (!compares_line(a) || a->line == b->line);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * 0x9e3779b97f4a7c15u;
+}
+
+static size_t slot_of(const struct scope_builder *builder, uint32_t parent, const struct scope *proto)
+{
+    uint64_t hash = mix(mix(mix(parent, proto->name), (uint64_t)proto->file << 8 | proto->kind), proto->module);
+    if (compares_line(proto))
+        hash = mix(hash, proto->line);
+    size_t slot = (size_t)(hash >> 16) & (builder->n_slots - 1);
+    for (; builder->slots[slot]; slot = (slot + 1) & (builder->n_slots - 1)) {
+        const struct scope *scope = &builder->model->scopes[builder->slots[slot] - 1];
+        if (scope->parent == parent && same_scope(scope, proto))
+            break;
+    }
+    return slot;
+}
+
+static bool grow_slots(struct scope_builder *builder)
+{
+    struct model *model = builder->model;
+    if (model->n_scopes * 2 < builder->n_slots)
+        return true;
+    size_t n_slots = builder->n_slots ? builder->n_slots * 2 : 4096;
+    while (n_slots < 2 * model->n_scopes + 2) /* scopes of a database are there from the start */
+        n_slots *= 2;
+    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    if (!slots)
+        return false;
+    free(builder->slots);
+    builder->slots = slots;
+    builder->n_slots = n_slots;
+    for (size_t i = 1; i < model->n_scopes; i++)
+        slots[slot_of(builder, model->scopes[i].parent, &model->scopes[i])] = (uint32_t)i + 1;
+    return true;
+}
+
+uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const struct scope *proto)
+{
+    struct model *model = builder->model;
+    if (builder->failed || !grow_slots(builder) ||
+        !vec_reserve(&model->scopes, &model->cap_scopes, model->n_scopes + 1, sizeof *model->scopes)) {
+        builder->failed = true;
+        return 0;
+    }
+    size_t slot = slot_of(builder, parent, proto);
+    if (builder->slots[slot]) {
+        /* the least address and line, in whatever order they come */
+        struct scope *known = &model->scopes[builder->slots[slot] - 1];
+        if (proto->vaddr < known->vaddr || (proto->vaddr == known->vaddr && proto->line < known->line)) {
+            known->vaddr = proto->vaddr;
+            known->line = proto->line;
+        }
+        if (proto->end_line > known->end_line)
+            known->end_line = proto->end_line;
+        known->node_type |= proto->node_type;
+        return builder->slots[slot] - 1;
+    }
+    uint32_t index = (uint32_t)model->n_scopes++;
+    model->scopes[index] = *proto;
+    model->scopes[index].parent = parent;
+    builder->slots[slot] = index + 1;
+    return index;
+}
+
+/* Adds a position in another file than what is around it; *file is the file there. */
+static uint32_t add_place(struct scope_builder *builder, uint32_t at, uint32_t new_file, uint32_t module_name,
+                          uint32_t *file)
+{
+    const struct scope place = {.kind = SCOPE_PLACE, .file = new_file, .module = module_name};
+    if (new_file == *file)
+        return at;
+    *file = new_file;
+    return scopes_child(builder, at, &place);
+}
+
+/* Adds the loops of one function, the outermost first. */
+static uint32_t add_loops(struct scope_builder *builder, uint32_t at, const struct code_loop *loop,
+                          uint32_t module_name, uint32_t *file)
+{
+    if (!loop)
+        return at;
+    at = add_loops(builder, at, loop->outer, module_name, file);
+    const struct scope scope = {.kind = SCOPE_LOOP,
+                                .file = loop->file,
+                                .line = loop->line,
+                                .end_line = loop->end_line,
+                                .module = module_name,
+                                .vaddr = loop->vaddr};
+    at = add_place(builder, at, loop->file, module_name, file);
+    return scopes_child(builder, at, &scope);
+}
+
+uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const struct code_frame *frames, size_t n,
+                           uint32_t module_name)
+{
+    struct scope function = {.kind = SCOPE_PROC,
+                             .name = frames[0].function,
+                             .file = frames[0].decl_file,
+                             .line = frames[0].decl_line,
+                             .module = module_name,
+                             .vaddr = frames[0].low_vaddr};
+    uint32_t at = scopes_child(builder, parent, &function), file = frames[0].decl_file;
+    at = add_loops(builder, at, frames[0].loop, module_name, &file);
+    for (size_t i = 1; i < n; i++) {
+        struct scope place = {.kind = SCOPE_PLACE, .file = frames[i - 1].file, .line = frames[i - 1].line};
+        place.module = module_name;
+        at = scopes_child(builder, at, &place);
+        struct scope inlined = {.kind = SCOPE_INLINED,
+                                .name = frames[i].function,
+                                .file = frames[i].decl_file,
+                                .line = frames[i].decl_line,
+                                .module = module_name};
+        at = scopes_child(builder, at, &inlined);
+        file = frames[i].decl_file;
+        at = add_loops(builder, at, frames[i].loop, module_name, &file);
+    }
+    return add_place(builder, at, frames[n - 1].file, module_name, &file);
+}
+
+void scopes_builder_fini(struct scope_builder *builder)
+{
+    free(builder->slots);
+    builder->slots = NULL;
+}
+
+static int kind_rank(const struct scope *scope)
+{
+    static const int ranks[] = {[SCOPE_TOP] = 0,  [SCOPE_PROC] = 4, [SCOPE_INLINED] = 2, [SCOPE_PLACE] = 2,
+                                [SCOPE_CALL] = 3, [SCOPE_LINE] = 1, [SCOPE_LOOP] = 2};
+    return ranks[scope->kind];
+}
+
+/* Statements come before all else, whatever role the other children have. */
+static int role_rank(const struct scope *scope)
+{
+    if (scope->kind == SCOPE_LINE)
+        return -1;
+    if (scope->role == ROLE_NONE || scope->role == ROLE_VARIABLE)
+        return ROLE_PARTIAL;
+    return scope->role;
+}
+
+static int compare_text(const struct model *model, uint32_t a, uint32_t b)
+{
+    return a == b ? 0 : strcmp(model_text(model, a), model_text(model, b));
+}
+
+static int compare_scopes(const void *a, const void *b, void *context)
+{
+    const struct model *model = context;
+    const struct scope *x = &model->scopes[*(const uint32_t *)a], *y = &model->scopes[*(const uint32_t *)b];
+    int order = (x->parent > y->parent) - (x->parent < y->parent);
+    if (order == 0) /* statements first, whatever else there is */
+        order = (x->kind != SCOPE_LINE) - (y->kind != SCOPE_LINE);
+    if (order == 0)
+        order = role_rank(x) - role_rank(y);
+    if (order == 0)
+        order = kind_rank(x) - kind_rank(y);
+    if (order == 0 && x->kind != SCOPE_PROC)
+        order = (x->line > y->line) - (x->line < y->line);
+    if (order == 0)
+        order = compare_text(model, x->name, y->name);
+    if (order == 0)
+        order = compare_text(model, x->file, y->file);
+    return order ? order : compare_text(model, x->module, y->module);
+}
+
+/* first [n + 2]: start of each parent's children in the list sorted by parent. */
+static void fill_first(const struct model *model, const uint32_t *sorted, uint32_t *first)
+{
+    size_t n = model->n_scopes, at = 0;
+    for (size_t parent = 0; parent <= n; parent++) {
+        while (at < n - 1 && model->scopes[sorted[at]].parent < parent)
+            at++;
+        first[parent] = (uint32_t)at;
+    }
+}
+
+/* Walks in pre-order; new_of[old] = new index. stack [n]. */
+static void number_scopes(const uint32_t *sorted, const uint32_t *first, uint32_t *stack, uint32_t *new_of)
+{
+    size_t depth = 0;
+    uint32_t next = 0;
+    stack[depth++] = 0;
+    while (depth > 0) {
+        uint32_t old = stack[--depth];
+        new_of[old] = next++;
+        for (uint32_t i = first[old + 1]; i-- > first[old];)
+            stack[depth++] = sorted[i];
+    }
+}
+
+static void move_scopes(struct model *model, struct scope *moved, const uint32_t *new_of)
+{
+    for (size_t i = 0; i < model->n_scopes; i++) {
+        moved[new_of[i]] = model->scopes[i];
+        moved[new_of[i]].parent = new_of[model->scopes[i].parent];
+    }
+    memcpy(model->scopes, moved, model->n_scopes * sizeof *moved);
+    scopes_link(model);
+}
+
+void scopes_link(struct model *model)
+{
+    for (size_t i = 0; i < model->n_scopes; i++)
+        model->scopes[i].first_child = model->scopes[i].next_sibling = 0;
+    for (size_t i = model->n_scopes; i-- > 1;) {
+        struct scope *parent = &model->scopes[model->scopes[i].parent];
+        model->scopes[i].next_sibling = parent->first_child;
+        parent->first_child = (uint32_t)i;
+    }
+}
+
+int scopes_sort(struct model *model, uint32_t **renumber, struct error *err)
+{
+    size_t n = model->n_scopes;
+    uint32_t *sorted = calloc(n, sizeof *sorted), *first = calloc(n + 2, sizeof *first);
+    uint32_t *stack = calloc(n + 1, sizeof *stack), *new_of = calloc(n, sizeof *new_of);
+    struct scope *moved = calloc(n, sizeof *moved);
+    bool ok = sorted && first && stack && new_of && moved;
+    if (ok) {
+        for (uint32_t i = 1; i < n; i++)
+            sorted[i - 1] = i;
+        if (n > 2)
+            qsort_r(sorted, n - 1, sizeof *sorted, compare_scopes, model);
+        fill_first(model, sorted, first);
+        number_scopes(sorted, first, stack, new_of);
+        move_scopes(model, moved, new_of);
+    }
+    free(sorted);
+    free(first);
+    free(stack);
+    free(moved);
+    *renumber = ok ? new_of : NULL;
+    if (ok)
+        return 0;
+    free(new_of);
+    return error_set(err, ERR_MEMORY, "out of memory while sorting the call tree");
+}

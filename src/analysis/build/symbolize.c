@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading dpkg's lists of files: one text file for each package, one path a line. See symbolize.h. */
+#include "analysis/build/symbolize.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena/arena.h"
+#include "base/input.h"
+#include "fnbounds/modtab.h"
+#include "structure/elf-shape.h"
+
+#define LINE_BYTES 4096
+
+/* Systems whose /lib is a link to /usr/lib still have packages that list files in /lib. */
+static const char *without_usr(const char *path)
+{
+    return strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
+}
+
+/* Notes the package of each wanted file in a list; returns how many there were. */
+static size_t read_list(FILE *list, const char *package, size_t len, struct package_file *files, size_t n)
+{
+    char line[LINE_BYTES];
+    size_t n_found = 0;
+    while (fgets(line, sizeof line, list)) {
+        line[strcspn(line, "\n")] = 0;
+        const char *path = without_usr(line);
+        for (size_t i = 0; i < n; i++) {
+            if (files[i].name[0] || strcmp(path, without_usr(files[i].path)) != 0)
+                continue;
+            (void)snprintf(files[i].name, sizeof files[i].name, "%.*s", (int)len, package);
+            n_found++;
+        }
+    }
+    return n_found;
+}
+
+/* Fills the names of files [n] from the lists NAME.list or NAME:ARCHITECTURE.list in a directory; where that cannot be
+ * read they have none. /usr/lib and /lib are the same, whatever the lists say. */
+static void packages_find(const char *directory, struct package_file *files, size_t n)
+{
+    DIR *entries = n ? opendir(directory) : NULL;
+    size_t n_left = n;
+    for (size_t i = 0; i < n; i++)
+        files[i].name[0] = 0;
+    for (struct dirent *entry; entries && n_left > 0 && (entry = readdir(entries));) {
+        const char *name = entry->d_name;
+        size_t len = strlen(name);
+        if (len <= 5 || strcmp(name + len - 5, ".list") != 0)
+            continue;
+        int fd = input_open(dirfd(entries), name, 0, NULL);
+        FILE *list = fd >= 0 ? fdopen(fd, "r") : NULL;
+        size_t end = strcspn(name, ":");
+        if (list)
+            n_left -= read_list(list, name, end < len - 5 ? end : len - 5, files, n);
+        if (list)
+            (void)fclose(list);
+    }
+    if (entries)
+        (void)closedir(entries);
+}
+
+/* --- addresses to code --- */
+
+/* Modules by path, and a table of all addresses that were looked up. */
+
+struct placeholder_name {
+    uint64_t ip;
+    char *name;
+};
+
+struct function {
+    uint64_t start, end;
+    uint32_t name; /* string id of the model */
+};
+
+struct module {
+    char *path;
+    uint64_t build;  /* that was measured, 0 = not known */
+    bool is_mixed;   /* several builds were */
+    bool is_foreign; /* the file here is another build */
+    bool tried, is_runtime, is_kernel, is_jit, is_region, is_python, looked_up;
+    struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
+    size_t n_functions, cap_functions;
+    struct symbols *symbols;
+    struct structure *structure;           /* NULL until loops are asked for */
+    const struct structure_file *file;     /* that describes the module, NULL = none */
+    size_t in_file;                        /* its number in there */
+    struct placeholder_name *placeholders; /* [n_placeholders] */
+    size_t n_placeholders, cap_placeholders;
+};
+
+struct position {
+    uint64_t vaddr;
+    uint32_t module;   /* 0 = empty slot */
+    uint32_t first, n; /* frames */
+};
+
+struct symbolizer {
+    struct model *model;
+    const struct structure_file *const *files; /* NULL-terminated, or NULL */
+    struct strtab paths;                       /* module id = index + 1 */
+    struct module *modules;                    /* [paths.n_strings] */
+    size_t cap_modules;
+    struct position *slots; /* [n_slots] open addressing */
+    size_t n_slots, n_used;
+    struct code_frame *frames; /* [n_frames] pool */
+    size_t n_frames, cap_frames;
+    struct code_loop **loops; /* [n_loops] */
+    size_t n_loops, cap_loops;
+};
+
+struct symbolizer *symbolizer_new(struct model *model)
+{
+    struct symbolizer *symbolizer = calloc(1, sizeof *symbolizer);
+    if (symbolizer)
+        symbolizer->model = model;
+    return symbolizer;
+}
+
+static void free_module(struct module *module)
+{
+    structure_free(module->structure);
+    symbols_close(module->symbols);
+    free(module->functions);
+    for (size_t i = 0; i < module->n_placeholders; i++)
+        free(module->placeholders[i].name);
+    free(module->placeholders);
+}
+
+void symbolizer_free(struct symbolizer *symbolizer)
+{
+    if (!symbolizer)
+        return;
+    for (size_t i = 0; i < symbolizer->paths.n_strings; i++)
+        free_module(&symbolizer->modules[i]);
+    free(symbolizer->modules);
+    strtab_fini(&symbolizer->paths);
+    free(symbolizer->slots);
+    free(symbolizer->frames);
+    for (size_t i = 0; i < symbolizer->n_loops; i++)
+        free(symbolizer->loops[i]);
+    free(symbolizer->loops);
+    free(symbolizer);
+}
+
+void symbolizer_use_files(struct symbolizer *symbolizer, const struct structure_file *const *files)
+{
+    symbolizer->files = files;
+}
+
+static void find_file(const struct symbolizer *symbolizer, struct module *module)
+{
+    for (size_t i = 0; !module->file && symbolizer->files && symbolizer->files[i]; i++) {
+        module->in_file = structure_file_module(symbolizer->files[i], module->path);
+        if (module->in_file != SIZE_MAX)
+            module->file = symbolizer->files[i];
+    }
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
+{
+    if (!vec_reserve(&symbolizer->modules, &symbolizer->cap_modules, symbolizer->paths.n_strings + 1,
+                     sizeof *symbolizer->modules))
+        return 0;
+    int64_t id = strtab_intern(&symbolizer->paths, path);
+    if (id < 0)
+        return 0;
+    struct module *module = &symbolizer->modules[id];
+    module->path = symbolizer->paths.strings[id];
+    find_file(symbolizer, module);
+    module->is_runtime = strncmp(base_name(path), "libhpcrun.so", 12) == 0;
+    module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
+    module->is_jit = strncmp(path, "[jit:", 5) == 0;
+    module->is_region = strcmp(path, "[region]") == 0;
+    module->is_python = strcmp(path, PYTHON_MODULE) == 0;
+    return (uint32_t)id + 1;
+}
+
+const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module)
+{
+    if (symbolizer_is_kernel(symbolizer, module))
+        return "[kernel]";
+    if (symbolizer_is_jit(symbolizer, module))
+        return "[jit]";
+    return module ? symbolizer->modules[module - 1].path : "";
+}
+
+bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_kernel;
+}
+
+bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_jit;
+}
+
+bool symbolizer_is_python(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_python;
+}
+
+bool symbolizer_is_region(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_region;
+}
+
+bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
+{
+    return module && symbolizer->modules[module - 1].is_runtime;
+}
+
+void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t build)
+{
+    struct module *module = id && build ? &symbolizer->modules[id - 1] : NULL;
+    if (!module)
+        return;
+    module->is_mixed = module->is_mixed || (module->build && module->build != build);
+    module->build = build;
+}
+
+/* A file without a build id cannot be told from another. */
+static bool is_same_build(const struct module *module)
+{
+    struct elf_shape shape = {0};
+    if (!module->build || elf_shape_read(module->path, &shape, NULL) != 0)
+        return true;
+    bool is_same = !shape.n_build_id ||
+                   (!module->is_mixed && modtab_id_of_build_id(shape.build_id, shape.n_build_id) == module->build);
+    elf_shape_fini(&shape);
+    return is_same;
+}
+
+struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)
+{
+    if (id == 0)
+        return NULL;
+    struct module *module = &symbolizer->modules[id - 1];
+    if (!module->tried) {
+        module->tried = true;
+        module->is_foreign = module->path[0] == '/' && !is_same_build(module);
+        if (module->path[0] == '/' && !module->is_foreign && symbols_open(module->path, &module->symbols, NULL) != 0)
+            module->symbols = NULL;
+    }
+    return module->symbols;
+}
+
+bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_tls, uint64_t vaddr,
+                        struct symbols_data *data)
+{
+    struct symbols *symbols = symbolizer_symbols(symbolizer, module);
+    if (symbols)
+        return is_tls ? symbols_tls_at(symbols, vaddr, data) : symbols_data_at(symbols, vaddr, data);
+    const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    return known && known->file && !is_tls && structure_file_data_at(known->file, known->in_file, vaddr, data);
+}
+
+void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip, const char *name)
+{
+    struct module *module = &symbolizer->modules[id - 1];
+    for (size_t i = 0; i < module->n_placeholders; i++)
+        if (module->placeholders[i].ip == ip)
+            return;
+    if (!vec_reserve(&module->placeholders, &module->cap_placeholders, module->n_placeholders + 1,
+                     sizeof *module->placeholders))
+        return;
+    module->placeholders[module->n_placeholders++] = (struct placeholder_name){ip, strdup(name)};
+}
+
+const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip)
+{
+    struct module *module = id ? &symbolizer->modules[id - 1] : NULL;
+    if (!module || (!module->is_runtime && !module->n_placeholders))
+        return NULL;
+    for (size_t i = 0; i < module->n_placeholders; i++)
+        if (module->placeholders[i].ip == ip)
+            return module->placeholders[i].name;
+    struct symbols_frame frames[SYMBOLS_FRAMES_MAX];
+    struct symbols *symbols = module->n_placeholders ? NULL : symbolizer_symbols(symbolizer, id);
+    if (!symbols || symbols_lookup(symbols, ip - 1, frames) == 0 || frames[0].low_vaddr != ip - 1 ||
+        !frames[0].function || strncmp(frames[0].function, "DATACENTRIC", 11) != 0)
+        return NULL;
+    return frames[0].function;
+}
+
+/* Number of functions that start at or before vaddr. */
+static size_t count_until(const struct module *module, uint64_t vaddr)
+{
+    size_t low = 0, high = module->n_functions;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (module->functions[middle].start <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t id, uint64_t start, uint64_t end, const char *name)
+{
+    struct module *module = &symbolizer->modules[id - 1];
+    size_t at = count_until(module, start);
+    if ((at > 0 && module->functions[at - 1].start == start) ||
+        !vec_reserve(&module->functions, &module->cap_functions, module->n_functions + 1, sizeof *module->functions))
+        return;
+    memmove(module->functions + at + 1, module->functions + at, (module->n_functions - at) * sizeof *module->functions);
+    module->functions[at] = (struct function){start, end, model_string(symbolizer->model, name)};
+    module->n_functions++;
+}
+
+static size_t find_function(const struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr,
+                            struct symbols_frame *frame)
+{
+    const struct module *module = &symbolizer->modules[id - 1];
+    size_t n = count_until(module, vaddr);
+    if (n == 0 || vaddr >= module->functions[n - 1].end)
+        return 0;
+    frame->function = model_text(symbolizer->model, module->functions[n - 1].name);
+    frame->low_vaddr = module->functions[n - 1].start;
+    return 1;
+}
+
+static size_t slot_of(const struct position *slots, size_t n_slots, uint32_t module, uint64_t vaddr)
+{
+    uint64_t hash = (vaddr ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
+    size_t slot = (size_t)(hash >> 20) & (n_slots - 1);
+    while (slots[slot].module && (slots[slot].module != module || slots[slot].vaddr != vaddr))
+        slot = (slot + 1) & (n_slots - 1);
+    return slot;
+}
+
+static bool grow_slots(struct symbolizer *symbolizer)
+{
+    if (symbolizer->n_used * 2 < symbolizer->n_slots)
+        return true;
+    size_t n = symbolizer->n_slots ? symbolizer->n_slots * 2 : 1024;
+    struct position *slots = calloc(n, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < symbolizer->n_slots; i++)
+        if (symbolizer->slots[i].module)
+            slots[slot_of(slots, n, symbolizer->slots[i].module, symbolizer->slots[i].vaddr)] = symbolizer->slots[i];
+    free(symbolizer->slots);
+    symbolizer->slots = slots;
+    symbolizer->n_slots = n;
+    return true;
+}
+
+static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
+{
+    char text[512];
+    const char *base = base_name(symbolizer_path(symbolizer, module));
+    (void)snprintf(text, sizeof text, *base == '[' ? "<unknown file> %.400s" : "<unknown file> [%.400s]", base);
+    return model_string(symbolizer->model, text);
+}
+
+/* Fills the names that the debug information did not give. */
+static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, bool stripped_name,
+                           struct code_frame *frame)
+{
+    char text[600], where[520];
+    const char *base = module ? base_name(symbolizer_path(symbolizer, module)) : "unknown module";
+    (void)snprintf(where, sizeof where, *base == '[' ? "%.500s" : "[%.500s]", base);
+    if (!frame->function)
+        (void)snprintf(text, sizeof text, "0x%llx %s", (unsigned long long)vaddr, where);
+    else if (stripped_name)
+        (void)snprintf(text, sizeof text, "%.64s %s", model_text(symbolizer->model, frame->function), where);
+    frame->named = frame->function && !stripped_name;
+    if (!frame->named)
+        frame->function = model_string(symbolizer->model, text);
+    if (!frame->decl_file)
+        frame->decl_file = frame->file ? frame->file : unknown_file(symbolizer, module);
+    if (!frame->file)
+        frame->file = frame->decl_file;
+}
+
+static struct code_frame import_frame(struct model *model, const struct symbols_frame *from)
+{
+    return (struct code_frame){.function = model_string(model, from->function),
+                               .decl_file = model_string(model, from->decl_file),
+                               .decl_line = from->decl_line,
+                               .file = model_string(model, from->file),
+                               .line = from->line,
+                               .column = from->column,
+                               .low_vaddr = from->low_vaddr,
+                               .die = from->die};
+}
+
+static const struct code_loop *add_loop(struct symbolizer *symbolizer, const struct structure_scope *scope,
+                                        const struct code_loop *outer)
+{
+    struct code_loop *loop = malloc(sizeof *loop);
+    if (!loop ||
+        !vec_reserve(&symbolizer->loops, &symbolizer->cap_loops, symbolizer->n_loops + 1, sizeof *symbolizer->loops)) {
+        free(loop);
+        return outer;
+    }
+    *loop = (struct code_loop){.outer = outer,
+                               .file = model_string(symbolizer->model, scope->file),
+                               .line = scope->line,
+                               .end_line = scope->end_line,
+                               .vaddr = scope->vaddr};
+    return symbolizer->loops[symbolizer->n_loops++] = loop;
+}
+
+/* Gives the scope's loops, outermost first, to the frames [n] of the functions that they are in. Returns the number of
+ * inlined functions around the scope, itself included. */
+static size_t give_loops(struct symbolizer *symbolizer, const struct structure_function *function, uint32_t index,
+                         struct code_frame *frames, size_t n)
+{
+    const struct structure_scope *scope = &function->scopes[index];
+    if (scope->parent == STRUCTURE_NONE)
+        return 0;
+    size_t depth = give_loops(symbolizer, function, scope->parent, frames, n);
+    if (scope->kind == STRUCTURE_LOOP && scope->line > 0 && depth < n)
+        frames[depth].loop = add_loop(symbolizer, scope, frames[depth].loop);
+    return depth + (scope->kind == STRUCTURE_INLINED);
+}
+
+static const struct structure_function *find_structure(struct module *module, uint64_t vaddr)
+{
+    if (module->file)
+        return structure_file_function_at(module->file, module->in_file, vaddr);
+    if (!module->symbols || !symbols_has_debug(module->symbols))
+        return NULL;
+    if (!module->structure)
+        module->structure = structure_new(module->symbols);
+    return module->structure ? structure_function_at(module->structure, vaddr) : NULL;
+}
+
+/* Finds the loops around vaddr for its frames [n]. */
+static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr, struct code_frame *frames, size_t n)
+{
+    const struct structure_function *function = id ? find_structure(&symbolizer->modules[id - 1], vaddr) : NULL;
+    uint32_t span = function ? structure_span_at(function, vaddr) : STRUCTURE_NONE;
+    if (span != STRUCTURE_NONE)
+        (void)give_loops(symbolizer, function, function->spans[span].scope, frames, n);
+}
+
+/* Takes the "FUNCTION\nFILE\nLINE" of a Python frame apart, in text. */
+static void split_python(struct symbols_frame *frame, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%s", frame->function);
+    char *file = strchr(text, '\n'), *line = file ? strchr(file + 1, '\n') : NULL;
+    if (!line)
+        return;
+    *file++ = 0;
+    *line++ = 0;
+    frame->function = text;
+    frame->file = frame->decl_file = file;
+    frame->line = frame->decl_line = (uint32_t)strtoul(line, NULL, 10);
+}
+
+/* Looks the address up in the module and appends its frames to the pool; returns their number, at least 1. */
+static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr)
+{
+    char text[512];
+    struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
+    const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    size_t n = known && known->file ? structure_file_lookup(known->file, known->in_file, vaddr, found) : 0;
+    struct symbols *symbols = n == 0 ? symbolizer_symbols(symbolizer, module) : NULL;
+    if (symbols)
+        n = symbols_lookup(symbols, vaddr, found);
+    if (known && (known->is_kernel || known->is_jit || known->is_region || known->is_python))
+        n = find_function(symbolizer, module, vaddr, found);
+    if (n == 1 && known && known->is_python)
+        split_python(found, text, sizeof text);
+    if (module)
+        symbolizer->modules[module - 1].looked_up = true;
+    if (n == 0)
+        n = 1;
+    if (!vec_reserve(&symbolizer->frames, &symbolizer->cap_frames, symbolizer->n_frames + n,
+                     sizeof *symbolizer->frames))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        struct code_frame frame = import_frame(symbolizer->model, &found[i]);
+        bool stripped = found[i].function && strncmp(found[i].function, "func_0x", 7) == 0;
+        complete_frame(symbolizer, module, vaddr, stripped, &frame);
+        symbolizer->frames[symbolizer->n_frames++] = frame;
+    }
+    find_loops(symbolizer, module, vaddr, &symbolizer->frames[symbolizer->n_frames - n], n);
+    return (uint32_t)n;
+}
+
+size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
+                         const struct code_frame **frames)
+{
+    static const struct code_frame nothing;
+    *frames = &nothing;
+    if (!grow_slots(symbolizer))
+        return 1;
+    /* module 0 (no module) is stored under an id of its own, because 0 marks an empty slot */
+    uint32_t key = module ? module : UINT32_MAX;
+    struct position *position = &symbolizer->slots[slot_of(symbolizer->slots, symbolizer->n_slots, key, vaddr)];
+    if (!position->module) {
+        uint32_t first = (uint32_t)symbolizer->n_frames;
+        uint32_t n = make_frames(symbolizer, module, vaddr);
+        if (n == 0)
+            return 1;
+        *position = (struct position){.vaddr = vaddr, .module = key, .first = first, .n = n};
+        symbolizer->n_used++;
+    }
+    *frames = &symbolizer->frames[position->first];
+    return position->n;
+}
+
+const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id)
+{
+    return model_text(symbolizer->model, id);
+}
+
+#define NAMES_NOTED 12
+
+struct name_list {
+    struct buf text;
+    size_t n;
+};
+
+static void append_name(struct name_list *list, const struct module *module)
+{
+    if (list->n++ < NAMES_NOTED)
+        buf_printf(&list->text, "%s%s", list->n > 1 ? ", " : "", base_name(module->path));
+}
+
+static void note_names(struct model *model, const char *what, struct name_list *list)
+{
+    char rest[40] = "";
+    if (list->n > NAMES_NOTED)
+        (void)snprintf(rest, sizeof rest, " and %zu more", list->n - NAMES_NOTED);
+    if (list->n)
+        model_note(model, "%s: %s%s.", what, list->text.data, rest);
+    buf_fini(&list->text);
+}
+
+/* What a user of this system installs for a package's debug information. */
+static void append_debug_package(struct buf *text, const char *package)
+{
+    const char *kind = strcmp(package, "libc6") == 0 ? "dbg" : "dbgsym";
+    buf_printf(text, "%s%s-%s", text->len_bytes ? ", " : "", package, kind);
+}
+
+/* Files of packages need another package, the user's own another build. */
+static void note_bare(struct model *model, const struct module *const *bare, size_t n)
+{
+    struct name_list own = {0}, packaged = {0};
+    struct strtab packages = {0};
+    struct buf install = {0}, what = {0};
+    struct package_file *files = calloc(n + 1, sizeof *files);
+    for (size_t i = 0; files && i < n; i++)
+        files[i].path = bare[i]->path;
+    if (files)
+        packages_find(PACKAGES_DIRECTORY, files, n);
+    for (size_t i = 0; i < n; i++) {
+        bool is_packaged = files && files[i].name[0];
+        append_name(is_packaged ? &packaged : &own, bare[i]);
+        if (is_packaged)
+            (void)strtab_intern(&packages, files[i].name);
+    }
+    for (size_t i = 0; i < packages.n_strings; i++)
+        append_debug_package(&install, packages.strings[i]);
+    if (packages.n_strings)
+        buf_printf(&what, "Without debug information (install %s)", install.data ? install.data : "");
+    if (what.data)
+        note_names(model, what.data, &packaged);
+    else
+        buf_fini(&packaged.text);
+    note_names(model, "Without debug information (compile with -g for lines and inlining)", &own);
+    buf_fini(&install);
+    buf_fini(&what);
+    strtab_fini(&packages);
+    free(files);
+}
+
+void symbolizer_note_missing(struct symbolizer *symbolizer)
+{
+    struct name_list absent = {0}, foreign = {0};
+    const struct module **bare = calloc(symbolizer->paths.n_strings + 1, sizeof *bare);
+    size_t n_bare = 0;
+    bool is_kernel_nameless = false;
+    for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
+        const struct module *module = &symbolizer->modules[i];
+        is_kernel_nameless |= module->is_kernel && module->looked_up && module->n_functions == 0;
+        if (!module->looked_up || module->path[0] != '/' || module->file)
+            continue;
+        if (module->is_foreign)
+            append_name(&foreign, module);
+        else if (!module->symbols)
+            append_name(&absent, module);
+        else if (bare && !symbols_has_debug(module->symbols))
+            bare[n_bare++] = module;
+    }
+    note_names(symbolizer->model, "Another build than the one that was measured, so functions are shown by address",
+               &foreign);
+    note_names(symbolizer->model, "Not readable here, so functions are shown by address", &absent);
+    note_bare(symbolizer->model, bare, n_bare);
+    free(bare);
+    if (is_kernel_nameless)
+        model_note(symbolizer->model, "The kernel hid the addresses of its functions from the measurement (sysctl "
+                                      "kernel.kptr_restrict), so they are shown by address.");
+}

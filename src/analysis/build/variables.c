@@ -1,0 +1,658 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From offsets to fields: every place where samples lie in a variable becomes the field that its type has there. What
+ * has no type keeps its offset, so that the samples of the fields add up to those whose place is known. */
+#include "analysis/build/build.h"
+#include "analysis/build/placeholders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/build/heap-name.h"
+#include "analysis/metrics.h"
+#include "arena/arena.h"
+#include "structure/assign-name.h"
+#include "structure/types-path.h"
+
+#define OFFSETS_SHOWN 32 /* different offsets of one variable without type */
+#define UNTYPED_NAME "<offset %+lld>"
+
+struct typed_node {
+    uint32_t node;
+    uint64_t block_bytes; /* mean, 0 = not known */
+    struct heap_type type;
+};
+
+/* Whose fields are being made. */
+struct target {
+    struct build *build;
+    struct variable *variable;
+    const struct access *access;
+    uint32_t part;
+    const char *before, *at; /* source lines of the instruction before the sample and of its own; NULL: not known */
+};
+
+/* Mean size of the blocks of a node over all threads. */
+static uint64_t block_bytes(const struct build *build, uint32_t node)
+{
+    size_t n;
+    uint64_t bytes = 0, blocks = 0, small = 0; /* small: of blocks without a record that are all of one size */
+    const struct side_row *rows = variables_side(build, node, &n);
+    for (size_t i = 0; i < n; i++) {
+        bytes += rows[i].bytes;
+        blocks += rows[i].n_blocks;
+        if (rows[i].min_small_bytes == rows[i].max_small_bytes)
+            small = rows[i].max_small_bytes;
+    }
+    return blocks ? bytes / blocks : small;
+}
+
+/* variables.c: what the allocation site of a heap node says of its blocks. path: from its innermost frame, named name. */
+static void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path, const struct heap_name *name)
+{
+    if (!vec_reserve(&build->typed, &build->cap_typed, build->n_typed + 1, sizeof *build->typed))
+        return;
+    struct typed_node *typed = &build->typed[build->n_typed++];
+    *typed = (struct typed_node){.node = node, .block_bytes = block_bytes(build, node)};
+    if (!symbolizer_is_python(build->symbolizer, path[name->site].module))
+        heap_type_find(build->symbolizer, build->source, path, name, typed->block_bytes, &typed->type);
+}
+
+/* Heap nodes were noted in the order of their index. */
+static struct typed_node *find_typed(const struct build *build, uint32_t node)
+{
+    size_t low = 0, high = build->n_typed;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (build->typed[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < build->n_typed && build->typed[low].node == node ? &build->typed[low] : NULL;
+}
+
+static const char *line_of(const struct build *build, const struct access *access, uint64_t vaddr)
+{
+    const struct code_frame *frames;
+    size_t n = symbolizer_lookup(build->symbolizer, access->module, vaddr, &frames);
+    const struct code_frame *inner = &frames[n - 1];
+    return inner->line ? source_text_line(build->source, symbolizer_text(build->symbolizer, inner->file), inner->line)
+                       : NULL;
+}
+
+static bool is_shared(const struct type_spot *spot)
+{
+    return spot->kind == SPOT_FIELD && strstr(spot->path, ".<") && strchr(spot->path, '|');
+}
+
+static void add_untyped(const struct target *target, int64_t offset, uint64_t samples)
+{
+    struct variable_field field = {
+        .event = target->access->event, .part = target->part, .flags = FIELD_UNTYPED, .samples = samples};
+    char name[64];
+    (void)snprintf(name, sizeof name, UNTYPED_NAME, (long long)offset);
+    field.name = model_string(target->build->model, name);
+    field.offset_bytes = (uint64_t)offset;
+    (void)model_add_field(target->variable, &field);
+}
+
+/* A path to a member of the one structure that a pointer points to. */
+static const char *pointer_path(const struct target *target, const struct type_spot *spot, char *text, size_t size)
+{
+    bool is_block = target->variable->class == CLASS_HEAP || target->variable->class == CLASS_MMAP;
+    if (!is_block || spot->path[0] != '.')
+        return spot->path;
+    (void)snprintf(text, size, "->%s", spot->path + 1);
+    return text;
+}
+
+static void add_spot(const struct target *target, struct symbols *symbols, const struct type_spot *spot,
+                     uint64_t samples)
+{
+    char text[TYPES_PATH_BYTES + 2];
+    struct model *model = target->build->model;
+    struct variable_field field = {.event = target->access->event,
+                                   .part = target->part,
+                                   .name = model_string(model, pointer_path(target, spot, text, sizeof text)),
+                                   .flags = spot->kind == SPOT_PADDING ? FIELD_PADDING : 0,
+                                   .offset_bytes = spot->offset_bytes,
+                                   .size_bytes = spot->size_bytes,
+                                   .samples = samples};
+    if (spot->kind != SPOT_PADDING)
+        field.type = model_string(model, types_spell(symbols, spot->type, text, sizeof text));
+    (void)model_add_field(target->variable, &field);
+}
+
+/* Spots of one object, with the source lines tried where fields share a place: first that of the access. */
+static void find_spot(const struct target *target, struct symbols *symbols, uint32_t type, uint64_t offset,
+                      struct type_spot *spot)
+{
+    types_spot(symbols, type, offset, target->before, spot);
+    if (is_shared(spot) && target->at)
+        types_spot(symbols, type, offset, target->at, spot);
+}
+
+static void find_spot_in_block(const struct target *target, const struct typed_node *typed, uint64_t offset,
+                               struct type_spot *spot)
+{
+    const struct heap_type *type = &typed->type;
+    uint64_t size = types_size(type->symbols, type->type);
+    if (type->tail && size) {
+        if (offset < size) {
+            find_spot(target, type->symbols, type->type, offset, spot);
+            return;
+        }
+        struct type_spot inner;
+        types_spot_in_block(type->symbols, type->tail, 0, 0, offset - size, target->before, &inner);
+        *spot = inner;
+        (void)snprintf(spot->path, sizeof spot->path, ".(tail)%.*s", TYPES_PATH_BYTES - 16, inner.path);
+        return;
+    }
+    types_spot_in_block(type->symbols, type->type, typed->block_bytes, type->header_bytes, offset, target->before,
+                        spot);
+    if (is_shared(spot) && target->at)
+        types_spot_in_block(type->symbols, type->type, typed->block_bytes, type->header_bytes, offset, target->at,
+                            spot);
+}
+
+static void add_heap_offsets(struct target *target, const struct typed_node *typed)
+{
+    const struct spread *offsets = &target->access->offsets;
+    for (size_t i = 0; i < offsets->n; i++) {
+        struct type_spot spot = {.kind = SPOT_NONE};
+        if (typed && typed->type.symbols)
+            find_spot_in_block(target, typed, offsets->entries[i].offset, &spot);
+        if (spot.kind == SPOT_NONE)
+            add_untyped(target, (int64_t)offsets->entries[i].offset, offsets->entries[i].count);
+        else
+            add_spot(target, typed->type.symbols, &spot, offsets->entries[i].count);
+    }
+}
+
+static void set_type(struct target *target, struct symbols *symbols, uint32_t type, enum type_source source)
+{
+    char text[256];
+    struct variable *variable = target->variable;
+    struct variable_part *part = target->part == FIELD_NO_PART ? NULL : &variable->parts[target->part];
+    uint32_t element = types_element(symbols, type), name;
+    name = model_string(target->build->model, types_spell(symbols, element, text, sizeof text));
+    if (!variable->type_source)
+        variable->type_source = (uint8_t)source;
+    if (part && !part->type) {
+        part->type = name;
+        part->element_bytes = types_size(symbols, element);
+    } else if (!part && !variable->type) {
+        variable->type = name;
+        variable->element_bytes = types_size(symbols, element);
+    }
+}
+
+/* A static variable: the symbol begins at start; a COMMON block holds several variables. */
+static void add_static_offsets(struct target *target, struct symbols *symbols, uint64_t start)
+{
+    const struct spread *offsets = &target->access->offsets;
+    bool is_tls = target->variable->class == CLASS_TLS;
+    for (size_t i = 0; i < offsets->n; i++) {
+        struct type_spot spot = {.kind = SPOT_NONE}, inner;
+        uint64_t vaddr = start + offsets->entries[i].offset, first = 0;
+        const char *name = NULL;
+        uint32_t type = symbols ? types_of_static(symbols, vaddr, is_tls, &first, &name) : 0;
+        if (type)
+            find_spot(target, symbols, type, vaddr - first, &spot);
+        bool is_other = type && name && strcmp(name, model_text(target->build->model, target->variable->name)) != 0 &&
+                        types_size(symbols, type) < target->variable->size_bytes;
+        if (type && !is_other)
+            set_type(target, symbols, type, TYPE_FROM_DECLARATION);
+        if (is_other && spot.kind != SPOT_NONE) { /* of a COMMON block */
+            inner = spot;
+            (void)snprintf(spot.path, sizeof spot.path, "/%.80s%.*s", name, TYPES_PATH_BYTES - 90, inner.path);
+            spot.offset_bytes += first - start;
+            spot.kind = SPOT_FIELD;
+        }
+        if (spot.kind == SPOT_NONE)
+            add_untyped(target, (int64_t)offsets->entries[i].offset, offsets->entries[i].count);
+        else
+            add_spot(target, symbols, &spot, offsets->entries[i].count);
+    }
+}
+
+/* Index of the part, FIELD_NO_PART where the variable is that local; false when it is neither. */
+static bool part_index(const struct variable *variable, const struct variable_part *part, uint32_t *index)
+{
+    *index = FIELD_NO_PART;
+    for (size_t i = 0; i < variable->n_parts; i++)
+        if (variable->parts[i].name == part->name && variable->parts[i].file == part->file &&
+            variable->parts[i].line == part->line)
+            *index = (uint32_t)i;
+    return *index != FIELD_NO_PART || (variable->n_parts == 0 && variable->name == part->name);
+}
+
+static void add_stack_offsets(struct target *target, struct symbols *symbols, uint32_t node)
+{
+    const struct spread *offsets = &target->access->offsets;
+    for (size_t i = 0; i < offsets->n; i++) {
+        uint64_t count = offsets->entries[i].count;
+        struct frame_spot found = {.type = 0};
+        struct type_spot spot = {.kind = SPOT_NONE};
+        bool is_found = frame_parts_find(target->build, node, target->access, offsets->entries[i].offset, &found) &&
+                        part_index(target->variable, &found.part, &target->part);
+        if (!is_found) {
+            struct variable_part frame = {.name = 0};
+            (void)part_index(target->variable, &frame, &target->part);
+            add_untyped(target, -(int64_t)offsets->entries[i].offset, count);
+            continue;
+        }
+        set_type(target, symbols, found.type, TYPE_FROM_DECLARATION);
+        find_spot(target, symbols, found.type, found.offset_bytes == UINT64_MAX ? 0 : found.offset_bytes, &spot);
+        if (spot.kind == SPOT_NONE)
+            add_untyped(target, (int64_t)found.offset_bytes, count);
+        else
+            add_spot(target, symbols, &spot, count);
+    }
+}
+
+/* Where many offsets without type are known, they say nothing one by one. */
+static void join_untyped(struct model *model, struct variable *variable)
+{
+    size_t n_untyped = 0, n = 0;
+    for (size_t i = 0; i < variable->n_fields; i++)
+        n_untyped += (variable->fields[i].flags & FIELD_UNTYPED) != 0;
+    if (n_untyped <= OFFSETS_SHOWN)
+        return;
+    struct variable_field *fields = variable->fields;
+    size_t n_fields = variable->n_fields;
+    variable->fields = NULL;
+    variable->n_fields = variable->cap_fields = 0;
+    for (; n < n_fields; n++) {
+        if (fields[n].flags & FIELD_UNTYPED) {
+            fields[n].name = model_string(model, "<many offsets>");
+            fields[n].offset_bytes = 0;
+        }
+        (void)model_add_field(variable, &fields[n]);
+    }
+    free(fields);
+}
+
+static void apply_node(struct build *build, uint32_t node, const struct access *accesses, size_t n)
+{
+    if (node >= build->tree->n_nodes || build->tree->nodes[node].variable == RAW_NONE)
+        return;
+    const struct raw_node *raw = &build->tree->nodes[node];
+    struct target target = {.build = build, .variable = &build->model->variables[raw->variable]};
+    struct symbols *symbols = symbolizer_symbols(build->symbolizer, raw->module);
+    bool is_heap = target.variable->class == CLASS_HEAP || target.variable->class == CLASS_MMAP;
+    struct typed_node *typed = is_heap ? find_typed(build, node) : NULL;
+    if (typed && !typed->type.type)
+        heap_type_by_accesses(build->symbolizer, build->source, accesses, n, typed->block_bytes, &typed->type);
+    for (size_t i = 0; i < n; i++) {
+        target.access = &accesses[i];
+        target.part = FIELD_NO_PART;
+        target.before = line_of(build, &accesses[i], accesses[i].vaddr - 1);
+        target.at = line_of(build, &accesses[i], accesses[i].vaddr);
+        if (is_heap) {
+            if (typed && typed->type.type)
+                set_type(&target, typed->type.symbols, typed->type.type, typed->type.source);
+            add_heap_offsets(&target, typed);
+        } else if (target.variable->class == CLASS_STACK) {
+            add_stack_offsets(&target, symbols, node);
+        } else {
+            add_static_offsets(&target, symbols, raw->ip - 1);
+        }
+    }
+}
+
+void fields_apply(struct build *build)
+{
+    for (size_t i = 0; i < build->accesses->n;) {
+        size_t n = 0;
+        uint32_t node = build->accesses->items[i].node;
+        const struct access *accesses = accesses_of_node(build->accesses, node, &n);
+        apply_node(build, node, accesses, n);
+        i += n;
+    }
+    for (size_t i = 0; i < build->model->n_variables; i++)
+        join_untyped(build->model, &build->model->variables[i]);
+    free(build->typed);
+    build->typed = NULL;
+}
+
+/* --- variables of the model --- */
+
+/* The rows of the table of variables: what makes two nodes of the data-centric tree the same variable, and how it is
+ * named. */
+
+const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n)
+{
+    size_t low = 0, high = build->sides->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (build->sides->rows[middle].node < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*n = 0; low + *n < build->sides->n && build->sides->rows[low + *n].node == node; (*n)++)
+        ;
+    return *n ? &build->sides->rows[low] : NULL;
+}
+
+static const struct side_row *find_side(const struct build *build, uint32_t node)
+{
+    size_t n;
+    return variables_side(build, node, &n);
+}
+
+/* The row with this key, added as a copy of proto when new; the parts of proto are taken over. RAW_NONE when out of
+ * memory. */
+static uint32_t find_or_add(struct build *build, const char *key, const struct variable *proto)
+{
+    struct model *model = build->model;
+    if (!vec_reserve(&model->variables, &model->cap_variables, model->n_variables + 1, sizeof *model->variables))
+        return RAW_NONE;
+    int64_t index = strtab_intern(&build->keys, key);
+    if (index < 0)
+        return RAW_NONE;
+    if ((size_t)index == model->n_variables) {
+        model->variables[model->n_variables++] = *proto;
+    } else {
+        frame_parts_merge(&model->variables[index], proto);
+        free(proto->parts);
+        free(proto->part_lines);
+    }
+    return (uint32_t)index;
+}
+
+static void add_scope(struct build *build, struct variable *variable, uint32_t scope)
+{
+    for (size_t i = 0; i < variable->n_scopes; i++)
+        if (variable->scopes[i] == scope)
+            return;
+    if (vec_reserve(&variable->scopes, &variable->cap_scopes, variable->n_scopes + 1, sizeof *variable->scopes))
+        variable->scopes[variable->n_scopes++] = scope;
+    else
+        build->builder.failed = true;
+}
+
+/* Makes the variable's scope below parent and ties row and scope together. */
+static uint32_t finish(struct build *build, uint32_t row, uint32_t parent, enum scope_role role, uint32_t node_type)
+{
+    if (row == RAW_NONE) {
+        build->builder.failed = true;
+        return 0;
+    }
+    struct variable *variable = &build->model->variables[row];
+    struct scope scope = {.kind = SCOPE_PROC,
+                          .role = (uint8_t)role,
+                          .node_type = (uint16_t)node_type,
+                          .name = variable->name,
+                          .file = variable->file ? variable->file : model_string(build->model, "<unknown file>"),
+                          .module = variable->module,
+                          .line = variable->line};
+    uint32_t index = scopes_child(&build->builder, parent, &scope);
+    add_scope(build, variable, index);
+    return index;
+}
+
+/* Appends the functions of one node of an allocation path, innermost first. */
+static void push_frames(struct build *build, const struct raw_node *node, struct path_frame **path, size_t *n,
+                        size_t *capacity)
+{
+    const struct code_frame *frames;
+    uint64_t vaddr = node->ip ? node->ip - 1 : 0;
+    size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
+    if (!vec_reserve(path, capacity, *n + n_frames, sizeof **path)) {
+        build->builder.failed = true;
+        return;
+    }
+    for (size_t i = n_frames; i-- > 0;)
+        (*path)[(*n)++] =
+            (struct path_frame){.code = frames[i], .module = node->module, .vaddr = vaddr, .inlined = i > 0};
+}
+
+/* Key of a heap variable: its name, and its path with recursion cut out, so that a list built recursively is one. */
+static void append_path_key(const struct path_frame *path, size_t n, struct buf *key)
+{
+    uint32_t *kept = calloc(2 * n + 2, sizeof *kept); /* (function, line) outermost first */
+    size_t n_kept = 0;
+    for (size_t i = n; kept && i-- > 0;) {
+        for (size_t j = 0; j < n_kept; j++)
+            if (kept[2 * j] == path[i].code.function)
+                n_kept = j;
+        kept[2 * n_kept] = path[i].code.function;
+        kept[2 * n_kept++ + 1] = path[i].code.line;
+    }
+    for (size_t i = 0; kept && i < n_kept; i++)
+        buf_printf(key, "/%x:%x", kept[2 * i], kept[2 * i + 1]);
+    free(kept);
+}
+
+static bool is_small_only(const struct side_row *side)
+{
+    return side && side->kind == VAR_HEAP && !side->n_blocks && side->max_small_bytes;
+}
+
+/* Blocks that have no record, and no variable that they belong to, are known by their size and place. Sizes that differ
+ * are given roughly, so that the paths to one place do not fall apart by them. */
+static void name_small(const struct build *build, const struct side_row *side, const struct code_frame *site,
+                       struct heap_name *name)
+{
+    const char *function = model_text(build->model, site->function), *file = model_text(build->model, site->file);
+    const char *slash = strrchr(file, '/');
+    char sizes[40], place[88];
+    uint64_t rounded = 16;
+    while (rounded < side->max_small_bytes)
+        rounded *= 2;
+    if (side->min_small_bytes == side->max_small_bytes)
+        (void)snprintf(sizes, sizeof sizes, "%llu B", (unsigned long long)side->max_small_bytes);
+    else
+        (void)snprintf(sizes, sizeof sizes, "up to %llu B", (unsigned long long)rounded);
+    if (site->line)
+        (void)snprintf(place, sizeof place, "%.70s:%u", slash ? slash + 1 : file, site->line);
+    else
+        (void)snprintf(place, sizeof place, "%.80s", function);
+    (void)snprintf(name->name, sizeof name->name, "blocks of %s from %s", sizes, place);
+}
+
+/* Adds the allocation path's last node as code, then the variable below its call. */
+static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
+{
+    struct path_frame *path = NULL;
+    size_t n = 0, capacity = 0;
+    const struct raw_node *nodes = build->tree->nodes;
+    for (uint32_t up = index; nodes[up].role != ROLE_HEAP && up != 0; up = nodes[up].parent)
+        push_frames(build, &nodes[up], &path, &n, &capacity);
+    if (n == 0)
+        return finish(build, RAW_NONE, parent, ROLE_VARIABLE, 0);
+    struct heap_name name;
+    struct buf key = {0};
+    heap_name_find(build->symbolizer, build->source, path, n, &name);
+    const struct side_row *side = find_side(build, index);
+    const struct code_frame *site = &path[name.site].code;
+    if (is_small_only(side) && !name.is_variable)
+        name_small(build, side, site, &name);
+    struct variable proto = {.name = model_string(build->model, name.name),
+                             .function = site->function,
+                             .file = site->file,
+                             .line = site->line,
+                             .module =
+                                 model_string(build->model, symbolizer_path(build->symbolizer, path[name.site].module)),
+                             .class = side && side->kind == VAR_MMAP ? CLASS_MMAP : CLASS_HEAP};
+    buf_printf(&key, "%d/%s", proto.class, name.name);
+    append_path_key(path, n, &key);
+    uint32_t row = key.data ? find_or_add(build, key.data, &proto) : RAW_NONE;
+    buf_fini(&key);
+    fields_note_site(build, index, path, &name);
+    free(path);
+    const struct raw_node *node = &nodes[index];
+    const struct code_frame *frames;
+    size_t n_frames = symbolizer_lookup(build->symbolizer, node->module, node->ip - 1, &frames);
+    uint32_t at = scopes_add_frames(&build->builder, parent, frames, n_frames,
+                                    model_string(build->model, symbolizer_path(build->symbolizer, node->module)));
+    struct scope call = {.kind = SCOPE_CALL,
+                         .file = frames[n_frames - 1].file,
+                         .line = frames[n_frames - 1].line,
+                         .vaddr = node->ip - 1};
+    build->tree->nodes[index].variable = row;
+    return finish(build, row, scopes_child(&build->builder, at, &call), ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION);
+}
+
+/* Name and declaration of a static or thread-local variable; what the module does not tell, the side file may. */
+static void describe_static(struct build *build, uint32_t index, struct variable *proto)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    const struct side_row *side = find_side(build, index);
+    struct symbols_data data = {0};
+    if (symbolizer_data_at(build->symbolizer, node->module, proto->class == CLASS_TLS, node->ip - 1, &data)) {
+        proto->name = model_string(build->model, data.name);
+        proto->file = model_string(build->model, data.decl_file);
+        proto->line = data.decl_line;
+        proto->size_bytes = data.size_bytes;
+        proto->n_blocks = 1;
+    } else {
+        char name[400];
+        const char *path = symbolizer_path(build->symbolizer, node->module), *slash = strrchr(path, '/');
+        (void)snprintf(name, sizeof name, "0x%llx [%.300s]", (unsigned long long)(node->ip - 1),
+                       slash ? slash + 1 : path);
+        proto->name = side && side->name ? side->name : model_string(build->model, name);
+    }
+}
+
+static void describe_stack(struct build *build, uint32_t index, struct variable *proto)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    const struct code_frame *frames;
+    char name[160], qualified[160];
+    const struct side_row *side = find_side(build, index);
+    if (side && side->name) {
+        proto->name = side->name;
+        return;
+    }
+    (void)symbolizer_lookup(build->symbolizer, node->module, node->ip ? node->ip - 1 : 0, &frames);
+    proto->function = frames[0].function;
+    proto->file = frames[0].decl_file;
+    proto->line = frames[0].decl_line;
+    const char *function = symbolizer_text(build->symbolizer, frames[0].function);
+    (void)assign_name_function(function, qualified, sizeof qualified);
+    (void)snprintf(name, sizeof name, "stack of %.140s", *qualified ? qualified : function);
+    proto->name = model_string(build->model, name);
+    struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
+    if (symbols && node->ip)
+        (void)frame_parts_collect(build, index, symbols, proto);
+}
+
+static uint32_t add_by_address(struct build *build, uint32_t index, uint32_t parent, enum variable_class class)
+{
+    const struct raw_node *node = &build->tree->nodes[index];
+    const char *path = symbolizer_path(build->symbolizer, node->module);
+    struct variable proto = {.class = (uint8_t) class, .module = model_string(build->model, path)};
+    char key[512];
+    if (class == CLASS_STACK)
+        describe_stack(build, index, &proto);
+    else if (class == CLASS_FILE)
+        proto.name = model_string(build->model, *path ? path : "<unknown file mapping>");
+    else
+        describe_static(build, index, &proto);
+    (void)snprintf(key, sizeof key, "%d/%x/%x/%x/%x", class, proto.name, proto.module, proto.file, proto.line);
+    uint32_t row = find_or_add(build, key, &proto);
+    build->tree->nodes[index].variable = row;
+    return finish(build, row, parent, ROLE_VARIABLE, node->type ? node->type : HPCRUN_NODE_GLOBAL_VARIABLE);
+}
+
+static uint32_t add_reason(struct build *build, const char *placeholder, uint32_t parent, uint32_t *out_row)
+{
+    char reason[128], key[160], title[132];
+    enum variable_class class = CLASS_UNKNOWN;
+    if (placeholder)
+        class = roles_reason(placeholder, reason, sizeof reason);
+    else
+        (void)snprintf(reason, sizeof reason, "unknown");
+    (void)snprintf(key, sizeof key, "%d/%s", class, reason);
+    (void)snprintf(title, sizeof title, "<%.120s>", reason);
+    struct variable proto = {.class = (uint8_t) class, .name = model_string(build->model, title)};
+    uint32_t row = find_or_add(build, key, &proto);
+    *out_row = row;
+    return finish(build, row, parent, ROLE_REASON, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
+}
+
+uint32_t variables_add(struct build *build, uint32_t index, uint32_t parent)
+{
+    struct raw_node *node = &build->tree->nodes[index];
+    if (node->role == ROLE_REASON) {
+        const char *name = symbolizer_placeholder(build->symbolizer, node->module, node->ip);
+        return add_reason(build, name, parent, &node->variable);
+    }
+    switch (build->tree->nodes[node->parent].role) {
+    case ROLE_STATIC:
+        return add_by_address(build, index, parent, CLASS_STATIC);
+    case ROLE_TLS:
+        return add_by_address(build, index, parent, CLASS_TLS);
+    case ROLE_STACK:
+        return add_by_address(build, index, parent, CLASS_STACK);
+    case ROLE_FILE:
+        return add_by_address(build, index, parent, CLASS_FILE);
+    default:
+        return add_heap(build, index, parent);
+    }
+}
+
+uint32_t variables_add_unknown(struct build *build, uint32_t parent)
+{
+    uint32_t row;
+    return add_reason(build, NULL, parent, &row);
+}
+
+static void add_places(struct build *build, struct variable *variable, const struct side_row *side)
+{
+    const struct model *model = build->model;
+    size_t n = model->n_metrics * model->n_numa_nodes;
+    if (side->n_places == 0 || n == 0)
+        return;
+    if (!variable->places)
+        variable->places = calloc(n, sizeof *variable->places);
+    for (size_t i = 0; variable->places && i < side->n_places; i++) {
+        const struct side_place *place = &side->places[i];
+        if (place->metric < model->n_metrics && place->numa_node < model->n_numa_nodes)
+            variable->places[place->metric * model->n_numa_nodes + place->numa_node] += place->count;
+    }
+}
+
+static void add_samples(const struct model *model, struct variable *variable, const struct side_row *side)
+{
+    if (side->n_samples && !variable->samples)
+        variable->samples = calloc(model->n_metrics, sizeof *variable->samples);
+    for (size_t i = 0; variable->samples && i < side->n_samples; i++)
+        if (side->samples[i].metric < model->n_metrics)
+            variable->samples[side->samples[i].metric] += side->samples[i].count;
+}
+
+void variables_apply_sides(struct build *build)
+{
+    for (size_t i = 0; i < build->sides->n; i++) {
+        const struct side_row *side = &build->sides->rows[i];
+        uint32_t row = side->node < build->tree->n_nodes ? build->tree->nodes[side->node].variable : RAW_NONE;
+        if (row == RAW_NONE)
+            continue;
+        struct variable *variable = &build->model->variables[row];
+        bool one_block =
+            variable->class == CLASS_STATIC || variable->class == CLASS_TLS || variable->class == CLASS_STACK;
+        if (one_block && side->most_bytes > variable->size_bytes)
+            variable->size_bytes = side->most_bytes;
+        if (one_block) {
+            variable->n_blocks = variable->size_bytes > 0;
+        } else {
+            variable->size_bytes += side->bytes;
+            variable->n_blocks += side->n_blocks;
+        }
+        variable->size_freed_bytes += side->bytes_freed;
+        variable->n_blocks_freed += side->n_blocks_freed;
+        variable->n_inexact += side->n_inexact;
+        variable->n_blocks_marked += side->n_blocks_marked;
+        variable->size_marked_bytes += side->bytes_marked;
+        if (side->max_block_bytes > variable->max_block_bytes)
+            variable->max_block_bytes = side->max_block_bytes;
+        add_places(build, variable, side);
+        add_samples(build->model, variable, side);
+        (void)metrics_merge_latencies(variable, side->latencies, side->n_latencies);
+    }
+}

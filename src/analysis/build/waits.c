@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The runtime libraries that wait in loops, and the calls in which they do; see waits.h. Where a library has no names
+ * for its inner functions, the exported one above them tells what for. */
+#include "analysis/build/waits.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROFILER_LIBRARY "libhpcrun.so"
+
+enum { MODULE_PROGRAM = 0, MODULE_SYSTEM, MODULE_PROFILER, MODULE_RUNTIMES };
+enum { FUNCTION_INNER = 0, FUNCTION_YIELD, FUNCTION_WORKS, FUNCTION_WAITS };
+
+static const struct {
+    const char *prefix, *name;
+} libraries[] = {
+    {"libgomp.so", "libgomp"}, {"libomp.so", "libomp"},   {"libomp5.so", "libomp"},    {"libiomp5.so", "libomp"},
+    {"libmpich", "MPICH"},     {"libmpi.so.12", "MPICH"}, {"libmpi", "Open MPI"},      {"libopen-", "Open MPI"},
+    {"libmca_", "Open MPI"},   {"mca_", "Open MPI"},      {"libpmix", "PMIx"},         {"libucp.", "UCX"},
+    {"libuct", "UCX"},         {"libucs", "UCX"},         {"libfabric.", "libfabric"}, {"libpsm2.", "PSM2"},
+};
+#define N_LIBRARIES (sizeof libraries / sizeof libraries[0])
+
+/* By the beginning of the function's name; the first that fits counts. NULL: it works, as far as it is in a loop. */
+static const struct {
+    const char *prefix, *what;
+} calls[] = {
+    {"GOMP_barrier", "barrier"},
+    {"GOMP_parallel", "end of parallel"},
+    {"GOMP_loop_end_nowait", NULL},
+    {"GOMP_loop_end", "end of loop"},
+    {"GOMP_sections_end_nowait", NULL},
+    {"GOMP_sections_end", "end of sections"},
+    {"GOMP_taskwait", "taskwait"},
+    {"GOMP_taskgroup_end", "taskgroup"},
+    {"GOMP_taskyield", "taskyield"},
+    {"GOMP_critical", "critical section"},
+    {"GOMP_atomic_start", "atomic section"},
+    {"GOMP_ordered", "ordered section"},
+    {"GOMP_doacross_wait", "ordered section"},
+    {"GOMP_single_copy_start", "single section"},
+    {"omp_set_lock", "lock"},
+    {"omp_set_nest_lock", "lock"},
+    {"__kmpc_barrier", "barrier"},
+    {"__kmpc_cancel_barrier", "barrier"},
+    {"__kmpc_fork_call", "end of parallel"},
+    {"__kmpc_fork_teams", "end of parallel"},
+    {"__kmpc_reduce", "reduction"},
+    {"__kmpc_end_reduce", "reduction"},
+    {"__kmpc_omp_taskwait", "taskwait"},
+    {"__kmpc_omp_wait_deps", "taskwait"},
+    {"__kmpc_end_taskgroup", "taskgroup"},
+    {"__kmpc_omp_taskyield", "taskyield"},
+    {"__kmpc_critical", "critical section"},
+    {"__kmpc_set_lock", "lock"},
+    {"__kmpc_ordered", "ordered section"},
+    {"__kmpc_doacross_wait", "ordered section"},
+    {"GOMP_", NULL},
+    {"__kmpc_", NULL},
+    {"omp_", NULL},
+};
+#define N_CALLS (sizeof calls / sizeof calls[0])
+
+/* Calls of MPI that return only when others have done something; with or without the P of the profiling interface. */
+static const char *const mpi_calls[] = {
+    "Allgather", "Allreduce", "Alltoall", "Barrier",   "Bcast",      "Bsend",  "Exscan",   "Finalize",
+    "Gather",    "Ibarrier",  "Init",     "Intercomm", "Iprobe",     "Mprobe", "Neighbor", "Probe",
+    "Recv",      "Reduce",    "Rsend",    "Scan",      "Scatter",    "Send",   "Ssend",    "Start",
+    "Test",      "Wait",      "Win_",     "Comm_dup",  "Comm_split",
+};
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static uint8_t module_meaning(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < N_LIBRARIES; i++)
+        if (begins(name, libraries[i].prefix))
+            return (uint8_t)(MODULE_RUNTIMES + i);
+    if (begins(name, PROFILER_LIBRARY))
+        return MODULE_PROFILER;
+    bool is_system = begins(name, "libc.so") || begins(name, "libpthread") || begins(name, "ld-linux") ||
+                     begins(name, "libc-") || begins(name, "ld.so");
+    return is_system ? MODULE_SYSTEM : MODULE_PROGRAM;
+}
+
+static bool is_mpi_wait(const char *name)
+{
+    name += name[0] == 'P';
+    if (!begins(name, "MPI_"))
+        return false;
+    for (size_t i = 0; i < sizeof mpi_calls / sizeof mpi_calls[0]; i++)
+        if (begins(name + 4, mpi_calls[i]))
+            return true;
+    return false;
+}
+
+static uint8_t function_meaning(const char *name)
+{
+    if (!strcmp(name, "sched_yield") || !strcmp(name, "__sched_yield"))
+        return FUNCTION_YIELD;
+    if (is_mpi_wait(name))
+        return FUNCTION_WAITS + N_CALLS;
+    for (size_t i = 0; i < N_CALLS; i++)
+        if (begins(name, calls[i].prefix))
+            return calls[i].what ? (uint8_t)(FUNCTION_WAITS + i) : FUNCTION_WORKS;
+    return begins(name, "MPI_") || begins(name, "PMPI_") ? FUNCTION_WORKS : FUNCTION_INNER;
+}
+
+int waits_new(struct waits **out, const struct model *model, bool is_time, struct error *err)
+{
+    size_t n = model->strings.n_strings;
+    struct waits *waits = calloc(1, sizeof *waits);
+    *out = waits;
+    if (waits)
+        *waits = (struct waits){
+            .model = model, .is_time = is_time, .modules = calloc(n + 1, 1), .functions = calloc(n + 1, 1)};
+    if (!waits || !waits->modules || !waits->functions) {
+        waits_free(waits);
+        *out = NULL;
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    for (size_t i = 1; i < n; i++) {
+        waits->modules[i] = module_meaning(model->strings.strings[i]);
+        waits->functions[i] = function_meaning(model->strings.strings[i]);
+        waits->has_profiler |= waits->modules[i] == MODULE_PROFILER;
+    }
+    return 0;
+}
+
+void waits_free(struct waits *waits)
+{
+    if (!waits)
+        return;
+    free(waits->modules);
+    free(waits->functions);
+    strtab_fini(&waits->labels);
+    free(waits);
+}
+
+static bool is_no_data(const struct waits *waits, const struct variable *variable)
+{
+    return variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_UNKNOWN ||
+           variable->class == CLASS_WAITING || variable->class == CLASS_STACK || variable->class == CLASS_TLS ||
+           waits->modules[variable->module] >= MODULE_RUNTIMES;
+}
+
+/* Samples on its own memory count as the profiler's wherever they were taken. */
+static bool is_profiler(const struct waits *waits, const struct variable *variable)
+{
+    return variable->class == CLASS_UNKNOWN && strcmp(model_text(waits->model, variable->name), WAITS_PROFILER) == 0;
+}
+
+bool waits_are_possible(const struct waits *waits, const struct variable *variable)
+{
+    return waits->has_profiler || is_profiler(waits, variable) || (waits->is_time && is_no_data(waits, variable));
+}
+
+/* The function that a scope lies in, 0 at the top: variables and placeholders end the path of code. */
+static uint32_t function_scope(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].kind != SCOPE_PROC)
+        scope = model->scopes[scope].parent;
+    return scope && model->scopes[scope].role == ROLE_NONE ? scope : 0;
+}
+
+static uint32_t caller_scope(const struct model *model, uint32_t scope)
+{
+    return function_scope(model, model->scopes[scope].parent);
+}
+
+static int64_t label(struct waits *waits, const char *library, const char *what)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "%.100s: %.140s", library, what);
+    return strtab_intern(&waits->labels, text);
+}
+
+/* Name of the runtime library that a function is in; that of MPI where its calls are in the program itself. */
+static const char *library_name(const struct waits *waits, uint32_t scope)
+{
+    uint8_t module = waits->modules[waits->model->scopes[scope].module];
+    return module >= MODULE_RUNTIMES ? libraries[module - MODULE_RUNTIMES].name : "MPI";
+}
+
+/* In a runtime library: what the innermost of its exported functions waits for. A path without any, and without code of
+ * the program, is that of a thread which has nothing to do. Where an inner function is called by the program itself,
+ * the exported one has jumped there as its last act: those of OpenMP that do are barriers. */
+static int64_t runtime_label(struct waits *waits, uint32_t at)
+{
+    const struct model *model = waits->model;
+    const char *library = library_name(waits, at);
+    bool is_openmp = !strcmp(library, "libgomp") || !strcmp(library, "libomp");
+    for (; at; at = caller_scope(model, at)) {
+        const struct scope *scope = &model->scopes[at];
+        uint8_t function = waits->functions[scope->name];
+        if (function == FUNCTION_WAITS + N_CALLS) {
+            const char *name = model_text(model, scope->name);
+            return label(waits, library_name(waits, at), name + (name[0] == 'P'));
+        }
+        if (function >= FUNCTION_WAITS)
+            return label(waits, library, calls[function - FUNCTION_WAITS].what);
+        if (function == FUNCTION_WORKS)
+            return -1;
+        if (waits->modules[scope->module] == MODULE_PROGRAM)
+            return is_openmp ? label(waits, library, "barrier") : -1;
+    }
+    return label(waits, library, is_openmp ? "idle threads" : "progress");
+}
+
+int64_t waits_label(struct waits *waits, const struct variable *variable, uint32_t scope)
+{
+    const struct model *model = waits->model;
+    uint32_t leaf = function_scope(model, scope), at = leaf;
+    if (is_profiler(waits, variable) || (leaf && waits->modules[model->scopes[leaf].module] == MODULE_PROFILER))
+        return strtab_intern(&waits->labels, WAITS_PROFILER);
+    if (!waits->is_time || !is_no_data(waits, variable))
+        return -1;
+    if (!leaf)
+        return variable->class == CLASS_WAITING ? label(waits, "spin loop", "") : -1;
+    bool is_yield = waits->functions[model->scopes[leaf].name] == FUNCTION_YIELD;
+    if (is_yield)
+        at = caller_scope(model, leaf);
+    if (at && waits->modules[model->scopes[at].module] >= MODULE_RUNTIMES) {
+        int64_t found = runtime_label(waits, at);
+        if (found >= 0)
+            return found;
+    }
+    if (is_yield && variable->class == CLASS_UNATTRIBUTED)
+        return label(waits, "sched_yield", at ? model_text(model, model->scopes[at].name) : "");
+    if (variable->class != CLASS_WAITING)
+        return -1;
+    const char *function = model_text(model, model->scopes[leaf].name);
+    bool is_library = waits->modules[model->scopes[leaf].module] == MODULE_SYSTEM;
+    uint32_t caller = is_library ? caller_scope(model, leaf) : 0;
+    return label(waits, is_library ? function : "spin loop",
+                 caller ? model_text(model, model->scopes[caller].name) : function);
+}

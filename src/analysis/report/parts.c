@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of rows that are no variables. */
+#include "analysis/report/report.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/build/causes.h"
+
+static const struct special_row rows[] = {
+    {SPECIAL_KERNEL, "an address of the kernel", "CPU time in system calls and page faults, which gives no samples",
+     "See strace -c -f for the calls."},
+    {"<compute>", "no data waited for", "busy with arithmetic or branches, not waiting for data",
+     "Change the code at these lines."},
+    {"<waiting>", NULL, "a thread spun until another one came along", "Balance the work of threads or ranks."},
+    {"<system call>", "return from the kernel", "on the way back from a system call", "Make fewer or larger calls."},
+    {"<address lost>", "an access, address unknown", "an access whose address register had changed already",
+     "See the lines for its data."},
+    {"<small block>", "small, allocated unseen", "small blocks of unknown origin, and what allocators keep beside them",
+     "If it is much, see that DATACENTRIC_SMALL_SITES is not 0."},
+    {"<no block>", "memory of no recorded block", "memory of no recorded allocation",
+     "If a note names an allocator, do what it says."},
+    {"<freed>", "blocks that had been freed", "memory of a block that had been freed",
+     "Look for a use after free (-fsanitize=address)."},
+    {"<null>", "an address near zero", "an address in the first page, as of a prefetch", "Nothing to do."},
+    {"<vdso>", "data that the kernel lends", "data that the kernel lends for its clocks",
+     "Ask for the time less often."},
+    {"<heap without allocation log>", "a heap that was not followed", "a heap whose allocations were not followed",
+     "Measure with hpcrun; link static programs by hpclink."},
+    {"<unknown>", "no reason is known", "the profile does not tell why no variable was found", "Nothing to do."},
+    {"<not data-centric>", "not looked up", "samples for which no data was looked up",
+     "hpcquery tree shows their call paths."},
+    {"<profiler>", "the profiler itself", "the profiler's own work and memory",
+     "Record fewer blocks: a larger DATACENTRIC_MIN_BYTES."},
+    {"<dropped: reentered>", NULL, "samples that came while the profiler was at work",
+     "Record fewer blocks: a larger DATACENTRIC_MIN_BYTES."},
+    {"<dropped: no thread>", NULL, "samples on threads that the profiler did not see start", "Nothing to do."},
+    {"<dropped: arena full>", NULL, "samples for which there was no memory left", "Run with a larger --memsize."},
+    {"<dropped: no recipe>", NULL, "samples in code that was not analysed in time", "Run again: the analysis is kept."},
+    {"<dropped: raw full>", NULL, "samples that came faster than their code was analysed",
+     "Run again: the analysis is kept."},
+    {"<dropped: stopped>", NULL, "samples that came while sampling was switched off", "Nothing to do."},
+    {"<dropped: forked>", NULL, "samples in a new process, before it was measured", "Nothing to do."},
+    {"<dropped: bad record>", NULL, "samples whose record by the kernel makes no sense",
+     "If they are many, report the kernel's version."},
+    {"<dropped: max size>", NULL, "samples of threads whose files became too large", "Run with a larger --max-size."},
+};
+
+const struct special_row *special_rows_at(size_t i)
+{
+    return i < sizeof rows / sizeof *rows ? &rows[i] : NULL;
+}
+
+const struct special_row *special_rows_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+/* --- samples without an address --- */
+
+/* Why much of a program's data may have no name. */
+
+/* The way of each interpreter to do without a compiler. */
+static const struct {
+    const char *name, *command;
+} without_jit[] = {
+    {"node", "node --jitless"},       {"nodejs", "nodejs --jitless"}, {"deno", "deno --v8-flags=--jitless"},
+    {"d8", "d8 --jitless"},           {"java", "java -Xint"},         {"luajit", "luajit -joff"},
+    {"pypy", "pypy --jit off"},       {"ruby", "ruby --disable-jit"}, {"php", "php -d opcache.jit=off"},
+    {"julia", "julia --compile=min"},
+};
+
+/* What may follow the name of an interpreter: its version, as in java-17, ruby3.1 and luajit-2.1.0-beta3. */
+static bool is_version(const char *text)
+{
+    text += *text == '-';
+    return *text == 0 || isdigit((unsigned char)*text);
+}
+
+const char *report_without_jit(const char *program)
+{
+    for (size_t i = 0; program && i < sizeof without_jit / sizeof *without_jit; i++) {
+        size_t len = strlen(without_jit[i].name);
+        if (strncmp(program, without_jit[i].name, len) == 0 && is_version(program + len))
+            return without_jit[i].command;
+    }
+    return NULL;
+}
+
+/* Whether a statement is in a function of no file. */
+static bool is_jit(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].kind != SCOPE_PROC)
+        scope = model->scopes[scope].parent;
+    const char *module = model_text(model, model->scopes[scope].module);
+    return scope && model->scopes[scope].role == ROLE_NONE && (!*module || strcmp(module, "[jit]") == 0);
+}
+
+double report_lost_in_jit(const struct report *report)
+{
+    const struct model *model = report->model;
+    double value = 0;
+    for (size_t r = 0; r < report->n_rows; r++) {
+        const struct variable *variable = report->rows[r].variable;
+        for (size_t k = 0; variable && !strcmp(report->rows[r].name, "<address lost>") && k < variable->n_scopes; k++) {
+            uint32_t end = model_subtree_end(model, variable->scopes[k]);
+            for (uint32_t i = variable->scopes[k] + 1; i < end; i++) {
+                double own = model->own[i * model->n_metrics + report->metric];
+                value += own != 0 && is_jit(model, i) ? own : 0;
+            }
+        }
+    }
+    return report->total_value > 0 ? 100 * value / report->total_value : 0;
+}
+
+double report_without_block(const struct report *report)
+{
+    double share = 0;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct variable *variable = report->rows[i].variable;
+        bool is_mapping = variable && variable->class == CLASS_MMAP;
+        share += is_mapping || strcmp(report->rows[i].name, "<no block>") == 0 ? report->rows[i].share : 0;
+    }
+    return share;
+}
+
+/* --- causes --- */
+
+/* What the rows of a report were spent on, and their order by it: see causes.h. */
+
+#define RESIDENT_PART 0.5
+
+/* Samples without variable. */
+static struct cause_sum cause_of_other(const struct report_row *row)
+{
+    if (row->fate || causes_are_unknown(row->name))
+        return (struct cause_sum){.memory_high = 1, .unverified = 1};
+    return (struct cause_sum){.execution = 1};
+}
+
+/* The parts of a row, 1 for all of it; what no file tells of is not verified. */
+static struct cause_sum parts_of(const struct report *report, const struct report_row *row, uint32_t event)
+{
+    const struct variable *variable = row->variable;
+    const struct cause_sum *sum = variable ? causes_of(variable, event) : NULL;
+    if (row->is_waiting || row->fate || !variable || variable->class == CLASS_UNATTRIBUTED ||
+        variable->class == CLASS_WAITING)
+        return cause_of_other(row);
+    double known = sum ? sum->memory + sum->execution + sum->unverified : 0, all = known;
+    if (report->model->has_samples && variable->samples && (double)variable->samples[report->metric] > known)
+        all = (double)variable->samples[report->metric];
+    if (!sum || all <= 0)
+        return (struct cause_sum){.memory_high = 1, .unverified = 1};
+    return (struct cause_sum){.memory = sum->memory / all,
+                              .memory_low = sum->memory_low / all,
+                              .memory_high = (sum->memory_high + all - known) / all,
+                              .execution = sum->execution / all,
+                              .unverified = (sum->unverified + all - known) / all,
+                              .resident = sum->resident / all};
+}
+
+static bool knows_causes(const struct report *report, uint32_t event)
+{
+    for (size_t i = 0; i < report->model->n_variables; i++)
+        if (causes_of(&report->model->variables[i], event))
+            return true;
+    return false;
+}
+
+void report_add_causes(struct report *report)
+{
+    const struct model *model = report->model;
+    bool is_own = model->n_events && report->event >= model->events && report->event < model->events + model->n_events;
+    uint32_t event = is_own ? (uint32_t)(report->event - model->events) : 0;
+    struct cause_sum *all = &report->causes;
+    if (!is_own || report->is_hardware || !knows_causes(report, event))
+        return;
+    report->has_causes = true;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        struct cause_sum part = parts_of(report, row, event), *sum = &row->causes;
+        *sum =
+            (struct cause_sum){row->share * part.memory,    row->share * part.memory_low, row->share * part.memory_high,
+                               row->share * part.execution, row->share * part.unverified, row->share * part.resident};
+        all->memory += sum->memory;
+        all->memory_low += sum->memory_low;
+        all->memory_high += sum->memory_high;
+        all->execution += sum->execution;
+        all->unverified += sum->unverified;
+        all->resident += sum->resident;
+    }
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct report_row *x = a, *y = b;
+    bool x_is_special = report_is_special(x), y_is_special = report_is_special(y);
+    if (x_is_special != y_is_special)
+        return x_is_special ? 1 : -1;
+    if (x_is_special && x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    double x_waits = x->causes.memory + x->causes.unverified, y_waits = y->causes.memory + y->causes.unverified;
+    if (x_waits != y_waits)
+        return x_waits > y_waits ? -1 : 1;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->site, y->site);
+}
+
+void report_order_by_memory(struct report *report)
+{
+    if (report->has_causes && report->n_rows)
+        qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
+}
+
+const char *report_meaning(const struct report *report, const struct report_row *row)
+{
+    const struct cause_sum *sum = &row->causes;
+    const struct variable *variable = row->variable;
+    bool is_data = variable && variable->class != CLASS_UNATTRIBUTED && variable->class != CLASS_WAITING;
+    if (!report->has_causes || !is_data || row->share <= 0)
+        return NULL;
+    if (sum->resident > RESIDENT_PART * row->share)
+        return "resident in the core's caches: change the arithmetic, not the data";
+    if (sum->execution > RESIDENT_PART * row->share)
+        return "execution that the data only feed: change the arithmetic, not the data";
+    if (sum->unverified > RESIDENT_PART * row->share)
+        return "not verified: too few samples of an instruction, or its addresses do not tell";
+    return NULL;
+}
+
+/* --- fields --- */
+
+/* The fields of the rows of the table of variables: how the samples of a row are spread over them, how many have a
+ * type at all, and where a structure should be split. */
+
+#define ADVICE_SHARE 2.0       /* percent of all samples that a row must have */
+#define ADVICE_SAMPLES 20      /* and its samples */
+#define ADVICE_BYTES 32768     /* and its size: smaller ones stay in the first-level cache however they are laid out */
+#define ADVICE_HOT 0.8         /* of the row's samples that the hot fields must have ... */
+#define ADVICE_HOT_FIELDS 3    /* ... which are so many at most ... */
+#define ADVICE_HOT_BYTES 0.5   /* ... and so much of an element */
+
+/* The event whose places are shown for the metric: its own, else the first that has any; UINT32_MAX: none. */
+static uint32_t event_of(const struct report *report)
+{
+    const struct model *model = report->model;
+    uint32_t first = UINT32_MAX;
+    for (size_t v = 0; v < report->n_variables; v++)
+        for (size_t i = 0; i < report->variables[v].n_fields; i++) {
+            uint32_t event = report->variables[v].fields[i].event;
+            if (event >= model->n_events)
+                continue;
+            if (strcmp(model->events[event].metric, model->metrics[report->metric].name) == 0)
+                return event;
+            first = event < first ? event : first;
+        }
+    return first;
+}
+
+static bool is_of_row(const struct report_row *row, const struct variable_field *field)
+{
+    uint32_t part = row->part ? (uint32_t)(row->part - row->variable->parts) : FIELD_NO_PART;
+    return field->part == part;
+}
+
+static int compare_fields(const void *a, const void *b)
+{
+    const struct report_field *x = a, *y = b;
+    if (x->samples != y->samples)
+        return x->samples > y->samples ? -1 : 1;
+    if (x->offset_bytes != y->offset_bytes)
+        return x->offset_bytes < y->offset_bytes ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static bool add_field(const struct report *report, struct report_row *row, const struct variable_field *from)
+{
+    if (!vec_reserve(&row->fields, &row->cap_fields, row->n_fields + 1, sizeof *row->fields))
+        return false;
+    struct report_field *field = &row->fields[row->n_fields];
+    const char *path = model_text(report->model, from->name);
+    *field = (struct report_field){.path = path,
+                                   .type = model_text(report->model, from->type),
+                                   .flags = from->flags,
+                                   .offset_bytes = from->offset_bytes,
+                                   .size_bytes = from->size_bytes,
+                                   .samples = (double)from->samples};
+    if (asprintf(&field->name, "%s%s%s", row->name, from->flags & FIELD_UNTYPED ? " " : "", path) < 0)
+        return false;
+    row->n_fields++;
+    return true;
+}
+
+/* Fields of an array of structures: "[].x", "(:)%x". */
+static bool is_in_element(const struct report_field *field)
+{
+    return !field->flags && (strncmp(field->path, "[].", 3) == 0 || strncmp(field->path, "(:)%", 4) == 0);
+}
+
+/* The first fields, by samples, that have ADVICE_HOT of them; 0 when they are too many or too large. */
+static size_t hot_fields(const struct report_row *row, double *fraction, uint64_t *bytes)
+{
+    *fraction = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < row->n_fields && i < ADVICE_HOT_FIELDS && is_in_element(&row->fields[i]); i++) {
+        *fraction += row->fields[i].fraction;
+        *bytes += row->fields[i].size_bytes;
+        if (*fraction >= ADVICE_HOT)
+            return (double)*bytes <= ADVICE_HOT_BYTES * (double)row->element_bytes ? i + 1 : 0;
+    }
+    return 0;
+}
+
+static void advise(struct report_row *row)
+{
+    double fraction;
+    uint64_t bytes;
+    struct buf text = {0};
+    size_t n = hot_fields(row, &fraction, &bytes);
+    if (n == 0 || row->share < ADVICE_SHARE || row->samples < ADVICE_SAMPLES || row->size_bytes < ADVICE_BYTES)
+        return;
+    buf_printf(&text, "%.0f %% of it in ", 100 * fraction);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&text, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ",
+                   row->fields[i].path + (row->fields[i].path[0] == '(' ? 3 : 2));
+    buf_printf(&text, ", %llu of %llu bytes: ", (unsigned long long)bytes, (unsigned long long)row->element_bytes);
+    buf_printf(&text, n == 1 ? "keep that field in an array of its own" : "split the structure, these fields apart");
+    row->advice = text.data;
+}
+
+static bool fill_row(const struct report *report, uint32_t event, struct report_row *row)
+{
+    const struct variable *variable = row->variable;
+    double total = 0;
+    row->type = model_text(report->model, row->part ? row->part->type : variable->type);
+    row->element_bytes = row->part ? row->part->element_bytes : variable->element_bytes;
+    row->type_source = model_type_source_name((enum type_source)variable->type_source);
+    for (size_t i = 0; i < variable->n_fields; i++)
+        if (variable->fields[i].event == event && is_of_row(row, &variable->fields[i])) {
+            if (!add_field(report, row, &variable->fields[i]))
+                return false;
+            total += (double)variable->fields[i].samples;
+        }
+    for (size_t i = 0; i < row->n_fields; i++) {
+        row->fields[i].fraction = row->fields[i].samples / total;
+        row->fields[i].share = row->share * row->fields[i].fraction;
+    }
+    if (row->n_fields)
+        qsort(row->fields, row->n_fields, sizeof *row->fields, compare_fields);
+    advise(row);
+    return true;
+}
+
+static bool is_data(const struct variable *variable)
+{
+    return variable && (variable->class <= CLASS_STACK);
+}
+
+int report_add_fields(struct report *report, struct error *err)
+{
+    uint32_t event = event_of(report);
+    double in_data = 0;
+    if (event == UINT32_MAX)
+        return 0;
+    report->has_fields = true;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        struct report_row *row = &report->rows[i];
+        if (!row->variable)
+            continue;
+        if (!fill_row(report, event, row))
+            return error_set(err, ERR_MEMORY, "out of memory");
+        in_data += is_data(row->variable) ? row->share : 0;
+        for (size_t f = 0; f < row->n_fields; f++)
+            if (!(row->fields[f].flags & FIELD_UNTYPED)) {
+                report->typed += row->fields[f].share;
+                report->typed_by[row->variable->type_source] += row->fields[f].share;
+            }
+    }
+    report->typed = in_data > 0 ? 100 * report->typed / in_data : 0;
+    for (int i = 0; i < TYPE_SOURCES; i++)
+        report->typed_by[i] = in_data > 0 ? 100 * report->typed_by[i] / in_data : 0;
+    return 0;
+}
+
+bool report_merge_fields(struct variable *into, const struct variable *from)
+{
+    if (!into->type) {
+        into->type = from->type;
+        into->type_source = from->type_source;
+        into->element_bytes = from->element_bytes;
+    }
+    for (size_t i = 0; i < from->n_fields; i++)
+        if (!model_add_field(into, &from->fields[i]))
+            return false;
+    return true;
+}
+
+/* --- what the hardware says --- */
+
+/* The hardware's part of the table of variables: derived metrics for each row and for all accesses together, and the
+ * events that they come from. */
+
+static size_t count_rows(void)
+{
+    size_t n = 0;
+    while (metrics_row(n))
+        n++;
+    return n;
+}
+
+/* The event whose latencies a report about this metric shows: its own, else those of all events. */
+static uint32_t latency_event(const struct report *report)
+{
+    const struct model *model = report->model;
+    for (uint32_t i = 0; i < model->n_events; i++)
+        if (model->events[i].has_data_source &&
+            strcmp(model->events[i].metric, model->metrics[report->metric].name) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+/* All events that told about their accesses, as one. */
+static void sum_events(struct report *report)
+{
+    const struct model *model = report->model;
+    struct event_sum *sum = &report->events;
+    *sum = (struct event_sum){.metric = model->metrics[report->metric].name};
+    for (size_t i = 0; i < model->n_events; i++) {
+        const struct event_sum *event = &model->events[i];
+        if (!event->has_data_source)
+            continue;
+        sum->taken += event->taken;
+        sum->overflows += event->overflows;
+        sum->enabled_ns += event->enabled_ns;
+        sum->running_ns += event->running_ns;
+        sum->n_throttles += event->n_throttles;
+        sum->n_no_metric += event->n_no_metric;
+        sum->n_truncated += event->n_truncated;
+        sum->n_collisions += event->n_collisions;
+        sum->has_data_source = true;
+        for (int fate = 0; fate < FATE_MAX; fate++)
+            sum->fates[fate] += event->fates[fate];
+    }
+    if (sum->has_data_source)
+        report->event = sum;
+}
+
+/* All derived metrics [n], malloc'ed. */
+static double *derive(const struct metric_input *input, size_t n)
+{
+    double *values = calloc(n, sizeof *values);
+    for (size_t i = 0; values && i < n; i++)
+        values[i] = metrics_row(i)->value(metrics_row(i), input);
+    return values;
+}
+
+/* What every row needs. */
+struct filling {
+    struct metric_columns columns;
+    uint32_t event;
+    size_t n_derived;
+};
+
+static bool fill_hardware(const struct report *report, struct report_row *row, const struct filling *filling)
+{
+    struct metric_input input = {.work = report->all.work};
+    if (!row->variable || row->part)
+        return true;
+    metrics_fill(report->model, &filling->columns, row->variable->scopes, row->variable->n_scopes, &input);
+    metrics_add_latency(row->variable->latencies, row->variable->n_latencies, filling->event, &input.latency);
+    row->derived = derive(&input, filling->n_derived);
+    return row->derived != NULL;
+}
+
+/* The costs of the program: by code, since the data-centric tree repeats them. */
+static void fill_all(struct report *report, const struct filling *filling)
+{
+    const struct model *model = report->model;
+    const uint32_t top = 0;
+    int64_t instructions = metrics_instructions(model);
+    metrics_fill(model, &filling->columns, &top, 1, &report->all);
+    report->is_work_counted = instructions >= 0;
+    report->all.work = instructions >= 0 ? model_value(model, 0, (size_t)instructions) : report->all.counts[MEM_LOAD];
+    for (size_t i = 0; i < model->n_variables; i++)
+        metrics_add_latency(model->variables[i].latencies, model->variables[i].n_latencies,
+                            filling->event, &report->all.latency);
+}
+
+void report_place_accesses(const struct report *report, struct variable *variable)
+{
+    const struct model *model = report->model;
+    size_t n = model->n_numa_nodes;
+    if (!variable->places || !metrics_is_access(model->metrics[report->metric].name))
+        return;
+    for (size_t i = 0; i < model->n_events; i++) {
+        int64_t metric = model->events[i].has_data_source ? model_metric(model, model->events[i].metric) : -1;
+        for (size_t node = 0; metric >= 0 && node < n; node++)
+            variable->places[report->metric * n + node] += variable->places[(size_t)metric * n + node];
+    }
+}
+
+int report_add_hardware(struct report *report, struct error *err)
+{
+    const struct model *model = report->model;
+    bool is_access = metrics_is_access(model->metrics[report->metric].name), ok = true;
+    report->has_hardware = metrics_has_hardware(model);
+    if (is_access)
+        sum_events(report);
+    if (!report->has_hardware)
+        return 0;
+    report->is_hardware = is_access || (report->event && report->event->has_data_source);
+    struct filling filling = {.event = latency_event(report), .n_derived = count_rows()};
+    metrics_columns(model, &filling.columns);
+    fill_all(report, &filling);
+    report->derived = derive(&report->all, filling.n_derived);
+    ok = report->derived != NULL;
+    for (size_t i = 0; ok && i < report->n_rows; i++)
+        ok = fill_hardware(report, &report->rows[i], &filling);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}

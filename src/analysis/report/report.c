@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Making the table of variables. */
+#include "analysis/report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/build/causes.h"
+#include "fmt/columns.h"
+#include "structure/assign-name.h"
+
+#define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */
+#define NOTHING 1e-9     /* of a sum of values */
+#define KERNEL_MIN 0.005 /* of the CPU time */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Name of a function without return type and parameters, for the site column. */
+static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
+{
+    char *site = NULL;
+    const char *function = model_text(model, variable->function), *file = model_text(model, file_id);
+    const char *name = assign_name_start(function);
+    int len = (int)(assign_name_parameters(name) - name);
+    int code = 0;
+    if (variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_FILE ||
+        variable->class == CLASS_WAITING)
+        return strdup("");
+    if (variable->function && line)
+        code = asprintf(&site, "%.*s (%s:%u)", len, name, base_name(file), line);
+    else if (variable->function)
+        code = asprintf(&site, "%.*s", len, name);
+    else if (line)
+        code = asprintf(&site, "%s:%u", base_name(file), line);
+    else
+        code = asprintf(&site, "%s", base_name(model_text(model, variable->module)));
+    return code < 0 ? NULL : site;
+}
+
+static uint32_t function_of(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_INLINED)
+        scope = model->scopes[scope].parent;
+    return model->scopes[scope].name;
+}
+
+/* The innermost loop around a scope, in the function that was called. */
+static struct loop_lines loop_of(const struct model *model, uint32_t scope)
+{
+    while (scope && model->scopes[scope].kind != SCOPE_PROC && model->scopes[scope].kind != SCOPE_LOOP)
+        scope = model->scopes[scope].parent;
+    const struct scope *found = &model->scopes[scope];
+    bool is_loop = scope && found->kind == SCOPE_LOOP;
+    return is_loop ? (struct loop_lines){found->file, found->line, found->end_line} : (struct loop_lines){0};
+}
+
+/* The row's line equal to these, found through keys, added when new; NULL when out of memory. */
+static struct report_line *find_line(struct report_row *row, struct strtab *keys, uint32_t function,
+                                     const struct scope *scope, struct loop_lines loop)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "%x %x %x %x %x", function, scope->file, scope->line, loop.file, loop.first);
+    int64_t index = strtab_intern(keys, key);
+    if (index < 0 || !vec_reserve(&row->lines, &row->cap_lines, (size_t)index + 1, sizeof *row->lines))
+        return NULL;
+    if ((size_t)index == row->n_lines) {
+        row->lines[index] =
+            (struct report_line){.function = function, .file = scope->file, .line = scope->line, .loop = loop};
+        row->n_lines++;
+    }
+    return &row->lines[index];
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    const struct report_line *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->line < y->line ? -1 : x->line > y->line;
+}
+
+int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope)
+{
+    return report->waits && waits_are_possible(report->waits, variable) ? waits_label(report->waits, variable, scope)
+                                                                        : REPORT_NOT_WAITING;
+}
+
+/* Adds the statements of a variable to the row's lines: those that waited for this, or those that did not wait. */
+static bool collect_variable(struct report *report, const struct variable *variable, int64_t wait, struct strtab *keys,
+                             struct report_row *row)
+{
+    const struct model *model = report->model;
+    bool ok = true;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; ok && i < end; i++) {
+            double value = model->own[i * model->n_metrics + report->metric];
+            if (value == 0 || report_wait(report, variable, i) != wait)
+                continue;
+            struct report_line *line =
+                find_line(row, keys, function_of(model, i), &model->scopes[i], loop_of(model, i));
+            ok = line != NULL;
+            if (line)
+                line->value += value;
+        }
+    }
+    return ok;
+}
+
+static int collect_lines(struct report *report, struct report_row *row, int64_t wait, struct error *err)
+{
+    struct strtab keys = {0};
+    bool ok = true;
+    if (row->variable)
+        ok = collect_variable(report, row->variable, wait, &keys, row);
+    for (size_t i = 0; ok && wait != REPORT_NOT_WAITING && i < report->n_variables; i++)
+        if (waits_are_possible(report->waits, &report->variables[i]))
+            ok = collect_variable(report, &report->variables[i], wait, &keys, row);
+    strtab_fini(&keys);
+    if (row->n_lines)
+        qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* What the row says of its variable, or of the part of it. */
+static bool describe_row(const struct report *report, struct report_row *row)
+{
+    const struct model *model = report->model;
+    const struct variable *variable = row->variable;
+    const struct variable_part *part = row->part;
+    row->class = model_class_name(variable ? variable->class : CLASS_UNATTRIBUTED);
+    row->name = "<not data-centric>";
+    if (variable) {
+        row->name = model_text(model, part ? part->name : variable->name);
+        row->size_bytes = part ? part->size_bytes : variable->size_bytes;
+        row->n_blocks = part ? part->size_bytes > 0 : variable->n_blocks;
+        row->site = make_site(model, variable, part ? part->file : variable->file, part ? part->line : variable->line);
+        if (variable->places && model->n_numa_nodes && !part)
+            row->places = &variable->places[report->metric * model->n_numa_nodes];
+    } else {
+        row->site = strdup("");
+    }
+    return row->site != NULL;
+}
+
+double report_value(const struct report *report, const struct report_row *row, size_t metric)
+{
+    double value = 0;
+    if (metric == report->metric)
+        return row->value;
+    for (size_t i = 0; row->variable && i < row->variable->n_scopes; i++)
+        value += model_value(report->model, row->variable->scopes[i], metric);
+    return row->fraction * (row->part ? value * row->part->fraction : value);
+}
+
+double report_samples(const struct report *report, const struct report_row *row, size_t metric)
+{
+    if (!row->variable || !row->variable->samples || !report->model->has_samples ||
+        report->model->metrics[metric].hidden)
+        return model_samples(report->model, metric, report_value(report, row, metric));
+    double samples = row->fraction * (double)row->variable->samples[metric];
+    if (samples <= 0) /* not counted: parts of another metric's */
+        return model_samples(report->model, metric, report_value(report, row, metric));
+    return row->part ? samples * row->part->fraction : samples;
+}
+
+/* The lines of a part, as their part of its samples. */
+static int collect_part_lines(struct report_row *row, struct error *err)
+{
+    const struct variable *variable = row->variable;
+    uint32_t part = (uint32_t)(row->part - variable->parts);
+    double total = 0;
+    for (size_t i = 0; i < variable->n_part_lines; i++)
+        total += variable->part_lines[i].part == part ? (double)variable->part_lines[i].samples : 0;
+    for (size_t i = 0; i < variable->n_part_lines; i++) {
+        const struct part_line *line = &variable->part_lines[i];
+        if (line->part != part)
+            continue;
+        if (!vec_reserve(&row->lines, &row->cap_lines, row->n_lines + 1, sizeof *row->lines))
+            return error_set(err, ERR_MEMORY, "out of memory");
+        row->lines[row->n_lines++] = (struct report_line){.function = line->function,
+                                                          .file = line->file,
+                                                          .line = line->line,
+                                                          .loop = line->loop,
+                                                          .value = row->value * (double)line->samples / total};
+    }
+    if (row->n_lines)
+        qsort(row->lines, row->n_lines, sizeof *row->lines, compare_lines);
+    return 0;
+}
+
+/* Appends a row like another; NULL when out of memory. */
+static struct report_row *new_row(struct report *report, const struct report_row *like)
+{
+    if (!vec_reserve(&report->rows, &report->cap_rows, report->n_rows + 1, sizeof *report->rows))
+        return NULL;
+    struct report_row *row = &report->rows[report->n_rows++];
+    *row = *like;
+    row->share = report->total_value > 0 ? 100 * row->value / report->total_value : 0;
+    return row;
+}
+
+static int add_row(struct report *report, const struct variable *variable, const struct variable_part *part,
+                   double value, double fraction, struct error *err)
+{
+    const struct report_row like = {
+        .variable = variable, .part = part, .value = value, .fraction = fraction, .wait = REPORT_NOT_WAITING};
+    struct report_row *row = new_row(report, &like);
+    if (!row)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    row->n_paths = variable ? variable->n_scopes : 0;
+    row->samples = report_samples(report, row, report->metric);
+    report->total_samples += row->samples;
+    if (!describe_row(report, row))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (part)
+        return collect_part_lines(row, err);
+    return variable ? collect_lines(report, row, REPORT_NOT_WAITING, err) : 0;
+}
+
+/* A row, or one for each part, which are known for the first event with addresses. */
+static int add_variable(struct report *report, const struct variable *variable, double value, double fraction,
+                        struct error *err)
+{
+    if (variable->n_parts == 0 || (int64_t)report->metric != model_first_metric(report->model))
+        return add_row(report, variable, NULL, value, fraction, err);
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < variable->n_parts; i++)
+        code = add_row(report, variable, &variable->parts[i], value * variable->parts[i].fraction, fraction, err);
+    return code;
+}
+
+/* A row of samples that are no variable's. */
+static int add_other(struct report *report, const struct report_row *like, const char *site, int64_t wait,
+                     struct error *err)
+{
+    struct report_row *row = new_row(report, like);
+    if (!row || !(row->site = strdup(site)))
+        return error_set(err, ERR_MEMORY, "out of memory");
+    row->wait = wait;
+    report->total_samples += row->samples;
+    return wait == REPORT_NOT_WAITING ? 0 : collect_lines(report, row, wait, err);
+}
+
+/* Sets aside what waited on a variable, and returns its value; -1 when out of memory. */
+static double take_waits(struct report *report, const struct variable *variable)
+{
+    const struct model *model = report->model;
+    double sum = 0;
+    if (!report->waits || !waits_are_possible(report->waits, variable))
+        return 0;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; i < end; i++) {
+            double value = model->own[i * model->n_metrics + report->metric];
+            int64_t wait = value == 0 ? REPORT_NOT_WAITING : report_wait(report, variable, i);
+            size_t n = report->waits->labels.n_strings;
+            if (wait == REPORT_NOT_WAITING)
+                continue;
+            if (!vec_reserve(&report->waiting, &report->cap_waiting, n, sizeof *report->waiting))
+                return -1;
+            for (; report->n_waiting < n; report->n_waiting++)
+                report->waiting[report->n_waiting] = 0;
+            report->waiting[wait] += value;
+            sum += value;
+        }
+    }
+    return sum;
+}
+
+/* Rows of what was set aside: one for each thing that was waited for, and one of the profiler. */
+static int add_waits(struct report *report, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < report->n_waiting; i++) {
+        const char *label = report->waits->labels.strings[i];
+        bool is_profiler = strcmp(label, WAITS_PROFILER) == 0;
+        struct report_row like = {.name = is_profiler ? WAITS_PROFILER : "<waiting>",
+                                  .class = model_class_name(is_profiler ? CLASS_UNKNOWN : CLASS_WAITING),
+                                  .is_waiting = !is_profiler,
+                                  .value = report->waiting[i],
+                                  .samples = model_samples(report->model, report->metric, report->waiting[i]),
+                                  .fraction = 1};
+        if (!is_profiler || report->waiting[i] > 0)
+            code = add_other(report, &like, is_profiler ? "" : label, (int64_t)i, err);
+    }
+    return code;
+}
+
+/* The samples of the metric's own event that were taken and dropped. */
+static uint64_t count_dropped(const struct event_sum *event)
+{
+    uint64_t n = 0;
+    for (int fate = FATE_DROP_REENTERED; event && fate < FATE_TAKEN_MAX; fate++)
+        n += event->fates[fate];
+    return n;
+}
+
+/* What one sample is worth in the metric, on average. */
+static double worth_of_sample(const struct report *report, double recorded_value)
+{
+    const struct event_sum *event = report->event;
+    uint64_t n_recorded = event->taken - count_dropped(event);
+    return n_recorded && recorded_value > 0 ? recorded_value / (double)n_recorded : event->scale;
+}
+
+static int add_drops(struct report *report, double worth, struct error *err)
+{
+    static const char *const names[FATE_TAKEN_MAX] = {
+        [FATE_DROP_REENTERED] = "<dropped: reentered>",   [FATE_DROP_NO_THREAD] = "<dropped: no thread>",
+        [FATE_DROP_ARENA_FULL] = "<dropped: arena full>", [FATE_DROP_NO_RECIPE] = "<dropped: no recipe>",
+        [FATE_DROP_RAW_FULL] = "<dropped: raw full>",     [FATE_DROP_STOPPED] = "<dropped: stopped>",
+        [FATE_DROP_FORKED] = "<dropped: forked>",         [FATE_DROP_BAD_RECORD] = "<dropped: bad record>",
+        [FATE_DROP_MAX_SIZE] = "<dropped: max size>",
+    };
+    int code = 0;
+    for (int fate = FATE_DROP_REENTERED; code == 0 && fate < FATE_TAKEN_MAX; fate++) {
+        uint64_t n = report->event ? report->event->fates[fate] : 0;
+        struct report_row like = {.name = names[fate] ? names[fate] : "<dropped>",
+                                  .class = model_class_name(CLASS_DROPPED),
+                                  .value = worth * (double)n,
+                                  .samples = (double)n,
+                                  .fate = fate,
+                                  .fraction = 1};
+        if (n)
+            code = add_other(report, &like, fate_row(fate)->sentence, REPORT_NOT_WAITING, err);
+    }
+    return code;
+}
+
+/* Adds the samples by NUMA node of one variable to those of another. */
+static bool merge_places(const struct model *model, struct variable *into, const struct variable *from)
+{
+    size_t n = model->n_metrics * model->n_numa_nodes;
+    if (!from->places)
+        return true;
+    if (!into->places)
+        into->places = calloc(n, sizeof *into->places);
+    for (size_t i = 0; into->places && i < n; i++)
+        into->places[i] += from->places[i];
+    return into->places != NULL;
+}
+
+static bool merge_samples(const struct model *model, struct variable *into, const struct variable *from)
+{
+    if (!from->samples)
+        return true;
+    if (!into->samples)
+        into->samples = calloc(model->n_metrics, sizeof *into->samples);
+    for (size_t i = 0; into->samples && i < model->n_metrics; i++)
+        into->samples[i] += from->samples[i];
+    return into->samples != NULL;
+}
+
+static bool merge_variable(const struct model *model, struct variable *into, const struct variable *from)
+{
+    if (!vec_reserve(&into->scopes, &into->cap_scopes, into->n_scopes + from->n_scopes, sizeof *into->scopes))
+        return false;
+    memcpy(into->scopes + into->n_scopes, from->scopes, from->n_scopes * sizeof *from->scopes);
+    into->n_scopes += from->n_scopes;
+    into->size_bytes += from->size_bytes;
+    into->n_blocks += from->n_blocks;
+    into->size_freed_bytes += from->size_freed_bytes;
+    into->n_blocks_freed += from->n_blocks_freed;
+    into->n_inexact += from->n_inexact;
+    into->n_blocks_marked += from->n_blocks_marked;
+    into->size_marked_bytes += from->size_marked_bytes;
+    if (from->max_block_bytes > into->max_block_bytes)
+        into->max_block_bytes = from->max_block_bytes;
+    for (size_t i = 0; i < from->n_causes; i++)
+        if (!causes_add_sum(into, from->causes[i].event, &from->causes[i].sum))
+            return false;
+    return merge_places(model, into, from) && merge_samples(model, into, from) &&
+           metrics_merge_latencies(into, from->latencies, from->n_latencies) && report_merge_fields(into, from);
+}
+
+/* Without lines nothing but their size tells two blocks of one function apart: the power of two of the mean block. */
+static unsigned size_class(const struct variable *variable)
+{
+    if (variable->line || !variable->n_blocks)
+        return 0;
+    unsigned class = 1;
+    for (double mean = (double)variable->size_bytes / (double)variable->n_blocks; mean >= 2; mean /= 2)
+        class ++;
+    return class;
+}
+
+/* The report's own variable for one of the model: of the same site, or a new one. */
+static struct variable *find_variable(struct report *report, struct strtab *keys, const struct variable *from,
+                                      size_t index, bool with_paths)
+{
+    char key[96];
+    bool is_heap = from->class == CLASS_HEAP || from->class == CLASS_MMAP;
+    (void)snprintf(key, sizeof key, "%x %x %x %x %x %x %x %zx", from->class, from->name, from->function, from->file,
+                   from->line, from->module, is_heap ? size_class(from) : 0, is_heap && !with_paths ? 0 : index + 1);
+    int64_t known = strtab_intern(keys, key);
+    if (known < 0 || !vec_reserve(&report->variables, &report->cap_variables, (size_t)known + 1, sizeof *from))
+        return NULL;
+    struct variable *into = &report->variables[known];
+    if ((size_t)known == report->n_variables) {
+        report->n_variables++;
+        *into = (struct variable){.name = from->name,
+                                  .function = from->function,
+                                  .file = from->file,
+                                  .line = from->line,
+                                  .module = from->module,
+                                  .class = from->class,
+                                  .parts = from->parts,
+                                  .n_parts = from->n_parts,
+                                  .part_lines = from->part_lines,
+                                  .n_part_lines = from->n_part_lines};
+    }
+    return into;
+}
+
+/* Fills the report's variables from the model's. */
+static int merge_variables(struct report *report, bool with_paths, struct error *err)
+{
+    struct strtab keys = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < report->model->n_variables; i++) {
+        const struct variable *from = &report->model->variables[i];
+        struct variable *into = find_variable(report, &keys, from, i, with_paths);
+        ok = into && merge_variable(report->model, into, from);
+    }
+    strtab_fini(&keys);
+    for (size_t i = 0; ok && i < report->n_variables; i++)
+        report_place_accesses(report, &report->variables[i]);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static double variable_value(const struct model *model, const struct variable *variable, size_t metric)
+{
+    double value = 0;
+    for (size_t i = 0; i < variable->n_scopes; i++)
+        value += model_value(model, variable->scopes[i], metric);
+    return value;
+}
+
+/* Reports about latency keep the variables whose accesses have none, as stores on many machines. */
+static bool has_accesses(const struct report *report, const struct variable *variable)
+{
+    const struct model *model = report->model;
+    if (!metrics_is_access(model->metrics[report->metric].name))
+        return false;
+    for (size_t i = 0; i < model->n_events; i++) {
+        int64_t metric = model->events[i].has_data_source ? model_metric(model, model->events[i].metric) : -1;
+        if (metric >= 0 && variable_value(model, variable, (size_t)metric) != 0)
+            return true;
+    }
+    return false;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct report_row *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->site, y->site);
+}
+
+/* Shares of samples whose address was found, and whose variable is known. Hardware that samples any operation takes
+ * some that access no memory: those are no failures. */
+static void set_quality(struct report *report)
+{
+    double lost = 0, unknown = 0;
+    for (size_t i = 0; i < report->n_rows; i++) {
+        const struct variable *variable = report->rows[i].variable;
+        if (!variable || variable->class == CLASS_WAITING || variable->class == CLASS_UNATTRIBUTED)
+            lost += report->rows[i].share;
+        else if (variable->class == CLASS_UNKNOWN)
+            unknown += report->rows[i].share;
+    }
+    report->recovered = 100 - lost;
+    report->named = 100 - lost - unknown;
+    if (report->event && report->event->taken) {
+        const uint64_t *fates = report->event->fates;
+        double taken = (double)(report->event->taken - fates[FATE_NO_ADDRESS_NO_ACCESS]);
+        report->no_access = 100 - 100 * taken / (double)report->event->taken;
+        if (taken <= 0)
+            return;
+        report->recovered = 100 * (double)(fates[FATE_NAMED] + fates[FATE_UNKNOWN_DATA]) / taken;
+        report->named = 100 * (double)fates[FATE_NAMED] / taken;
+    }
+}
+
+/* A row for what did not wait on a variable. *covered: grows by its whole value. */
+static int add_worked(struct report *report, const struct variable *variable, bool with_unused, double *covered,
+                      struct error *err)
+{
+    double value = variable_value(report->model, variable, report->metric), waited = take_waits(report, variable);
+    if (waited < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    double worked = value - waited > value * NOTHING ? value - waited : 0;
+    bool is_wanted = worked != 0 || (waited == 0 && with_unused) || has_accesses(report, variable);
+    *covered += value;
+    return is_wanted ? add_variable(report, variable, worked, value > 0 ? worked / value : 1, err) : 0;
+}
+
+/* All rows: variables, waiting, what is in no variable, dropped samples. */
+static int add_rows(struct report *report, bool with_unused, struct error *err)
+{
+    const struct model *model = report->model;
+    uint32_t root = model_data_root(model);
+    double data = root ? model_value(model, root, report->metric) : 0, covered = 0, worth = 0;
+    double recorded = model_value(model, 0, report->metric);
+    int code = 0;
+    if (data > recorded)
+        recorded = data;
+    if (report->event)
+        worth = worth_of_sample(report, recorded);
+    report->total_value = recorded + worth * (double)count_dropped(report->event);
+    for (size_t i = 0; code == 0 && i < report->n_variables; i++)
+        code = add_worked(report, &report->variables[i], with_unused, &covered, err);
+    if (code == 0)
+        code = add_waits(report, err);
+    if (code == 0 && recorded - covered > recorded * NOTHING)
+        code = add_row(report, NULL, NULL, recorded - covered, 1, err);
+    return code == 0 ? add_drops(report, worth, err) : code;
+}
+
+/* What the samples stand for, and whether they are enough. */
+static void set_times(struct report *report)
+{
+    const struct model *model = report->model;
+    const char *name = model->metrics[report->metric].name;
+    report->is_leaks = strncmp(name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) == 0;
+    report->has_too_few = report->event && !report->is_leaks && report->event->taken < REPORT_SAMPLES_MIN;
+    if (!metrics_is_time(name) || !report->event)
+        return;
+    report->sampled_s = report->total_value / 1e6;
+    report->user_s = (double)model->user_ns / 1e9;
+    report->system_s = (double)model->system_ns / 1e9;
+    report->is_user_only = report->event->is_user_only;
+    /* Who was killed has told too little: what was sampled was used. */
+    double told_s = report->user_s + report->system_s;
+    if (model->n_killed && told_s < report->sampled_s)
+        report->user_s += report->sampled_s - told_s;
+}
+
+double report_kernel_percent(const struct report *report)
+{
+    double cpu_s = report->user_s + report->system_s;
+    bool is_worth = report->is_user_only && cpu_s > 0 && report->system_s >= KERNEL_MIN * cpu_s;
+    return is_worth ? 100 * report->system_s / cpu_s : 0;
+}
+
+bool report_is_special(const struct report_row *row)
+{
+    const struct variable *variable = row->variable;
+    return !variable || variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED ||
+           variable->class == CLASS_WAITING || row->is_waiting;
+}
+
+size_t report_choose(struct report *report, size_t top, size_t *n_first)
+{
+    size_t n = *n_first = top && top < report->n_rows ? top : report->n_rows;
+    for (size_t i = n; i < report->n_rows; i++) {
+        struct report_row row = report->rows[i];
+        if (!report_is_special(&row) || row.share < SHARE_SHOWN)
+            continue;
+        memmove(&report->rows[n + 1], &report->rows[n], (i - n) * sizeof row);
+        report->rows[n++] = row;
+    }
+    return n;
+}
+
+int report_make(const struct model *model, size_t metric, bool with_unused, bool with_paths, struct report *report,
+                struct error *err)
+{
+    *report = (struct report){.model = model, .metric = metric};
+    for (size_t i = 0; i < model->n_events; i++)
+        if (strcmp(model->events[i].metric, model->metrics[metric].name) == 0)
+            report->event = &model->events[i];
+    int code = merge_variables(report, with_paths, err);
+    if (code == 0)
+        code = waits_new(&report->waits, model, metrics_is_time(model->metrics[metric].name), err);
+    if (code == 0)
+        code = add_rows(report, with_unused, err);
+    set_times(report);
+    if (code == 0)
+        code = report_add_fields(report, err);
+    if (code == 0)
+        code = report_add_hardware(report, err);
+    if (code != 0) {
+        report_fini(report);
+        return code;
+    }
+    if (report->n_rows)
+        qsort(report->rows, report->n_rows, sizeof *report->rows, compare_rows);
+    set_quality(report);
+    report_add_causes(report);
+    return 0;
+}
+
+void report_fini(struct report *report)
+{
+    for (size_t i = 0; i < report->n_rows; i++) {
+        free(report->rows[i].site);
+        free(report->rows[i].lines);
+        free(report->rows[i].derived);
+        for (size_t f = 0; f < report->rows[i].n_fields; f++)
+            free(report->rows[i].fields[f].name);
+        free(report->rows[i].fields);
+        free(report->rows[i].advice);
+    }
+    free(report->rows);
+    for (size_t i = 0; i < report->n_variables; i++) {
+        free(report->variables[i].scopes);
+        free(report->variables[i].places);
+        free(report->variables[i].samples);
+        free(report->variables[i].latencies);
+        free(report->variables[i].causes);
+        free(report->variables[i].fields);
+    }
+    free(report->variables);
+    free(report->derived);
+    free(report->waiting);
+    waits_free(report->waits);
+    memset(report, 0, sizeof *report);
+}
