@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The report of leaks for a terminal of 100 columns: what is live, what that word means here, then for each allocation
  * path its figures and its functions. */
+#include "analysis/report/leaks.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/report/leaks.h"
-#include "export/exporter-list.h"
+#include "export/exporters.h"
 #include "export/text-cells.h"
+#include "fmt/json.h"
 
 #define FRAMES_MAX 16
 
@@ -159,3 +161,156 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 }
 
 const struct exporter export_leaks_text = {"leaks", "text", write_text};
+
+/* --- CSV --- */
+
+/* The report of leaks as comma-separated values: one row for each allocation path. */
+
+#define FULL_FRAMES_MAX 1024
+
+/* "main (a.c:12) < f (a.c:30)": each calls the one before it. */
+static void put_csv_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
+{
+    static struct leak_frame frames[FULL_FRAMES_MAX];
+    const struct model *model = leaks->report.model;
+    struct buf text = {0};
+    size_t n = leaks_path(leaks, row, frames, FULL_FRAMES_MAX);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(&text, "%s%s", i ? " < " : "", model_text(model, frames[i].function));
+        if (frames[i].line)
+            buf_printf(&text, " (%s:%u)", model_text(model, frames[i].file), frames[i].line);
+    }
+    csv_put_text(out, text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+static void put_csv_row(const struct leaks *leaks, const struct leak_row *leak, struct buf *out)
+{
+    const struct report_row *row = leak->row;
+    const struct variable *variable = row->variable;
+    const uint64_t words[] = {leak->n_live,
+                              leak->live_bytes,
+                              variable->n_blocks,
+                              variable->size_bytes,
+                              variable->n_blocks_freed,
+                              variable->size_freed_bytes,
+                              variable->n_blocks_marked,
+                              variable->size_marked_bytes};
+    csv_put_text(out, row->name);
+    buf_printf(out, ",%s,", row->class);
+    csv_put_text(out, row->site);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        buf_printf(out, ",%llu", (unsigned long long)words[i]);
+    if (leaks->has_use)
+        buf_printf(out, ",%.15g,%.6f,", row->samples, row->share);
+    else
+        buf_printf(out, ",,,");
+    put_csv_path(leaks, leak, out);
+    buf_append(out, "\n", 1);
+}
+
+static int write_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct leaks leaks;
+    int code = leaks_make(job->model, job->metric, job->at_mark, job->with_unused, &leaks, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "variable,class,alloc_site,live_blocks,live_bytes,allocated_blocks,allocated_bytes,freed_blocks,"
+                    "freed_bytes,marked_blocks,marked_bytes,samples,share,path\n");
+    for (size_t i = 0; i < leaks.n_rows && (job->top == 0 || i < job->top); i++)
+        put_csv_row(&leaks, &leaks.rows[i], out);
+    leaks_fini(&leaks);
+    return 0;
+}
+
+const struct exporter export_leaks_csv = {"leaks", "csv", write_csv};
+
+/* --- JSON --- */
+
+/* The report of leaks as JSON. */
+
+static void put_json_sum(struct buf *out, const char *key, const struct leak_sum *sum)
+{
+    json_put_key(out, key, 0);
+    buf_printf(out, "{\"blocks\": ");
+    json_put_word(out, sum->n_blocks);
+    json_put_word_at(out, "bytes", sum->bytes);
+    buf_append(out, "}", 1);
+}
+
+static void put_json_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
+{
+    static struct leak_frame frames[FULL_FRAMES_MAX];
+    const struct model *model = leaks->report.model;
+    size_t n = leaks_path(leaks, row, frames, FULL_FRAMES_MAX);
+    json_put_key(out, "path", 0);
+    buf_append(out, "[", 1);
+    for (size_t i = 0; i < n; i++) {
+        buf_printf(out, i ? ", {\"function\": " : "{\"function\": ");
+        json_put_text(out, model_text(model, frames[i].function));
+        json_put_text_at(out, "file", model_text(model, frames[i].file));
+        json_put_word_at(out, "line", frames[i].line);
+        buf_append(out, "}", 1);
+    }
+    buf_append(out, "]", 1);
+}
+
+static void put_json_row(const struct leaks *leaks, const struct leak_row *leak, struct buf *out)
+{
+    const struct report_row *row = leak->row;
+    const struct variable *variable = row->variable;
+    buf_printf(out, "{\"variable\": ");
+    json_put_text(out, row->name);
+    json_put_text_at(out, "class", row->class);
+    json_put_text_at(out, "alloc_site", row->site);
+    json_put_word_at(out, "live_blocks", leak->n_live);
+    json_put_word_at(out, "live_bytes", leak->live_bytes);
+    json_put_word_at(out, "allocated_blocks", variable->n_blocks);
+    json_put_word_at(out, "allocated_bytes", variable->size_bytes);
+    json_put_word_at(out, "freed_blocks", variable->n_blocks_freed);
+    json_put_word_at(out, "freed_bytes", variable->size_freed_bytes);
+    json_put_word_at(out, "marked_blocks", variable->n_blocks_marked);
+    json_put_word_at(out, "marked_bytes", variable->size_marked_bytes);
+    if (leaks->has_use) {
+        json_put_double_at(out, "samples", row->samples);
+        json_put_double_at(out, "share", row->share);
+    }
+    put_json_path(leaks, leak, out);
+    buf_append(out, "}", 1);
+}
+
+static int write_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    struct leaks leaks;
+    const struct model *model = job->model;
+    int code = leaks_make(model, job->metric, job->at_mark, job->with_unused, &leaks, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, model->program);
+    json_put_text_at(out, "moment", job->at_mark ? "mark" : "end");
+    json_put_word_at(out, "min_bytes", model->min_bytes);
+    json_put_word_at(out, "sample_bytes", model->sample_bytes);
+    json_put_word_at(out, "start_ns", model->start_ns);
+    json_put_word_at(out, "mark_ns", model->mark_ns);
+    json_put_word_at(out, "n_killed", model->n_killed);
+    put_json_sum(out, "allocated", &leaks.allocated);
+    put_json_sum(out, "freed", &leaks.freed);
+    put_json_sum(out, "live_at_end", &leaks.live);
+    put_json_sum(out, "live_at_mark", &leaks.marked);
+    json_put_text_at(out, "metric", leaks.has_use ? model->metrics[job->metric].name : NULL);
+    if (leaks.has_use) {
+        json_put_double_at(out, "live_share", leaks.share);
+        put_json_sum(out, "live_without_samples", &leaks.unused);
+    }
+    buf_printf(out, ",\n\"paths\": [");
+    for (size_t i = 0; i < leaks.n_rows && (job->top == 0 || i < job->top); i++) {
+        buf_printf(out, i ? ",\n" : "\n");
+        put_json_row(&leaks, &leaks.rows[i], out);
+    }
+    buf_printf(out, "]}\n");
+    leaks_fini(&leaks);
+    return 0;
+}
+
+const struct exporter export_leaks_json = {"leaks", "json", write_json};

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "analysis/report/report.h"
-#include "export/csv-text.h"
-#include "export/exporter-list.h"
+#include "export/exporters.h"
+#include "export/vars-table.h"
 #include "export/text-cells.h"
 
 static void put_lines(const struct report *report, const struct report_row *row, struct buf *out)

@@ -3,7 +3,8 @@
 #include <math.h>
 
 #include "analysis/report/report.h"
-#include "export/exporter-list.h"
+#include "export/exporters.h"
+#include "export/vars-table.h"
 #include "fmt/json.h"
 
 static void put_loop(const struct model *model, const struct loop_lines *loop, struct buf *out)

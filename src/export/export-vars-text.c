@@ -4,10 +4,8 @@
 #include <stdio.h>
 
 #include "analysis/report/report.h"
-#include "export/exporter-list.h"
+#include "export/exporters.h"
 #include "export/text-cells.h"
-#include "export/vars-head.h"
-#include "export/vars-lines.h"
 #include "export/vars-table.h"
 
 #define LINES_SHOWN 3

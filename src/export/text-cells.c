@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pieces of terminal tables. */
+/* See text-cells.h. */
 #include "export/text-cells.h"
 
 #include <math.h>
@@ -9,6 +9,30 @@
 
 #include "base/input.h"
 #include "structure/assign-name.h"
+
+void csv_put_quoted(struct buf *out, const char *text)
+{
+    struct buf plain = {0};
+    printable_put(&plain, text);
+    buf_append(out, "\"", 1);
+    for (const char *p = plain.data; p && *p; p++)
+        buf_append(out, *p == '"' ? "\"\"" : p, *p == '"' ? 2 : 1);
+    buf_append(out, "\"", 1);
+    out->failed = out->failed || plain.failed;
+    buf_fini(&plain);
+}
+
+void csv_put_text(struct buf *out, const char *text)
+{
+    if (strpbrk(text, ",\""))
+        csv_put_quoted(out, text);
+    else
+        printable_put(out, text);
+}
+
+/* --- cells --- */
+
+/* Pieces of terminal tables. */
 
 static size_t count_chars(const char *text)
 {

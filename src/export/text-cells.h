@@ -3,6 +3,7 @@
 #ifndef LOCUS_EXPORT_TEXT_CELLS_H
 #define LOCUS_EXPORT_TEXT_CELLS_H
 
+#include "base/vec.h"
 #include "export/exporters.h"
 
 /* Appends text in exactly width characters (UTF-8), cut with an ellipsis when longer, padded with blanks when not;
@@ -54,5 +55,14 @@ void text_function(struct buf *out, const char *function);
  * the author writes them: "Array<std::string>::grow" of
  * "Array<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::grow". */
 void text_origin(struct buf *out, const char *origin);
+
+/* --- CSV --- */
+
+/* Fields of comma-separated values (RFC 4180). Ordinary code. */
+
+/* Appends a text as one field, in quotes where it needs them (csv_put_quoted: always). Bytes that are no text are
+ * escaped (base/input.h). */
+void csv_put_text(struct buf *out, const char *text);
+void csv_put_quoted(struct buf *out, const char *text);
 
 #endif

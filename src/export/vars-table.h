@@ -5,6 +5,8 @@
 #define LOCUS_EXPORT_VARS_TABLE_H
 
 #include "analysis/report/report.h"
+#include "base/vec.h"
+#include "export/exporters.h"
 #include "export/text-cells.h"
 
 enum {
@@ -63,5 +65,87 @@ void vars_table_put_words(const struct vars_table *table, double share, const ch
 /* Appends where the row's variable comes from, never nothing: the site, or the allocation path where the site says no
  * more than the name, or what a special row stands for. */
 void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text);
+
+/* --- fields --- */
+
+/* The lines of the table of variables that are about fields. Ordinary code. */
+
+/* One line of the head: how many samples have a type, and from where. Nothing in reports without places. */
+void fields_put_summary(const struct report *report, const struct export_job *job, struct buf *out);
+
+/* The lines below a row: with the job's with_fields its fields, and always the advice that follows from them.
+ * indent: characters before them. */
+void fields_put_row(const struct export_job *job, const struct report_row *row, size_t indent, struct buf *out);
+
+/* --- what the hardware says --- */
+
+/* The report of variables for a terminal, where hardware told about each access: what stands above and below the table.
+ * Ordinary code. */
+
+/* Appends what is to know of the events beside the fates: samples without metric, throttling, shared counters. */
+void hardware_put_counters(const struct report *report, struct buf *text);
+
+/* Appends the labelled lines about all accesses together; nothing when the report is not about hardware. */
+void hardware_put_summary(const struct report *report, const struct export_job *job, struct buf *out);
+
+/* Appends what the columns of the hardware mean; nothing when there are none. */
+void hardware_put_legend(const struct report *report, const struct export_job *job, struct buf *out);
+
+/* --- spread over threads and processes --- */
+
+/* How the values of a variable spread over threads and over processes (ranks), from the values by context of the
+ * database. Ordinary code. */
+
+/* Statistics of n numbers, those that are zero included; the standard deviation is that of all of them (divided by n),
+ * variation is the standard deviation by the mean, 0 where that is 0. */
+struct row_spread {
+    size_t n, n_with_value;
+    double mean, least, most, deviation, variation;
+};
+
+/* The values by context of a database; NULL stands for none. */
+struct thread_values;
+
+/* Opens cct.db in a database directory that the model was read from; *values is NULL when there is none, or when the
+ * model does not know its threads. The caller frees it.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
+int thread_values_open(const char *directory, const struct model *model, struct thread_values **values,
+                       struct error *err);
+void thread_values_free(struct thread_values *values);
+
+/* Spread of the report's metric in a row over all threads and over all processes; all zero for the row without
+ * variable.  err: ERR_IO, ERR_FORMAT (names the file and the offset), ERR_MEMORY */
+int thread_values_spread(const struct thread_values *values, const struct report *report, const struct report_row *row,
+                         struct row_spread *threads, struct row_spread *processes, struct error *err);
+
+/* --- lines below a row --- */
+
+/* What stands below a row of the table of variables: where its samples were taken. Ordinary code. */
+
+#define MEANING_PERCENT 5.0 /* of the samples: rows below that get no words about what they were spent on */
+
+/* Appends samples by NUMA node, those with at least half a percent; on machines with one nothing. */
+void lines_put_places(const struct report *report, const struct report_row *row, struct buf *text);
+
+/* Appends the i-th of the row's lines, its part of the row, and the loop around it where that is new. */
+void lines_put_place(const struct report *report, const struct report_row *row, size_t i, struct buf *text);
+
+/* --- the head --- */
+
+/* What stands above and below the table of variables on a terminal. Above, the answer in short: program and run, the
+ * samples and what they are of, and what is not in them. Below, what the special rows and columns mean and whatever is
+ * wrong; and for those who ask (-v) how it was measured. Ordinary code. */
+
+/* Appends the lines above the table. */
+void head_put(const struct report *report, const struct export_job *job, struct buf *out);
+
+/* Appends the lines below it; n_rows: of the report's rows those that are shown. */
+void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out);
+
+/* --- the self-test --- */
+
+/* The figures of the skid self-test in one line. Ordinary code. */
+
+/* Appends what the JSON text of a profile's skid figures says; text of another form is appended as it is. */
+void skid_text(struct buf *out, const char *json);
 
 #endif

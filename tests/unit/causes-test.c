@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of analysis/build/causes.h: samples drawn from walks whose truth is known, with a fixed seed, and the errors
- * that the formulas have. */
+/* Unit tests of analysis/build/causes.h: samples drawn from walks whose truth is known, with a fixed seed, and the
+ * errors that the formulas have. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

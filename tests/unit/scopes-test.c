@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of analysis/build/symbolize.h, the sums of analysis/model.h and the columns of export/columns.h. */
+/* Unit tests of analysis/build/symbolize.h, the sums of analysis/model.h and the columns of export/database/database.h.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 #include "analysis/build/build.h"
 #include "analysis/build/placeholders.h"
 #include "analysis/build/symbolize.h"
-#include "export/columns.h"
+#include "export/database/database.h"
 
 enum { DATA, MAIN, CALL, CALLEE, LINE_LATE, LINE_EARLY, DATA_LINE, N_SCOPES };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of export/text-cells.h and export/skid-text.h. */
+/* Unit tests of export/text-cells.h and export/vars-table.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "export/skid-text.h"
 #include "export/text-cells.h"
+#include "export/vars-table.h"
 
 static const struct export_job plain = {.columns = 100}, wide = {.columns = 100, .unicode = true};
 

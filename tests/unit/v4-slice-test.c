@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "export/v4-slice.h"
+#include "export/database/v4.h"
 
 enum { N_CONTEXTS = 9000, GREAT = 4000, GREAT_VALUES = 50000 };
 
@@ -117,9 +117,9 @@ static void test_unsound(void **state)
     struct v4_piece piece;
     struct error err;
     uint32_t at = 100;
-    assert_int_equal(spill_write_at(made.file.fd, "made", made.place.indices + 12 * 150 + 4,
-                                    &(uint64_t){UINT64_MAX / 2}, 8, &err),
-                     0);
+    assert_int_equal(
+        spill_write_at(made.file.fd, "made", made.place.indices + 12 * 150 + 4, &(uint64_t){UINT64_MAX / 2}, 8, &err),
+        0);
     assert_int_equal(v4_slice_next(&slices, &made.place, &at, 200, &piece, &err), ERR_FORMAT);
     assert_non_null(strstr(err.text, "made"));
     at = 10;

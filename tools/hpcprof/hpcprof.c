@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "analysis/load/load.h"
-#include "export/database-values.h"
-#include "export/database.h"
+#include "export/database/database.h"
 #include "measurement/names.h"
 #include "structures.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/options.h"
 #include "base/workers.h"
-#include "export/summary.h"
+#include "export/database/database.h"
 
 struct list {
     const char **items; /* NULL-terminated, or NULL */

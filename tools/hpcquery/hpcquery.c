@@ -14,8 +14,9 @@
 
 #include "analysis/report/report.h"
 #include "base/options.h"
-#include "export/database.h"
+#include "export/database/database.h"
 #include "export/exporters.h"
+#include "export/vars-table.h"
 
 #define COLUMNS_DEFAULT 100
 #define COLUMNS_MIN 60

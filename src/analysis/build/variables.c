@@ -47,8 +47,9 @@ static uint64_t block_bytes(const struct build *build, uint32_t node)
     return blocks ? bytes / blocks : small;
 }
 
-/* variables.c: what the allocation site of a heap node says of its blocks. path: from its innermost frame, named name. */
-static void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path, const struct heap_name *name)
+/* What the allocation site of a heap node says of its blocks. path: from its innermost frame, named name. */
+static void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path,
+                             const struct heap_name *name)
 {
     if (!vec_reserve(&build->typed, &build->cap_typed, build->n_typed + 1, sizeof *build->typed))
         return;

@@ -1,34 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Statistics over threads, one thread after the other: means and squares are updated, so that nothing is lost where
  * values are large and differ little. */
-#include "export/summary.h"
+#include "export/database/database.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scratch.h"
+#include "export/database/v4.h"
+#include "fmt/file.h"
+#include "fmt/metric-db.h"
 
 enum part { PART_SUM = 0, PART_MEAN, PART_DEVIATION, PART_VARIATION, PART_MIN, PART_MAX, PARTS };
 
 static const struct {
     const char *name, *combine;
 } parts[PARTS] = {
-    [PART_SUM] = {":Sum", "sum"},         [PART_MEAN] = {":Mean", NULL}, [PART_DEVIATION] = {":StdDev", NULL},
+    [PART_SUM] = {":Sum", "sum"},          [PART_MEAN] = {":Mean", NULL}, [PART_DEVIATION] = {":StdDev", NULL},
     [PART_VARIATION] = {":CoefVar", NULL}, [PART_MIN] = {":Min", "min"},  [PART_MAX] = {":Max", "max"},
 };
 
-int summary_init(struct summary *summary, enum summary_kind kind, const struct model *model,
-                 const struct columns *columns, struct error *err)
+static int summary_init(struct summary *summary, enum summary_kind kind, const struct model *model,
+                        const struct columns *columns, struct error *err)
 {
     *summary = (struct summary){.kind = kind, .n_columns = 2 * columns->n_pairs, .n_scopes = model->n_scopes};
     summary->n_parts = kind == SUMMARY_SUM ? 1 : kind == SUMMARY_STATISTICS ? PARTS : model->n_threads;
     size_t n = summary->n_scopes * summary->n_columns, n_parts = summary->n_parts;
     if (n_parts == 0 || n == 0 || n <= SIZE_MAX / sizeof(double) / n_parts)
         summary->values = calloc(n * n_parts + 1, sizeof *summary->values);
-    return summary->values ? 0 : error_set(err, ERR_MEMORY, "out of memory for %zu metrics of %zu scopes",
-                                           n_parts * summary->n_columns, summary->n_scopes);
+    return summary->values ? 0
+                           : error_set(err, ERR_MEMORY, "out of memory for %zu metrics of %zu scopes",
+                                       n_parts * summary->n_columns, summary->n_scopes);
 }
 
-void summary_fini(struct summary *summary)
+/* Makes room for what kind needs. The sums are filled in by summary_sum, the rest by summary_add.
+ * err: ERR_MEMORY */
+static void summary_fini(struct summary *summary)
 {
     free(summary->values);
     *summary = (struct summary){0};
@@ -52,7 +66,8 @@ static void add_statistics(const struct summary *summary, const double *values, 
     }
 }
 
-void summary_add(struct summary *summary, const double *values)
+/* Adds the next thread, of which values [n_scopes][n_columns] are all. */
+static void summary_add(struct summary *summary, const double *values)
 {
     size_t n = summary->n_scopes * summary->n_columns;
     summary->n_threads++;
@@ -62,8 +77,11 @@ void summary_add(struct summary *summary, const double *values)
         memcpy(values_of(summary, summary->n_threads - 1), values, n * sizeof *values);
 }
 
-void summary_end(struct summary *summary, const struct model *model, const struct columns *columns,
-                 const double *exclusive)
+/* When all threads have been added: completes the statistics and takes the sums from the model. exclusive [n_scopes]
+ * [n_metrics]: as columns_exclusive. Statistics are over all threads, those without value included; the standard
+ * deviation is that of all of them. */
+static void summary_end(struct summary *summary, const struct model *model, const struct columns *columns,
+                        const double *exclusive)
 {
     size_t n = summary->n_scopes * summary->n_columns;
     for (size_t i = 0; summary->kind != SUMMARY_THREADS && i < n; i++) {
@@ -99,4 +117,527 @@ const char *summary_combine(const struct summary *summary, size_t part)
 double summary_value(const struct summary *summary, size_t part, size_t scope, size_t column)
 {
     return values_of(summary, part)[scope * summary->n_columns + column];
+}
+
+/* --- files of metrics --- */
+
+/* Writing metric files. */
+
+#define METRIC_FILES_THREADS_MAX 500 /* from here on readers take threads for GPU streams */
+
+/* Buffers for one thread's values. */
+struct matrices {
+    double *own, *inclusive, *exclusive; /* [n_scopes][n_metrics] */
+    struct metric_db db;                 /* [n_scopes][2 * n_pairs] */
+};
+
+static int make_matrices(const struct model *model, const struct columns *columns, struct matrices *m,
+                         struct error *err)
+{
+    size_t n = model->n_scopes * model->n_metrics + 1;
+    m->own = calloc(n, sizeof *m->own);
+    m->inclusive = calloc(n, sizeof *m->inclusive);
+    m->exclusive = calloc(n, sizeof *m->exclusive);
+    m->db.n_nodes = (uint32_t)model->n_scopes;
+    m->db.n_metrics = (uint32_t)(2 * columns->n_pairs);
+    m->db.values = calloc(model->n_scopes * 2 * columns->n_pairs + 1, sizeof *m->db.values);
+    if (m->own && m->inclusive && m->exclusive && m->db.values)
+        return 0;
+    return error_set(err, ERR_MEMORY, "out of memory for the values of one thread");
+}
+
+static void free_matrices(struct matrices *m)
+{
+    free(m->own);
+    free(m->inclusive);
+    free(m->exclusive);
+    free(m->db.values);
+}
+
+struct filling {
+    const struct model *model;
+    double *own;
+};
+
+static int add_cells(void *context, const struct cell *cells, size_t n_cells, struct error *err)
+{
+    (void)err;
+    const struct filling *filling = context;
+    for (size_t i = 0; i < n_cells; i++)
+        filling->own[cells[i].scope * filling->model->n_metrics + cells[i].metric] += cells[i].value;
+    return 0;
+}
+
+/* Fills the file's matrix with the values of thread t; SIZE_MAX gives zeros. */
+static int fill(const struct model *model, const struct columns *columns, const struct value_source *source, size_t t,
+                struct matrices *m, struct error *err)
+{
+    size_t n = model->n_metrics, width = 2 * columns->n_pairs;
+    struct filling filling = {model, m->own};
+    memset(m->own, 0, model->n_scopes * n * sizeof *m->own);
+    int code = t == SIZE_MAX ? 0 : source->visit(source->self, model->threads[t].profile, add_cells, &filling, err);
+    model_sum_inclusive(model, m->own, m->inclusive);
+    columns_exclusive(model, m->own, m->exclusive);
+    for (size_t scope = 0; scope < model->n_scopes; scope++)
+        for (size_t k = 0; k < columns->n_pairs; k++) {
+            size_t at = scope * n + columns->pairs[k].metric;
+            m->db.values[scope * width + 2 * k] = m->inclusive[at];
+            m->db.values[scope * width + 2 * k + 1] = m->exclusive[at];
+        }
+    return code;
+}
+
+static int write_one(const struct model *model, const char *directory, uint32_t rank, uint32_t thread,
+                     const struct metric_db *db, struct error *err)
+{
+    const struct process *process = &model->processes[rank];
+    char *path = NULL, exe[256];
+    /* readers count ranks by looking for "-000-": it must not come from the program's name */
+    (void)snprintf(exe, sizeof exe, "%s", process->exe);
+    for (char *p = exe; strstr(exe, "-000") && *p; p++)
+        *p = *p == '-' ? '_' : *p;
+    if (asprintf(&path, "%s/1.%s-%06u-%03u-%s-%u-%u.metric-db", directory, exe, rank, thread, process->host_id,
+                 process->pid, process->generation % 10) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    int code = metric_db_write_file(db, path, err);
+    free(path);
+    return code;
+}
+
+/* Writes "1.<exe>-RANK-THREAD-HOST-PID-G.metric-db" files into directory. Ranks are dense numbers of the processes, in
+ * the model's order; threads that a process does not have, but another has, get a file of zeros. Every thread is added
+ * to *summary. directory: NULL = only that.
+ * err: ERR_RANGE (too many threads or values), ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
+static int metric_files_write(const struct model *model, const struct columns *columns,
+                              const struct value_source *source, const struct job *job, const char *directory,
+                              struct summary *summary, struct error *err)
+{
+    uint32_t n_threads = 0;
+    for (size_t p = 0; p < model->n_processes; p++)
+        if (model->processes[p].n_threads > n_threads)
+            n_threads = model->processes[p].n_threads;
+    if (directory && n_threads >= METRIC_FILES_THREADS_MAX)
+        return error_set(err, ERR_RANGE,
+                         "A process has %u threads; the XML form of a database holds fewer than %d in each", n_threads,
+                         METRIC_FILES_THREADS_MAX);
+    struct matrices matrices = {0};
+    int code = make_matrices(model, columns, &matrices, err);
+    size_t next = 0;
+    for (uint32_t rank = 0; code == 0 && rank < model->n_processes; rank++)
+        for (uint32_t id = 0; code == 0 && id < n_threads; id++) {
+            bool exists = next < model->n_threads && model->threads[next].process == rank;
+            if (!job_goes_on(job, err))
+                code = ERR_USAGE;
+            if (code == 0)
+                code = fill(model, columns, source, exists ? next++ : SIZE_MAX, &matrices, err);
+            if (code == 0 && exists)
+                summary_add(summary, matrices.db.values);
+            if (code == 0 && directory)
+                code = write_one(model, directory, rank, id, &matrices.db, err);
+        }
+    free_matrices(&matrices);
+    return code;
+}
+
+/* --- the directory --- */
+
+/* Putting a database in place. */
+
+#define METRICS_YAML "default.yaml"
+
+/* The files of a database; src is one only beside them. */
+static bool is_ours(const char *name)
+{
+    size_t len = strlen(name);
+    for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++)
+        if (strcmp(name, v4_file_name(kind)) == 0)
+            return true;
+    return strcmp(name, DATABASE_JSON) == 0 || strcmp(name, "experiment.xml") == 0 ||
+           (len > 10 && strcmp(name + len - 10, ".metric-db") == 0);
+}
+
+/* True for a directory "metrics" that holds nothing but ours. */
+static bool is_metrics(int parent, const char *name)
+{
+    int fd = strcmp(name, "metrics") == 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    bool all = directory != NULL;
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        all = all && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                      strcmp(entry->d_name, METRICS_YAML) == 0);
+    if (directory)
+        (void)closedir(directory);
+    else if (fd >= 0)
+        (void)close(fd);
+    return all;
+}
+
+/* Links and the like are nobody's files: what they lead to is not ours to replace or remove. */
+static bool is_of_kind(int directory, const char *name, mode_t kind)
+{
+    struct stat info;
+    return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (info.st_mode & S_IFMT) == kind;
+}
+
+/* A complete database in either form; nothing else may hold a directory src that we remove. */
+static bool is_database(int directory)
+{
+    return is_of_kind(directory, DATABASE_JSON, S_IFREG) || is_of_kind(directory, "experiment.xml", S_IFREG);
+}
+
+static bool belongs(int directory, const char *name, bool has_sources)
+{
+    if (is_ours(name))
+        return is_of_kind(directory, name, S_IFREG);
+    if (strcmp(name, SOURCES_DIRECTORY) == 0)
+        return has_sources && is_of_kind(directory, name, S_IFDIR);
+    return is_metrics(directory, name);
+}
+
+static DIR *open_directory(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!directory && fd >= 0)
+        (void)close(fd);
+    return directory;
+}
+
+/* Counts the entries of a directory that are not files of a database, and copies the name of the first into foreign
+ * [size_bytes]; -1 when it cannot be read. */
+static int count_foreign(const char *path, char *foreign, size_t size_bytes)
+{
+    DIR *directory = open_directory(path);
+    int n = 0;
+    if (!directory)
+        return -1;
+    bool has_sources = is_database(dirfd(directory));
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            belongs(dirfd(directory), entry->d_name, has_sources))
+            continue;
+        if (n++ == 0)
+            (void)snprintf(foreign, size_bytes, "%s", entry->d_name);
+    }
+    (void)closedir(directory);
+    return n;
+}
+
+/* Removes a database that is under its last name no more; what others have put into it stays, and so does it then. */
+static void remove_database(const char *path)
+{
+    DIR *directory = open_directory(path);
+    if (!directory)
+        return;
+    if (is_of_kind(dirfd(directory), SOURCES_DIRECTORY, S_IFDIR))
+        scratch_remove_tree(dirfd(directory), SOURCES_DIRECTORY);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (is_ours(entry->d_name))
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    if (is_metrics(dirfd(directory), "metrics"))
+        scratch_remove_tree(dirfd(directory), "metrics");
+    (void)closedir(directory);
+    (void)rmdir(path);
+}
+
+/* Refuses to replace what is not a database. */
+static int check_target(const char *path, struct error *err)
+{
+    struct stat info;
+    char foreign[256] = "";
+    if (lstat(path, &info) != 0)
+        return errno == ENOENT ? 0 : error_set(err, ERR_IO, "%s cannot be used: %s", path, strerror(errno));
+    if (!S_ISDIR(info.st_mode))
+        return error_set(err, ERR_IO, "%s exists and is not a directory", path);
+    int n_foreign = count_foreign(path, foreign, sizeof foreign);
+    if (n_foreign < 0)
+        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+    if (n_foreign > 0)
+        return error_set(err, ERR_IO, "%s exists and holds other files than a database (%s): choose another name", path,
+                         foreign);
+    return 0;
+}
+
+/* Where the database goes: path itself, or where a link of this user's or the administrator's at its place leads;
+ * malloc'ed. */
+static int find_target(const char *path, char **target, struct error *err)
+{
+    struct stat info;
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    *target = strndup(path, len);
+    if (!*target)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (lstat(*target, &info) != 0 || !S_ISLNK(info.st_mode))
+        return 0;
+    char *real = info.st_uid == geteuid() || info.st_uid == 0 ? realpath(*target, NULL) : NULL;
+    int code = real
+                   ? 0
+                   : error_set(err, ERR_IO, "%s is a symbolic link %s", *target,
+                               info.st_uid == geteuid() || info.st_uid == 0 ? "that leads nowhere" : "of another user");
+    free(*target);
+    *target = real;
+    return code;
+}
+
+char *database_parent(const char *path)
+{
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/')
+        end--;
+    while (end > path && end[-1] != '/')
+        end--;
+    return end == path ? strdup(".") : strndup(path, (size_t)(end - path));
+}
+
+static int check_place(const char *path, struct error *err)
+{
+    int code = check_target(path, err);
+    char *parent = code == 0 ? database_parent(path) : NULL;
+    if (code == 0 && !parent)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0 && access(parent, W_OK | X_OK) != 0)
+        code = error_set(err, ERR_IO, "The database directory %s cannot be made: %s", path, strerror(errno));
+    free(parent);
+    return code;
+}
+
+int database_check(const char *path, struct error *err)
+{
+    char *target = NULL;
+    int code = find_target(path, &target, err);
+    if (code == 0)
+        code = check_place(target, err);
+    free(target);
+    return code;
+}
+
+static int write_text(const char *directory, const char *name, const struct buf *text, struct error *err)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    int code = file_write_new(path, text->data, text->len_bytes, err);
+    free(path);
+    return code;
+}
+
+/* older: the database that the new one takes the place of. */
+static int copy_sources(const struct model *model, const char *older, const char *directory,
+                        const struct database_job *how, struct error *err)
+{
+    struct source_find *find = how->copies && !how->without_sources ? source_find_new(how->search, how->replace) : NULL;
+    int code = 0;
+    if (find)
+        code = sources_copy(model, find, how->extends ? older : NULL, directory, how->job, how->copies, err);
+    source_find_free(find);
+    return code;
+}
+
+/* The metrics of experiment.xml, and the metric files, which come from one reading of the values. */
+static int write_metrics(struct model *model, const struct columns *columns, const char *directory,
+                         const struct database_job *how, struct summary *summary, struct error *err)
+{
+    double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
+    bool needs_threads = how->xml_metrics != SUMMARY_SUM || !how->without_metric_files;
+    int code = exclusive ? summary_init(summary, how->xml_metrics, model, columns, err)
+                         : error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0 && needs_threads)
+        code = metric_files_write(model, columns, how->source, how->job, how->without_metric_files ? NULL : directory,
+                                  summary, err);
+    if (code == 0) {
+        columns_exclusive(model, model->own, exclusive);
+        summary_end(summary, model, columns, exclusive);
+    }
+    free(exclusive);
+    return code;
+}
+
+static int write_xml(struct model *model, const char *older, const char *directory, const struct database_job *how,
+                     struct error *err)
+{
+    struct columns columns;
+    struct summary summary = {0};
+    struct buf text = {0};
+    int code = columns_make(model, &columns, err);
+    if (code == 0)
+        code = copy_sources(model, older, directory, how, err);
+    if (code == 0)
+        code = write_metrics(model, &columns, directory, how, &summary, err);
+    if (code == 0)
+        code = experiment_write(model, &columns, &summary, how->title, how->copies, &text, err);
+    if (code == 0)
+        code = write_text(directory, "experiment.xml", &text, err);
+    buf_fini(&text);
+    summary_fini(&summary);
+    columns_fini(&columns);
+    return code;
+}
+
+static int write_files(struct model *model, const char *older, const char *directory, const struct database_job *how,
+                       struct error *err)
+{
+    struct buf text = {0};
+    int code = copy_sources(model, older, directory, how, err);
+    if (code != 0)
+        return v4_give_up(how->job, code, err);
+    code = v4_export(model, how->source, how->job, directory, how->title, how->copies, err);
+    if (code == 0)
+        job_begin(how->job, "writing " DATABASE_JSON);
+    if (code == 0)
+        code = job_goes_on(how->job, err) ? locus_json_write(model, &text, err) : ERR_USAGE;
+    if (code == 0)
+        code = write_text(directory, DATABASE_JSON, &text, err);
+    buf_fini(&text);
+    return code;
+}
+
+/* Another user can move what lies in such a directory. */
+static bool is_parent_foreign(const char *path)
+{
+    struct stat info;
+    char *parent = database_parent(path);
+    bool is_known = parent && stat(parent, &info) == 0;
+    free(parent);
+    bool is_ours_to_move = is_known && (info.st_uid == geteuid() || info.st_uid == 0);
+    return !is_ours_to_move || ((info.st_mode & (S_IWGRP | S_IWOTH)) && !(info.st_mode & S_ISVTX));
+}
+
+/* A directory beside the target that is being filled. */
+struct building {
+    char *temporary; /* its path; noted as long as it is there */
+    int fd;
+    char own[64]; /* its name by way of fd, when the path may come to stand for something else */
+};
+
+static int begin_building(const char *target, const struct team *team, struct building *building, struct error *err)
+{
+    struct stat info;
+    *building = (struct building){.fd = -1};
+    if (asprintf(&building->temporary, "%s.new-%d", target, (int)getpid()) < 0) {
+        building->temporary = NULL;
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    int n_tries = 0;
+    for (size_t len = strlen(building->temporary); mkdir(building->temporary, 0755) != 0;) {
+        if (errno != EEXIST || ++n_tries == 10)
+            return error_set(err, ERR_IO, "The database directory %s cannot be made: %s", target, strerror(errno));
+        building->temporary[len - 1] = (char)('a' + n_tries); /* a process of this number was killed */
+    }
+    scratch_note(building->temporary);
+    building->fd = open(building->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (building->fd < 0 || fstat(building->fd, &info) != 0 || info.st_uid != geteuid())
+        return error_set(err, ERR_IO, "The database directory %s cannot be made: another user is moving files there",
+                         target);
+    if (!team_is_several(team) && is_parent_foreign(target))
+        (void)snprintf(building->own, sizeof building->own, "/proc/self/fd/%d", building->fd);
+    return 0;
+}
+
+static void end_building(struct building *building)
+{
+    if (building->fd >= 0)
+        (void)close(building->fd);
+    if (building->temporary)
+        scratch_forget(building->temporary);
+    free(building->temporary);
+}
+
+/* For file systems that cannot exchange two names: there is a moment in which the older database has another name. */
+static int move_in_place(const char *temporary, const char *target, struct error *err)
+{
+    char *older = NULL;
+    if (asprintf(&older, "%s.old-%d", target, (int)getpid()) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    int code = rename(target, older) == 0 || errno == ENOENT ? 0 : ERR_IO;
+    if (code == 0 && rename(temporary, target) != 0) {
+        int number = errno;
+        (void)rename(older, target);
+        errno = number;
+        code = ERR_IO;
+    }
+    if (code != 0)
+        (void)error_set(err, code, "%s cannot be put in place: %s", target, strerror(errno));
+    else
+        remove_database(older);
+    free(older);
+    return code;
+}
+
+/* Gives the complete directory the name of the target, in one step; the older one is removed afterwards. */
+static int put_in_place(const char *temporary, const char *target, struct error *err)
+{
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, target, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno == EEXIST && renameat2(AT_FDCWD, temporary, AT_FDCWD, target, RENAME_EXCHANGE) == 0) {
+        remove_database(temporary);
+        return 0;
+    }
+    if (errno == EINVAL || errno == ENOSYS)
+        return move_in_place(temporary, target, err);
+    return error_set(err, ERR_IO, "%s cannot be put in place: %s", target, strerror(errno));
+}
+
+/* Has write fill a directory beside path, which then takes its place. */
+static int write_directory(int (*write)(struct model *, const char *older, const char *directory,
+                                        const struct database_job *, struct error *),
+                           struct model *model, const char *path, const struct database_job *how, struct error *err)
+{
+    char *target = NULL;
+    struct building building = {.fd = -1};
+    int code = find_target(path, &target, err);
+    if (code == 0)
+        code = check_target(target, err);
+    if (code == 0)
+        code = begin_building(target, how->job->team, &building, err);
+    if (code != 0)
+        code = v4_give_up(how->job, code, err);
+    else
+        code = write(model, target, *building.own ? building.own : building.temporary, how, err);
+    if (code == 0)
+        code = check_target(target, err);
+    if (code == 0)
+        code = put_in_place(building.temporary, target, err);
+    if (code != 0 && building.fd >= 0)
+        scratch_remove(building.temporary);
+    end_building(&building);
+    free(target);
+    return code;
+}
+
+int database_write(struct model *model, const char *path, const struct database_job *how, struct error *err)
+{
+    return write_directory(write_files, model, path, how, err);
+}
+
+int database_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err)
+{
+    return v4_join(model, source, job, err);
+}
+
+int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err)
+{
+    return write_directory(write_xml, model, path, how, err);
+}
+
+int database_read(const char *path, struct model *model, struct error *err)
+{
+    char *name = NULL;
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return error_set(err, ERR_NOT_FOUND, "%s cannot be read: %s", path, strerror(errno));
+    if (asprintf(&name, S_ISDIR(info.st_mode) ? "%s/" DATABASE_JSON : "%s", path) < 0)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    struct buf text = {0};
+    int code = access(name, F_OK) == 0 ? file_read(name, &text, err)
+                                       : error_set(err, ERR_NOT_FOUND,
+                                                   "%s is not a database: it has no " DATABASE_JSON
+                                                   " (hpcprof makes one from a measurement directory)",
+                                                   path);
+    if (code == 0)
+        code = locus_json_read(text.data, text.len_bytes, name, model, err);
+    buf_fini(&text);
+    free(name);
+    return code;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The metric columns of a database in the XML form, and the values of a thread in them: an inclusive and an exclusive
  * column for each metric. Ordinary code. */
-#ifndef LOCUS_EXPORT_COLUMNS_H
-#define LOCUS_EXPORT_COLUMNS_H
+#ifndef LOCUS_EXPORT_DATABASE_DATABASE_H
+#define LOCUS_EXPORT_DATABASE_DATABASE_H
 
+#include "analysis/load/values.h"
 #include "analysis/model.h"
+#include "base/workers.h"
+#include "structure/source-find.h"
 
 /* A pair of columns. Column 2k is inclusive, 2k + 1 exclusive, for pair k. */
 struct column_pair {
-    char *name;      /* without " (I)" and " (E)" */
-    size_t metric;   /* of the model */
+    char *name;    /* without " (I)" and " (E)" */
+    size_t metric; /* of the model */
 };
 
 struct columns {
@@ -25,5 +28,122 @@ void columns_fini(struct columns *columns);
 /* Exclusive values as HPCToolkit writes them: a statement has its own, a function, inlined function or place the sum of
  * the statements directly in it, a call site none. own, exclusive [n_scopes][n_metrics]. */
 void columns_exclusive(const struct model *model, const double *own, double *exclusive);
+
+/* --- sums --- */
+
+/* The metrics that experiment.xml itself holds: sums over all threads, statistics, or the values of each thread.
+ * Ordinary code. */
+
+enum summary_kind { SUMMARY_SUM = 0, SUMMARY_STATISTICS, SUMMARY_THREADS };
+
+enum { SUMMARY_THREADS_MAX = 100 }; /* that are written without being asked for in so many words */
+
+struct summary {
+    enum summary_kind kind;
+    size_t n_columns, n_scopes, n_parts;
+    size_t n_threads; /* that have been added */
+    double *values;   /* [n_parts][n_scopes][n_columns] */
+};
+
+/* What follows a metric's name in the name of its part: ":Sum", ":Mean", ".[0,1]". */
+void summary_put_suffix(const struct summary *summary, const struct model *model, size_t part, struct buf *out);
+
+/* How values of a part are combined: "sum", "min", "max"; NULL: they are not. */
+const char *summary_combine(const struct summary *summary, size_t part);
+
+/* Value of a column of a part, summary_end done. */
+double summary_value(const struct summary *summary, size_t part, size_t scope, size_t column);
+
+/* --- copies of sources --- */
+
+/* Copies of the source files that the tree of a database names, in its directory src. Ordinary code. */
+
+#define SOURCES_DIRECTORY "src"
+
+struct source_copies {
+    bool *is_copied; /* [n_strings] by string id of the file's name; NULL: none */
+    size_t n_copied, n_missing;
+    struct buf missing; /* names of the first files that are missing */
+    uint64_t n_bytes;
+};
+
+/* Copies what find finds of the files of scopes into directory/src, each at its own path below that. older: a database
+ * whose copies stand for files that are not found, NULL = none. Files that cannot be read, or are larger than sources
+ * are, count as missing.  err: ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
+int sources_copy(const struct model *model, struct source_find *find, const char *older, const char *directory,
+                 const struct job *job, struct source_copies *copies, struct error *err);
+void sources_fini(struct source_copies *copies);
+
+/* Appends the name that a database gives a file: that of its copy, relative to the database and with prefix before it,
+ * or the file's own. copies: NULL = there are none. */
+void sources_name(const struct source_copies *copies, const struct model *model, uint32_t file, const char *prefix,
+                  struct buf *out);
+
+/* --- the directory --- */
+
+/* A database directory: the version 4 form, and locus.json for our own tools. The XML form for older tools has a
+ * directory of its own, because readers take it wherever they see an experiment.xml. Written under a temporary name and
+ * put in place when complete. Ordinary code. */
+
+#define DATABASE_JSON "locus.json"
+
+/* The directory that path lies in; malloc'ed, NULL when out of memory. */
+char *database_parent(const char *path);
+
+/* Whether a database can be written at path, before the work is done for it.  err: ERR_IO */
+int database_check(const char *path, struct error *err);
+
+struct database_job {
+    const struct job *job;
+    const struct value_source *source;
+    const char *title;
+    const char *const *search, *const *replace; /* where source files are, as in struct load_options */
+    bool without_sources;                       /* none are copied into it */
+    bool extends; /* copies of the older database at that place stay, where sources are not found */
+    enum summary_kind xml_metrics;
+    bool without_metric_files;    /* of the XML form */
+    struct source_copies *copies; /* receives which were copied; the caller frees it (sources_fini) */
+};
+
+/* Writes the database; an older database of ours at path is replaced, anything else there is refused. The values come
+ * from the source; the model's sums over all threads are filled in.
+ * err: ERR_IO, ERR_RANGE, ERR_MEMORY, ERR_USAGE (stopped) */
+int database_write(struct model *model, const char *path, const struct database_job *how, struct error *err);
+
+/* For the members of a team but the leader: does its part of the leader's database_write, with what load_measurements
+ * has left of the model.  err: as database_write */
+int database_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err);
+
+/* Writes the XML form into a directory of its own, under the same rules, from a model whose sums are filled in.
+ * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY, ERR_USAGE */
+int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err);
+
+/* Reads the locus.json of a database into *model, which model_init made; threads come without their values.
+ * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
+int database_read(const char *path, struct model *model, struct error *err);
+
+/* locus-json-*.c: the text of locus.json, and back; name is used in messages. */
+int locus_json_write(const struct model *model, struct buf *out, struct error *err);
+int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
+
+/* --- values --- */
+
+/* The values and traces of the threads of a database of ours, so that it can be extended without its measurements.
+ * Ordinary code. */
+
+/* Makes a source over the files in directory, from whose locus.json the model was read; profiles are counted as there.
+ * err: ERR_IO, ERR_FORMAT (damaged, or of another database), ERR_UNSUPPORTED (made before databases could be extended),
+ * ERR_MEMORY */
+int database_values_open(const char *directory, const struct model *model, struct value_source *source,
+                         struct error *err);
+
+/* --- experiment.xml --- */
+
+/* experiment.xml: metrics, names and the tree, in HPCToolkit's experiment format 2.2. Ordinary code. */
+
+/* Appends the document to out; title: the database's name; copies: of source files, NULL = none.
+ * Scope i has the id i + 1, which is also its row in the metric files.  err: ERR_MEMORY */
+int experiment_write(const struct model *model, const struct columns *columns, const struct summary *summary,
+                     const char *title, const struct source_copies *copies, struct buf *out, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing experiment.xml. */
-#include "export/experiment.h"
+#include "export/database/database.h"
 
 #include <stdlib.h>
 
@@ -159,8 +159,7 @@ static bool is_procedure(const struct scope *scope)
     return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_PLACE;
 }
 
-static int put_names(const struct model *model, const struct source_copies *copies, struct buf *out,
-                     struct error *err)
+static int put_names(const struct model *model, const struct source_copies *copies, struct buf *out, struct error *err)
 {
     size_t n = model->strings.n_strings;
     struct tables tables = {calloc(n, sizeof(bool)), calloc(n, sizeof(bool)), calloc(n, sizeof(uint32_t))};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/build/symbolize.h"
-#include "export/database.h"
+#include "export/database/database.h"
 #include "fmt/json.h"
 
 static void *zeroed(struct json_take *take, size_t n, size_t item_bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writing locus.json. Scopes and values are arrays of numbers, one per line, since there are many. */
-#include "export/database.h"
+#include "export/database/database.h"
 #include "fmt/json.h"
 
 static void put_head(const struct model *model, struct buf *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copying source files: see sources.h. */
-#include "export/sources.h"
+/* Copying source files: see database.h. */
+#include "export/database/database.h"
 
 #include <errno.h>
 #include <fcntl.h>

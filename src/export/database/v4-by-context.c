@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading by place, not by a mapping, whose pages stay with the process for as long as others need the file. */
-#include "export/v4-slice.h"
+#include "export/database/v4.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/bytes.h"
 
 enum {
     VALUE_BYTES = 10,
@@ -112,4 +115,542 @@ void v4_slices_fini(struct v4_slices *slices)
 {
     free(slices->index);
     free(slices->values);
+}
+
+/* --- cct.db --- */
+
+/* cct.db: profile.db the other way round, some contexts at a time: their values are picked out of all profiles and put
+ * in the order of metrics and profiles, in which the statistics are summed up, too. */
+
+enum {
+    CELL_BYTES = 12,
+    METRIC_BYTES = 10,
+    ROW_BYTES = 32,
+    PROFILE_ROW_BYTES = 48,
+    TABLE_AT = 32 + 16,
+    PROFILE_TABLE_AT = 48 + 16
+};
+
+#define BATCH_VALUES_ALL (UINT64_C(1) << 23) /* of all workers together */
+#define BATCHES_IN_TEAM 4 /* for one otherwise: a file is written by one process at a time, while others work */
+#define BATCH_VALUES_LEAST (UINT64_C(1) << 18)
+#define BATCH_COUNTERS_ALL (UINT64_C(1) << 23)
+
+struct slice {
+    uint32_t first, end; /* of a profile's index */
+};
+
+/* One worker's batch of contexts. */
+struct batch {
+    uint32_t first, end;  /* contexts */
+    struct slice *slices; /* [n_threads] */
+    struct v4_slices reading;
+    bool follows; /* on the worker's last batch */
+    uint64_t *at; /* [end - first][n_ids] number of values, then place of the next one in bytes */
+    size_t cap_at;
+    char *bytes; /* of cct.db */
+    size_t cap_bytes, len_bytes;
+    struct buf rows, summary, index; /* of the contexts: table rows, summary values, index of those */
+    uint64_t n_summary;
+    double *statistics; /* [V4_STATISTICS][n_ids] of one context */
+};
+
+struct turning {
+    struct v4_values *values;
+    uint32_t *firsts; /* [n_batches + 1] */
+    size_t n_batches, cap_firsts;
+    struct batch *batches; /* [job->n_threads] */
+    char *rows;            /* [n_contexts] table of cct.db */
+    uint64_t context_end;
+    struct buf index; /* of the summary */
+    uint64_t n_summary;
+    const size_t *own_pairs;         /* [n_metrics] that own values are taken from */
+    struct v4_lengths before, whole; /* of the contexts before those of this process, and of all */
+};
+
+static int batch_memory(const struct batch *batch, struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory for the values of %u contexts", batch->end - batch->first);
+}
+
+/* Finds the batch's part of profile t. A worker's batches ascend, and may follow on each other. */
+static int find_slice(const struct turning *turning, struct batch *batch, size_t t, struct error *err)
+{
+    const struct v4_place *place = &turning->values->places[t + 1];
+    struct slice *slice = &batch->slices[t];
+    int code = 0;
+    if (batch->follows)
+        slice->first = slice->end;
+    else
+        code = v4_slice_find(&batch->reading, place, slice->end, batch->first, &slice->first, err);
+    return code ? code : v4_slice_find(&batch->reading, place, slice->first, batch->end, &slice->end, err);
+}
+
+/* Calls take with what each context of the batch has in profile t. */
+static int walk_slice(const struct turning *turning, struct batch *batch, size_t t,
+                      void (*take)(const struct turning *turning, struct batch *batch, uint32_t profile,
+                                   const struct v4_run *run),
+                      struct error *err)
+{
+    const struct v4_place *place = &turning->values->places[t + 1];
+    uint32_t at = batch->slices[t].first;
+    int code = 0;
+    while (code == 0 && at < batch->slices[t].end) {
+        struct v4_piece piece = {0};
+        code = v4_slice_next(&batch->reading, place, &at, batch->slices[t].end, &piece, err);
+        for (uint32_t i = 0; code == 0 && i < piece.n; i++) {
+            struct v4_run run = v4_piece_run(&piece, i);
+            take(turning, batch, (uint32_t)t + 1, &run);
+        }
+    }
+    return code;
+}
+
+static void count_run(const struct turning *turning, struct batch *batch, uint32_t profile, const struct v4_run *run)
+{
+    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * turning->values->n_ids];
+    (void)profile;
+    for (uint64_t k = 0; k < run->n; k++) {
+        uint16_t id;
+        memcpy(&id, run->values + VALUE_BYTES * k, 2);
+        at[id]++;
+    }
+}
+
+/* Finds the batch's part of each profile and counts its values by context and metric. */
+static int count_values(const struct turning *turning, struct batch *batch, struct error *err)
+{
+    int code = 0;
+    for (size_t t = 0; code == 0 && t < turning->values->model->n_threads; t++) {
+        code = find_slice(turning, batch, t, err);
+        if (code == 0)
+            code = walk_slice(turning, batch, t, count_run, err);
+    }
+    return code;
+}
+
+static void put(struct buf *out, uint64_t value, unsigned n_bytes)
+{
+    buf_append(out, &value, n_bytes);
+}
+
+/* Room for the batch's part of cct.db, all of which is written: nothing has to be kept or zeroed. */
+static bool need_bytes(struct batch *batch, size_t n_bytes)
+{
+    if (n_bytes <= batch->cap_bytes)
+        return true;
+    free(batch->bytes);
+    batch->bytes = malloc(n_bytes);
+    batch->cap_bytes = batch->bytes ? n_bytes : 0;
+    return batch->bytes != NULL;
+}
+
+/* Gives each context its place in the batch: values by metric, then the index. Counts become places. */
+static bool place_contexts(const struct turning *turning, struct batch *batch)
+{
+    uint32_t n_ids = turning->values->n_ids;
+    uint64_t end = 0;
+    for (uint32_t c = batch->first; c < batch->end; c++) {
+        uint64_t *at = &batch->at[(size_t)(c - batch->first) * n_ids], n = 0, n_metrics = 0, start = end;
+        for (uint32_t m = 0; m < n_ids; m++)
+            n += at[m];
+        if (n == 0) {
+            buf_append(&batch->rows, (const char[ROW_BYTES]){0}, ROW_BYTES);
+            continue;
+        }
+        uint64_t indices = start + (CELL_BYTES * n + 7) / 8 * 8;
+        for (uint32_t m = 0; m < n_ids; m++) {
+            uint64_t count = at[m];
+            at[m] = end;
+            end += CELL_BYTES * count;
+            n_metrics += count != 0;
+        }
+        put(&batch->rows, n, 8);
+        put(&batch->rows, start, 8);
+        put(&batch->rows, n_metrics, 8);
+        put(&batch->rows, indices, 8);
+        end = indices + (METRIC_BYTES * n_metrics + 7) / 8 * 8;
+    }
+    batch->len_bytes = end;
+    return !batch->rows.failed && need_bytes(batch, end + 8);
+}
+
+static void scatter_run(const struct turning *turning, struct batch *batch, uint32_t profile, const struct v4_run *run)
+{
+    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * turning->values->n_ids];
+    for (uint64_t k = 0; k < run->n; k++) {
+        const char *value = run->values + VALUE_BYTES * k;
+        uint16_t id;
+        memcpy(&id, value, 2);
+        memcpy(batch->bytes + at[id], &profile, 4);
+        memcpy(batch->bytes + at[id] + 4, value + 2, 8);
+        at[id] += CELL_BYTES;
+    }
+}
+
+static int scatter_values(const struct turning *turning, struct batch *batch, struct error *err)
+{
+    int code = 0;
+    for (size_t t = 0; code == 0 && t < turning->values->model->n_threads; t++)
+        code = walk_slice(turning, batch, t, scatter_run, err);
+    return code;
+}
+
+/* Statistics of the values in bytes [start, end), in the order of the profiles. */
+static void add_up(const struct batch *batch, uint64_t start, uint64_t end, uint32_t n_ids, uint32_t id)
+{
+    double sum = 0, squares = 0, least = INFINITY, most = -INFINITY;
+    for (uint64_t at = start; at < end; at += CELL_BYTES) {
+        double value;
+        memcpy(&value, batch->bytes + at + 4, 8);
+        sum += value;
+        squares += value * value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    batch->statistics[V4_SUM * n_ids + id] = sum;
+    batch->statistics[V4_COUNT * n_ids + id] = (double)((end - start) / CELL_BYTES);
+    batch->statistics[V4_SQUARES * n_ids + id] = squares;
+    batch->statistics[V4_MIN * n_ids + id] = least;
+    batch->statistics[V4_MAX * n_ids + id] = most;
+}
+
+/* The context's part of the summary. */
+static void put_summary(const struct turning *turning, struct batch *batch, uint32_t context)
+{
+    uint32_t n_ids = turning->values->n_ids;
+    put(&batch->index, context, 4);
+    put(&batch->index, batch->n_summary, 8);
+    for (uint32_t i = 0; i < V4_STATISTICS * n_ids; i++) {
+        if (batch->statistics[V4_COUNT * n_ids + i % n_ids] == 0)
+            continue;
+        put(&batch->summary, i, 2);
+        put(&batch->summary, bytes_bits_of(batch->statistics[i]), 8);
+        batch->n_summary++;
+    }
+}
+
+static void take_own(const struct turning *turning, const struct batch *batch, uint32_t context)
+{
+    const struct v4_values *values = turning->values;
+    struct model *model = values->model;
+    if (context >= model->n_scopes || model->scopes[context].kind != SCOPE_LINE)
+        return;
+    for (size_t m = 0; m < model->n_metrics; m++) {
+        size_t pair = turning->own_pairs[m];
+        double sum = batch->statistics[V4_SUM * values->n_ids + V4_IDS_PER_METRIC * pair + V4_ID_FUNCTION];
+        double own = sum / values->scales[pair];
+        /* counts stay whole when they come back from another unit */
+        if (values->scales[pair] != 1 && model->metrics[m].is_integer && own < 9e15)
+            own = (double)(int64_t)(own + 0.5);
+        model->own[context * model->n_metrics + m] = own;
+    }
+}
+
+/* Index and statistics of each context; after scattering, each metric's place is the end of its values. */
+static void finish_contexts(const struct turning *turning, struct batch *batch)
+{
+    uint32_t n_ids = turning->values->n_ids;
+    for (uint32_t c = batch->first; c < batch->end; c++) {
+        const char *row = batch->rows.data + (size_t)(c - batch->first) * ROW_BYTES;
+        const uint64_t *at = &batch->at[(size_t)(c - batch->first) * n_ids];
+        uint64_t n, start, indices;
+        memcpy(&n, row, 8);
+        memcpy(&start, row + 8, 8);
+        memcpy(&indices, row + 24, 8);
+        if (n == 0)
+            continue;
+        memset(batch->bytes + start + CELL_BYTES * n, 0, indices - start - CELL_BYTES * n);
+        memset(batch->statistics, 0, (size_t)V4_STATISTICS * n_ids * sizeof(double));
+        char *index = batch->bytes + indices;
+        uint64_t before = start;
+        for (uint32_t m = 0; m < n_ids; m++) {
+            uint64_t number = (before - start) / CELL_BYTES;
+            if (at[m] == before)
+                continue;
+            memcpy(index, &m, 2);
+            memcpy(index + 2, &number, 8);
+            index += METRIC_BYTES;
+            add_up(batch, before, at[m], n_ids, m);
+            before = at[m];
+        }
+        memset(index, 0, -(uintptr_t)(index - batch->bytes) % 8);
+        put_summary(turning, batch, c);
+        take_own(turning, batch, c);
+    }
+}
+
+/* Makes room for a batch of contexts and empties it. */
+static bool begin_batch(const struct turning *turning, struct batch *batch, size_t i)
+{
+    const struct v4_values *values = turning->values;
+    batch->reading.fd = values->profile_fd;
+    batch->reading.path = values->profile_path;
+    batch->follows = batch->end == turning->firsts[i];
+    batch->first = turning->firsts[i];
+    batch->end = turning->firsts[i + 1];
+    size_t n = (size_t)(batch->end - batch->first) * values->n_ids;
+    batch->rows.len_bytes = batch->summary.len_bytes = batch->index.len_bytes = batch->n_summary = 0;
+    if (!batch->slices)
+        batch->slices = calloc(values->model->n_threads + 1, sizeof *batch->slices);
+    if (!batch->statistics)
+        batch->statistics = calloc((size_t)V4_STATISTICS * values->n_ids + 1, sizeof *batch->statistics);
+    if (!batch->slices || !batch->statistics || !vec_reserve(&batch->at, &batch->cap_at, n + 1, sizeof *batch->at))
+        return false;
+    memset(batch->at, 0, n * sizeof *batch->at);
+    return true;
+}
+
+/* Moves a number of the batch, in its rows or index, to where it is in the file. */
+static void shift(char *bytes, uint64_t by)
+{
+    uint64_t number;
+    memcpy(&number, bytes, 8);
+    number += by;
+    memcpy(bytes, &number, 8);
+}
+
+/* In the batch's turn: its places in both files are known. */
+static void settle(struct turning *turning, struct batch *batch, uint64_t *context_at, uint64_t *summary_at)
+{
+    *context_at = turning->context_end;
+    *summary_at = turning->values->profile_end + VALUE_BYTES * turning->n_summary;
+    for (size_t at = 0; at < batch->rows.len_bytes; at += ROW_BYTES) {
+        uint64_t n;
+        memcpy(&n, batch->rows.data + at, 8);
+        if (n) {
+            shift(batch->rows.data + at + 8, *context_at);
+            shift(batch->rows.data + at + 24, *context_at);
+        }
+    }
+    for (size_t at = 0; at < batch->index.len_bytes; at += INDEX_BYTES)
+        shift(batch->index.data + at + 4, turning->n_summary);
+    memcpy(turning->rows + (size_t)batch->first * ROW_BYTES, batch->rows.data, batch->rows.len_bytes);
+    buf_append(&turning->index, batch->index.data, batch->index.len_bytes);
+    turning->context_end += batch->len_bytes;
+    turning->n_summary += batch->n_summary;
+}
+
+/* All of the batch but its places in the files. */
+static int make_batch(const struct turning *turning, struct batch *batch, size_t i, struct error *err)
+{
+    int code = begin_batch(turning, batch, i) ? count_values(turning, batch, err) : batch_memory(batch, err);
+    if (code == 0 && !place_contexts(turning, batch))
+        code = batch_memory(batch, err);
+    if (code == 0)
+        code = scatter_values(turning, batch, err);
+    if (code != 0)
+        return code;
+    finish_contexts(turning, batch);
+    return batch->summary.failed || batch->index.failed ? batch_memory(batch, err) : 0;
+}
+
+static int write_batch(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
+{
+    struct turning *turning = context;
+    struct v4_values *values = turning->values;
+    struct batch *batch = &turning->batches[worker];
+    uint64_t context_at, summary_at;
+    int code = make_batch(turning, batch, i, err);
+    if (code != 0)
+        return code;
+    if (!workers_turn(workers, i))
+        return error_set(err, ERR_USAGE, "interrupted");
+    settle(turning, batch, &context_at, &summary_at);
+    workers_turned(workers, i);
+    code = spill_write_at(values->context_fd, values->context_path, context_at, batch->bytes, batch->len_bytes, err);
+    if (code == 0)
+        code = spill_write_at(values->profile_fd, values->profile_path, summary_at, batch->summary.data,
+                              batch->summary.len_bytes, err);
+    return code;
+}
+
+/* Divides the contexts so that a batch fits into its share of memory. */
+static bool plan(struct turning *turning)
+{
+    const struct v4_values *values = turning->values;
+    uint64_t most = BATCH_VALUES_ALL / values->job->n_threads, n = 0;
+    if (team_is_several(values->job->team))
+        most /= BATCHES_IN_TEAM;
+    most = most < BATCH_VALUES_LEAST ? BATCH_VALUES_LEAST : most;
+    uint64_t most_contexts = BATCH_COUNTERS_ALL / values->job->n_threads / (values->n_ids + 1) + 1;
+    uint32_t start = values->layout.first;
+    for (uint32_t c = start, first = c; c <= values->layout.end; c++) {
+        bool is_end = c == values->layout.end;
+        if (c == start || is_end || n + values->n_values[c] > most || c - first >= most_contexts) {
+            if (!vec_reserve(&turning->firsts, &turning->cap_firsts, turning->n_batches + 2, sizeof *turning->firsts))
+                return false;
+            turning->firsts[turning->n_batches++] = first = c;
+            n = 0;
+        }
+        n += is_end ? 0 : values->n_values[c];
+    }
+    turning->n_batches--;
+    return true;
+}
+
+/* This process's part of the table of cct.db. */
+static int put_rows(struct turning *turning, struct error *err)
+{
+    const struct v4_values *values = turning->values;
+    uint64_t first = (uint64_t)ROW_BYTES * values->layout.first, end = (uint64_t)ROW_BYTES * values->layout.end;
+    return spill_write_at(values->context_fd, values->context_path, TABLE_AT + first, turning->rows + first,
+                          end - first, err);
+}
+
+/* Header of cct.db, and its mark. */
+static int finish_context_file(struct turning *turning, struct error *err)
+{
+    const struct v4_values *values = turning->values;
+    struct v4_file file = {.kind = V4_CCT};
+    struct buf head = {0};
+    int code = v4_write(&file, &head, err);
+    uint64_t len_table = (uint64_t)ROW_BYTES * values->n_contexts, len_section = 16 + len_table;
+    if (code == 0 && head.len_bytes >= TABLE_AT) {
+        memcpy(head.data + 16, &len_section, 8);
+        memcpy(head.data + 40, &values->n_contexts, 4);
+        code = spill_write_at(values->context_fd, values->context_path, 0, head.data, TABLE_AT, err);
+    }
+    buf_fini(&head);
+    uint64_t end = turning->whole.n_bytes;
+    return code ? code : spill_write_at(values->context_fd, values->context_path, end, "__ctx.db", 8, err);
+}
+
+/* Where the index of the summary begins in profile.db. */
+static uint64_t summary_index_at(const struct turning *turning)
+{
+    return (turning->values->profile_end + VALUE_BYTES * turning->whole.n_summary + 7) / 8 * 8;
+}
+
+/* This process's part of the index of the summary. */
+static int put_index(struct turning *turning, struct error *err)
+{
+    const struct v4_values *values = turning->values;
+    if (turning->index.failed)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    return spill_write_at(values->profile_fd, values->profile_path,
+                          summary_index_at(turning) + INDEX_BYTES * turning->before.n_contexts, turning->index.data,
+                          turning->index.len_bytes, err);
+}
+
+/* Header, tables and mark of profile.db. */
+static int finish_profile_file(struct turning *turning, struct error *err)
+{
+    struct v4_values *values = turning->values;
+    uint64_t indices = summary_index_at(turning), end = indices + INDEX_BYTES * turning->whole.n_contexts;
+    values->places[0] = (struct v4_place){.n_values = turning->whole.n_summary,
+                                          .values = values->profile_end,
+                                          .indices = indices,
+                                          .n_indices = (uint32_t)turning->whole.n_contexts};
+    for (size_t i = 0; i <= values->model->n_threads; i++) {
+        char *row = values->head.data + PROFILE_TABLE_AT + i * PROFILE_ROW_BYTES;
+        memcpy(row, &values->places[i].n_values, 8);
+        memcpy(row + 8, &values->places[i].values, 8);
+        memcpy(row + 16, &values->places[i].n_indices, 4);
+        memcpy(row + 24, &values->places[i].indices, 8);
+    }
+    int code =
+        spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data, values->head.len_bytes - 8, err);
+    if (code == 0)
+        code = spill_write_at(values->profile_fd, values->profile_path, end, (const char[8]){0}, -end % 8, err);
+    if (code == 0)
+        code = spill_write_at(values->profile_fd, values->profile_path, end + -end % 8, "_prof.db", 8, err);
+    return code;
+}
+
+/* Where this process's part begins, and how long all parts come to. */
+static void begin_parts(struct turning *turning)
+{
+    const struct v4_values *values = turning->values;
+    uint64_t table = TABLE_AT + (uint64_t)ROW_BYTES * values->n_contexts;
+    if (values->layout.present) {
+        turning->before = v4_team_lengths(values, 0, values->layout.first);
+        turning->whole = v4_team_lengths(values, 0, values->n_contexts);
+    }
+    turning->context_end = table + turning->before.n_bytes;
+    turning->n_summary = turning->before.n_summary;
+    turning->whole.n_bytes += table;
+}
+
+/* Alone, the lengths are what has come together. */
+static void end_parts(struct turning *turning)
+{
+    if (turning->values->layout.present)
+        return;
+    turning->whole =
+        (struct v4_lengths){turning->context_end, turning->n_summary, turning->index.len_bytes / INDEX_BYTES};
+}
+
+static int turn_all(struct turning *turning, struct error *err)
+{
+    struct v4_values *values = turning->values;
+    struct workers workers = {.job = values->job,
+                              .phase = "writing values by context",
+                              .n_tasks = turning->n_batches,
+                              .task = write_batch,
+                              .context = turning};
+    begin_parts(turning);
+    int code = workers_run(&workers, err);
+    end_parts(turning);
+    if (code == 0)
+        code = put_rows(turning, err);
+    if (code == 0)
+        code = put_index(turning, err);
+    if (code != 0 || !team_leads(values->job->team))
+        return code;
+    code = finish_context_file(turning, err);
+    return code ? code : finish_profile_file(turning, err);
+}
+
+static void free_turning(struct turning *turning)
+{
+    for (size_t i = 0; turning->batches && i < turning->values->job->n_threads; i++) {
+        struct batch *batch = &turning->batches[i];
+        free(batch->slices);
+        v4_slices_fini(&batch->reading);
+        free(batch->at);
+        free(batch->bytes);
+        free(batch->statistics);
+        buf_fini(&batch->rows);
+        buf_fini(&batch->summary);
+        buf_fini(&batch->index);
+    }
+    free(turning->batches);
+    free(turning->firsts);
+    free(turning->rows);
+    free((void *)(uintptr_t)turning->own_pairs);
+    buf_fini(&turning->index);
+}
+
+/* For each metric the pair that holds it in its own unit, where there is one. */
+static size_t *choose_pairs(const struct v4_values *values)
+{
+    size_t *pairs = calloc(values->model->n_metrics + 1, sizeof *pairs);
+    for (size_t k = 0; pairs && k < values->columns->n_pairs; k++)
+        pairs[values->metrics[k]] = k;
+    return pairs;
+}
+
+int v4_values_by_context(struct v4_values *values, struct error *err)
+{
+    struct turning turning = {.values = values};
+    struct model *model = values->model;
+    turning.batches = calloc(values->job->n_threads, sizeof *turning.batches);
+    turning.rows = calloc(values->n_contexts, ROW_BYTES);
+    turning.own_pairs = choose_pairs(values);
+    v4_team_divide(values);
+    free(model->own);
+    model->own = calloc(model->n_scopes * model->n_metrics + 1, sizeof *model->own);
+    int code = 0;
+    if (!turning.batches || !turning.rows || !turning.own_pairs || !model->own || !plan(&turning))
+        code = error_set(err, ERR_MEMORY, "out of memory for %u contexts", values->n_contexts);
+    /* the file may not have got as long as its places say when nothing is in them */
+    if (code == 0 && team_leads(values->job->team))
+        code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
+                              values->head.len_bytes - 8, err);
+    if (code == 0)
+        code = turn_all(&turning, err);
+    free_turning(&turning);
+    code = team_agree(values->job->team, code, err);
+    return code == 0 && team_is_several(values->job->team) ? v4_team_own(values, err) : code;
 }

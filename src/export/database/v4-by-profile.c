@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/v4-export.h"
-#include "export/v4-values.h"
+#include "export/database/v4.h"
 
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12 };
 

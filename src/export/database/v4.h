@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The version 4 form of a database: meta.db, profile.db, cct.db and metrics/default.yaml. The data-centric tree is
  * below an entry point of its own. Ordinary code. */
-#ifndef LOCUS_EXPORT_V4_EXPORT_H
-#define LOCUS_EXPORT_V4_EXPORT_H
+#ifndef LOCUS_EXPORT_DATABASE_V4_H
+#define LOCUS_EXPORT_DATABASE_V4_H
 
 #include "analysis/load/values.h"
-#include "export/columns.h"
-#include "export/sources.h"
+#include "base/scratch.h"
+#include "base/workers.h"
+#include "export/database/database.h"
 #include "fmt/v4.h"
 
 /* Metric ids of column pair k: V4_ID_FUNCTION + 2 k and V4_ID_EXECUTION + 2 k. */
@@ -32,18 +33,131 @@ int v4_join(struct model *model, const struct value_source *source, const struct
 /* When the leader fails before v4_export: tells the others, who wait in v4_join. Returns code. */
 int v4_give_up(const struct job *job, int code, struct error *err);
 
-/* Its parts. Contexts have the numbers of scopes, the entry point of code the number after the last one; 0 is the
- * whole. texts owns what *file borrows; v4_fini and strtab_fini free all.  err: ERR_RANGE, ERR_MEMORY */
-int v4_export_meta(const struct model *model, const struct columns *columns, const char *title,
-                   const struct source_copies *copies, struct strtab *texts, struct v4_file *file, struct error *err);
 /* trace.db, where some thread has a trace. */
 int v4_export_traces(const struct model *model, const struct value_source *source, const struct job *job,
                      const char *directory, struct error *err);
-/* Appends metrics/default.yaml: how viewers present the metrics. */
-void v4_export_yaml(const struct v4_meta *meta, struct buf *out);
-
 /* A column pair's name and scale in this form: readers take "CPUTIME (sec)" for time. */
-const char *v4_export_name(const struct column_pair *pair);
 double v4_export_scale(const struct column_pair *pair);
+
+/* --- values --- */
+
+/* The values of a version 4 database on their way: first by profile, from their source into profile.db; then by
+ * context, from profile.db into cct.db, with the statistics over all profiles. Neither is ever in memory as a whole,
+ * and the bytes do not depend on the number of threads: every sum runs over the profiles in their order. Ordinary
+ * code. */
+
+/* Where a profile's values lie in profile.db. */
+struct v4_place {
+    uint64_t n_values, values, indices;
+    uint32_t n_indices;
+};
+
+struct v4_values {
+    struct model *model; /* own is filled in */
+    const struct columns *columns;
+    const struct value_source *source;
+    const struct job *job;
+    char *profile_path, *context_path; /* of the files; open at the descriptors */
+    int profile_fd, context_fd;
+    uint32_t n_contexts, n_ids;
+    const uint32_t *metrics; /* [n_pairs] of the columns, and their scales */
+    const double *scales;
+    struct v4_place *places; /* [n_threads + 1]; 0 is the summary */
+    uint64_t *n_values;      /* [n_contexts] of all threads */
+    uint64_t profile_end;    /* of what has been written */
+    struct buf head;         /* of profile.db; the leader's only */
+    struct v4_layout {
+        uint64_t
+            *present; /* [n_contexts][n_words] bits: the ids of each context, of all members of a team; else NULL */
+        size_t n_words;
+        uint32_t first, end; /* the contexts that this process turns round */
+    } layout;
+};
+
+/* In a team the profiles are written by those that have read them, and follow each other in the order of the threads:
+ * the place where the next one begins is handed from member to member. */
+struct v4_baton {
+    const struct v4_values *values;
+    size_t *mine;          /* [n_mine] threads whose values are here, in their order; NULL without a team */
+    size_t n_mine, n_done; /* those whose end has been told */
+    uint64_t end;          /* of the last one here */
+};
+
+/* Collective: lists the threads of this member; all know where the first profile begins.  err: ERR_MEMORY, ERR_USAGE */
+int v4_baton_init(struct v4_baton *baton, struct v4_values *values, struct error *err);
+void v4_baton_fini(struct v4_baton *baton);
+
+/* In the order of mine, by one thread at a time: waits for the place of the next one, and tells where it ends.
+ * err: ERR_USAGE (a member before has given up) */
+int v4_baton_take(struct v4_baton *baton, size_t len_bytes, uint64_t *place, struct error *err);
+
+/* Lets those that wait for threads which are not done know that they never will be. */
+void v4_baton_drop(struct v4_baton *baton);
+
+/* Collective, in a team, when all profiles are written: what the members have counted is added up, and all know the
+ * places of all.  err: ERR_MEMORY, ERR_USAGE */
+int v4_team_profiles(struct v4_values *values, struct error *err);
+
+struct v4_lengths {
+    uint64_t n_bytes, n_summary, n_contexts;
+};
+
+/* What contexts [first, end) come to: bytes in cct.db, values and contexts in the summary. */
+struct v4_lengths v4_team_lengths(const struct v4_values *values, uint32_t first, uint32_t end);
+
+/* Divides the contexts among the members. */
+void v4_team_divide(struct v4_values *values);
+
+/* Collective: the leader's model gets the own values of all contexts.  err: ERR_MEMORY, ERR_USAGE */
+int v4_team_own(struct v4_values *values, struct error *err);
+
+/* Writes profile.db, all but the summary, and counts the values of each context.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
+int v4_values_by_profile(struct v4_values *values, struct error *err);
+
+/* Writes cct.db and the summary, completes profile.db and sums up the model's own values.
+ * err: ERR_IO, ERR_MEMORY, ERR_USAGE */
+int v4_values_by_context(struct v4_values *values, struct error *err);
+
+/* --- values of one context --- */
+
+/* What profile.db holds of one profile for a stretch of contexts, read piece by piece: however many profiles there are,
+ * no more of the file is in memory than one piece of each thread that reads. Ordinary code. */
+
+/* One thread's reading; all zero but the first two to begin with. */
+struct v4_slices {
+    int fd; /* of profile.db */
+    const char *path;
+    char *index, *values; /* of the piece */
+    size_t cap_index, cap_values;
+};
+
+/* The values of a profile in one context: n of them, each an id in 2 bytes and a number in 8. */
+struct v4_run {
+    uint32_t context;
+    const char *values;
+    uint64_t n;
+};
+
+/* Some entries of a profile's index, and their values. */
+struct v4_piece {
+    const char *index, *values;
+    uint32_t n;
+};
+
+/* Sets *found to the first entry of the profile's index, from `from` on, of a context not before id; the number of
+ * entries when there is none.  err: ERR_IO, ERR_MEMORY */
+int v4_slice_find(struct v4_slices *slices, const struct v4_place *place, uint32_t from, uint32_t id, uint32_t *found,
+                  struct error *err);
+
+/* Reads entries from *at on, which is moved behind them, of those before end; *piece is good until the next reading.
+ * err: ERR_IO, ERR_MEMORY, ERR_FORMAT (the file is not what was written) */
+int v4_slice_next(struct v4_slices *slices, const struct v4_place *place, uint32_t *at, uint32_t end,
+                  struct v4_piece *piece, struct error *err);
+
+/* Entry i of the piece. */
+struct v4_run v4_piece_run(const struct v4_piece *piece, uint32_t i);
+
+/* Frees the pieces. */
+void v4_slices_fini(struct v4_slices *slices);
 
 #endif

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Columns of the XML form. */
-#include "export/columns.h"
+#include "export/database/database.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/input.h"
+#include "export/database/v4.h"
 
 static int add_pair(struct columns *columns, const char *name, size_t metric, struct error *err)
 {
@@ -61,4 +70,299 @@ void columns_exclusive(const struct model *model, const double *own, double *exc
             exclusive[scope->parent * n + m] += scope->parent ? own[i * n + m] : 0;
         }
     }
+}
+
+/* --- values of a database --- */
+
+/* Values out of profile.db, events out of trace.db. */
+
+enum { VALUE_BYTES = 10, INDEX_BYTES = 12, EVENT_BYTES = 12, PROFILE_AT = 48, TRACE_AT = 32, PIECE_EVENTS = 4096 };
+
+struct file {
+    int fd;
+    char *path;
+    uint64_t len_bytes;
+};
+
+/* What profile.db says of a profile. */
+struct place {
+    uint64_t n_values, values, n_indices, indices;
+};
+
+struct trace_place {
+    uint64_t begin, end;
+};
+
+/* What trace.db says of a trace. */
+struct trace_row {
+    uint32_t profile, pad;
+    uint64_t begin, end;
+};
+_Static_assert(sizeof(struct place) == 32 && offsetof(struct place, values) == 8 &&
+                   offsetof(struct place, indices) == 24,
+               "as in profile.db");
+_Static_assert(sizeof(struct trace_row) == 24 && offsetof(struct trace_row, begin) == 8 &&
+                   offsetof(struct trace_row, end) == 16,
+               "rows are read as trace.db has them");
+
+struct database_values {
+    struct file profiles, traces;
+    struct place *places;             /* [n_profiles] */
+    struct trace_place *trace_places; /* [n_profiles] */
+    size_t n_profiles;
+    struct columns columns;
+    double *scales;   /* [n_pairs] */
+    bool *is_own;     /* [n_pairs] own values are taken from this pair */
+    bool *is_integer; /* [n_pairs] */
+    bool *is_line;    /* [n_scopes] */
+    size_t n_scopes;
+};
+
+static int damaged(const struct file *file, uint64_t offset, struct error *err)
+{
+    return error_set(err, ERR_FORMAT, "%s: offset %llu: the values are damaged", file->path,
+                     (unsigned long long)offset);
+}
+
+static int take_bytes(const struct file *file, uint64_t offset, uint64_t n_items, uint64_t item_bytes, void *bytes,
+                      struct error *err)
+{
+    if (offset > file->len_bytes || n_items > (file->len_bytes - offset) / item_bytes)
+        return damaged(file, offset, err);
+    return spill_read_at(file->fd, file->path, offset, bytes, n_items * item_bytes, err);
+}
+
+/* Opens a file of the database; when it may be missing, its descriptor is -1 then. */
+static int open_file(const char *directory, enum v4_kind kind, bool may_miss, struct file *file, struct error *err)
+{
+    struct stat info;
+    if (asprintf(&file->path, "%s/%s", directory, v4_file_name(kind)) < 0) {
+        file->path = NULL;
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    file->fd = input_open(AT_FDCWD, file->path, O_NOFOLLOW, &info);
+    if (file->fd < 0 && may_miss && errno == ENOENT)
+        return 0;
+    if (file->fd < 0)
+        return error_set(err, ERR_IO, "%s: cannot open: %s", file->path, input_reason(errno));
+    file->len_bytes = (uint64_t)info.st_size;
+    return 0;
+}
+
+static int read_places(struct database_values *values, struct error *err)
+{
+    struct {
+        uint64_t rows;
+        uint32_t n, stride;
+    } table;
+    int code = take_bytes(&values->profiles, PROFILE_AT, 1, sizeof table, &table, err);
+    if (code == 0 && (table.n != values->n_profiles + 1 || (table.stride & 0xff) < sizeof(struct place)))
+        code = error_set(err, ERR_FORMAT, "%s: offset %d: the file does not belong to the database",
+                         values->profiles.path, PROFILE_AT);
+    for (size_t i = 0; code == 0 && i < values->n_profiles; i++) {
+        struct place *place = &values->places[i];
+        uint64_t row = table.rows + (i + 1) * (table.stride & 0xff);
+        code = take_bytes(&values->profiles, row, 1, sizeof *place, place, err);
+        place->n_indices &= UINT32_MAX;
+        if (code == 0 && place->n_values > values->profiles.len_bytes / VALUE_BYTES)
+            code = damaged(&values->profiles, row, err);
+    }
+    return code;
+}
+
+static int read_trace_places(struct database_values *values, struct error *err)
+{
+    struct {
+        uint64_t rows;
+        uint32_t n, stride;
+    } table = {0};
+    int code = values->traces.fd < 0 ? 0 : take_bytes(&values->traces, TRACE_AT, 1, sizeof table, &table, err);
+    if (code == 0 && table.n && (table.stride & 0xff) < sizeof(struct trace_row))
+        code = damaged(&values->traces, TRACE_AT, err);
+    for (uint32_t i = 0; code == 0 && i < table.n; i++) {
+        struct trace_row row = {0};
+        uint64_t at = table.rows + (uint64_t)i * (table.stride & 0xff);
+        code = take_bytes(&values->traces, at, 1, sizeof row, &row, err);
+        if (code == 0 && (row.profile == 0 || row.profile > values->n_profiles || row.begin > row.end ||
+                          row.end > values->traces.len_bytes))
+            code = damaged(&values->traces, at, err);
+        if (code == 0)
+            values->trace_places[row.profile - 1] = (struct trace_place){row.begin, row.end};
+    }
+    return code;
+}
+
+/* Which metric ids are own values, and of what. */
+static int describe(struct database_values *values, const struct model *model, struct error *err)
+{
+    int code = columns_make(model, &values->columns, err);
+    size_t n = values->columns.n_pairs;
+    values->scales = calloc(n + 1, sizeof *values->scales);
+    values->is_own = calloc(n + 1, sizeof *values->is_own);
+    values->is_integer = calloc(n + 1, sizeof *values->is_integer);
+    values->is_line = calloc(model->n_scopes + 1, sizeof *values->is_line);
+    if (code == 0 && (!values->scales || !values->is_own || !values->is_integer || !values->is_line))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    for (size_t k = 0; code == 0 && k < n; k++) {
+        size_t metric = values->columns.pairs[k].metric;
+        values->scales[k] = v4_export_scale(&values->columns.pairs[k]);
+        values->is_integer[k] = model->metrics[metric].is_integer;
+        values->is_own[k] = true;
+        for (size_t i = 0; i < k; i++) /* the last one has the metric's own unit */
+            values->is_own[i] &= values->columns.pairs[i].metric != metric;
+    }
+    values->n_scopes = model->n_scopes;
+    for (size_t i = 0; code == 0 && i < model->n_scopes; i++)
+        values->is_line[i] = model->scopes[i].kind == SCOPE_LINE;
+    return code;
+}
+
+/* The own value in bytes, if it is one. */
+static bool take_value(const struct database_values *values, const char *bytes, struct cell *cell)
+{
+    uint16_t id;
+    memcpy(&id, bytes, 2);
+    memcpy(&cell->value, bytes + 2, 8);
+    size_t pair = id / V4_IDS_PER_METRIC;
+    if (id % V4_IDS_PER_METRIC != V4_ID_FUNCTION || pair >= values->columns.n_pairs || !values->is_own[pair])
+        return false;
+    cell->metric = (uint32_t)values->columns.pairs[pair].metric;
+    cell->value /= values->scales[pair];
+    if (values->scales[pair] != 1 && values->is_integer[pair] && cell->value < 9e15)
+        cell->value = (double)(int64_t)(cell->value + 0.5);
+    return true;
+}
+
+/* The profile's own values; cells has room for all values. */
+static int list_cells(const struct database_values *values, const struct place *place, const char *bytes,
+                      const char *index, struct cell *cells, size_t *n_cells, struct error *err)
+{
+    for (uint64_t i = 0; i < place->n_indices; i++) {
+        uint32_t context;
+        uint64_t start, end = place->n_values;
+        memcpy(&context, index + INDEX_BYTES * i, 4);
+        memcpy(&start, index + INDEX_BYTES * i + 4, 8);
+        if (i + 1 < place->n_indices)
+            memcpy(&end, index + INDEX_BYTES * (i + 1) + 4, 8);
+        if (start > end || end > place->n_values || context > values->n_scopes)
+            return damaged(&values->profiles, place->indices + INDEX_BYTES * i, err);
+        for (uint64_t k = start; k < end && context < values->n_scopes && values->is_line[context]; k++) {
+            cells[*n_cells].scope = context;
+            *n_cells += take_value(values, bytes + VALUE_BYTES * k, &cells[*n_cells]);
+        }
+    }
+    return 0;
+}
+
+static int visit_values(void *self, size_t profile, int (*take)(void *, const struct cell *, size_t, struct error *),
+                        void *context, struct error *err)
+{
+    const struct database_values *values = self;
+    const struct place *place = &values->places[profile];
+    if (place->n_indices > values->profiles.len_bytes / INDEX_BYTES)
+        return damaged(&values->profiles, place->indices, err);
+    char *bytes = malloc(place->n_values * VALUE_BYTES + 1), *index = malloc(place->n_indices * INDEX_BYTES + 1);
+    struct cell *cells = calloc(place->n_values + 1, sizeof *cells);
+    size_t n_cells = 0;
+    int code = bytes && index && cells ? 0 : error_set(err, ERR_MEMORY, "out of memory for the values of a profile");
+    if (code == 0)
+        code = take_bytes(&values->profiles, place->values, place->n_values, VALUE_BYTES, bytes, err);
+    if (code == 0)
+        code = take_bytes(&values->profiles, place->indices, place->n_indices, INDEX_BYTES, index, err);
+    if (code == 0)
+        code = list_cells(values, place, bytes, index, cells, &n_cells, err);
+    if (code == 0)
+        code = take(context, cells, n_cells, err);
+    free(bytes);
+    free(index);
+    free(cells);
+    return code;
+}
+
+static struct trace_info info_of_trace(void *self, size_t profile)
+{
+    const struct database_values *values = self;
+    const struct trace_place *place = &values->trace_places[profile];
+    struct trace_info info = {.n_events = (place->end - place->begin) / EVENT_BYTES};
+    struct error err;
+    if (info.n_events &&
+        (take_bytes(&values->traces, place->begin, 1, 8, &info.min_time_ns, &err) != 0 ||
+         take_bytes(&values->traces, place->begin + EVENT_BYTES * (info.n_events - 1), 1, 8, &info.max_time_ns, &err)))
+        info.n_events = 0;
+    return info;
+}
+
+static int visit_events(void *self, size_t profile,
+                        int (*take)(void *, const struct trace_event *, size_t, struct error *), void *context,
+                        struct error *err)
+{
+    const struct database_values *values = self;
+    const struct trace_place *place = &values->trace_places[profile];
+    char bytes[PIECE_EVENTS * EVENT_BYTES];
+    struct trace_event events[PIECE_EVENTS];
+    uint64_t n = (place->end - place->begin) / EVENT_BYTES;
+    int code = 0;
+    for (uint64_t done = 0; code == 0 && done < n;) {
+        size_t n_now = n - done < PIECE_EVENTS ? (size_t)(n - done) : PIECE_EVENTS;
+        code = take_bytes(&values->traces, place->begin + EVENT_BYTES * done, n_now, EVENT_BYTES, bytes, err);
+        for (size_t i = 0; code == 0 && i < n_now; i++) {
+            memcpy(&events[i].time_ns, bytes + EVENT_BYTES * i, 8);
+            memcpy(&events[i].scope, bytes + EVENT_BYTES * i + 8, 4);
+            if (events[i].scope >= values->n_scopes)
+                code = damaged(&values->traces, place->begin + EVENT_BYTES * (done + i), err);
+        }
+        if (code == 0)
+            code = take(context, events, n_now, err);
+        done += n_now;
+    }
+    return code;
+}
+
+static void free_values(void *self)
+{
+    struct database_values *values = self;
+    struct file *files[] = {&values->profiles, &values->traces};
+    for (size_t i = 0; i < 2; i++) {
+        if (files[i]->fd >= 0)
+            (void)close(files[i]->fd);
+        free(files[i]->path);
+    }
+    columns_fini(&values->columns);
+    void *owned[] = {values->places,     values->trace_places, values->scales,
+                     values->is_integer, values->is_line,      values->is_own};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    free(values);
+}
+
+int database_values_open(const char *directory, const struct model *model, struct value_source *source,
+                         struct error *err)
+{
+    if (!model->has_thread_list)
+        return error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it cannot be extended", directory);
+    struct database_values *values = calloc(1, sizeof *values);
+    if (!values)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    *source = (struct value_source){.self = values,
+                                    .visit = visit_values,
+                                    .trace = info_of_trace,
+                                    .visit_trace = visit_events,
+                                    .free = free_values};
+    values->profiles.fd = values->traces.fd = -1;
+    values->n_profiles = model->n_threads;
+    values->places = calloc(model->n_threads + 1, sizeof *values->places);
+    values->trace_places = calloc(model->n_threads + 1, sizeof *values->trace_places);
+    int code = values->places && values->trace_places ? describe(values, model, err)
+                                                      : error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0)
+        code = open_file(directory, V4_PROFILE, false, &values->profiles, err);
+    if (code == 0)
+        code = open_file(directory, V4_TRACE, true, &values->traces, err);
+    if (code == 0)
+        code = read_places(values, err);
+    if (code == 0)
+        code = read_trace_places(values, err);
+    if (code != 0)
+        values_free(source);
+    return code;
 }
