@@ -8,9 +8,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "companion-loop.h"
-#include "companion-recipes.h"
-#include "companion-detour.h"
+#include "companion/state.h"
 
 #include "scratch-dir.h"
 #include "steps.h"

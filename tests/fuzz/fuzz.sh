@@ -7,8 +7,7 @@
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 
 fuzz_sanitizers=address,undefined
-fuzz_flags=(-g -O1 -std=gnu17 -D_GNU_SOURCE -fno-sanitize-recover=undefined "-I$srcdir/src" "-I$srcdir/tools/hpcrun"
-    "-I$builddir")
+fuzz_flags=(-g -O1 -std=gnu17 -D_GNU_SOURCE -fno-sanitize-recover=undefined "-I$srcdir/src" "-I$builddir")
 
 # fuzz_begin NAME SECONDS DIRECTORY: sets name, seconds, directory, corpus and fuzz_libraries; what corpora.txt has of the
 # name is the beginning of the corpus.
@@ -77,7 +76,7 @@ target_arena() {
 
 # The companion: its socket, the arenas that programs write, and what becomes of its workers.
 target_companion() {
-    fuzz_build -Wl,--wrap=fork,--wrap=waitpid "$srcdir"/tools/hpcrun/{allocator-name,companion*,fraction,topology}.c
+    fuzz_build -Wl,--wrap=fork,--wrap=waitpid
     python3 "$srcdir/tests/fuzz/companion-seeds.py" "$corpus"
     fuzz_run -max_len=6000
 }
@@ -174,7 +173,7 @@ END
 
 # Options, events and descriptions of machines.
 target_options() {
-    fuzz_build "$srcdir"/tools/hpcrun/{control-options,fraction,hpcrun-options}.c
+    fuzz_build "$srcdir"/tools/hpcrun/{control-options,hpcrun-options}.c
     python3 "$srcdir/tests/fuzz/options-seeds.py" "$srcdir" "$corpus"
     cd "$scratch"
     fuzz_run -max_len=6000

@@ -12,6 +12,7 @@ MAY_SEE = {
     "src/measurement": ["base", "arena", "fmt"],
     "src/symnames": ["base"],
     "src/collect": ["base", "arena", "fmt", "measurement", "symnames", "sampling/abi"],
+    "src/companion": ["base", "arena", "fmt", "measurement", "symnames", "collect", "fnbounds"],
     "src/import": ["base", "fmt", "sampling/abi"],
     "src/fnbounds": ["base"],
     "src/sampling": ["base"],
@@ -21,8 +22,8 @@ MAY_SEE = {
     "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
                      "structure"],
     "src/export": ["base", "arena", "fmt", "measurement", "fnbounds", "structure", "analysis"],
-    "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling",
-              "structure", "analysis", "export"],
+    "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "fnbounds",
+              "sampling", "structure", "analysis", "export"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

@@ -5,9 +5,9 @@ import re
 
 import tree
 
-FOLDERS = ("src/arena", "src/collect", "src/fmt", "src/import", "src/measurement", "src/symnames", "src/analysis",
-           "src/export", "src/fnbounds", "src/structure", "tools/hpcprof", "tools/hpcquery", "tools/hpcproftt",
-           "tools/hpcfnbounds", "tools/hpcrun", "tools/hpcstruct")
+FOLDERS = ("src/arena", "src/collect", "src/companion", "src/fmt", "src/import", "src/measurement", "src/symnames",
+           "src/analysis", "src/export", "src/fnbounds", "src/structure", "tools/hpcprof", "tools/hpcquery",
+           "tools/hpcproftt", "tools/hpcfnbounds", "tools/hpcrun", "tools/hpcstruct")
 CALL = re.compile(r"(?<![\w.>])(fopen|freopen|open|openat)\(((?:[^()]|\([^()]*\))*)\)")
 # A call that makes the file, opens a directory (for which nobody waits) or writes; the one device that is harmless, and
 # the kernel's files.

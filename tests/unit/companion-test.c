@@ -24,8 +24,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
-#include "companion.h"
-#include "companion-loop.h"
+#include "companion/state.h"
 #include "fnbounds/modtab-cache.h"
 #include "fnbounds/recipe.h"
 #include "measurement/pending.h"

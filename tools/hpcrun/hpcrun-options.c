@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/min-bytes.h"
 #include "config.h"
+#include "base/min-bytes.h"
+#include "companion/fraction.h"
 #include "control-options.h"
-#include "fraction.h"
 
 enum {
     OPT_EVENT = 1,

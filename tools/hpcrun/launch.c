@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "companion/fraction.h"
 #include "environment.h"
-#include "fraction.h"
 #include "keeper.h"
 #include "prepare.h"
 #include "report.h"

@@ -3,7 +3,7 @@
 #ifndef LOCUS_HPCRUN_PLAN_COPY_H
 #define LOCUS_HPCRUN_PLAN_COPY_H
 
-#include "companion.h"
+#include "companion/companion.h"
 #include "hpcrun-options.h"
 #include "sampling/source.h"
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "companion/fraction.h"
 #include "fnbounds/modtab-cache.h"
-#include "fraction.h"
 #include "measurement/names.h"
 #include "plan-copy.h"
 #include "sampling/skid.h"

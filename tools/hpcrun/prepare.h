@@ -3,7 +3,7 @@
 #ifndef LOCUS_HPCRUN_PREPARE_H
 #define LOCUS_HPCRUN_PREPARE_H
 
-#include "companion.h"
+#include "companion/companion.h"
 #include "hpcrun-options.h"
 #include "program.h"
 #include "run-directory.h"

@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/input.h"
-#include "companion-detour.h"
 #include "config.h"
+#include "base/input.h"
+#include "companion/state.h"
 #include "fmt/file.h"
 
 struct recovery {

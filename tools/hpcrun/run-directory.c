@@ -17,7 +17,7 @@
 
 #include "base/mpi-rank.h"
 #include "base/proc.h"
-#include "fraction.h"
+#include "companion/fraction.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Choosing processes: see fraction.h. */
-#include "fraction.h"
+#include "companion/fraction.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* What the companion has to say: it owns no terminal, so lines go into files of the measurement directory. Each line
  * is one O_APPEND write, so that workers and several companions may write to the same file. A directory that is gone
  * or full loses the line and nothing else, one that is slow keeps a worker waiting. Ordinary code. */
-#include "companion-state.h"
+#include "companion/state.h"
 
 #include <errno.h>
 #include <stdarg.h>

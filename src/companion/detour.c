@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Measurements on their way through a directory of this node's own: because the user wants it so (--local), or because
  * the measurement directory does not take them. Moving them on is a worker's job. Ordinary code. */
-#include "companion-detour.h"
+#include "companion/state.h"
 
 #include <dirent.h>
 #include <errno.h>

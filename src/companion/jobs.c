@@ -1,20 +1,183 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Workers: everything that takes long or reads foreign files runs in a forked child of the companion. A worker that
- * crashes costs its own work only. Ordinary code. */
-#include "companion-state.h"
+/* Topology of the host by hwloc; see state.h. The file appears whole or not at all: many ranks of a node may write
+ * it at the same time. Ordinary code. */
+#include "companion/state.h"
 
 #include <errno.h>
+#include <hwloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "companion-recipes.h"
-#include "companion-detour.h"
-#include "companion-work.h"
+#include "base/vec.h"
+#include "fmt/file.h"
+#include "fnbounds/modtab-cache.h"
+#include "measurement/names.h"
+
+void topology_file_name(char *name, size_t n_name)
+{
+    (void)snprintf(name, n_name, "topology-%08x.xml", names_host_id());
+}
+
+/* By way of memory: on a full disk half a file would be left under its name. */
+static int export_xml(hwloc_topology_t topology, const char *path, struct error *err)
+{
+    char *text = NULL;
+    int len = 0;
+    if (hwloc_topology_export_xmlbuffer(topology, &text, &len, 0) != 0)
+        return error_set(err, ERR_UNSUPPORTED, "hwloc cannot describe the topology of this machine: %s.",
+                         strerror(errno));
+    size_t n_bytes = len > 0 ? strnlen(text, (size_t)len) : 0;
+    int status = file_replace(path, text, n_bytes, err);
+    hwloc_free_xmlbuffer(topology, text);
+    return status;
+}
+
+/* Writes the whole machine, disallowed CPUs and nodes included (the allowed sets are kept in the XML), into dir, once
+ * per host: an existing file is left alone.  err: ERR_IO, ERR_UNSUPPORTED (hwloc cannot see this machine) */
+static int topology_write(const char *dir, struct error *err)
+{
+    char name[64], path[4352];
+    hwloc_topology_t topology;
+    topology_file_name(name, sizeof name);
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    if (access(path, F_OK) == 0)
+        return 0;
+    if (hwloc_topology_init(&topology) != 0)
+        return error_set(err, ERR_UNSUPPORTED, "hwloc cannot be initialised.");
+    int status = 0;
+    if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+        hwloc_topology_load(topology) != 0)
+        status = error_set(err, ERR_UNSUPPORTED, "hwloc cannot read the topology of this machine: %s.",
+                           strerror(errno));
+    else
+        status = export_xml(topology, path, err);
+    hwloc_topology_destroy(topology);
+    return status;
+}
+
+/* --- work --- */
+
+/* Preparations done by workers of the companion. Apart because they pull in the large libraries. */
+
+#define JOBS_DEFAULT 4
+
+/* Writes the hwloc XML of this host into the measurement directory, unless it is there. */
+static int companion_work_topology(const struct companion *c)
+{
+    struct error err;
+    if (topology_write(companion_dir(c), &err) == 0)
+        return 0;
+    companion_log(c, "%s", err.text);
+    return 1;
+}
+
+/* Puts the table of the module at path into the cache. module: NULL for one that no process has told of. */
+static int companion_work_module(const struct companion *c, const struct companion_module *module, const char *path)
+{
+    struct error err = {0};
+    char found[ARENA_PATH_MAX];
+    bool is_there = !module || companion_module_find(module, path, found);
+    if (!c->setup->tables[0])
+        return 1;
+    if (is_there && modtab_make(module ? found : path, c->setup->tables, NULL, &err) == 0)
+        return 0;
+    if (is_there)
+        companion_log(c, "%s", err.text);
+    else
+        companion_log(c, "No addresses in %s: the file is gone or has been replaced.", path);
+    return 1;
+}
+
+/* The same for another user's process, where that may read the result: of a module that everybody may read, and only
+ * root or our user can change. */
+static int companion_work_foreign(const struct companion *c, const struct companion_module *module, const char *path)
+{
+    struct error err;
+    struct stat status;
+    bool is_everybodys = !strcmp(path, MODTAB_VDSO) || (stat(path, &status) == 0 && status.st_mode & S_IROTH);
+    if (!is_everybodys || !companion_is_safe_path(path) || companion_work_module(c, module, path) != 0)
+        return 1;
+    return c->foreign_tables[0] && modtab_make(path, c->foreign_tables, NULL, &err) == 0 ? 0 : 1;
+}
+
+/* Asks the program's own loader which libraries it would load: search paths, environment and cache as it will see
+ * them. The program itself is not run. */
+static FILE *open_list(const struct companion *c, const char *path, pid_t *child)
+{
+    int fds[2];
+    if (!c->setup->loader[0] || pipe(fds) != 0)
+        return NULL;
+    *child = fork();
+    if (*child == 0) {
+        (void)dup2(fds[1], STDOUT_FILENO);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        (void)execl(c->setup->loader, c->setup->loader, "--list", path, (char *)NULL);
+        _exit(1);
+    }
+    (void)close(fds[1]);
+    return fdopen(fds[0], "r");
+}
+
+static void read_list(const struct companion *c, const char *path, struct strtab *paths)
+{
+    char line[ARENA_PATH_MAX + 256], name[ARENA_PATH_MAX];
+    pid_t child = -1;
+    FILE *list = open_list(c, path, &child);
+    while (list && fgets(line, sizeof line, list)) {
+        const char *start = strstr(line, "=> /");
+        start = start ? start + 3 : strchr(line, '/');
+        if (start && sscanf(start, "%4095s", name) == 1)
+            (void)strtab_intern(paths, name);
+    }
+    if (list)
+        (void)fclose(list);
+    if (child > 0)
+        (void)waitpid(child, NULL, 0);
+}
+
+static void make_share(const struct companion *c, const struct strtab *paths, unsigned share, unsigned n_shares)
+{
+    for (size_t i = share; i < paths->n_strings; i += n_shares)
+        (void)companion_work_module(c, NULL, paths->strings[i]);
+}
+
+/* Same for the executable at path and all libraries it needs, directly or not. */
+static int companion_work_prepare(const struct companion *c, const char *path)
+{
+    struct strtab paths = {0};
+    unsigned n_shares = c->setup->n_jobs ? c->setup->n_jobs : JOBS_DEFAULT;
+    (void)strtab_intern(&paths, path);
+    (void)strtab_intern(&paths, MODTAB_VDSO);
+    if (c->setup->library[0])
+        (void)strtab_intern(&paths, c->setup->library);
+    read_list(c, path, &paths);
+    for (unsigned share = 1; share < n_shares && share < paths.n_strings; share++) {
+        pid_t child = fork();
+        if (child == 0) {
+            make_share(c, &paths, share, n_shares);
+            _exit(0);
+        }
+        if (child < 0)
+            make_share(c, &paths, share, n_shares);
+    }
+    make_share(c, &paths, 0, n_shares);
+    while (wait(NULL) > 0)
+        ;
+    strtab_fini(&paths);
+    return 0;
+}
+
+/* --- job --- */
+
+/* Workers: everything that takes long or reads foreign files runs in a forked child of the companion. A worker that
+ * crashes costs its own work only. */
 
 #define PARALLEL_MAX 4      /* module jobs at a time; measurements are never queued */
 #define WAITING_MAX 1000    /* module jobs in the queue: who asks for more must ask again */
@@ -134,7 +297,9 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
     return job;
 }
 
-struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
+/* The same for a module that a process tells of; the answer goes into its record in the process's arena, whose
+ * reference is module_ref. */
+static struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
                                                const struct companion_module *module, uint32_t module_ref,
                                                const char *path)
 {
@@ -294,4 +459,84 @@ void companion_job_reap(struct companion *c)
     }
     remove_ended(c);
     start_waiting(c);
+}
+
+/* --- serve --- */
+
+/* Requests that the runtime posts in its arena. The program may be corrupt, so every reference is checked against the
+ * arena's bounds before it is followed. */
+
+/* The record behind ref when it lies whole inside the arena's data, else NULL. */
+static const void *checked_record(const struct companion_process *process, uint32_t ref, size_t n_bytes)
+{
+    uint64_t offset = (uint64_t)ref * ARENA_UNIT;
+    if (offset < process->data_offset || offset + n_bytes > process->size_bytes)
+        return NULL;
+    return (const char *)process->arena + offset;
+}
+
+/* The module behind ref with its path copied; NULL when the arena does not hold one. What was checked is not read
+ * again: the program may change it meanwhile. */
+static const struct arena_module *module_at(const struct companion_process *process, uint32_t ref,
+                                            char path[ARENA_PATH_MAX])
+{
+    const struct arena_module *module = checked_record(process, ref, sizeof *module);
+    uint32_t path_ref = module ? __atomic_load_n(&module->path, __ATOMIC_RELAXED) : 0;
+    const struct arena_string *string = module ? checked_record(process, path_ref, sizeof *string) : NULL;
+    uint32_t len_bytes = string ? __atomic_load_n(&string->len_bytes, __ATOMIC_RELAXED) : 0;
+    if (!string || len_bytes >= ARENA_PATH_MAX || !checked_record(process, path_ref, sizeof *string + len_bytes))
+        return NULL;
+    memcpy(path, string->text, len_bytes);
+    path[len_bytes] = '\0';
+    return module;
+}
+
+static bool is_safe(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || (status.st_uid != 0 && status.st_uid != geteuid()))
+        return false;
+    bool is_sticky = S_ISDIR(status.st_mode) && status.st_mode & S_ISVTX;
+    return (S_ISDIR(status.st_mode) || S_ISREG(status.st_mode)) &&
+           (is_sticky || !(status.st_mode & (S_IWGRP | S_IWOTH)));
+}
+
+bool companion_is_safe_path(const char *path)
+{
+    char *real = strcmp(path, MODTAB_VDSO) ? realpath(path, NULL) : NULL;
+    bool is_all_safe = real ? is_safe("/") && is_safe(real) : !strcmp(path, MODTAB_VDSO);
+    for (char *slash = real ? strchr(real + 1, '/') : NULL; slash && is_all_safe; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        is_all_safe = is_safe(real);
+        *slash = '/';
+    }
+    free(real);
+    return is_all_safe;
+}
+
+/* A wrong path for a module that others use as well would cost them its recipes. */
+static bool is_safe_module(const char *path, uint64_t wanted)
+{
+    uint64_t id;
+    return companion_is_safe_path(path) && modtab_identify(path, &id, NULL) == 0 && id == wanted;
+}
+
+bool companion_serve_request(struct companion *c, struct companion_process *process,
+                             const struct arena_request *request)
+{
+    char path[ARENA_PATH_MAX];
+    const struct arena_module *record = module_at(process, request->module, path);
+    if (!record)
+        return true;
+    /* Another user's memory and descriptors are not looked through for the file. */
+    bool is_foreign = companion_process_is_foreign(process);
+    const struct companion_module module = {.id = record->table_id,
+                                            .start = record->start,
+                                            .inode = record->inode,
+                                            .pid = is_foreign ? 0 : process->peer_pid};
+    if (request->kind == REQUEST_MODULE)
+        return companion_job_add_module(c, process, &module, request->module, path) != NULL;
+    if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || is_safe_module(path, module.id)))
+        return companion_recipes_ask(c, &module, request->func, path);
+    return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The companion's socket: who may connect, what is said. Every message is one datagram; a client that says anything
  * else is dropped. Ordinary code. */
-#include "companion-state.h"
+#include "companion/state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fraction.h"
+#include "companion/fraction.h"
 
 #define KNOCKS_AT_ONCE 16
 #define CONVERSATIONS_MAX 64 /* of one process at a time */
