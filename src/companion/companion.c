@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The companion's main loop; see state.h. Everything is a descriptor: clients, pidfds, the bells of the
- * arenas, signals. What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less
- * happens. */
+/* The companion's main loop and its start. Everything is a descriptor: clients, pidfds, the bells of the arenas, signals.
+ * What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less happens. Ordinary
+ * code, one thread, never a terminal. */
 #include "companion/companion.h"
 
 #include <errno.h>
@@ -319,9 +319,7 @@ static void companion_loop(struct companion *c)
     free(w.items);
 }
 
-/* --- companion --- */
-
-/* The companion's start and main loop; see companion.h. Ordinary code, one thread, never a terminal. */
+/* --- the start: socket, inherited way, session --- */
 
 int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
 {

@@ -12,6 +12,7 @@
 
 #include "arena/arena.h"
 #include "base/error.h"
+#include "measurement/pending.h"
 
 #define COMPANION_NAME_MAX 64
 #define COMPANION_ENV_MAX (COMPANION_NAME_MAX + 80)
@@ -72,5 +73,30 @@ int companion_run(const struct companion_setup *setup, int listen_fd);
 
 /* One line into the index of host_id in dir: process pid, running exe, was not measured. */
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why);
+
+/* Whether a process is measured when only part of them shall be. rank >= 0: rank 0 and every further one that brings the
+ * number of measured ranks to part of all, so the choice is the same in every run; else by a number made of the process
+ * id. part 0 means all. */
+bool companion_chooses(double part, int rank, pid_t pid);
+
+/* Why a process was not chosen, for the index; rank as above. */
+void companion_explain_choice(char *text, size_t n_text, int rank);
+
+/* What came of collecting. */
+struct companion_collected {
+    char dir[DETOUR_PATH_MAX]; /* where everything is now, a real path */
+    size_t n_processes;        /* whose files are there now */
+    size_t n_arenas;           /* of them, those whose files were made of an arena that was left behind */
+    size_t n_problems;         /* something remains: tell was called with a sentence for each */
+};
+
+/* Turns arenas that were left behind into files and moves everything that belongs into dir there: from place (NULL: none),
+ * from the default place, and from dir itself. It may be gone: then it is made again. allows_foreign: as
+ * names_directory_make.  err: ERR_IO, ERR_MEMORY */
+int companion_collect(const char *dir, const char *place, bool allows_foreign, void (*tell)(const char *sentence),
+                      struct companion_collected *collected, struct error *err);
+
+/* The same for arenas that processes have left in the measurement directory dir. Returns how many. */
+size_t companion_collect_left(const char *dir, void (*tell)(const char *sentence));
 
 #endif

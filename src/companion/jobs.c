@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Topology of the host by hwloc; see state.h. The file appears whole or not at all: many ranks of a node may write
- * it at the same time. Ordinary code. */
+/* Workers: everything that takes long or reads foreign files runs in a forked child of the companion. A worker that
+ * crashes costs its own work only. Here is what the small ones do (topology, module tables; profiles are written in
+ * write.c), how all are started and reaped, and what requests of the runtime start. Ordinary code. */
 #include "companion/state.h"
 
 #include <errno.h>
@@ -61,9 +62,7 @@ static int topology_write(const char *dir, struct error *err)
     return status;
 }
 
-/* --- work --- */
-
-/* Preparations done by workers of the companion. Apart because they pull in the large libraries. */
+/* --- module tables --- */
 
 #define JOBS_DEFAULT 4
 
@@ -174,10 +173,7 @@ static int companion_work_prepare(const struct companion *c, const char *path)
     return 0;
 }
 
-/* --- job --- */
-
-/* Workers: everything that takes long or reads foreign files runs in a forked child of the companion. A worker that
- * crashes costs its own work only. */
+/* --- starting and reaping --- */
 
 #define PARALLEL_MAX 4      /* module jobs at a time; measurements are never queued */
 #define WAITING_MAX 1000    /* module jobs in the queue: who asks for more must ask again */
@@ -461,7 +457,7 @@ void companion_job_reap(struct companion *c)
     start_waiting(c);
 }
 
-/* --- serve --- */
+/* --- requests --- */
 
 /* Requests that the runtime posts in its arena. The program may be corrupt, so every reference is checked against the
  * arena's bounds before it is followed. */
@@ -521,7 +517,9 @@ static bool is_safe_module(const char *path, uint64_t wanted)
     return companion_is_safe_path(path) && modtab_identify(path, &id, NULL) == 0 && id == wanted;
 }
 
-bool companion_serve_request(struct companion *c, struct companion_process *process,
+/* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. Returns false
+ * when it must stay posted for a later look. */
+static bool companion_serve_request(struct companion *c, struct companion_process *process,
                              const struct arena_request *request)
 {
     char path[ARENA_PATH_MAX];
@@ -539,4 +537,20 @@ bool companion_serve_request(struct companion *c, struct companion_process *proc
     if (request->kind == REQUEST_RECIPE && module.id && (!is_foreign || is_safe_module(path, module.id)))
         return companion_recipes_ask(c, &module, request->func, path);
     return true;
+}
+
+void companion_process_requests(struct companion *c, struct companion_process *process)
+{
+    char rings[512];
+    if (process->bell_fd >= 0)
+        (void)!read(process->bell_fd, rings, sizeof rings);
+    for (uint32_t i = 0; i < ARENA_REQUESTS; i++) {
+        struct arena_request *request = &process->arena->requests[i];
+        if (atomic_load_explicit(&request->state, memory_order_acquire) != 2)
+            continue;
+        struct arena_request copy = {.kind = request->kind, .module = request->module, .func = request->func};
+        atomic_store_explicit(&request->state, 3, memory_order_relaxed);
+        bool is_done = companion_serve_request(c, process, &copy);
+        atomic_store_explicit(&request->state, is_done ? 0 : 2, memory_order_release);
+    }
 }

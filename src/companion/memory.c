@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory files: sparse, sized once and sealed against resizing, so that neither side can make the other's mapping
- * fault. Apart because arenas and the recipe store both need them. Ordinary code. */
+ * fault: for arenas (whose layout is arena/arena.h's) and for the recipe store. Ordinary code. */
 #include "companion/state.h"
 
 #include <dirent.h>
@@ -158,10 +158,7 @@ bool companion_store_open(struct companion *c)
     return recipe_store_init(store->base, store->size_bytes, n_slots) == 0;
 }
 
-/* --- arena --- */
-
-/* Arenas from the companion's side: creating one with its header, keeping memory allocated ahead of what is in use. The
- * layout is arena/arena.h's. */
+/* --- arenas: creating one with its header, keeping memory allocated ahead of what is in use --- */
 
 #define ARENA_BYTES_DEFAULT ((uint64_t)1 << 30)
 #define ARENA_BYTES_LIMITED ((uint64_t)64 << 20) /* under RLIMIT_AS */

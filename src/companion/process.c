@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPU time of processes that end without telling it: killed, or ended by a system call of their own. While a process
- * lives, the kernel tells what all its threads have used, in ticks; so that is looked at now and then, and once more at
- * the end, which comes too late where the parent has been faster. What was missed of the time in user mode, the samples
- * make up for: each stands for its period. Ordinary code. */
+/* The processes that the companion serves: registration, requests, end; what becomes of their CPU time, of their children,
+ * and of those that become other programs. Ordinary code. */
 #include "companion/state.h"
 
 #include <errno.h>
@@ -18,6 +16,13 @@
 #include <unistd.h>
 
 #include "base/input.h"
+
+/* --- CPU time --- */
+
+/* Of processes that end without telling it: killed, or ended by a system call of their own. While a process lives, the
+ * kernel tells what all its threads have used, in ticks; so that is looked at now and then, and once more at the end,
+ * which comes too late where the parent has been faster. What was missed of the time in user mode, the samples make up
+ * for: each stands for its period. */
 
 #define TIME_UNIT " (usec)" /* at the end of a metric's name */
 
@@ -144,9 +149,7 @@ void companion_times_settle(struct companion_process *process)
     each_thread(process, give, &account);
 }
 
-/* --- process --- */
-
-/* The processes that the companion serves: registration, requests, end. */
+/* --- registration and end --- */
 
 #define CHECKPOINT_S_DEFAULT 10
 
@@ -297,22 +300,6 @@ bool companion_process_is_foreign(struct companion_process *process)
     return process->is_foreign;
 }
 
-void companion_process_requests(struct companion *c, struct companion_process *process)
-{
-    char rings[512];
-    if (process->bell_fd >= 0)
-        (void)!read(process->bell_fd, rings, sizeof rings);
-    for (uint32_t i = 0; i < ARENA_REQUESTS; i++) {
-        struct arena_request *request = &process->arena->requests[i];
-        if (atomic_load_explicit(&request->state, memory_order_acquire) != 2)
-            continue;
-        struct arena_request copy = {.kind = request->kind, .module = request->module, .func = request->func};
-        atomic_store_explicit(&request->state, 3, memory_order_relaxed);
-        bool is_done = companion_serve_request(c, process, &copy);
-        atomic_store_explicit(&request->state, is_done ? 0 : 2, memory_order_release);
-    }
-}
-
 static bool is_waited_for(const struct companion *c, const struct companion_process *process)
 {
     for (const struct companion_connection *n = c->connections; n; n = n->next)
@@ -347,7 +334,7 @@ void companion_process_sweep(struct companion *c)
     }
 }
 
-/* --- exec --- */
+/* --- other programs, and children that say nothing --- */
 
 /* Processes that become other programs. One that is measured registers anew; one that is not (static, with more rights,
  * without our environment) is told by the runtime's mark in the arena and by its executable. */

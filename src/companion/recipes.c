@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding the file behind a module of a running process; see state.h. */
+/* The maker of recipes: one long-lived worker of the companion, the store's only writer. A process of its own, because it
+ * reads mapped program files that may change under it: when it dies it is started again. Before that, finding the file
+ * behind a module of a running process: its path is the program's word, it may lie below another root, be gone, or be
+ * another file by now. Ordinary code. */
 #include "companion/state.h"
 
 #include <dirent.h>
@@ -141,9 +144,7 @@ bool companion_module_find(const struct companion_module *module, const char *pa
     return find_mapped(module, found) || find_open(module, found) || make_image(module, found);
 }
 
-/* --- recipes --- */
-
-/* The recipe worker and the pipe to it; see state.h. */
+/* --- the worker and the pipe to it --- */
 
 #define PIPE_BYTES (1 << 20)
 #define RESTARTS_MAX 20

@@ -19,7 +19,6 @@
 #include "companion/companion.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
-#include "measurement/runs.h"
 #include "symnames/symnames.h"
 
 /* A module as its process tells of it. */
@@ -192,8 +191,9 @@ static inline const char *companion_dir(const struct companion *c)
     return c->dir[0] ? c->dir : c->setup->dir;
 }
 
-/* log.c: one line into the companion's file of the measurement directory (created by the first line), by way
- * of the notes. */
+/* --- log.c --- */
+
+/* One line into the companion's file of the measurement directory (created by the first line), by way of the notes. */
 void companion_log(const struct companion *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* One line into the host's index: a process that leaves no files, or whose files could not be written. */
 void companion_index(const struct companion *c, const struct companion_process *process, const char *what);
@@ -207,15 +207,19 @@ bool companion_has_notes(const struct companion *c);
 int companion_notes_write(const struct companion *c);
 /* A worker has them. */
 void companion_notes_clear(struct companion *c);
+/* Milliseconds of CLOCK_MONOTONIC. */
 int64_t companion_now_ms(void);
 
-/* memory.c */
+/* --- memory.c --- */
+
 /* A descriptor of the same memory file that it can only be read through; -1. */
 int companion_memory_reopen(int fd);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
-
-/* memory.c */
+/* Makes and removes foreign_tables. Only root measures programs that become other users; for others there is none. Made
+ * before any arena tells its name, so that nobody else makes it first. */
+void companion_tables_open(struct companion *c);
+void companion_tables_close(struct companion *c);
 /* Gives process an arena of at most wanted_bytes (0: default) filled in up to state FRESH.  err: ERR_IO, ERR_MEMORY */
 int companion_arena_create(const struct companion *c, struct companion_process *process, uint64_t wanted_bytes,
                            struct error *err);
@@ -229,7 +233,8 @@ uint32_t companion_arena_n_chunks(const struct companion_process *process);
 uint64_t companion_arena_n_taken(const struct companion_process *process);
 void companion_arena_close(struct companion_process *process);
 
-/* talk.c */
+/* --- talk.c --- */
+
 /* Accepts one client of our own user, or of root; adds it to the connections. */
 void companion_accept(struct companion *c);
 /* Takes the connections that processes have sent over the inherited way. */
@@ -244,17 +249,11 @@ void companion_connections_sweep(struct companion *c);
 void companion_answer_waiting(struct companion *c, const struct companion_process *process,
                               const struct companion_job *job, const char *text);
 
-/* memory.c: makes and removes foreign_tables. Only root measures programs that become other users; for others
- * there is none. Made before any arena tells its name, so that nobody else makes it first. */
-void companion_tables_open(struct companion *c);
-void companion_tables_close(struct companion *c);
+/* --- process.c --- */
 
-/* process.c: the CPU time of processes that end without telling it */
 /* Gives the threads that have not told their times what was last seen of them, and at least what their samples stand
  * for. */
 void companion_times_settle(struct companion_process *process);
-
-/* process.c */
 /* Registers a process; one that says FORK goes on with a copy of its parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err);
@@ -265,7 +264,6 @@ bool companion_is_gone(pid_t pid, uint64_t *start);
 struct companion_process *companion_process_find(const struct companion *c, pid_t peer_pid);
 /* The arena is final: write it (or, without samples, a line into the index). */
 void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state);
-/* process.c */
 /* Takes over what process has noted of its children. */
 void companion_strays_take(struct companion *c, struct companion_process *process);
 /* A process has said HELLO: it is no stray. pid: as it sees itself; peer_pid: as we do, and its parent may. */
@@ -279,17 +277,19 @@ void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
 /* The process is gone; its pidfd is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
-
 /* Whether process is, or has become meanwhile, one of another user: see is_foreign. */
 bool companion_process_is_foreign(struct companion_process *process);
-/* Takes up the requests that process has posted. */
-void companion_process_requests(struct companion *c, struct companion_process *process);
 /* Milliseconds between two checkpoints. */
 int64_t companion_checkpoint_ms(const struct companion *c);
 /* Removes those that are written and gone. */
 void companion_process_sweep(struct companion *c);
 
-/* jobs.c */
+/* --- jobs.c --- */
+
+/* File name (without directory) of this host's topology: "topology-<hostid>.xml". */
+void topology_file_name(char *name, size_t n_name);
+/* Takes up the requests that process has posted. */
+void companion_process_requests(struct companion *c, struct companion_process *process);
 /* Starts a job, or queues it; path may be NULL. A module that is already under way is not started twice. NULL when out
  * of memory, or when too many modules wait already. */
 struct companion_job *companion_job_add(struct companion *c, enum job_kind kind, struct companion_process *process,
@@ -299,134 +299,64 @@ bool companion_is_safe_path(const char *path);
 /* Collects workers that have ended, acts on the results, starts waiting ones. */
 void companion_job_reap(struct companion *c);
 
-/* detour.c */
+/* --- companion.c --- */
+
+/* poll, also of more descriptors than RLIMIT_NOFILE allows by now, as somebody may lower it from outside: they are
+ * looked at in parts then, every 50 ms. */
+int companion_poll(struct pollfd *fds, size_t n, int timeout_ms);
+/* What is to be done between two waits; now_ms as companion_now_ms tells. */
+void companion_turn(struct companion *c, int64_t now_ms);
+
+/* --- detour.c --- */
+
 /* Removes the copy of the arena of a process that could not reach us: its files are written. */
 void companion_drop_left(const struct companion *c, const struct companion_process *process);
 /* In a worker: a checkpoint that stands in the measurement directory is to be replaced when the files called name get
  * there.  err: ERR_IO, ERR_MEMORY */
 int companion_detour_note(const struct companion_process *process, const struct names_file *name, struct error *err);
-
 /* Says on the terminal what has happened, once the launched program has ended. */
 void companion_tell(struct companion *c);
+/* Makes the detour directory below place, unless there is one; false with a line in the log when that fails. */
+bool companion_detour_start(struct companion *c, const char *place);
+/* Gives process a directory of its own in it; false when that fails. */
+bool companion_detour_process(struct companion *c, struct companion_process *process);
+/* Removes the directory of process: it is empty, or what is in it is not wanted any more. */
+void companion_detour_leave(struct companion_process *process);
+/* The arena of process has been turned into files. */
+void companion_detour_drop_arena(const struct companion_process *process);
+/* In a worker: moves the files of process on. Returns an exit status, and why in process->shared. */
+int companion_detour_gather(const struct companion *c, const struct companion_process *process);
+/* Tells once, in the log and, where the launcher waits for us, on the terminal, that the measurement directory does not
+ * take what is meant for it, and where it is now. why: a sentence without its full stop */
+void companion_trouble(struct companion *c, const char *why);
+/* Last of all: moves on what can be moved, and removes the directory when it is empty. */
+void companion_detour_end(struct companion *c);
+/* --- recipes.c --- */
 
-/* write.c */
+/* Writes to found a name under which this process can open the module, with the right id: the path, the path below the
+ * process's root, the file that it has mapped, one that it has open, else an image made of its memory (held open until
+ * this process ends). False when there is none.  ctx: ordinary */
+bool companion_module_find(const struct companion_module *module, const char *path, char found[ARENA_PATH_MAX]);
+/* Starts the worker; without it requests stay unanswered, which a line in the log says. */
+void companion_recipes_start(struct companion *c);
+/* Hands one request to the worker. Returns false when it has too much to do: ask again later. */
+bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t func, const char *path);
+/* Ends the worker for good, and waits for it: nobody's orphan is left.  ctx: once, at the companion's end */
+void companion_recipes_end(struct companion *c);
+/* To be called with every child that has ended: starts the worker again when it was the one, unless it keeps dying. */
+void companion_recipes_reaped(struct companion *c, pid_t pid, int status);
+
+/* --- write.c --- */
+
+/* Opens what has appeared since the last time, or has been replaced.  process: with its arena */
+void companion_jit_look(struct companion_process *process);
+/* Closes the files. */
+void companion_jit_close(struct companion_process *process);
 /* Exit status of a worker that the directory kept from writing. */
 #define WRITE_NO_PLACE 3
 /* Gives process the memory that its workers share; false when there is none. */
 bool companion_write_prepare(struct companion_process *process);
 /* The work itself, inside a worker; returns its exit status, and why in process->shared. */
 int companion_write_files(const struct companion *c, const struct companion_process *process, bool is_checkpoint);
-
-/* --- module --- */
-
-/* Finding the file behind a module of a running process. Its path is the program's word: it may lie below another root,
- * be gone, or be another file by now. Ordinary code, in workers. */
-
-/* Writes to found a name under which this process can open the module, with the right id: the path, the path below the
- * process's root, the file that it has mapped, one that it has open, else an image made of its memory (held open until
- * this process ends). False when there is none.  ctx: ordinary */
-bool companion_module_find(const struct companion_module *module, const char *path, char found[ARENA_PATH_MAX]);
-
-/* --- loop --- */
-
-/* The companion's main loop: waits for whatever comes first and hands it on. Ordinary code. */
-
-/* poll, also of more descriptors than RLIMIT_NOFILE allows by now, as somebody may lower it from outside: they are
- * looked at in parts then, every 50 ms. */
-int companion_poll(struct pollfd *fds, size_t n, int timeout_ms);
-
-/* What is to be done between two waits; now_ms as companion_now_ms tells. */
-void companion_turn(struct companion *c, int64_t now_ms);
-
-/* --- detour --- */
-
-/* Directories of this node's own through which measurements go: what the companion does with them, and what whoever
- * finds them after its death must know. Ordinary code. */
-
-/* What lies beside the arenas, in native byte order: only the same build reads it, on the same machine. */
-struct detour_setup {
-    char version[32];
-    uint64_t size_bytes; /* sizeof(struct detour_setup) */
-    struct companion_setup setup;
-};
-
-/* Makes the detour directory below place, unless there is one; false with a line in the log when that fails. */
-bool companion_detour_start(struct companion *c, const char *place);
-
-/* Gives process a directory of its own in it; false when that fails. */
-bool companion_detour_process(struct companion *c, struct companion_process *process);
-
-/* Removes the directory of process: it is empty, or what is in it is not wanted any more. */
-void companion_detour_leave(struct companion_process *process);
-
-/* The arena of process has been turned into files. */
-void companion_detour_drop_arena(const struct companion_process *process);
-
-/* In a worker: moves the files of process on. Returns an exit status, and why in process->shared. */
-int companion_detour_gather(const struct companion *c, const struct companion_process *process);
-
-/* Tells once, in the log and, where the launcher waits for us, on the terminal, that the measurement directory does not
- * take what is meant for it, and where it is now. why: a sentence without its full stop */
-void companion_trouble(struct companion *c, const char *why);
-
-/* Last of all: moves on what can be moved, and removes the directory when it is empty. */
-void companion_detour_end(struct companion *c);
-
-/* Moves everything in the detour directory at path into target, files of lines too.  err: ERR_IO, ERR_MEMORY */
-int detour_gather(const char *path, const char *target, struct gather_result *result, struct error *err);
-
-/* --- jit --- */
-
-/* The files in which a process describes the code that it generates: /tmp/perf-PID.map and a jitdump. The companion
- * opens them while the process lives, because many programs remove them at their end. Ordinary code. */
-
-/* Opens what has appeared since the last time, or has been replaced.  process: with its arena */
-void companion_jit_look(struct companion_process *process);
-
-/* Closes the files. */
-void companion_jit_close(struct companion_process *process);
-
-/* --- recipes --- */
-
-/* The maker of recipes: one long-lived worker of the companion, the store's only writer. A process of its own, because
- * it reads mapped program files that may change under it: when it dies it is started again. Ordinary code. */
-
-/* Starts the worker; without it requests stay unanswered, which a line in the log says. */
-void companion_recipes_start(struct companion *c);
-
-/* Hands one request to the worker. Returns false when it has too much to do: ask again later. */
-bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t func, const char *path);
-
-/* Ends the worker for good, and waits for it: nobody's orphan is left.  ctx: once, at the companion's end */
-void companion_recipes_end(struct companion *c);
-
-/* To be called with every child that has ended: starts the worker again when it was the one, unless it keeps dying. */
-void companion_recipes_reaped(struct companion *c, pid_t pid, int status);
-
-/* --- serve --- */
-
-/* Answers to what processes ask of the companion: module tables and recipes. Ordinary code. */
-
-/* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. Returns false
- * when it must stay posted for a later look. */
-bool companion_serve_request(struct companion *c, struct companion_process *process,
-                             const struct arena_request *request);
-
-/* --- work --- */
-
-/* What the companion's workers do besides writing measurements. Each call runs in a process of its own and returns its
- * exit status. Ordinary code. */
-
-/* --- allocator-name --- */
-
-/* Which allocator is linked into an executable, and whether it is one. Ordinary code. */
-
-/* --- topology --- */
-
-/* The host's topology as hwloc XML beside the measurements, so that reports can say which CPU belongs to which NUMA
- * node long after the run, on another machine. Ordinary code. */
-
-/* File name (without directory) of this host's topology: "topology-<hostid>.xml". */
-void topology_file_name(char *name, size_t n_name);
 
 #endif

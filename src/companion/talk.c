@@ -4,13 +4,12 @@
 #include "companion/state.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "companion/fraction.h"
 
 #define KNOCKS_AT_ONCE 16
 #define CONVERSATIONS_MAX 64 /* of one process at a time */
@@ -187,18 +186,38 @@ static bool takes_samples(const struct companion_setup *setup)
     return false;
 }
 
+#define SLACK 1e-9 /* 1/3 is not exact */
+
+bool companion_chooses(double part, int rank, pid_t pid)
+{
+    if (!(part > 0) || part >= 1)
+        return true;
+    if (rank >= 0)
+        return rank == 0 || floor(rank * part + SLACK) > floor((rank - 1) * part + SLACK);
+    uint64_t hash = (uint64_t)pid * UINT64_C(0x9e3779b97f4a7c15);
+    return (double)(hash >> 11) * 0x1p-53 < part;
+}
+
+void companion_explain_choice(char *text, size_t n_text, int rank)
+{
+    if (rank >= 0)
+        (void)snprintf(text, n_text, "rank %d is outside of the fraction that was asked for", rank);
+    else
+        (void)snprintf(text, n_text, "outside of the fraction that was asked for");
+}
+
 /* A process outside of the fraction that is measured, or one that says why it is better left alone; it leaves a line in
  * the index. */
 static bool is_left_out(const struct companion *c, const struct companion_message *hello, pid_t pid)
 {
     char why[256];
     bool is_unfit = hello->text[0] && !(hello->exit_code == 1 && !takes_samples(c->setup));
-    if (!is_unfit && fraction_chooses(c->setup->fraction, hello->rank, pid))
+    if (!is_unfit && companion_chooses(c->setup->fraction, hello->rank, pid))
         return false;
     if (is_unfit)
         (void)snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, hello->text);
     else
-        fraction_explain(why, sizeof why, hello->rank);
+        companion_explain_choice(why, sizeof why, hello->rank);
     for (char *at = why; *at; at++)
         *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
     index_refused(c, pid, why);

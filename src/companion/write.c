@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See state.h. A file counts when the process's user (or root) owns it and it was written after the process
- * began: process ids come again, and old maps stay. */
+/* From an arena to files in the measurement directory: what the collector must know besides the arena, module tables
+ * above all, names of generated code, and the allocator. Runs in a worker (but for the claim). */
 #include "companion/state.h"
 
 #include <fcntl.h>
@@ -16,6 +16,12 @@
 #include "collect/collect.h"
 #include "fnbounds/modtab-cache.h"
 #include "symnames/symnames.h"
+
+/* --- the files in which a process describes the code that it generates: /tmp/perf-PID.map and a jitdump --- */
+
+/* The companion opens them while the process lives, because many programs remove them at their end. A file counts when
+ * the process's user (or root) owns it and it was written after the process began: process ids come again, and old maps
+ * stay. */
 
 #define FILE_BYTES_MAX ((int64_t)512 << 20)
 #define CLOCK_SLACK_NS 20000000 /* file times are those of the last tick */
@@ -128,9 +134,7 @@ void companion_jit_close(struct companion_process *process)
     process->map_fd = process->dump_fd = -1;
 }
 
-/* --- allocator-name --- */
-
-/* See state.h: by functions that only one allocator has. */
+/* --- the allocator that is linked into an executable: by functions that only one has --- */
 
 #define STUB_BYTES 16 /* of an entry of the procedure linkage table */
 
@@ -297,10 +301,7 @@ static bool allocator_new_is_malloc(const char *path)
     return is;
 }
 
-/* --- write --- */
-
-/* From an arena to files in the measurement directory: what the collector must know besides the arena, module tables
- * above all. Runs in a worker (but for the claim). */
+/* --- the files --- */
 
 /* A module table mapped by this worker; NULL when it is not in the cache. */
 struct table {

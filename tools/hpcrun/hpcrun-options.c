@@ -10,7 +10,6 @@
 
 #include "config.h"
 #include "base/min-bytes.h"
-#include "companion/fraction.h"
 #include "control-options.h"
 
 enum {
@@ -317,6 +316,23 @@ static int take_control(int id, const char *value, struct hpcrun_options *option
     }
 }
 
+/* Reads a fraction, "0.1" or "1/10", above 0 and at most 1. */
+static int parse_fraction(const char *option, const char *text, double *part, struct error *err)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end != text && *end == '/') {
+        const char *below = end + 1;
+        double divisor = strtod(below, &end);
+        value = end != below && divisor > 0 ? value / divisor : -1;
+    }
+    if (end == text || *end || !(value > 0) || value > 1)
+        return error_set(err, ERR_USAGE, "%s: '%s' is no fraction between 0 and 1, such as 0.1 or 1/10.", option,
+                         text);
+    *part = value;
+    return 0;
+}
+
 static int take(int id, const char *value, struct hpcrun_options *options, struct error *err)
 {
     double part;
@@ -344,7 +360,7 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return check_report(value, err);
     case OPT_FRACTION:
         options->fraction = value;
-        return fraction_parse("-f", value, &options->part, err);
+        return parse_fraction("-f", value, &options->part, err);
     case OPT_MERGE:
         options->merge_threads = value;
         return check_number("-m", value, "01", err);
@@ -359,7 +375,7 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         return control_parse_seconds("--leaks-at", value, &options->mark_ns, err);
     case OPT_MEMLEAK_PROB:
         options->memleak_prob = value;
-        return fraction_parse("-mp", value, &part, err);
+        return parse_fraction("-mp", value, &part, err);
     case OPT_FNBOUNDS:
         options->fnbounds = value;
         return 0;
@@ -387,7 +403,7 @@ static int take_environment(struct hpcrun_options *options, struct error *err)
     options->delay |= getenv("HPCRUN_DELAY_SAMPLING") != NULL;
     if (!options->fraction && fraction && fraction[0]) {
         options->fraction = fraction;
-        status = fraction_parse("HPCRUN_PROCESS_FRACTION", fraction, &options->part, err);
+        status = parse_fraction("HPCRUN_PROCESS_FRACTION", fraction, &options->part, err);
     }
     if (status == 0 && !options->lifetime_s && lifetime && lifetime[0])
         status = control_parse_whole_seconds("HPCRUN_LIFETIME", lifetime, &options->lifetime_s, err);

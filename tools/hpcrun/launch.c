@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "companion/fraction.h"
 #include "environment.h"
 #include "keeper.h"
 #include "prepare.h"
@@ -62,6 +61,11 @@ static int execute(const struct program *program, char **command)
     int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
     (void)fprintf(stderr, "hpcrun: %s cannot be executed: %s.\n", program->path, strerror(errno));
     return status;
+}
+
+static void complain(const char *sentence)
+{
+    (void)fprintf(stderr, "hpcrun: %s%s\n", sentence, sentence[strlen(sentence) - 1] == '.' ? "" : ".");
 }
 
 static int step_aside(const struct hpcrun_options *options, const struct program *program, const char *why)
@@ -142,7 +146,7 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
     int status = keeper_run(&keeper, is_measured);
-    size_t n_recovered = is_measured ? recover_quietly(prepared->setup.dir) : 0;
+    size_t n_recovered = is_measured ? companion_collect_left(prepared->setup.dir, complain) : 0;
     if (n_recovered)
         (void)fprintf(
             stderr,
@@ -184,8 +188,8 @@ int launch_run(const struct hpcrun_options *options)
     if (is_under_valgrind())
         return step_aside(options, &prepared.program, "hpcrun itself runs under Valgrind, which cannot be sampled.");
     int checked = program_check(&prepared.program, &err);
-    int rank = fraction_rank();
-    if (rank >= 0 && !fraction_chooses(options->part, rank, getpid()))
+    int rank = launch_rank();
+    if (rank >= 0 && !companion_chooses(options->part, rank, getpid()))
         return run_left_out(options, &prepared, rank);
     struct error plan_err;
     int status = prepare_plan(options, &prepared.plan, &plan_err);
@@ -204,4 +208,20 @@ int launch_run(const struct hpcrun_options *options)
     if (report_speaks(prepared.setup.dir, &prepared.run))
         say_start(&prepared);
     return must_stay(options) ? run_kept(options, &prepared) : run_replaced(options, &prepared);
+}
+
+int launch_collect(const struct hpcrun_options *options)
+{
+    struct companion_collected collected;
+    struct error err;
+    if (companion_collect(options->collect, options->local, options->allows_foreign, complain, &collected, &err) != 0) {
+        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
+        return EXIT_FAILED;
+    }
+    if (collected.n_processes || collected.n_problems)
+        (void)printf("%zu processes collected into %s, %zu of them from records that were left behind.\n",
+                     collected.n_processes, collected.dir, collected.n_arenas);
+    else
+        (void)printf("Nothing on this node is on its way to %s.\n", collected.dir);
+    return collected.n_problems ? EXIT_FAILED : 0;
 }

@@ -12,12 +12,9 @@
  * executed (an exit status). */
 int launch_run(const struct hpcrun_options *options);
 
-/* hpcrun --collect (recover.c): turns arenas that were left behind into files and moves everything that belongs into
+/* hpcrun --collect: turns arenas that were left behind into files and moves everything that belongs into
  * options->collect there; says on standard output what came of it.
  * Returns the exit status: 0, also when there was nothing, 1 when something remains. */
-int recover_run(const struct hpcrun_options *options);
-
-/* The same for arenas that processes have left in the measurement directory dir, silently. Returns how many. */
-size_t recover_quietly(const char *dir);
+int launch_collect(const struct hpcrun_options *options);
 
 #endif

@@ -89,7 +89,7 @@ static int run_tool(int argc, char **argv)
     if (options.prints_plan)
         return print_plan(&options);
     if (options.collect)
-        return recover_run(&options);
+        return launch_collect(&options);
     if (options.machine)
         return fail(STATUS_USAGE, "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
                                   "machine that is merely described.");

@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "companion/fraction.h"
 #include "fnbounds/modtab-cache.h"
 #include "measurement/names.h"
 #include "plan-copy.h"
@@ -130,7 +129,7 @@ int prepare_left_out(const struct hpcrun_options *options, struct prepared *prep
     int status = make_directory(options, prepared, err);
     if (status != 0)
         return status;
-    fraction_explain(why, sizeof why, rank);
+    companion_explain_choice(why, sizeof why, rank);
     companion_index_unmeasured(prepared->setup.dir, names_host_id(), getpid(), prepared->program.path, why);
     return 0;
 }

@@ -17,7 +17,6 @@
 
 #include "base/mpi-rank.h"
 #include "base/proc.h"
-#include "companion/fraction.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
 
@@ -55,6 +54,16 @@ static void replace_blanks(char *text)
             *text = '_';
 }
 
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+int launch_rank(void)
+{
+    return mpi_rank_of_environment(environment);
+}
+
 /* What a launcher of ranks calls one launch, and which rank it made this process: other variables may be left from a
  * launcher around it. False when it has no name for it. */
 static bool shared_id(struct run *run)
@@ -70,7 +79,7 @@ static bool shared_id(struct run *run)
         space = first_set(&spaces[i][0], 1);
         rank = first_set(&spaces[i][1], 1);
     }
-    run->rank = space && rank ? atoi(rank) : fraction_rank();
+    run->rank = space && rank ? atoi(rank) : launch_rank();
     if (space)
         (void)snprintf(run->id, RUNS_ID_MAX, "space-%.100s-%.40s", space, job ? job : "");
     else if (is_step)

@@ -26,4 +26,7 @@ struct run_directory {
 int run_directory_make(const char *name, const struct run_directory *how, char **real_path, struct run *run, char *note,
                        size_t n_note, struct error *err);
 
+/* The rank that this process's environment tells, -1 when it tells none. */
+int launch_rank(void);
+
 #endif
