@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The companion's main loop and its start. Everything is a descriptor: clients, pidfds, the bells of the arenas, signals.
- * What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less happens. Ordinary
- * code, one thread, never a terminal. */
+/* The companion's main loop and its start. Everything is a descriptor: clients, pidfds, the bells of the arenas,
+ * signals. What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less happens.
+ * Ordinary code, one thread, never a terminal. */
 #include "companion/companion.h"
 
 #include <errno.h>

@@ -19,16 +19,16 @@
 
 /* What the launcher hands over; plain values, copied by the fork. */
 struct companion_setup {
-    char dir[ARENA_PATH_MAX];     /* measurement directory, absolute */
+    char dir[ARENA_PATH_MAX];       /* measurement directory, absolute */
     uint64_t dir_device, dir_inode; /* which directory that is, 0 = not checked */
-    char tables[ARENA_PATH_MAX];  /* directory of the module-table cache, absolute; empty: none */
-    char exe[ARENA_PATH_MAX];     /* executable whose tables are prepared at the start; empty: none */
-    char loader[ARENA_PATH_MAX];  /* its dynamic loader, which tells the libraries it needs; empty: none */
-    char local[ARENA_PATH_MAX];   /* this node's own place for arenas and files on their way; empty: none */
-    char library[ARENA_PATH_MAX]; /* libhpcrun.so, prepared too; empty: none */
-    unsigned n_jobs;              /* modules prepared at the same time, 0 = default */
-    char plan[1024];              /* the launcher's line: which source and why */
-    char skid_json[2048];         /* figures of the skid self-test, empty when none */
+    char tables[ARENA_PATH_MAX];    /* directory of the module-table cache, absolute; empty: none */
+    char exe[ARENA_PATH_MAX];       /* executable whose tables are prepared at the start; empty: none */
+    char loader[ARENA_PATH_MAX];    /* its dynamic loader, which tells the libraries it needs; empty: none */
+    char local[ARENA_PATH_MAX];     /* this node's own place for arenas and files on their way; empty: none */
+    char library[ARENA_PATH_MAX];   /* libhpcrun.so, prepared too; empty: none */
+    unsigned n_jobs;                /* modules prepared at the same time, 0 = default */
+    char plan[1024];                /* the launcher's line: which source and why */
+    char skid_json[2048];           /* figures of the skid self-test, empty when none */
     struct arena_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
     uint32_t trace, delay_sampling, trust_skid;     /* as in struct arena_header */
@@ -47,7 +47,7 @@ struct companion_setup {
     pid_t launched_pid;               /* the launched program, 0 = none */
     int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is looked at instead */
     int way_fd;         /* the companion's end of the inherited way, 0 = none */
-    char terminal[64]; /* of the launcher, for trouble to be told of once the program has ended; empty: none */
+    char terminal[64];  /* of the launcher, for trouble to be told of once the program has ended; empty: none */
     int done_fd;        /* closed once the launched program has ended and is written; -1 = none */
 };
 
@@ -74,9 +74,9 @@ int companion_run(const struct companion_setup *setup, int listen_fd);
 /* One line into the index of host_id in dir: process pid, running exe, was not measured. */
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why);
 
-/* Whether a process is measured when only part of them shall be. rank >= 0: rank 0 and every further one that brings the
- * number of measured ranks to part of all, so the choice is the same in every run; else by a number made of the process
- * id. part 0 means all. */
+/* Whether a process is measured when only part of them shall be. rank >= 0: rank 0 and every further one that brings
+ * the number of measured ranks to part of all, so the choice is the same in every run; else by a number made of the
+ * process id. part 0 means all. */
 bool companion_chooses(double part, int rank, pid_t pid);
 
 /* Why a process was not chosen, for the index; rank as above. */
@@ -90,8 +90,8 @@ struct companion_collected {
     size_t n_problems;         /* something remains: tell was called with a sentence for each */
 };
 
-/* Turns arenas that were left behind into files and moves everything that belongs into dir there: from place (NULL: none),
- * from the default place, and from dir itself. It may be gone: then it is made again. allows_foreign: as
+/* Turns arenas that were left behind into files and moves everything that belongs into dir there: from place (NULL:
+ * none), from the default place, and from dir itself. It may be gone: then it is made again. allows_foreign: as
  * names_directory_make.  err: ERR_IO, ERR_MEMORY */
 int companion_collect(const char *dir, const char *place, bool allows_foreign, void (*tell)(const char *sentence),
                       struct companion_collected *collected, struct error *err);

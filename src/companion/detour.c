@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Detours: measurements on their way through a directory of this node's own (measurement/pending.h), because the user wants it so (--local), or because
- * the measurement directory does not take them. Moving them on is a worker's job. Ordinary code. */
+/* Detours: measurements on their way through a directory of this node's own (measurement/pending.h), because the user
+ * wants it so (--local), or because the measurement directory does not take them. Moving them on is a worker's job.
+ * Ordinary code. */
 #include "config.h"
 
 #include <dirent.h>
@@ -19,7 +20,6 @@
 #include "companion/state.h"
 #include "fmt/file.h"
 #include "measurement/runs.h"
-#include "tools/hpcrun/launch.h"
 
 /* What lies beside the arenas, in native byte order: only the same build reads it, on the same machine. */
 struct detour_setup {
@@ -314,8 +314,8 @@ static void recover_left(struct recovery *recovery, const char *path)
     int fd = setup ? input_open(AT_FDCWD, path, O_NOFOLLOW, &status) : -1;
     struct companion c = {.setup = setup, .host_id = names_host_id(), .is_worker = true};
     struct companion_process process = {.arena_fd = -1, .bell_fd = -1, .map_fd = -1, .dump_fd = -1};
-    if (fd >= 0 && status.st_uid == geteuid() &&
-        (size_t)status.st_size >= sizeof *process.arena && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+    if (fd >= 0 && status.st_uid == geteuid() && (size_t)status.st_size >= sizeof *process.arena &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0) {
         process.size_bytes = (uint64_t)status.st_size;
         process.arena = mmap(NULL, process.size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
     }
@@ -416,9 +416,8 @@ int companion_collect(const char *dir, const char *place, bool allows_foreign, v
         (void)detour_each(common, recovery.target, recover_one, &recovery);
     recover_all_left(&recovery);
     pending_mark_sweep(recovery.target);
-    *collected = (struct companion_collected){.n_processes = recovery.result.n_processes,
-                                              .n_arenas = recovery.n_arenas,
-                                              .n_problems = recovery.n_problems};
+    *collected = (struct companion_collected){
+        .n_processes = recovery.result.n_processes, .n_arenas = recovery.n_arenas, .n_problems = recovery.n_problems};
     (void)snprintf(collected->dir, sizeof collected->dir, "%s", recovery.target);
     return 0;
 }

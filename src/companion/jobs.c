@@ -54,8 +54,8 @@ static int topology_write(const char *dir, struct error *err)
     int status = 0;
     if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         hwloc_topology_load(topology) != 0)
-        status = error_set(err, ERR_UNSUPPORTED, "hwloc cannot read the topology of this machine: %s.",
-                           strerror(errno));
+        status =
+            error_set(err, ERR_UNSUPPORTED, "hwloc cannot read the topology of this machine: %s.", strerror(errno));
     else
         status = export_xml(topology, path, err);
     hwloc_topology_destroy(topology);
@@ -296,8 +296,8 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
 /* The same for a module that a process tells of; the answer goes into its record in the process's arena, whose
  * reference is module_ref. */
 static struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
-                                               const struct companion_module *module, uint32_t module_ref,
-                                               const char *path)
+                                                      const struct companion_module *module, uint32_t module_ref,
+                                                      const char *path)
 {
     struct companion_job *job = job_queue(c, JOB_MODULE, process, path);
     if (!job)
@@ -520,7 +520,7 @@ static bool is_safe_module(const char *path, uint64_t wanted)
 /* Acts on one request of process's arena; anything that does not name a module of the arena is ignored. Returns false
  * when it must stay posted for a later look. */
 static bool companion_serve_request(struct companion *c, struct companion_process *process,
-                             const struct arena_request *request)
+                                    const struct arena_request *request)
 {
     char path[ARENA_PATH_MAX];
     const struct arena_module *record = module_at(process, request->module, path);

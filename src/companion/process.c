@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The processes that the companion serves: registration, requests, end; what becomes of their CPU time, of their children,
- * and of those that become other programs. Ordinary code. */
+/* The processes that the companion serves: registration, requests, end; what becomes of their CPU time, of their
+ * children, and of those that become other programs. Ordinary code. */
 #include "companion/state.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The maker of recipes: one long-lived worker of the companion, the store's only writer. A process of its own, because it
- * reads mapped program files that may change under it: when it dies it is started again. Before that, finding the file
- * behind a module of a running process: its path is the program's word, it may lie below another root, be gone, or be
- * another file by now. Ordinary code. */
+/* The maker of recipes: one long-lived worker of the companion, the store's only writer. A process of its own, because
+ * it reads mapped program files that may change under it: when it dies it is started again. Before that, finding the
+ * file behind a module of a running process: its path is the program's word, it may lie below another root, be gone, or
+ * be another file by now. Ordinary code. */
 #include "companion/state.h"
 
 #include <dirent.h>

@@ -38,7 +38,7 @@ static bool is_library_sig(const char *path, size_t len)
     return len >= own && (len == own || path[len - own - 1] == '/') && memcmp(path + len - own, LIBRARY, own) == 0;
 }
 
-/* What the launcher sets: see tools/hpcrun/environment.c. Where another library stands in the last two, they are the
+/* What the launcher sets: see tools/hpcrun/launch.c. Where another library stands in the last two, they are the
  * program's. */
 static bool is_ours_sig(const char *entry)
 {

@@ -173,7 +173,7 @@ END
 
 # Options, events and descriptions of machines.
 target_options() {
-    fuzz_build "$srcdir"/tools/hpcrun/{control-options,hpcrun-options}.c
+    fuzz_build "$srcdir"/tools/hpcrun/options.c
     python3 "$srcdir/tests/fuzz/options-seeds.py" "$srcdir" "$corpus"
     cd "$scratch"
     fuzz_run -max_len=6000
@@ -237,7 +237,7 @@ target_skid() {
 # hpcrun --status: arenas that are looked at, and companions that answer. The corpus begins with the arenas of the other
 # target.
 target_status() {
-    fuzz_build "$srcdir/tests/fuzz/arena-fill.c" "$srcdir"/tools/hpcrun/status-{find,name,print}.c
+    fuzz_build "$srcdir/tests/fuzz/arena-fill.c" "$srcdir"/tools/hpcrun/{status,status-print}.c
     mkdir "$scratch/arenas"
     python3 "$srcdir/tests/fuzz/corpus.py" unpack arena "$scratch/arenas"
     for arena in "$scratch"/arenas/*; do

@@ -10,7 +10,7 @@
 #include "sampling/event.h"
 #include "sampling/machine.h"
 
-#include "../../tools/hpcrun/hpcrun-options.h"
+#include "../../tools/hpcrun/hpcrun.h"
 #include "scratch-dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);

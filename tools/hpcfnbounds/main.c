@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcfnbounds: lists the functions, variables and unwind rows of a load module, and puts its table into a cache. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,12 +12,453 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/min-bytes.h"
 #include "base/options.h"
-#include "config.h"
 #include "fnbounds/modtab-cache.h"
-#include "print.h"
-#include "serve.h"
+#include "fnbounds/modtab-make.h"
+
+/* --- the listings --- */
+
+/* Functions come with their names, which the tables do not hold. */
+
+static int out_of_memory(const struct modtab_elf *m, struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "%s: out of memory.", m->path);
+}
+
+static bool find_functions(const struct modtab_elf *m, bool discover, struct modtab_vec *funcs)
+{
+    struct modtab_vec fdes = {0};
+    modtab_make_fdes(m, &fdes);
+    modtab_make_funcs(m, &fdes, discover, funcs);
+    bool good = !fdes.failed && !funcs->failed;
+    free(fdes.items);
+    return good;
+}
+
+/* A name that can stand in a comment and on a line. */
+static void put_name(const char *name, FILE *out)
+{
+    for (const char *c = name ? name : "(no symbol)"; *c; c++)
+        if (*c != '\n' && !(c[0] == '*' && c[1] == '/'))
+            putc(*c, out);
+}
+
+static bool is_relocatable(const struct modtab_elf *m)
+{
+    return !m->header.is_fixed;
+}
+
+/* Functions, one line each: "0xADDRESS    name"; then the line "num symbols = N, reference offset = 0x..,
+ * relocatable = 0|1" of HPCToolkit. discover: also code without symbol and unwind information. Addresses are those of
+ * the file.  err: ERR_MEMORY */
+static int print_functions(const struct modtab_elf *m, bool discover, FILE *out, struct error *err)
+{
+    struct modtab_vec funcs = {0};
+    bool good = find_functions(m, discover, &funcs);
+    const struct modtab_range *f = funcs.items;
+    for (size_t i = 0; good && i < funcs.n; i++) {
+        fprintf(out, "0x%" PRIx64 "    ", f[i].start);
+        put_name(f[i].name, out);
+        putc('\n', out);
+    }
+    if (good)
+        fprintf(out, "num symbols = %zu, reference offset = 0x%" PRIx64 ", relocatable = %d\n", funcs.n,
+                is_relocatable(m) ? m->header.base_vaddr : 0, is_relocatable(m));
+    free(funcs.items);
+    return good ? 0 : out_of_memory(m, err);
+}
+
+/* The function starts as a C array, for programs that are linked with it.  err: ERR_MEMORY */
+static int print_functions_c(const struct modtab_elf *m, bool discover, FILE *out, struct error *err)
+{
+    struct modtab_vec funcs = {0};
+    bool good = find_functions(m, discover, &funcs);
+    const struct modtab_range *f = funcs.items;
+    if (good)
+        fprintf(out, "unsigned long hpcrun_nm_addrs[] = {\n");
+    for (size_t i = 0; good && i < funcs.n; i++) {
+        fprintf(out, "  0x%" PRIx64 ", /* ", f[i].start);
+        put_name(f[i].name, out);
+        fprintf(out, " */\n");
+    }
+    if (good)
+        fprintf(out,
+                "  0x%" PRIx64 " /* end */\n};\nunsigned long hpcrun_nm_addrs_len = %zu;\n"
+                "unsigned long hpcrun_reference_offset = 0x%" PRIx64 ";\nint hpcrun_is_relocatable = %d;\n",
+                funcs.n ? f[funcs.n - 1].end : 0, funcs.n + 1, is_relocatable(m) ? m->header.base_vaddr : 0,
+                is_relocatable(m));
+    free(funcs.items);
+    return good ? 0 : out_of_memory(m, err);
+}
+
+static void put_variables(const struct modtab_vec *syms, const struct buf *strings, uint64_t bytes_min, FILE *out)
+{
+    const struct modtab_sym *s = syms->items;
+    for (size_t i = 0; i < syms->n; i++) {
+        const char *mark = s[i].kind == MODTAB_SYM_TLS ? " (thread-local)" : "";
+        if (s[i].size_bytes < bytes_min)
+            continue;
+        fprintf(out, "0x%" PRIx64 "    ", s[i].vaddr);
+        put_name(strings->data + s[i].name, out);
+        fprintf(out, "%s\n%" PRIu64 "  ", mark, s[i].size_bytes);
+        put_name(strings->data + s[i].name, out);
+        fprintf(out, "%s\n", mark);
+    }
+}
+
+/* Variables of at least bytes_min, two lines each: "0xADDRESS    name" and "SIZE  name"; thread-local ones with their
+ * offset in the module's block and the name marked.  err: ERR_MEMORY */
+static int print_variables(const struct modtab_elf *m, uint64_t bytes_min, FILE *out, struct error *err)
+{
+    struct modtab_vec syms = {0}, tls_syms = {0};
+    struct buf strings = {0};
+    uint32_t has_symtab;
+    modtab_make_syms(m, &syms, &tls_syms, &strings, &has_symtab);
+    bool good = !syms.failed && !tls_syms.failed && !strings.failed;
+    if (good) {
+        put_variables(&syms, &strings, bytes_min, out);
+        put_variables(&tls_syms, &strings, bytes_min, out);
+    }
+    free(syms.items);
+    free(tls_syms.items);
+    buf_fini(&strings);
+    return good ? 0 : out_of_memory(m, err);
+}
+
+/* The same variables as a C array of address and size, without thread-local ones, for programs that are linked with it.
+ * is_empty: an array without any.  err: ERR_MEMORY */
+static int print_variables_c(const struct modtab_elf *m, uint64_t bytes_min, bool is_empty, FILE *out,
+                             struct error *err)
+{
+    struct modtab_vec syms = {0}, tls_syms = {0};
+    struct buf strings = {0};
+    uint32_t has_symtab;
+    size_t n = 0;
+    if (!is_empty)
+        modtab_make_syms(m, &syms, &tls_syms, &strings, &has_symtab);
+    bool good = !syms.failed && !tls_syms.failed && !strings.failed;
+    const struct modtab_sym *s = syms.items;
+    if (good)
+        fprintf(out, "unsigned long hpcrun_data_addrs[] = {\n");
+    for (size_t i = 0; good && i < syms.n; i++) {
+        if (s[i].size_bytes < bytes_min)
+            continue;
+        fprintf(out, "  0x%" PRIx64 ", %" PRIu64 ", /* ", s[i].vaddr, s[i].size_bytes);
+        put_name(strings.data + s[i].name, out);
+        fprintf(out, " */\n");
+        n++;
+    }
+    if (good)
+        fprintf(out, "  0, 0 /* end */\n};\nunsigned long hpcrun_data_addrs_len = %zu;\n", n);
+    free(syms.items);
+    free(tls_syms.items);
+    buf_fini(&strings);
+    return good ? 0 : out_of_memory(m, err);
+}
+
+static void put_cfa(const struct modtab_row *row, FILE *out)
+{
+    static const char *const registers[16] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+                                              "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+    switch (row->kind) {
+    case MODTAB_GAP:
+        fprintf(out, "no rule");
+        break;
+    case MODTAB_CFA_DEREF:
+        fprintf(out, "cfa=*(%s%+d)%+d", registers[row->reg & 15], row->cfa_offset, row->extra);
+        break;
+    case MODTAB_CFA_PLT:
+        fprintf(out, "cfa=rsp+8+((rip&15)>=%d)*8", row->cfa_offset);
+        break;
+    case MODTAB_SIGNAL:
+        fprintf(out, "signal frame");
+        break;
+    case MODTAB_END:
+        fprintf(out, "outermost");
+        break;
+    case MODTAB_BAD:
+        fprintf(out, "not representable");
+        break;
+    default:
+        fprintf(out, "cfa=%s%+d", registers[row->reg & 15], row->cfa_offset);
+    }
+    if (row->flags & MODTAB_RA_REG)
+        fprintf(out, " ra=%s", registers[row->extra & 15]);
+}
+
+static void put_saved(const char *name, int offset, const char *base, FILE *out)
+{
+    if (base)
+        fprintf(out, " %s=*(%s%+d)", name, base, offset);
+    else
+        fprintf(out, " %s lost", name);
+}
+
+static void put_row(const struct modtab_row *row, uint64_t base, FILE *out)
+{
+    fprintf(out, "0x%" PRIx64 "    ", base + row->pc);
+    put_cfa(row, out);
+    if (row->flags & (MODTAB_RBP_SAVED | MODTAB_RBP_EXPR | MODTAB_RBP_LOST))
+        put_saved("rbp", row->rbp_offset,
+                  row->flags & MODTAB_RBP_SAVED  ? "cfa"
+                  : row->flags & MODTAB_RBP_EXPR ? "rbp"
+                                                 : NULL,
+                  out);
+    if (row->flags & MODTAB_RBP_REG)
+        fprintf(out, " rbp in register %d", row->rbp_offset);
+    if (row->flags & (MODTAB_RBX_SAVED | MODTAB_RBX_EXPR | MODTAB_RBX_LOST))
+        put_saved("rbx", row->rbx_offset,
+                  row->flags & MODTAB_RBX_SAVED  ? "cfa"
+                  : row->flags & MODTAB_RBX_EXPR ? "rbp"
+                                                 : NULL,
+                  out);
+    putc('\n', out);
+}
+
+/* A row of a machine with a link register: see struct modtab_row. */
+static void put_link_row(const struct modtab_row *row, const struct modtab_header *h, FILE *out)
+{
+    bool is_arm = h->machine == EM_AARCH64;
+    const char *fp = is_arm ? "x29" : "r31";
+    fprintf(out, "0x%" PRIx64 "    ", h->base_vaddr + row->pc);
+    if (row->kind != MODTAB_CFA_RSP && row->kind != MODTAB_CFA_RBP && row->kind != MODTAB_CFA_REG) {
+        put_cfa(row, out);
+    } else {
+        if (row->kind == MODTAB_CFA_RSP)
+            fprintf(out, "cfa=%s%+d", is_arm ? "sp" : "r1", row->cfa_offset);
+        else
+            fprintf(out, "cfa=%c%u%+d", is_arm ? 'x' : 'r', row->reg, row->cfa_offset);
+        if (row->flags & MODTAB_LINK_SAVED)
+            put_saved("ra", row->rbx_offset * 8, "cfa", out);
+        else if (row->flags & MODTAB_RA_REG)
+            fprintf(out, " ra=%c%d", is_arm ? 'x' : 'r', row->extra);
+        else
+            fprintf(out, " ra=%s", is_arm ? "x30" : "lr");
+        if (row->flags & (MODTAB_RBP_SAVED | MODTAB_RBP_LOST))
+            put_saved(fp, row->rbp_offset * 8, row->flags & MODTAB_RBP_SAVED ? "cfa" : NULL, out);
+    }
+    putc('\n', out);
+}
+
+/* Unwind rows, one line each: address and rule.  err: ERR_MEMORY */
+static int print_rows(const struct modtab_elf *m, FILE *out, struct error *err)
+{
+    struct modtab_vec fdes = {0}, funcs = {0}, rows = {0};
+    modtab_make_fdes(m, &fdes);
+    modtab_make_funcs(m, &fdes, true, &funcs);
+    modtab_make_rows(m, &fdes, &funcs, &rows);
+    bool good = !fdes.failed && !funcs.failed && !rows.failed;
+    for (size_t i = 0; good && i < rows.n; i++) {
+        const struct modtab_row *row = (struct modtab_row *)rows.items + i;
+        if (m->header.machine == EM_X86_64)
+            put_row(row, m->header.base_vaddr, out);
+        else
+            put_link_row(row, &m->header, out);
+    }
+    free(fdes.items);
+    free(funcs.items);
+    free(rows.items);
+    return good ? 0 : out_of_memory(m, err);
+}
+
+/* --- the server --- */
+
+/* Other programs ask for the functions and variables of load modules over two descriptors. Answers are made as a whole
+ * and then written. */
+
+/* Every message, in both directions, is a head of 16 bytes and n_bytes of contents; all numbers are big-endian:
+ *   bytes 0-3 "LFNB", 4-5 version (1), 6-7 type, 8-15 n_bytes.
+ * Requests; contents: the path of the module, or [vdso]: */
+enum serve_type {
+    SERVE_FUNCTIONS = 1,
+    SERVE_VARIABLES = 2,
+    SERVE_EXIT = 3, /* without contents and without answer */
+    /* Answers: */
+    SERVE_OK = 16,   /* contents as below */
+    SERVE_ERROR = 17 /* contents: a sentence */
+};
+/* Functions: n, reference offset, 1 if relocatable else 0; then n times start and end: 64 bits each.
+ * Variables: n; then n times address, size, kind (enum modtab_sym_kind) and offset of the name: 64 bits each; then the
+ * names, each with a 0 behind it. */
+
+#define SERVE_VERSION 1
+#define SERVE_HEAD_BYTES 16
+#define SERVE_PATH_BYTES_MAX 65536
+
+struct serve_options {
+    int fd_in, fd_out;
+    bool discover;      /* code that neither symbols nor unwind information cover, too */
+    uint64_t bytes_min; /* the smallest variable */
+};
+
+/* Reads n bytes; 0 at the end of input, else how many came. */
+static size_t read_all(int fd, char *bytes, size_t n)
+{
+    size_t n_read = 0;
+    while (n_read < n) {
+        ssize_t got = read(fd, bytes + n_read, n - n_read);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n_read += (size_t)got;
+    }
+    return n_read;
+}
+
+static int write_all(int fd, const char *bytes, size_t n, struct error *err)
+{
+    while (n) {
+        ssize_t done = write(fd, bytes, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return error_set(err, ERR_IO, "the answer cannot be written: %s", strerror(errno));
+        bytes += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+static void put(struct buf *out, uint64_t value, unsigned n_bytes)
+{
+    char bytes[8];
+    bytes_put_be(bytes, value, n_bytes);
+    buf_append(out, bytes, n_bytes);
+}
+
+static int answer(int fd, enum serve_type type, const struct buf *contents, struct error *err)
+{
+    struct buf head = {0};
+    buf_append(&head, "LFNB", 4);
+    put(&head, SERVE_VERSION, 2);
+    put(&head, type, 2);
+    put(&head, contents->len_bytes, 8);
+    int status = head.failed ? error_set(err, ERR_MEMORY, "out of memory for an answer")
+                             : write_all(fd, head.data, head.len_bytes, err);
+    if (status == 0)
+        status = write_all(fd, contents->data, contents->len_bytes, err);
+    buf_fini(&head);
+    return status;
+}
+
+static bool put_functions(const struct modtab_elf *m, bool discover, struct buf *out)
+{
+    struct modtab_vec fdes = {0}, funcs = {0};
+    modtab_make_fdes(m, &fdes);
+    modtab_make_funcs(m, &fdes, discover, &funcs);
+    bool good = !fdes.failed && !funcs.failed;
+    const struct modtab_range *f = funcs.items;
+    put(out, funcs.n, 8);
+    put(out, m->header.is_fixed ? 0 : m->header.base_vaddr, 8);
+    put(out, !m->header.is_fixed, 8);
+    for (size_t i = 0; good && i < funcs.n; i++) {
+        put(out, f[i].start, 8);
+        put(out, f[i].end, 8);
+    }
+    free(fdes.items);
+    free(funcs.items);
+    return good && !out->failed;
+}
+
+static uint64_t put_syms(const struct modtab_vec *syms, uint64_t bytes_min, struct buf *out)
+{
+    const struct modtab_sym *s = syms->items;
+    uint64_t n = 0;
+    for (size_t i = 0; i < syms->n; i++) {
+        if (s[i].size_bytes < bytes_min)
+            continue;
+        put(out, s[i].vaddr, 8);
+        put(out, s[i].size_bytes, 8);
+        put(out, s[i].kind, 8);
+        put(out, s[i].name, 8);
+        n++;
+    }
+    return n;
+}
+
+static bool answer_variables(const struct modtab_elf *m, uint64_t bytes_min, struct buf *out)
+{
+    struct modtab_vec syms = {0}, tls_syms = {0};
+    struct buf strings = {0};
+    uint32_t has_symtab;
+    modtab_make_syms(m, &syms, &tls_syms, &strings, &has_symtab);
+    put(out, 0, 8);
+    uint64_t n = put_syms(&syms, bytes_min, out) + put_syms(&tls_syms, bytes_min, out);
+    buf_append(out, strings.data, strings.len_bytes);
+    bool good = !syms.failed && !tls_syms.failed && !strings.failed && !out->failed;
+    if (good)
+        bytes_put_be(out->data, n, 8);
+    free(syms.items);
+    free(tls_syms.items);
+    buf_fini(&strings);
+    return good;
+}
+
+static int answer_module(const struct serve_options *options, uint64_t type, const char *path, struct error *err)
+{
+    struct modtab_elf m;
+    struct error reason = {0};
+    struct buf out = {0};
+    int status = modtab_elf_open(&m, path, &reason);
+    if (status == 0) {
+        modtab_debug_open(&m);
+        bool good = type == SERVE_FUNCTIONS ? put_functions(&m, options->discover, &out)
+                                            : answer_variables(&m, options->bytes_min, &out);
+        modtab_elf_close(&m);
+        if (!good)
+            status = error_set(&reason, ERR_MEMORY, "%s: out of memory.", path);
+    }
+    if (status != 0) {
+        out.len_bytes = 0;
+        buf_append(&out, reason.text, strlen(reason.text));
+    }
+    status = out.failed ? error_set(err, ERR_MEMORY, "out of memory for an answer")
+                        : answer(options->fd_out, status == 0 ? SERVE_OK : SERVE_ERROR, &out, err);
+    buf_fini(&out);
+    return status;
+}
+
+/* One request; *is_over: there are no more. */
+static int serve_one(const struct serve_options *options, bool *is_over, struct error *err)
+{
+    static char path[SERVE_PATH_BYTES_MAX + 1];
+    char head[SERVE_HEAD_BYTES];
+    size_t n = read_all(options->fd_in, head, sizeof head);
+    *is_over = n == 0;
+    if (n == 0)
+        return 0;
+    if (n < sizeof head || memcmp(head, "LFNB", 4) != 0)
+        return error_set(err, ERR_FORMAT, "a message does not begin with LFNB and a head of %d bytes",
+                         SERVE_HEAD_BYTES);
+    uint64_t version = bytes_get_be(head + 4, 2), type = bytes_get_be(head + 6, 2), n_bytes = bytes_get_be(head + 8, 8);
+    if (version != SERVE_VERSION)
+        return error_set(err, ERR_FORMAT, "a message has version %u, this server speaks version %d", (unsigned)version,
+                         SERVE_VERSION);
+    if (n_bytes > SERVE_PATH_BYTES_MAX || (type != SERVE_FUNCTIONS && type != SERVE_VARIABLES && type != SERVE_EXIT))
+        return error_set(err, ERR_FORMAT, "there is no request of type %u with %llu bytes", (unsigned)type,
+                         (unsigned long long)n_bytes);
+    if (read_all(options->fd_in, path, n_bytes) != n_bytes)
+        return error_set(err, ERR_FORMAT, "the input ends within a message");
+    path[n_bytes] = '\0';
+    *is_over = type == SERVE_EXIT;
+    return *is_over ? 0 : answer_module(options, type, path, err);
+}
+
+/* Answers until the end of input or SERVE_EXIT. A module that cannot be read is answered with an error; a message that
+ * breaks the protocol ends the server.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
+static int serve(const struct serve_options *options, struct error *err)
+{
+    bool is_over = false;
+    int status = 0;
+    while (status == 0 && !is_over)
+        status = serve_one(options, &is_over, err);
+    return status;
+}
+
+/* --- the command line --- */
 
 enum {
     OPTION_C = 1,

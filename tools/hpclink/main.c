@@ -109,8 +109,8 @@ static int parse(int argc, char **argv, struct hpclink_options *options, struct 
         int id = options_next(&spec, &scan, argc, argv, err);
         if (id == OPTIONS_END)
             break;
-        if (id == OPTIONS_BAD || (!options_standard(&spec, id, PACKAGE_VERSION, stdout) &&
-                                  take(id, scan.value, options, err) != 0)) {
+        if (id == OPTIONS_BAD ||
+            (!options_standard(&spec, id, PACKAGE_VERSION, stdout) && take(id, scan.value, options, err) != 0)) {
             free(passed);
             return 1 + usage(err);
         }

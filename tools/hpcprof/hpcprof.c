@@ -1,15 +1,241 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hpcprof and hpcprof-mpi: measurement directories in, a database out. */
+/* hpcprof and hpcprof-mpi: measurement directories in, a database out. Ordinary code. */
 #include "hpcprof.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "analysis/load/load.h"
+#include "base/input.h"
+#include "base/scratch.h"
 #include "export/database/database.h"
+#include "fmt/file.h"
 #include "measurement/names.h"
-#include "structures.h"
+#include "structure/structure-file.h"
+
+/* --- structure files --- */
+
+/* Those that a command line names. */
+struct structures {
+    const struct structure_file **files; /* [n], NULL-terminated; NULL when there are none */
+    size_t n, capacity;
+};
+
+static int read_one(const char *path, struct structures *structures, struct error *err)
+{
+    struct structure_file *file = NULL;
+    struct buf text = {0};
+    int code = file_read(path, &text, err);
+    if (code == 0)
+        code = structure_file_read(&text, path, &file, err);
+    buf_fini(&text);
+    if (code != 0)
+        return code;
+    if (vec_reserve(&structures->files, &structures->capacity, structures->n + 2, sizeof *structures->files)) {
+        structures->files[structures->n++] = file;
+        return 0;
+    }
+    structure_file_free(file);
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static int is_structure(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+    return len > 10 && strcmp(entry->d_name + len - 10, ".hpcstruct") == 0;
+}
+
+static int read_directory(const char *directory, struct structures *structures, struct error *err)
+{
+    struct dirent **entries = NULL;
+    int n = scandir(directory, &entries, is_structure, alphasort), code = 0;
+    if (n < 0)
+        return error_set(err, ERR_IO, "%s cannot be read: %s", directory, strerror(errno));
+    if (n == 0)
+        code = error_set(err, ERR_NOT_FOUND, "%s holds no file that ends in .hpcstruct", directory);
+    for (int i = 0; i < n; i++) {
+        struct buf path = {0};
+        buf_printf(&path, "%s/%s", directory, entries[i]->d_name);
+        if (code == 0)
+            code = path.failed ? error_set(err, ERR_MEMORY, "out of memory") : read_one(path.data, structures, err);
+        buf_fini(&path);
+        free(entries[i]);
+    }
+    free(entries);
+    return code;
+}
+
+static int structures_read(const char *const *paths, size_t n_paths, struct structures *structures, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < n_paths; i++) {
+        struct stat info;
+        bool is_directory = stat(paths[i], &info) == 0 && S_ISDIR(info.st_mode);
+        code = is_directory ? read_directory(paths[i], structures, err) : read_one(paths[i], structures, err);
+    }
+    return code;
+}
+
+/* Reads the files, and of directories all files in them that end in .hpcstruct, in the order of their names.
+ * err: ERR_IO, ERR_FORMAT, ERR_NOT_FOUND (a directory without any), ERR_MEMORY */
+static void structures_fini(struct structures *structures)
+{
+    for (size_t i = 0; i < structures->n; i++)
+        structure_file_free((struct structure_file *)(uintptr_t)(const void *)structures->files[i]);
+    free(structures->files);
+    *structures = (struct structures){0};
+}
+
+/* --- how far it is, on a terminal; and the user's wish to stop --- */
+
+#define INTERVAL_NS 100000000
+
+/* How long a signal waits for the work to end by itself. */
+#define GRACE_NS 400000000
+
+static struct {
+    volatile sig_atomic_t signal;
+    sem_t arrived;
+    bool with_times, is_shown;
+    const char *phase;
+    long long phase_begin_ns, shown_ns;
+} progress;
+
+static long long now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void take_signal(int number)
+{
+    int saved = errno;
+    progress.signal = number;
+    (void)sem_post(&progress.arrived);
+    errno = saved;
+}
+
+static _Noreturn void die(int number)
+{
+    sigset_t one;
+    (void)signal(number, SIG_DFL);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, number);
+    (void)pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    (void)kill(getpid(), number);
+    _exit(128 + number);
+}
+
+/* The work looks for signals between its steps. When one of them takes long, for example because a file server does not
+ * answer, or when another signal comes, this thread ends the process, and leaves nothing half-made. */
+static void *end_at_once(void *unused)
+{
+    struct timespec end;
+    while (sem_wait(&progress.arrived) != 0)
+        ;
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += GRACE_NS;
+    end.tv_sec += end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    while (sem_timedwait(&progress.arrived, &end) != 0 && errno == EINTR)
+        ;
+    scratch_remove_noted();
+    die(progress.signal);
+    return unused;
+}
+
+/* From here on SIGINT, SIGTERM and SIGHUP are taken as the wish to stop: the work ends at its next step, or, when that
+ * takes long or another signal comes, the process does, and removes what is noted (base/scratch.h).
+ * with_times: progress_end tells how long each phase took. */
+static void progress_begin(bool with_times)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action, old;
+    pthread_t watcher;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = take_signal;
+    action.sa_flags = SA_RESTART;
+    bool is_watched = sem_init(&progress.arrived, 0, 0) == 0 && pthread_create(&watcher, NULL, end_at_once, NULL) == 0;
+    if (is_watched)
+        (void)pthread_detach(watcher);
+    else
+        action.sa_flags |= (int)SA_RESETHAND;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            (void)sigaction(numbers[i], &action, NULL);
+    progress.with_times = with_times;
+    progress.phase = "";
+    progress.phase_begin_ns = now_ns();
+}
+
+/* Takes the line away. */
+static void progress_end(void)
+{
+    if (progress.is_shown)
+        (void)fprintf(stderr, "\r\033[K");
+    progress.is_shown = false;
+}
+
+static void end_phase(const char *next)
+{
+    long long now = now_ns();
+    progress_end();
+    if (progress.with_times)
+        (void)printf("%8.3f s %s\n", (double)(now - progress.phase_begin_ns) * 1e-9,
+                     *progress.phase ? progress.phase : "listing profiles");
+    progress.phase = next;
+    progress.phase_begin_ns = now;
+}
+
+static void progress_show(void *context, const char *phase, size_t n_done, size_t n_tasks)
+{
+    (void)context;
+    if (strcmp(phase, progress.phase) != 0)
+        end_phase(phase);
+    if (!isatty(STDERR_FILENO))
+        return;
+    long long now = now_ns();
+    if (n_done < n_tasks && now - progress.shown_ns < INTERVAL_NS)
+        return;
+    progress.shown_ns = now;
+    progress.is_shown = true;
+    (void)fprintf(stderr, "\r\033[K%s: %zu of %zu", phase, n_done, n_tasks);
+}
+
+/* For struct job: shows a line on standard error when that is a terminal, at most some times a second. */
+static bool progress_stopped(void *context)
+{
+    (void)context;
+    return progress.signal != 0;
+}
+
+/* Prints "TOOL SENTENCE." on standard error, with what comes from names escaped. */
+static void progress_tell(const char *tool, const char *what, const char *sentence)
+{
+    struct buf text = {0};
+    printable_put(&text, sentence);
+    (void)fprintf(stderr, "%s%s%s.\n", tool, what, text.data ? text.data : "?");
+    buf_fini(&text);
+}
+
+/* Ends the program by the signal that was taken, if one was. */
+static void progress_die_if_stopped(void)
+{
+    if (progress.signal)
+        die(progress.signal);
+}
+
+/* --- the whole program --- */
 
 #define WAIT_MS 120000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of hpcprof and hpcprof-mpi, and which of them go together. */
-#include "settings.h"
+#include "hpcprof.h"
 
 #include "config.h"
 

@@ -1,20 +1,306 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order of a launch; see launch.h. Whatever prevents measuring does not prevent the program from running: one
- * message, then it runs as it is, unless --strict. */
-#include "launch.h"
+/* The order of a launch. Whatever prevents measuring does not prevent the program from running: one message, then it
+ * runs as it is, unless --strict. */
+#include "hpcrun.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "environment.h"
-#include "keeper.h"
-#include "prepare.h"
-#include "report.h"
+#include "arena/arena.h"
+#include "base/vec.h"
+
+/* --- the program's environment --- */
+
+/* The runtime takes its plan from the companion: the HPCRUN_* variables are for scripts, for nested hpcruns and for
+ * what knows HPCToolkit's. */
+
+static struct {
+    bool is_incomplete; /* there was no memory for all of it */
+} environment;
+
+static void set(const char *name, const char *value)
+{
+    if (value && value[0] && setenv(name, value, 1) != 0)
+        environment.is_incomplete = true;
+}
+
+/* Sets a variable to text that was put together for it. */
+static void set_text(const char *name, struct buf *text)
+{
+    if (text->failed)
+        environment.is_incomplete = true;
+    else
+        set(name, text->data);
+    buf_fini(text);
+}
+
+static void set_number(const char *name, uint64_t value)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    if (value)
+        set(name, text);
+}
+
+static void set_list(const char *name, const char *const *items, unsigned n)
+{
+    struct buf list = {0};
+    for (unsigned i = 0; i < n; i++)
+        buf_printf(&list, "%s%s", i ? " " : "", items[i]);
+    set_text(name, &list);
+}
+
+/* A static program does not heed it, but those that it starts do. */
+static void set_preload(const struct prepared *prepared)
+{
+    struct buf list = {0};
+    const char *before = getenv("LD_PRELOAD");
+    if (prepared->program.sanitizer[0])
+        buf_printf(&list, "%s:", prepared->program.sanitizer);
+    buf_printf(&list, "%s", prepared->library);
+    if (before && before[0])
+        buf_printf(&list, ":%s", before);
+    set_text("LD_PRELOAD", &list);
+}
+
+/* Programs that are built with the address sanitizer refuse to run behind another library. Those that the program
+ * starts are not known beforehand, so all are told not to mind. */
+static void set_sanitizer_options(void)
+{
+    const char *before = getenv("ASAN_OPTIONS");
+    struct buf options = {0};
+    buf_printf(&options, "%s%sverify_asan_link_order=0", before ? before : "", before && before[0] ? ":" : "");
+    set_text("ASAN_OPTIONS", &options);
+}
+
+/* Sets LD_PRELOAD (ours in front of what is there; a sanitizer's library before ours), the companion's address and the
+ * HPCRUN_* variables in this process's environment. False when there is no memory
+ * for all of them: then the program will not be measured. */
+static bool environment_set(const struct hpcrun_options *options, const struct prepared *prepared)
+{
+    set_preload(prepared);
+    char companion[COMPANION_ENV_MAX];
+    set_sanitizer_options();
+    companion_way_keep(prepared->way_fd, prepared->socket, companion);
+    set(COMPANION_ENV, companion);
+    /* Where the static library of ITT looks for who collects, unless somebody else does: the program's pools may tell
+     * of their blocks by it. Not in a static program, which would load a second runtime beside its own. */
+    if (!getenv("INTEL_LIBITTNOTIFY64") && !prepared->program.is_static) {
+        set("INTEL_LIBITTNOTIFY64", prepared->library);
+        set("INTEL_ITTNOTIFY_GROUPS", "heap,structure");
+    }
+    /* Likewise the code of NVTX, which tells of ranges. */
+    if (!getenv("NVTX_INJECTION64_PATH") && !prepared->program.is_static)
+        set("NVTX_INJECTION64_PATH", prepared->library);
+    set("HPCRUN_OUT_PATH", prepared->setup.dir);
+    set(LAUNCH_ENV, prepared->run.id);
+    set_list("HPCRUN_EVENT_LIST", options->events, options->n_events);
+    set("HPCRUN_PERF_COUNT", options->count);
+    set("HPCRUN_TRACE", options->trace ? "1" : NULL);
+    set("HPCRUN_DELAY_SAMPLING", options->delay ? "1" : NULL);
+    set("HPCRUN_PROCESS_FRACTION", options->fraction);
+    set("HPCRUN_MERGE_THREADS", options->merge_threads);
+    set("HPCRUN_RETAIN_RECURSION", options->retain_recursion ? "1" : NULL);
+    set_number("HPCRUN_MEMSIZE", options->memsize_bytes);
+    set_number("HPCRUN_LOW_MEMSIZE", options->low_memsize_bytes);
+    set("HPCRUN_LOCAL", prepared->setup.local);
+    set_number("HPCRUN_MAX_SIZE", options->max_bytes);
+    set("HPCRUN_MEMLEAK_PROB", options->memleak_prob);
+    set("HPCRUN_FNBOUNDS_CMD", options->fnbounds);
+    set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
+    set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);
+    set_list("HPCRUN_DEBUG_FLAGS", options->debug_flags, options->n_debug_flags);
+    if (environment.is_incomplete)
+        (void)unsetenv(COMPANION_ENV); /* without it the runtime does nothing */
+    return !environment.is_incomplete;
+}
+
+/* --- hpcrun as the program's parent --- */
+
+/* Where it cannot be replaced by the program: it forwards signals, stops and continues with it, ends like it, and waits
+ * until the companion has written. */
+
+/* Both sides of one fork. */
+struct forked {
+    bool is_child;
+    pid_t child;
+    int child_pidfd;
+    int start_read_fd, start_write_fd; /* the child waits here until the companion serves */
+    int done_read_fd, done_write_fd;   /* closed by the companion when all is written */
+};
+
+static void block_all(sigset_t *before)
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, before);
+}
+
+static void close_pair(int *read_fd, int *write_fd)
+{
+    if (*read_fd >= 0)
+        (void)close(*read_fd);
+    if (*write_fd >= 0)
+        (void)close(*write_fd);
+    *read_fd = *write_fd = -1;
+}
+
+static int open_pair(int *read_fd, int *write_fd)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return -1;
+    *read_fd = fds[0];
+    *write_fd = fds[1];
+    return 0;
+}
+
+/* Forks. The child has is_child set, the parent's signals are blocked until parent_run.  err: ERR_IO */
+static int parent_fork(struct forked *forked, struct error *err)
+{
+    sigset_t before;
+    pid_t parent = getpid();
+    *forked = (struct forked){
+        .child_pidfd = -1, .start_read_fd = -1, .start_write_fd = -1, .done_read_fd = -1, .done_write_fd = -1};
+    if (open_pair(&forked->start_read_fd, &forked->start_write_fd) != 0 ||
+        open_pair(&forked->done_read_fd, &forked->done_write_fd) != 0)
+        return error_set(err, ERR_IO, "pipe failed: %s.", strerror(errno));
+    block_all(&before);
+    forked->child = fork();
+    if (forked->child < 0) {
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+        return error_set(err, ERR_IO, "fork failed: %s.", strerror(errno));
+    }
+    if (forked->child == 0) {
+        forked->is_child = true;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            (void)raise(SIGKILL);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+        return 0;
+    }
+    forked->child_pidfd = (int)syscall(SYS_pidfd_open, forked->child, 0);
+    return 0;
+}
+
+/* In the child: waits until the parent has started the companion; true when it is to be measured. */
+static bool parent_wait_for_start(struct forked *forked)
+{
+    char is_measured = 0;
+    (void)close(forked->start_write_fd);
+    forked->start_write_fd = -1;
+    (void)!read(forked->start_read_fd, &is_measured, 1);
+    close_pair(&forked->start_read_fd, &forked->start_write_fd);
+    close_pair(&forked->done_read_fd, &forked->done_write_fd);
+    return is_measured == 1;
+}
+
+/* A key press reaches the whole foreground group by itself; what was sent to us alone is the program's. */
+static void forward(const struct forked *forked, const siginfo_t *info)
+{
+    bool is_from_terminal = info->si_code == SI_KERNEL;
+    if (!is_from_terminal && info->si_pid != forked->child)
+        (void)kill(forked->child, info->si_signo);
+}
+
+static void stop_with_child(const struct forked *forked)
+{
+    (void)raise(SIGSTOP);
+    (void)kill(forked->child, SIGCONT);
+}
+
+/* True when the child has ended; PID 1 also collects strangers. */
+static bool collect(const struct forked *forked, int *wait_status)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+        if (pid == forked->child && WIFSTOPPED(status)) {
+            stop_with_child(forked);
+        } else if (pid == forked->child) {
+            *wait_status = status;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Until its end of the pipe is closed; what it has to say it says there. */
+static void wait_for_companion(int fd)
+{
+    char text[6000];
+    size_t len = 0;
+    for (;;) {
+        ssize_t n = read(fd, text + len, sizeof text - 1 - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+    }
+    text[len] = '\0';
+    if (len)
+        (void)fprintf(stderr, "hpcrun: %s\n", text);
+}
+
+/* In the parent: lets the child go (is_measured: under the runtime), serves it to its end, then waits for the
+ * companion. Returns the wait status of the child. */
+static int parent_run(struct forked *forked, bool is_measured)
+{
+    sigset_t all;
+    siginfo_t info;
+    int wait_status = 0;
+    char go = is_measured ? 1 : 2;
+    if (forked->child_pidfd >= 0)
+        (void)close(forked->child_pidfd);
+    (void)close(forked->done_write_fd);
+    forked->done_write_fd = -1;
+    (void)!write(forked->start_write_fd, &go, 1);
+    close_pair(&forked->start_read_fd, &forked->start_write_fd);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigfillset(&all);
+    while (!collect(forked, &wait_status)) {
+        int number = sigwaitinfo(&all, &info);
+        if (number > 0 && number != SIGCHLD)
+            forward(forked, &info);
+    }
+    if (is_measured)
+        wait_for_companion(forked->done_read_fd);
+    close_pair(&forked->done_read_fd, &forked->done_write_fd);
+    return wait_status;
+}
+
+/* Dies of the signal that killed the child, without a core file of our own; returns when it ended by itself. */
+static void parent_end_like(int wait_status)
+{
+    static const struct rlimit no_core = {0, 0};
+    sigset_t one;
+    if (!WIFSIGNALED(wait_status))
+        return;
+    (void)setrlimit(RLIMIT_CORE, &no_core);
+    (void)signal(WTERMSIG(wait_status), SIG_DFL);
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, WTERMSIG(wait_status));
+    (void)raise(WTERMSIG(wait_status));
+    (void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+/* The exit status that a shell would show. */
+static int parent_exit_status(int wait_status)
+{
+    return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+/* --- the launch --- */
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -129,23 +415,23 @@ static int end_run(const struct hpcrun_options *options, const struct prepared *
 static int run_kept(const struct hpcrun_options *options, struct prepared *prepared)
 {
     struct error err;
-    struct keeper keeper;
-    if (keeper_fork(&keeper, &err) != 0)
+    struct forked forked;
+    if (parent_fork(&forked, &err) != 0)
         return step_aside(options, &prepared->program, err.text);
-    if (keeper.is_child) {
-        if (keeper_wait_for_start(&keeper))
+    if (forked.is_child) {
+        if (parent_wait_for_start(&forked))
             return execute_measured(options, prepared);
         return execute(&prepared->program, options->command);
     }
-    prepared->setup.launched_pid = keeper.child;
-    prepared->setup.launched_pidfd = keeper.child_pidfd;
-    prepared->setup.done_fd = keeper.done_write_fd;
+    prepared->setup.launched_pid = forked.child;
+    prepared->setup.launched_pidfd = forked.child_pidfd;
+    prepared->setup.done_fd = forked.done_write_fd;
     bool is_measured = companion_start(&prepared->setup, prepared->listen_fd, &err) > 0;
     if (!is_measured)
         (void)fprintf(stderr, "hpcrun: %s\nhpcrun: %s runs without being measured.\n", err.text, options->command[0]);
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
-    int status = keeper_run(&keeper, is_measured);
+    int status = parent_run(&forked, is_measured);
     size_t n_recovered = is_measured ? companion_collect_left(prepared->setup.dir, complain) : 0;
     if (n_recovered)
         (void)fprintf(
@@ -155,8 +441,8 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
             n_recovered, n_recovered == 1 ? "" : "es");
     if (options->report)
         (void)end_run(options, prepared, is_measured);
-    keeper_end_like(status);
-    return keeper_exit_status(status);
+    parent_end_like(status);
+    return parent_exit_status(status);
 }
 
 /* A rank that is not chosen needs no companion: neither are the processes that it starts. */

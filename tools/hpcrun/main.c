@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hpcrun: see hpcrun-options.c for what it does and launch.c for how. */
+/* hpcrun: see options.c for what it does and launch.c for how. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "doctor.h"
-#include "launch.h"
-#include "list-events.h"
-#include "plan-print.h"
+#include "hpcrun.h"
 #include "sampling/machine.h"
 #include "status.h"
 

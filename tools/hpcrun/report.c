@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running the reporting tools after the program; see report.h. */
-#include "report.h"
+/* --report: runs the reporting tools after the program. Ordinary code. */
+#include "hpcrun.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "prepare.h"
 
 #define MEASUREMENTS "-measurements"
 #define STEPS_MAX 20 /* of a tenth of a second */
@@ -78,7 +76,10 @@ static int print_to(const struct report_wish *wish, int out_fd)
     return run_tool(hpcquery, print_leaks, out_fd);
 }
 
-int report_print(const struct report_wish *wish)
+/* Runs hpcprof on the measurement directory and hpcquery vars (with_leaks: and hpcquery leaks) on the database beside
+ * it ("-measurements" in the name becomes "-database"), with messages of their own on stderr. Returns 0, or 1 when one
+ * of them failed, after a message. */
+static int report_print(const struct report_wish *wish)
 {
     int fd = STDERR_FILENO;
     if (wish->file)

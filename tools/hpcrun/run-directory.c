@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding and making the directory of a launch: see run-directory.h. */
-#include "run-directory.h"
+/* Finding and making the directory of a launch. Ordinary code. */
+#include "hpcrun.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -26,13 +26,10 @@ struct status_process {
 struct status_list {
     struct status_process *processes; /* [n] by id */
     size_t n, capacity;
-    unsigned n_silent; /* companions that did not answer in time */
+    unsigned n_silent;  /* companions that did not answer in time */
     struct buf skipped; /* a sentence per companion of another user that does not do as it should */
 };
 
-/* status-find.c: all measured processes of this user (of all users, for root) in this network namespace.
- * err: ERR_IO, ERR_MEMORY */
-int status_find(struct status_list *list, struct error *err);
 /* Adds what the companion of user uid at the other end of fd tells of its processes. Another user's (also root's, for
  * others) is not waited for long, nor listened to without end.  err: ERR_MEMORY */
 int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err);
@@ -45,10 +42,7 @@ struct status_variable {
     uint64_t n_samples;
 };
 
-/* status-name.c: names the variables with most samples, at most n_max; equal ones are one. Returns their number. */
-size_t status_name(const struct status_process *process, struct status_variable *variables, size_t n_max);
-
-/* status-print.c: one process in full, or a line for each. */
+/* One process in full, or a line for each. */
 void status_print_one(const struct status_process *process, FILE *out);
 void status_print_list(const struct status_list *list, FILE *out);
 void status_print_json(const struct status_list *list, FILE *out);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcstruct: writes the structure of load modules: functions, inlining, loops, lines, variables. */
+#include "config.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +16,247 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/input.h"
 #include "base/min-bytes.h"
 #include "base/options.h"
-#include "config.h"
+#include "fmt/hpcrun.h"
 #include "fnbounds/modtab-cache.h"
-#include "make.h"
-#include "sampled.h"
+#include "structure/elf-shape.h"
+#include "structure/structure-module.h"
+
+/* --- which load modules a measurement directory has samples in --- */
+
+static void add_modules(const struct hpcrun_profile *profile, struct strtab *paths)
+{
+    static const size_t n_ids = (size_t)UINT16_MAX + 1;
+    bool *is_sampled = calloc(n_ids, sizeof *is_sampled);
+    for (; profile && is_sampled; profile = profile->next) {
+        for (size_t i = 0; i < profile->n_nodes; i++)
+            is_sampled[profile->nodes[i].module] = true;
+        for (size_t i = 0; i < profile->n_modules; i++)
+            if (is_sampled[profile->modules[i].id] && profile->modules[i].path && profile->modules[i].path[0] == '/')
+                (void)strtab_intern(paths, profile->modules[i].path);
+        memset(is_sampled, 0, n_ids * sizeof *is_sampled);
+    }
+    free(is_sampled);
+}
+
+static bool is_profile(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ".hpcrun") == 0;
+}
+
+/* Adds the paths of the modules that any node of a profile in directory lies in, sorted as they are found. Profiles
+ * that cannot be read are left out and counted in *n_bad, the last one's error in *err.
+ * err: ERR_IO when the directory cannot be read, ERR_NOT_FOUND when it holds no profile */
+static int sampled_modules(const char *directory, struct strtab *paths, size_t *n_bad, struct error *err)
+{
+    size_t n_profiles = 0;
+    *n_bad = 0;
+    DIR *dir = opendir(directory);
+    if (!dir)
+        return error_set(err, ERR_IO, "%s cannot be read: %s", directory, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        char *path = NULL;
+        struct hpcrun_profile profile = {0};
+        if (!is_profile(entry->d_name) || asprintf(&path, "%s/%s", directory, entry->d_name) < 0)
+            continue;
+        n_profiles++;
+        if (hpcrun_read(path, &profile, err) == 0) {
+            add_modules(&profile, paths);
+            hpcrun_fini(&profile);
+        } else {
+            (*n_bad)++;
+        }
+        free(path);
+    }
+    (void)closedir(dir);
+    return n_profiles ? 0 : error_set(err, ERR_NOT_FOUND, "%s holds no profile (.hpcrun)", directory);
+}
+
+/* --- one structure file: from the cache, or made and put there --- */
+
+struct make_settings {
+    struct structure_options options;
+    struct structure_output output; /* its out is filled here */
+    const char *cache_dir;          /* NULL: none */
+};
+
+/* What is told about one file that was made. */
+struct make_report {
+    bool from_cache;
+    bool has_debug, knows_loops; /* the rest only when not from the cache */
+    size_t n_functions, n_variables;
+    uint64_t n_loops, n_irreducible, n_unresolved;
+};
+
+/* The cache holds one file for each build id, path and threshold; modules without debug information are made anew each
+ * time, which is quick, because their debug information may be installed later. */
+
+#define FORM "-2" /* counts what such files of one version have looked like */
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return hash;
+}
+
+/* Name of the module's file in the cache, malloc'ed; NULL when it cannot have one. */
+static char *cache_path(const char *path, const struct make_settings *settings)
+{
+    struct elf_shape shape = {0};
+    if (!settings->cache_dir || settings->output.n_replacements || settings->output.with_types ||
+        elf_shape_read(path, &shape, NULL) != 0)
+        return NULL;
+    char id[2 * sizeof shape.build_id + 1] = "", *real = realpath(path, NULL), *name = NULL;
+    for (size_t i = 0; i < shape.n_build_id; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", shape.build_id[i]);
+    if (shape.n_build_id && real &&
+        asprintf(&name, "%s/%s-%016" PRIx64 "-%" PRIu64 "-" PACKAGE_VERSION FORM ".hpcstruct", settings->cache_dir, id,
+                 hash_text(real), settings->options.bytes_min) < 0)
+        name = NULL;
+    free(real);
+    elf_shape_fini(&shape);
+    return name;
+}
+
+static int fail_io(struct error *err, const char *what, const char *path)
+{
+    return error_set(err, ERR_IO, "%s cannot be %s: %s", path, what, strerror(errno));
+}
+
+/* Copies the rest of in to out. */
+static bool copy(FILE *in, FILE *out)
+{
+    char bytes[65536];
+    size_t n;
+    while ((n = fread(bytes, 1, sizeof bytes, in)) > 0)
+        if (fwrite(bytes, 1, n, out) != n)
+            return false;
+    return !ferror(in);
+}
+
+/* A file that gets its name when it is complete. */
+struct output {
+    const char *path;
+    char *temporary; /* NULL: file is written as it is: standard output, a device, a pipe */
+    FILE *file;
+};
+
+static int output_open(struct output *output, const char *path, struct error *err)
+{
+    *output = (struct output){.path = path, .file = stdout};
+    struct stat info;
+    if (strcmp(path, "-") == 0)
+        return 0;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        output->file = fopen(path, "wb");
+        return output->file ? 0 : fail_io(err, "written", path);
+    }
+    if (asprintf(&output->temporary, "%s.%ld.part", path, (long)getpid()) < 0) {
+        output->temporary = NULL;
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    output->file = fopen(output->temporary, "wb");
+    if (output->file)
+        return 0;
+    int code = fail_io(err, "written", path);
+    free(output->temporary);
+    return code;
+}
+
+static int output_close(struct output *output, int code, struct error *err)
+{
+    if (output->file == stdout)
+        return fflush(stdout) != 0 && code == 0 ? fail_io(err, "written", "standard output") : code;
+    bool is_bad = ferror(output->file);
+    is_bad |= fclose(output->file) != 0;
+    if (code == 0 && (is_bad || (output->temporary && rename(output->temporary, output->path) != 0)))
+        code = fail_io(err, "written", output->path);
+    if (code != 0 && output->temporary)
+        (void)unlink(output->temporary);
+    free(output->temporary);
+    return code;
+}
+
+static int copy_to(FILE *in, const char *path, struct error *err)
+{
+    struct output output;
+    int code = output_open(&output, path, err);
+    if (code != 0)
+        return code;
+    if (!copy(in, output.file))
+        code = fail_io(err, "written", path);
+    return output_close(&output, code, err);
+}
+
+/* 1 when the file was in the cache and has been copied, 0 when it has to be made. */
+static int take_cached(const char *cached, const char *path, struct error *err, int *code)
+{
+    FILE *in = cached ? input_stream(cached) : NULL;
+    if (!in)
+        return 0;
+    *code = copy_to(in, path, err);
+    (void)fclose(in);
+    return 1;
+}
+
+/* Keeps a copy; a cache that cannot be written is as good as none. */
+static void put_cached(const char *cached, const struct structure_module *module)
+{
+    struct output output;
+    if (output_open(&output, cached, NULL) != 0)
+        return;
+    const struct structure_output plain = {.out = output.file};
+    (void)output_close(&output, structure_module_write(module, &plain, NULL), NULL);
+}
+
+static int write_module(const struct structure_module *module, const char *path, const struct make_settings *settings,
+                        struct error *err)
+{
+    struct output output;
+    int code = output_open(&output, path, err);
+    if (code != 0)
+        return code;
+    struct structure_output how = settings->output;
+    how.out = output.file;
+    code = structure_module_write(module, &how, err);
+    return output_close(&output, code, err);
+}
+
+/* Writes the structure of the module at path to output ("-": standard output), which appears when it is complete.
+ * err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
+static int make_structure(const char *path, const char *output, const struct make_settings *settings,
+                          struct make_report *report, struct error *err)
+{
+    int code = 0;
+    struct structure_module module;
+    char *cached = cache_path(path, settings);
+    *report = (struct make_report){.from_cache = take_cached(cached, output, err, &code)};
+    if (!report->from_cache) {
+        code = structure_module_load(path, &settings->options, &module, err);
+        if (code == 0) {
+            *report = (struct make_report){.has_debug = module.has_debug,
+                                           .knows_loops = module.knows_loops,
+                                           .n_functions = module.n_functions,
+                                           .n_variables = module.n_variables,
+                                           .n_loops = module.n_loops,
+                                           .n_irreducible = module.n_irreducible,
+                                           .n_unresolved = module.n_unresolved};
+            code = write_module(&module, output, settings, err);
+            if (code == 0 && cached && module.has_debug)
+                put_cached(cached, &module);
+            structure_module_fini(&module);
+        }
+    }
+    free(cached);
+    return code;
+}
+
+/* --- the command line --- */
 
 #define JOBS_MAX 256
 #define LARGE_BYTES (8 << 20) /* files from this size on get all threads, smaller ones one each */

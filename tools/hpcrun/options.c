@@ -1,16 +1,101 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hpcrun's option table and what each row does; see hpcrun-options.h. */
-#include "hpcrun-options.h"
+/* hpcrun's option table and what each row does. Ordinary code. */
+#include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "base/min-bytes.h"
-#include "control-options.h"
+#include "hpcrun.h"
+
+/* --- values of the options that say when a program is sampled --- */
+
+#define SECONDS_MAX (10 * 366 * 86400.0)
+
+/* A time in seconds, decimals allowed, as nanoseconds; more than 0, at most ten years.  err: ERR_USAGE */
+static int control_parse_seconds(const char *option, const char *text, uint64_t *ns, struct error *err)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0) || value > SECONDS_MAX)
+        return error_set(err, ERR_USAGE, "%s: '%s' is no number of seconds above 0, such as 10 or 0.5.", option, text);
+    *ns = (uint64_t)ceil(value * 1e9);
+    return 0;
+}
+
+/* The same in whole seconds.  err: ERR_USAGE */
+static int control_parse_whole_seconds(const char *option, const char *text, uint32_t *seconds, struct error *err)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 1) || value > SECONDS_MAX || value != floor(value))
+        return error_set(err, ERR_USAGE, "%s: '%s' is no whole number of seconds above 0.", option, text);
+    *seconds = (uint32_t)value;
+    return 0;
+}
+
+/* Number, or distance from a real-time signal; -1 when it is something else. */
+static long number_of(const char *text)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    return *text && !*end && strchr("+-0123456789", *text) ? value : -1;
+}
+
+static int signal_named(const char *name)
+{
+    if (!strncasecmp(name, "SIG", 3))
+        name += 3;
+    if (!strncasecmp(name, "RTMIN", 5))
+        return SIGRTMIN + (name[5] ? (int)number_of(name + 5) : 0);
+    if (!strncasecmp(name, "RTMAX", 5))
+        return SIGRTMAX + (name[5] ? (int)number_of(name + 5) : 0);
+    for (int number = 1; number < SIGRTMIN; number++) {
+        const char *known = sigabbrev_np(number);
+        if (known && !strcasecmp(known, name))
+            return number;
+    }
+    return (int)number_of(name);
+}
+
+static const char *why_not(int number)
+{
+    static const int of_errors[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+    for (size_t i = 0; i < sizeof of_errors / sizeof of_errors[0]; i++)
+        if (number == of_errors[i])
+            return "tells of errors of the program";
+    if (number == SIGKILL || number == SIGSTOP)
+        return "cannot be caught";
+    if (number == SIGURG)
+        return "is the one that brings the samples";
+    if (number == SIGCHLD || number == SIGCONT || number == SIGTSTP || number == SIGTTIN || number == SIGTTOU)
+        return "has a meaning for parents and shells";
+    return number > SIGSYS && number < SIGRTMIN ? "belongs to the C library" : NULL;
+}
+
+/* The number of a signal that may switch the sampling: a name with or without SIG, RTMIN+N, RTMAX-N, or a number.
+ * Refused are those that cannot be caught, tell of errors of the program, or are needed by libc or by the sampling
+ * itself.  err: ERR_USAGE */
+static int control_parse_signal(const char *option, const char *text, uint32_t *number, struct error *err)
+{
+    int value = signal_named(text);
+    if (value < 1 || value > SIGRTMAX)
+        return error_set(err, ERR_USAGE, "%s: '%s' is no signal; write USR1, RTMIN+3 or a number.", option, text);
+    const char *reason = why_not(value);
+    if (reason)
+        return error_set(err, ERR_USAGE, "%s: signal %s cannot be taken, because it %s; take USR1, USR2 or RTMIN+3.",
+                         option, text, reason);
+    *number = (uint32_t)value;
+    return 0;
+}
+
+/* --- the table --- */
 
 enum {
     OPT_EVENT = 1,
@@ -205,11 +290,6 @@ static const struct option_spec spec = {
     .choices = choices,
 };
 
-const struct option_spec *hpcrun_option_spec(void)
-{
-    return &spec;
-}
-
 static int append(const char **items, unsigned *n, const char *value, struct error *err)
 {
     if (*n == HPCRUN_EVENTS_MAX)
@@ -327,8 +407,7 @@ static int parse_fraction(const char *option, const char *text, double *part, st
         value = end != below && divisor > 0 ? value / divisor : -1;
     }
     if (end == text || *end || !(value > 0) || value > 1)
-        return error_set(err, ERR_USAGE, "%s: '%s' is no fraction between 0 and 1, such as 0.1 or 1/10.", option,
-                         text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is no fraction between 0 and 1, such as 0.1 or 1/10.", option, text);
     *part = value;
     return 0;
 }
