@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who may include whom. The table is the architecture: a folder sees its own headers and those of the folders listed
-here, so that no cycle can arise."""
+here. The subfolders of a room may have rows of their own; without one they belong to the room. A room in another room's row
+stands for all that is in it, in the rows of its own subfolders for its own files alone. No cycle can arise."""
+import graphlib
+import pathlib
 import re
 
 import tree
@@ -31,15 +34,34 @@ MAX_OWN_INCLUDES = 10
 
 
 def folder_of(path):
-    return path.parts[0] if path.parts[0] == "tools" else "/".join(path.parts[:2])
+    """The longest row that the path lies under; the room itself when there is none."""
+    rows = ["/".join(path.parts[:n]) for n in range(len(path.parts) - 1, 0, -1)]
+    return next((r for r in rows if r in MAY_SEE), path.parts[0] if path.parts[0] == "tools" else "/".join(path.parts[:2]))
+
+
+def room_of(folder):
+    return "/".join(folder.split("/")[:2])
+
+
+def sees(folder, target, included):
+    """Whether the row of a folder allows to include what lies in another folder's row."""
+    for seen in MAY_SEE[folder]:
+        if target == "src/" + seen or room_of(target) != room_of(folder) and included.startswith(seen + "/"):
+            return True
+    return target == folder
 
 
 def allowed(path, included):
-    if "/" not in included:
-        return True
-    folder = folder_of(path)
-    own = folder.removeprefix("src/")
-    return any(included.startswith(seen + "/") for seen in [own] + MAY_SEE[folder])
+    return "/" not in included or sees(folder_of(path), folder_of(pathlib.PurePosixPath("src", included)), included)
+
+
+def cycles():
+    """A sentence for a cycle in the table."""
+    graph = {f: [t for t in MAY_SEE if t != f and sees(f, t, t.removeprefix("src/") + "/")] for f in MAY_SEE}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        yield "the table of layers has a cycle: " + " -> ".join(error.args[1])
 
 
 def check(path):
@@ -63,7 +85,8 @@ def check(path):
 def main():
     paths = tree.sources()
     unknown = {folder_of(p) for p in paths} - MAY_SEE.keys()
-    offenders = [f"folder {f} is not in the table of layers" for f in sorted(unknown)]
+    offenders = list(cycles())
+    offenders += [f"folder {f} is not in the table of layers" for f in sorted(unknown)]
     for path in paths:
         if folder_of(path) in MAY_SEE:
             offenders += check(path)
