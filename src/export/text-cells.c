@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/input.h"
-#include "structure/assign-name.h"
+#include "structure/names/assign-name.h"
 
 void csv_put_quoted(struct buf *out, const char *text)
 {

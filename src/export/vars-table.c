@@ -10,7 +10,7 @@
 #include "arena/arena.h"
 #include "base/input.h"
 #include "export/text-cells.h"
-#include "structure/assign-name.h"
+#include "structure/names/assign-name.h"
 
 #define WIDE 95       /* columns from which on there is room for bars */
 #define VERY_WIDE 120 /* ... and for all parts of a share */

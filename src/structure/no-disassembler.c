@@ -5,10 +5,9 @@
  * other machines lack nothing. Ordinary code. */
 #include <stdlib.h>
 
-#include "structure/alloc-name.h"
-#include "structure/cfg-insn.h"
-#include "structure/cfg-internal.h"
-#include "structure/frame-slots.h"
+#include "structure/cfg/cfg.h"
+#include "structure/names/alloc-name.h"
+#include "structure/types/locals.h"
 
 struct cfg_decoder {
     int unused;
@@ -46,7 +45,7 @@ enum alloc_name_result alloc_name_find(struct symbols *symbols, uint64_t return_
 }
 
 enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n,
-                         int64_t cfa_offset, size_t *index, uint64_t *offset_bytes)
+                                     int64_t cfa_offset, size_t *index, uint64_t *offset_bytes)
 {
     (void)symbols;
     (void)vaddr;
@@ -56,9 +55,4 @@ enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, co
     (void)index;
     (void)offset_bytes;
     return SLOT_NONE;
-}
-
-void frame_slots_free(struct frame_slots *slots)
-{
-    (void)slots;
 }

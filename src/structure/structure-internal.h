@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of struct structure, for the structure*.c files only: a function is made in steps, each of which cuts its
- * code by one aspect (inlined functions, lines, blocks); the pieces are joined at the end. */
+/* The parts of struct structure, apart from structure.h because libdw's types are in them: a function is made in steps,
+ * each of which cuts its code by one aspect (inlined functions, lines, blocks); the pieces are joined at the end. */
 #ifndef LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
 #define LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
 
-#include "structure/loops.h"
-#include "structure/returns.h"
+#include "structure/cfg/calls.h"
+#include "structure/cfg/cfg.h"
+#include "structure/elf/symbols-internal.h"
 #include "structure/structure.h"
-#include "structure/symbols-internal.h"
 
 /* An inlined function; node 0 is the function itself. */
 struct inline_node {
@@ -107,44 +107,24 @@ struct structure {
     size_t n_kept, cap_kept;
 };
 
-/* structure-memo.c: finds or makes room for a key; the value is NULL when new. NULL when out of memory. */
+/* structure.c: finds or makes room for a key; the value is NULL when new. NULL when out of memory. */
 const void **memo_of(struct memo_table *table, const void *key);
-void memo_clear(struct memo_table *table);
-void memo_fini(struct memo_table *table, void (*free_value)(void *));
 
 /* structure.c: makes the function of a DIE; without code it gets no scopes. False when out of memory. */
 bool structure_make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die,
                     struct structure_function *function);
 
-/* structure-inline.c: fills nodes, pieces and inside from the function's DIE in unit; none: one node for all of ranges.
+/* structure-dwarf.c: fills nodes, pieces and inside from the function's DIE in unit; none: one node for all of ranges.
  * False when out of memory. */
 bool structure_read_inlined(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die);
 
-/* structure-lines.c: fills lines for ranges. Lines without number take those of the row before.
+/* structure-dwarf.c: fills lines for ranges. Lines without number take those of the row before.
  * False when out of memory. */
 bool structure_read_lines(struct structure *structure, struct dwarf_unit *unit);
-/* The owned path of a string that libdw keeps. */
-const char *structure_path(struct structure *structure, const char *path);
-
-/* structure-atoms.c: fills atoms from pieces, lines and blocks. False when out of memory. */
-bool structure_cut_atoms(struct structure *structure);
 
 /* structure-loops.c: fills source from the machine loops and sets each atom's source loop. False when out of memory. */
 bool structure_name_loops(struct structure *structure);
-/* structure-loops-merge.c: joins the machine loops that are one source loop. */
-void structure_merge_loops(struct structure *structure);
 /* The loop that stands for loop i; STRUCTURE_NONE for itself. */
 uint32_t structure_standing_loop(const struct structure *structure, uint32_t i);
-/* Position of an atom as seen in the inlined function node around it: its own line, or that of the call. False when
- * not known. */
-bool structure_project(const struct structure *structure, const struct atom *atom, uint32_t node,
-                       struct line_piece *position);
-
-/* structure-scopes.c: joins all into scopes and spans. False when out of memory. */
-bool structure_join(struct structure *structure, struct structure_function *function);
-
-/* structure-calls.c: how many calls there are at most, and those of a function that has its spans and room for them. */
-size_t structure_calls_max(const struct structure *structure);
-void structure_take_calls(const struct structure *structure, struct structure_function *function);
 
 #endif

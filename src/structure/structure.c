@@ -7,6 +7,348 @@
 
 #include "structure/structure-internal.h"
 
+/* --- what was found for a pointer before --- */
+
+/* libdw hands out the same string or DIE many times. */
+
+#define CLEARED_MAX 256 /* a larger table is made anew rather than cleared for each use */
+
+static struct memo *find_slot(struct memo *slots, size_t n_slots, const void *key)
+{
+    size_t slot = (size_t)(((uintptr_t)key * 0x9e3779b97f4a7c15u) >> 20) & (n_slots - 1);
+    while (slots[slot].key && slots[slot].key != key)
+        slot = (slot + 1) & (n_slots - 1);
+    return &slots[slot];
+}
+
+static bool grow(struct memo_table *table)
+{
+    size_t n = table->n_slots ? table->n_slots * 2 : 64;
+    struct memo *slots = calloc(n, sizeof *slots);
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < table->n_slots; i++)
+        if (table->slots[i].key)
+            *find_slot(slots, n, table->slots[i].key) = table->slots[i];
+    free(table->slots);
+    table->slots = slots;
+    table->n_slots = n;
+    return true;
+}
+
+const void **memo_of(struct memo_table *table, const void *key)
+{
+    if (table->n_used * 2 >= table->n_slots && !grow(table))
+        return NULL;
+    struct memo *memo = find_slot(table->slots, table->n_slots, key);
+    table->n_used += memo->key == NULL;
+    memo->key = key;
+    return &memo->value;
+}
+
+static void memo_fini(struct memo_table *table, void (*free_value)(void *))
+{
+    for (size_t i = 0; free_value && i < table->n_slots; i++)
+        free_value((void *)(uintptr_t)table->slots[i].value);
+    free(table->slots);
+    *table = (struct memo_table){0};
+}
+
+static void memo_clear(struct memo_table *table)
+{
+    if (table->n_slots > CLEARED_MAX)
+        memo_fini(table, NULL);
+    else if (table->n_used)
+        memset(table->slots, 0, table->n_slots * sizeof *table->slots);
+    table->n_used = 0;
+}
+
+/* --- atoms: the code between two borders --- */
+
+/* A function's code is cut at every border of its three descriptions: inlined functions, lines, blocks of loops. */
+
+/* Where each description stands while the code is walked in the order of addresses. */
+struct cursor {
+    size_t line, block;
+    size_t carried; /* block + 1 whose code up to its first own row has its line from elsewhere */
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The line piece that holds at, and how far that is so. */
+static uint32_t line_at(const struct structure *structure, struct cursor *cursor, uint64_t at, uint64_t *end)
+{
+    while (cursor->line < structure->n_lines && structure->lines[cursor->line].end <= at)
+        cursor->line++;
+    if (cursor->line == structure->n_lines)
+        return STRUCTURE_NONE;
+    const struct line_piece *line = &structure->lines[cursor->line];
+    *end = least(*end, at < line->start ? line->start : line->end);
+    return at < line->start ? STRUCTURE_NONE : (uint32_t)cursor->line;
+}
+
+/* True when nothing runs on from the code before a block into it: no edge leads there, or that code is padding. */
+static bool is_apart(const struct structure *structure, size_t block)
+{
+    const struct cfg *cfg = &structure->cfg;
+    if (block == 0 || !loops_reach(&structure->loops, (uint32_t)block - 1) ||
+        cfg->blocks[block - 1].end != cfg->blocks[block].start)
+        return true;
+    for (uint32_t e = cfg->first[block - 1]; e < cfg->first[block]; e++)
+        if ((uint32_t)cfg->edges[e] == block)
+            return false;
+    return true;
+}
+
+/* Compilers give no row to some instructions; at the start of a block these get the row of whatever lies before. */
+static bool is_carried(const struct structure *structure, struct cursor *cursor, const struct atom *atom)
+{
+    if (atom->loop == CFG_NONE || atom->lines == STRUCTURE_NONE)
+        return false;
+    const struct cfg_block *block = &structure->cfg.blocks[cursor->block];
+    if (structure->lines[atom->lines].start >= block->start)
+        return false;
+    if (atom->start == block->start && is_apart(structure, cursor->block))
+        cursor->carried = cursor->block + 1;
+    return cursor->carried == cursor->block + 1;
+}
+
+/* The machine loop of the block that holds at, and how far that is so. */
+static uint32_t loop_at(const struct structure *structure, struct cursor *cursor, uint64_t at, uint64_t *end)
+{
+    const struct cfg *cfg = &structure->cfg;
+    if (structure->loops.n == 0)
+        return CFG_NONE;
+    while (cursor->block < cfg->n_blocks && cfg->blocks[cursor->block].end <= at)
+        cursor->block++;
+    if (cursor->block == cfg->n_blocks)
+        return CFG_NONE;
+    const struct cfg_block *block = &cfg->blocks[cursor->block];
+    *end = least(*end, at < block->start ? block->start : block->end);
+    /* the last instruction is apart: where it jumps back its line tells of the loop */
+    if (at >= block->start && at < block->last)
+        *end = least(*end, block->last);
+    return at < block->start ? CFG_NONE : structure->loops.loop_of[cursor->block];
+}
+
+static bool cut_piece(struct structure *structure, struct cursor *cursor, const struct inline_piece *piece)
+{
+    for (uint64_t at = piece->start; at < piece->end;) {
+        struct atom atom = {.start = at, .end = piece->end, .node = piece->node};
+        atom.lines = line_at(structure, cursor, at, &atom.end);
+        atom.loop = loop_at(structure, cursor, at, &atom.end);
+        atom.is_carried = is_carried(structure, cursor, &atom);
+        if (structure->n_atoms == structure->cap_atoms &&
+            !vec_reserve(&structure->atoms, &structure->cap_atoms, structure->n_atoms + 1, sizeof *structure->atoms))
+            return false;
+        structure->atoms[structure->n_atoms++] = atom;
+        at = atom.end;
+    }
+    return true;
+}
+
+/* structure.c: fills atoms from pieces, lines and blocks. False when out of memory. */
+static bool structure_cut_atoms(struct structure *structure)
+{
+    struct cursor cursor = {0};
+    structure->n_atoms = 0;
+    for (size_t i = 0; i < structure->n_pieces; i++)
+        if (!cut_piece(structure, &cursor, &structure->pieces[i]))
+            return false;
+    return true;
+}
+
+/* --- call instructions, from the decoding that the loops are found in --- */
+
+static size_t structure_calls_max(const struct structure *structure)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < structure->cfg.n_transfers; t++)
+        n += structure->cfg.insns[structure->cfg.transfers[t]].is_call;
+    return n;
+}
+
+/* structure.c: how many calls there are at most, and those of a function that has its spans and room for them. */
+static void structure_take_calls(const struct structure *structure, struct structure_function *function)
+{
+    const struct cfg *cfg = &structure->cfg;
+    size_t s = 0;
+    for (size_t t = 0; t < cfg->n_transfers; t++) {
+        const struct cfg_insn *insn = &cfg->insns[cfg->transfers[t]];
+        if (!insn->is_call)
+            continue;
+        while (s < function->n_spans && function->spans[s].end <= insn->vaddr)
+            s++;
+        if (s == function->n_spans)
+            return;
+        /* one that a border runs through is no instruction of the compiler's */
+        if (insn->vaddr >= function->spans[s].start && insn->vaddr + insn->len_bytes <= function->spans[s].end)
+            function->calls[function->n_calls++] =
+                (struct structure_call){insn->vaddr, insn->vaddr + insn->len_bytes, insn->by_slot ? 0 : insn->value};
+    }
+}
+
+/* --- inlined functions and loops joined into one tree --- */
+
+/* Both are chains at every address; a loop comes right below the inlined function that it is written in. */
+
+static uint64_t key_of(uint32_t node, uint32_t loop)
+{
+    return (uint64_t)node << 32 | (loop + 1u); /* CFG_NONE becomes 0 */
+}
+
+/* Where the index + 1 of the scope with this key is kept; NULL when out of memory. */
+static const void **place_of(struct structure *structure, uint64_t key)
+{
+    return memo_of(&structure->places, (const void *)(uintptr_t)(key + 1));
+}
+
+static uint32_t find_scope(struct structure *structure, uint64_t key)
+{
+    const void **place = place_of(structure, key);
+    return place && *place ? (uint32_t)((uintptr_t)*place - 1) : STRUCTURE_NONE;
+}
+
+static bool add_scope(struct structure *structure, uint64_t key, const struct structure_scope *scope)
+{
+    const void **place = place_of(structure, key);
+    if (!place ||
+        !vec_reserve(&structure->scopes, &structure->cap_scopes, structure->n_scopes + 1, sizeof *structure->scopes))
+        return false;
+    structure->scopes[structure->n_scopes++] = *scope;
+    *place = (const void *)(uintptr_t)structure->n_scopes;
+    return true;
+}
+
+static struct structure_scope loop_scope(const struct source_loop *loop, uint32_t parent)
+{
+    return (struct structure_scope){.kind = STRUCTURE_LOOP,
+                                    .parent = parent,
+                                    .file = loop->file,
+                                    .line = loop->first_line,
+                                    .end_line = loop->last_line,
+                                    .vaddr = loop->vaddr,
+                                    .n_machine = loop->n_machine,
+                                    .is_irreducible = loop->is_irreducible};
+}
+
+static struct structure_scope inlined_scope(const struct inline_node *node, uint32_t parent)
+{
+    return (struct structure_scope){.kind = parent == STRUCTURE_NONE ? STRUCTURE_FUNCTION : STRUCTURE_INLINED,
+                                    .parent = parent,
+                                    .name = node->name,
+                                    .linkage = node->linkage,
+                                    .file = node->file,
+                                    .line = node->line,
+                                    .call_file = node->call_file,
+                                    .call_line = node->call_line,
+                                    .call_column = node->call_column};
+}
+
+/* One step further out from (node, loop). False when that is outside of the function. */
+static bool step_out(const struct structure *structure, uint32_t *node, uint32_t *loop)
+{
+    if (*loop != CFG_NONE && structure->source[*loop].node == *node) {
+        *loop = structure_standing_loop(structure, structure->source[*loop].parent);
+        return true;
+    }
+    if (*node == 0)
+        return false;
+    *node = structure->nodes[*node].parent;
+    return true;
+}
+
+/* The scope for code of inlined function node in loop, added with all around it. */
+static uint32_t scope_of(struct structure *structure, uint32_t node, uint32_t loop)
+{
+    uint64_t path[256];
+    size_t n = 0;
+    uint32_t at = find_scope(structure, key_of(node, loop));
+    while (at == STRUCTURE_NONE && n < sizeof path / sizeof *path) {
+        path[n++] = key_of(node, loop);
+        if (!step_out(structure, &node, &loop)) {
+            /* scope 0 is the way out of everything; only it has none */
+            n -= structure->n_scopes > 0;
+            at = structure->n_scopes > 0 ? 0 : STRUCTURE_NONE;
+            break;
+        }
+        at = find_scope(structure, key_of(node, loop));
+    }
+    while (n > 0) {
+        uint64_t key = path[--n];
+        uint32_t inner = (uint32_t)(key >> 32), in_loop = (uint32_t)key - 1u;
+        bool is_loop = in_loop != CFG_NONE && structure->source[in_loop].node == inner;
+        struct structure_scope scope =
+            is_loop ? loop_scope(&structure->source[in_loop], at) : inlined_scope(&structure->nodes[inner], at);
+        if (!add_scope(structure, key, &scope))
+            return STRUCTURE_NONE;
+        at = (uint32_t)structure->n_scopes - 1;
+    }
+    return at;
+}
+
+static bool add_span(struct structure *structure, const struct atom *atom, uint32_t scope)
+{
+    static const struct line_piece unknown;
+    const struct line_piece *line = atom->lines == STRUCTURE_NONE ? &unknown : &structure->lines[atom->lines];
+    struct structure_span *last = structure->n_spans ? &structure->spans[structure->n_spans - 1] : NULL;
+    if (last && last->end == atom->start && last->scope == scope && last->file == line->file &&
+        last->line == line->line) {
+        last->end = atom->end;
+        return true;
+    }
+    if (structure->n_spans == structure->cap_spans &&
+        !vec_reserve(&structure->spans, &structure->cap_spans, structure->n_spans + 1, sizeof *structure->spans))
+        return false;
+    structure->spans[structure->n_spans++] =
+        (struct structure_span){atom->start, atom->end, line->file, line->line, scope};
+    return true;
+}
+
+/* Copies what has been joined into one block of memory, with the calls behind it. */
+static bool hand_over(const struct structure *structure, struct structure_function *function)
+{
+    size_t scopes_bytes = structure->n_scopes * sizeof *function->scopes;
+    size_t spans_bytes = structure->n_spans * sizeof *function->spans;
+    if (structure->n_spans == 0)
+        return true;
+    char *block = malloc(scopes_bytes + spans_bytes + structure_calls_max(structure) * sizeof *function->calls);
+    if (!block)
+        return false;
+    function->scopes = (struct structure_scope *)block;
+    function->spans = (struct structure_span *)(block + scopes_bytes);
+    function->calls = (struct structure_call *)(block + scopes_bytes + spans_bytes);
+    memcpy(function->scopes, structure->scopes, scopes_bytes);
+    memcpy(function->spans, structure->spans, spans_bytes);
+    function->n_scopes = structure->n_scopes;
+    function->n_spans = structure->n_spans;
+    structure_take_calls(structure, function);
+    return true;
+}
+
+/* structure.c: joins all into scopes and spans. False when out of memory. */
+static bool structure_join(struct structure *structure, struct structure_function *function)
+{
+    memo_clear(&structure->places);
+    structure->n_scopes = structure->n_spans = 0;
+    uint32_t node = STRUCTURE_NONE, loop = STRUCTURE_NONE, scope = scope_of(structure, 0, CFG_NONE);
+    for (size_t i = 0; scope != STRUCTURE_NONE && i < structure->n_atoms; i++) {
+        const struct atom *atom = &structure->atoms[i];
+        if (atom->node != node || atom->loop != loop)
+            scope = scope_of(structure, atom->node, atom->loop);
+        node = atom->node;
+        loop = atom->loop;
+        if (scope == STRUCTURE_NONE || !add_span(structure, atom, scope))
+            return false;
+    }
+    return scope != STRUCTURE_NONE && hand_over(structure, function);
+}
+
+/* --- one function --- */
+
 /* What to call a function that the debug information does not know; only the symbols of its start are asked. */
 static const char *name_at(void *context, uint64_t vaddr)
 {

@@ -6,7 +6,10 @@
 #ifndef LOCUS_STRUCTURE_STRUCTURE_H
 #define LOCUS_STRUCTURE_STRUCTURE_H
 
-#include "structure/symbols.h"
+#include <stdio.h>
+
+#include "base/vec.h"
+#include "structure/elf/symbols.h"
 
 enum structure_kind { STRUCTURE_FUNCTION = 0, STRUCTURE_INLINED, STRUCTURE_LOOP };
 
@@ -65,22 +68,61 @@ bool structure_knows_loops(const struct structure *structure);
 /* The function that contains vaddr, made when first asked for and kept; NULL when none is known or memory ran out. */
 const struct structure_function *structure_function_at(struct structure *structure, uint64_t vaddr);
 
-/* Index of the span that holds vaddr, STRUCTURE_NONE when none does. */
-uint32_t structure_span_at(const struct structure_function *function, uint64_t vaddr);
-
-/* Number of compilation units, for structure_unit. */
-size_t structure_n_units(const struct structure *structure);
-
-/* Makes every function of unit i and hands each to take, which owns it then (structure_function_fini).
- * Returns false when out of memory. */
-bool structure_unit(struct structure *structure, size_t i, void (*take)(void *context, struct structure_function *),
-                    void *context);
+/* Index of the span that holds vaddr, STRUCTURE_NONE when none does; inline for those who read structure files only. */
+static inline uint32_t structure_span_at(const struct structure_function *function, uint64_t vaddr)
+{
+    size_t low = 0, high = function->n_spans;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (function->spans[middle].start <= vaddr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && vaddr < function->spans[low - 1].end ? (uint32_t)low - 1 : STRUCTURE_NONE;
+}
 
 /* Makes the function in [start, end) that has no entry in the debug information; its lines come from the line table
  * when that knows them, its name is that of the symbol at start, if any. Returns false when out of memory. */
 bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, struct structure_function *function);
 
-/* Frees a function that structure_unit or structure_bare made. */
+/* Frees a function that is not kept: of structure_bare, or of a unit. */
 void structure_function_fini(struct structure_function *function);
+
+/* --- the whole structure of one load module, made by several threads --- */
+
+struct structure_variable {
+    uint64_t start, end;
+    const char *name; /* readable */
+};
+
+/* One of the threads that made it: its own view of the files, which owns the strings. */
+struct structure_worker;
+
+struct structure_module {
+    char *path;                           /* canonical */
+    struct structure_function *functions; /* [n_functions] by file and entry; those without file last */
+    size_t n_functions, cap_functions;
+    struct structure_variable *variables; /* [n_variables] by name */
+    size_t n_variables, cap_variables;
+    bool has_debug, knows_loops;
+    uint64_t n_loops, n_irreducible, n_unresolved; /* loops of the source; jumps whose targets are not known */
+    struct structure_worker *workers;              /* [n_workers] */
+    size_t n_workers;
+};
+
+struct structure_options {
+    unsigned n_jobs;    /* threads, at least 1 */
+    uint64_t bytes_min; /* the smallest variable */
+};
+
+/* Makes the structure of the module at path. On failure *module is empty.
+ * err: ERR_IO, ERR_FORMAT (no ELF file, or one that cannot be loaded), ERR_MEMORY */
+int structure_module_load(const char *path, const struct structure_options *options, struct structure_module *module,
+                          struct error *err);
+void structure_module_fini(struct structure_module *module);
+
+/* The view of the files that the first thread had; valid as long as the module. */
+struct symbols *structure_module_symbols(const struct structure_module *module);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "structure/structure-module.h"
+#include "structure/xml/structure-file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 

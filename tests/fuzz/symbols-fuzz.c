@@ -9,8 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "structure/alloc-name.h"
-#include "structure/symbols.h"
+#include "structure/elf/symbols.h"
+#include "structure/types/locals.h"
+#include "structure/names/alloc-name.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 

@@ -8,9 +8,9 @@
 
 #include "measurement/names.h"
 #include "measurement/pending.h"
-#include "structure/assign-name.h"
-#include "structure/source-text.h"
-#include "structure/structure-file.h"
+#include "structure/names/assign-name.h"
+#include "structure/names/source-text.h"
+#include "structure/xml/structure-file.h"
 #include "symnames/symnames.h"
 
 #include "scratch-dir.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "structure/locals.h"
-#include "structure/types-path.h"
+#include "structure/types/locals.h"
+#include "structure/types/types.h"
 
 #define TYPES_LOOKED_AT 96
 /* where the linker puts code and data of the seeds, which fuzz.sh makes */

@@ -17,7 +17,7 @@ FILES = {
     "src/base/last-sig.c": LICENCE + WHAT + '#include "base/x.h"\n',
     "src/base/x.h": LICENCE + WHAT + "#ifndef LOCUS_X_H\n#define LOCUS_X_H\n#endif\n",
     "src/odd/x.c": LICENCE + WHAT,
-    "src/base/long.c": LICENCE + WHAT + "void f(void)\n{\n" + "    g();\n" * 101 + "}\n" + "\n" * 700,
+    "src/base/long.c": LICENCE + WHAT + "void f(void)\n{\n" + "    g();\n" * 101 + "}\n" + "\n" * 900,
     "src/base/wide.c": LICENCE + WHAT + "/* " + "x" * 120 + " */\n\tint tab;\n",
     "src/base/bare.c": WHAT,
     "src/base/silent.c": LICENCE + "int x;\n",

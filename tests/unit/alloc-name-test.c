@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of structure/alloc-name.h: this program allocates in many ways and asks for the names of its own
+/* Unit tests of structure/names/alloc-name.h: this program allocates in many ways and asks for the names of its own
  * variables. Built without and with optimisation. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <elf.h>
 
-#include "structure/alloc-name.h"
+#include "structure/names/alloc-name.h"
 
 #if defined(UNOPTIMISED) && defined(__clang__)
 #pragma clang optimize off

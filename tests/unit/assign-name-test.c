@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of structure/assign-name.h: one row per kind of statement that allocates. */
+/* Unit tests of structure/names/assign-name.h: one row per kind of statement that allocates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "structure/assign-name.h"
+#include "structure/names/assign-name.h"
 
 struct row {
     const char *statement, *callee;

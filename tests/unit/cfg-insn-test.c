@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "structure/cfg-internal.h"
+#include "structure/cfg/cfg.h"
 
 #define VADDR UINT64_C(0x401000)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of structure/source-text.h. */
+/* Unit tests of structure/names/source-text.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "structure/source-text.h"
+#include "structure/names/source-text.h"
 
 static char directory[] = "/tmp/source-text-test.XXXXXX";
 static char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of structure/structure-file.h. */
+/* Unit tests of structure/xml/structure-file.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "structure/structure-file.h"
+#include "structure/xml/structure-file.h"
 
 /* f, with a call inlined in a loop, and what overlaps; the second module is named by a relative path. */
 static const char text[] =
@@ -87,9 +87,9 @@ static void test_modules(void **state)
 static void test_bad(void **state)
 {
     (void)state;
-    static const char *const bad[] = {
-        "",           "text",         "<a/>",      "<LM n='x'",  "<LM n='x'>", "<LM n=x/>",
-        "<LM n='x/>", "<LM n>",       "<!-- <LM/>", "<LM 'x'/>", "< LM n='x'/>", "<LM n='x'><F></LM>"};
+    static const char *const bad[] = {"",           "text",      "<a/>",         "<LM n='x'",
+                                      "<LM n='x'>", "<LM n=x/>", "<LM n='x/>",   "<LM n>",
+                                      "<!-- <LM/>", "<LM 'x'/>", "< LM n='x'/>", "<LM n='x'><F></LM>"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct structure_file *file = NULL;
         struct error err = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of structure/symbols.h: the test program looks itself up, so every answer is known here. */
+/* Unit tests of structure/elf/symbols.h: the test program looks itself up, so every answer is known here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "structure/demangle.h"
-#include "structure/symbols.h"
+#include "structure/elf/symbols.h"
+#include "structure/types/locals.h"
 
 int table_of_test[2000];
 static int hidden_table[500];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of types.h, types-path.h and locals.h: the program reads its own debug information, so that every
+/* Unit tests of types.h and locals.h: the program reads its own debug information, so that every
  * offset is known from the compiler that laid it out. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "structure/locals.h"
-#include "structure/types-path.h"
+#include "structure/types/locals.h"
+#include "structure/types/types.h"
 
 typedef double real;
 typedef real coordinate;

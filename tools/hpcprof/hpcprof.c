@@ -20,7 +20,7 @@
 #include "export/database/database.h"
 #include "fmt/file.h"
 #include "measurement/names.h"
-#include "structure/structure-file.h"
+#include "structure/xml/structure-file.h"
 
 /* --- structure files --- */
 

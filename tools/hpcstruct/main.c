@@ -21,8 +21,8 @@
 #include "base/options.h"
 #include "fmt/hpcrun.h"
 #include "fnbounds/modtab-cache.h"
-#include "structure/elf-shape.h"
-#include "structure/structure-module.h"
+#include "structure/elf/elf-file.h"
+#include "structure/xml/structure-file.h"
 
 /* --- which load modules a measurement directory has samples in --- */
 

@@ -6,7 +6,7 @@
 #include "analysis/build/causes.h"
 #include "analysis/build/symbolize.h"
 #include "analysis/load/ingest.h"
-#include "structure/source-text.h"
+#include "structure/names/source-text.h"
 
 /* What all side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
 struct side_row {

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "structure/alloc-name.h"
-#include "structure/assign-name.h"
-#include "structure/call-order.h"
+#include "structure/names/alloc-name.h"
+#include "structure/names/assign-name.h"
+#include "structure/cfg/calls.h"
 
 #define CALLS_MAX 8 /* functions that hand it on */
 #define FUNCTION_LINES_MAX 400

@@ -7,9 +7,9 @@
 
 #include "analysis/build/causes.h"
 #include "analysis/build/symbolize.h"
-#include "structure/alloc-name.h"
-#include "structure/assign-name.h"
-#include "structure/source-text.h"
+#include "structure/names/alloc-name.h"
+#include "structure/names/assign-name.h"
+#include "structure/names/source-text.h"
 
 /* One function on an allocation path, inlined ones included. */
 struct path_frame {

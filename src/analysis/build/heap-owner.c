@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "structure/source-text.h"
-#include "structure/types.h"
+#include "structure/names/source-text.h"
+#include "structure/types/types.h"
 
 #define OWNERS_MAX 8 /* objects in objects */
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"

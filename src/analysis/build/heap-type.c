@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "structure/types-path.h"
+#include "structure/types/types.h"
 
 #define OPERAND_BYTES 200
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "analysis/build/symbolize.h"
-#include "structure/assign-name.h"
-#include "structure/locals.h"
+#include "structure/names/assign-name.h"
+#include "structure/types/locals.h"
 
 #define ONLY_PART 0.98 /* of the samples: the frame is that local */
 

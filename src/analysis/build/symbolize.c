@@ -11,7 +11,7 @@
 #include "arena/arena.h"
 #include "base/input.h"
 #include "fnbounds/modtab.h"
-#include "structure/elf-shape.h"
+#include "structure/elf/elf-file.h"
 
 #define LINE_BYTES 4096
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "analysis/model.h"
-#include "structure/structure-file.h"
+#include "structure/xml/structure-file.h"
 
 struct symbolizer;
 
@@ -23,7 +23,7 @@ struct code_frame {
     uint32_t function, decl_file, decl_line;
     uint32_t file, line, column; /* position inside the function */
     uint64_t low_vaddr, die;
-    bool named; /* function is a name, not an address */
+    bool named;                   /* function is a name, not an address */
     const struct code_loop *loop; /* the innermost one of this function around the position; lives as the symbolizer */
 };
 

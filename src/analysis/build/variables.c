@@ -11,8 +11,8 @@
 #include "analysis/build/heap-name.h"
 #include "analysis/metrics.h"
 #include "arena/arena.h"
-#include "structure/assign-name.h"
-#include "structure/types-path.h"
+#include "structure/names/assign-name.h"
+#include "structure/types/types.h"
 
 #define OFFSETS_SHOWN 32 /* different offsets of one variable without type */
 #define UNTYPED_NAME "<offset %+lld>"

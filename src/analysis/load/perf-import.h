@@ -12,8 +12,8 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "import/perf-data.h"
-#include "structure/elf-shape.h"
-#include "structure/symbols.h"
+#include "structure/elf/elf-file.h"
+#include "structure/elf/symbols.h"
 
 /* True when the file at path begins as a perf.data file does; false also when it cannot be read. */
 bool perf_import_is_file(const char *path);
@@ -191,7 +191,7 @@ struct perf_process {
 
 /* Where a data address lies. */
 struct perf_place {
-    uint64_t var;     /* key (arena/arena.h) */
+    uint64_t var; /* key (arena/arena.h) */
     bool has_offset;
     uint64_t offset;  /* bytes from the start of the variable */
     uint8_t class;    /* enum hit_class */

@@ -8,7 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "fmt/columns.h"
-#include "structure/assign-name.h"
+#include "structure/names/assign-name.h"
 
 #define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */
 #define NOTHING 1e-9     /* of a sum of values */

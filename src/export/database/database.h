@@ -7,7 +7,7 @@
 #include "analysis/load/values.h"
 #include "analysis/model.h"
 #include "base/workers.h"
-#include "structure/source-find.h"
+#include "structure/names/source-text.h"
 
 /* A pair of columns. Column 2k is inclusive, 2k + 1 exclusive, for pair k. */
 struct column_pair {

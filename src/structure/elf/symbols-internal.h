@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of struct symbols, apart from symbols.h because libdw's types are in them: for the files of src/structure
+ * that read DWARF or ELF themselves. */
+#ifndef LOCUS_STRUCTURE_ELF_SYMBOLS_INTERNAL_H
+#define LOCUS_STRUCTURE_ELF_SYMBOLS_INTERNAL_H
+
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include "base/vec.h"
+#include "structure/elf/symbols.h"
+
+enum elf_symbol_kind { ELF_SYMBOL_CODE, ELF_SYMBOL_DATA, ELF_SYMBOL_TLS, ELF_SYMBOL_KINDS };
+
+struct elf_symbol {
+    uint64_t vaddr, size_bytes;
+    const char *name; /* borrowed from the ELF file */
+    uint8_t bind;
+};
+
+/* Symbols of one kind, sorted by address, best alias first among equal addresses. */
+struct elf_symbols {
+    struct elf_symbol *items; /* [n] */
+    size_t n, capacity;
+    uint64_t max_size_bytes;
+};
+
+struct dwarf_range {
+    uint64_t low, high;
+    size_t unit;   /* index into units */
+    Dwarf_Die die; /* function ranges: its DIE */
+};
+
+struct dwarf_unit {
+    Dwarf_Die die;    /* with the line table: the skeleton for split DWARF */
+    Dwarf_Die scopes; /* with the functions */
+    bool indexed;
+    struct dwarf_range *functions; /* [n_functions] sorted by low */
+    size_t n_functions, cap_functions;
+};
+
+struct dwarf_variable {
+    uint64_t vaddr;
+    const char *name; /* DW_AT_name, may be NULL */
+    const char *file;
+    uint32_t line;
+    Dwarf_Die die; /* of the member itself in a COMMON block */
+    bool is_tls;   /* vaddr is an offset in the TLS segment */
+};
+
+struct modtab_range;
+struct types;
+struct locals;
+struct frame_slots;
+
+struct symbols {
+    char *path;
+    Dwfl *dwfl;
+    Dwfl_Module *module;
+    Dwarf *dwarf;          /* NULL without debug information */
+    Dwarf_Addr dwarf_bias; /* vaddr = DWARF address + dwarf_bias */
+    struct elf_symbols elf[ELF_SYMBOL_KINDS];
+    struct dwarf_unit *units; /* [n_units] */
+    size_t n_units, cap_units;
+    struct dwarf_range *ranges; /* [n_ranges] of the units, sorted by low */
+    size_t n_ranges, cap_ranges;
+    bool unwind_indexed;
+    struct modtab_range *ranges_unwind; /* [n_ranges_unwind] sorted */
+    size_t n_ranges_unwind;
+    bool variables_indexed;
+    struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
+    size_t n_variables, cap_variables;
+    /* what the chapters above keep here until symbols_close, NULL until it is asked for, and how it is freed */
+    struct types *types;
+    void (*types_free)(struct types *types);
+    struct locals *locals; /* of the function asked for last */
+    void (*locals_free)(struct locals *locals);
+    struct frame_slots *slots;
+    void (*slots_free)(struct frame_slots *slots);
+    struct strtab strings;             /* owns every string handed out */
+    const char *path_raw, *path_owned; /* a path that libdw keeps and what it became, NULL: none yet */
+};
+
+/* symbols.c: an owned copy of text, demangled or with the path simplified; NULL for NULL or out of memory. */
+const char *symbols_own_name(struct symbols *symbols, const char *name);
+const char *symbols_own_path(struct symbols *symbols, const char *path);
+
+/* symbols.c: the symbol of a kind that contains vaddr; NULL when none does. */
+const struct elf_symbol *symbols_elf_find(const struct symbols *symbols, enum elf_symbol_kind kind, uint64_t vaddr);
+
+/* symbols-dwarf.c */
+void symbols_dwarf_load(struct symbols *symbols);
+void symbols_dwarf_free(struct symbols *symbols);
+/* Owned path of a file as the line table of a unit names it: relative to the directory of the compilation. */
+const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path);
+/* Owned path of the file that declares die; unlike dwarf_decl_file it knows that file 0 of version 5 is a file. */
+const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
+/* The function that contains vaddr; false when none is known. */
+bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
+/* The unit that holds vaddr, with its functions indexed, and in it the function, if any; false without unit. */
+bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
+                      bool *has_function);
+/* Fills name, declaration and DIE of a function. Returns its linkage name as libdw keeps it, NULL when it has none. */
+const char *symbols_dwarf_describe(struct symbols *symbols, Dwarf_Die *die, struct symbols_frame *frame);
+/* The block or inlined function directly in parent that contains vaddr; false when there is none. */
+bool symbols_dwarf_inner(const struct symbols *symbols, Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *inner);
+size_t symbols_dwarf_lookup(struct symbols *symbols, uint64_t vaddr, struct symbols_frame *frames);
+
+/* Distance of a register-relative address from the CFA at vaddr: *offset becomes CFA-relative when reg is the stack or
+ * frame pointer and the unwind rule at vaddr is based on it. False when the distance is not known. */
+bool symbols_cfa_offset(struct symbols *symbols, uint64_t vaddr, int reg, int64_t *offset);
+
+/* symbols-dwarf.c: declaration of the variable at exactly vaddr, NULL when not known. */
+const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr);
+/* Indexes the variables, thread-local ones behind the others, and returns their number. */
+size_t symbols_dwarf_variables(struct symbols *symbols);
+/* True when the variable begins at or before vaddr in that order. */
+bool symbols_variable_before(const struct dwarf_variable *variable, bool tls, uint64_t vaddr);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which local variable lies where: DWARF places them relative to the function's frame base (which is the CFA, the frame
+ * pointer or the stack pointer) or to registers; all are turned into offsets from the CFA where that can be done. */
+#include "structure/types/locals.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+#include "structure/types/types-internal.h"
+
+#define WALK_DEPTH_MAX 16
+
+struct locals {
+    const void *function; /* address of the DIE, NULL = none */
+    struct local *items;  /* [n] */
+    size_t n, capacity;
+};
+
+/* One walk over a function. */
+struct walk {
+    struct symbols *symbols;
+    struct locals *locals;
+    Dwarf_Attribute frame_base;
+    bool has_frame_base;
+};
+
+static void locals_clear(struct locals *locals)
+{
+    for (size_t i = 0; i < locals->n; i++)
+        free(locals->items[i].places);
+    locals->n = 0;
+}
+
+static void locals_free(struct locals *locals)
+{
+    if (!locals)
+        return;
+    locals_clear(locals);
+    free(locals->items);
+    free(locals);
+}
+
+/* A register plus offset as a place, seen from vaddr. */
+static void place_by_register(struct symbols *symbols, uint64_t vaddr, int reg, int64_t offset,
+                              struct local_place *place)
+{
+    place->kind = LOCAL_MEMORY;
+    place->reg = reg;
+    place->offset = offset;
+    if (symbols_cfa_offset(symbols, vaddr, reg, &place->offset))
+        place->kind = LOCAL_FRAME;
+}
+
+static bool is_breg(int atom)
+{
+    return atom >= DW_OP_breg0 && atom <= DW_OP_breg31;
+}
+
+/* The frame base itself as a place. */
+static void place_frame_base(const struct walk *walk, uint64_t vaddr, struct local_place *place)
+{
+    Dwarf_Op *ops = NULL;
+    size_t n_ops = 0;
+    Dwarf_Attribute attribute = walk->frame_base;
+    place->kind = LOCAL_UNKNOWN;
+    if (!walk->has_frame_base ||
+        dwarf_getlocation_addr(&attribute, vaddr - walk->symbols->dwarf_bias, &ops, &n_ops, 1) != 1 || n_ops != 1)
+        return;
+    if (ops[0].atom == DW_OP_call_frame_cfa) {
+        place->kind = LOCAL_FRAME;
+        place->offset = 0;
+    } else if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
+        place_by_register(walk->symbols, vaddr, ops[0].atom - DW_OP_reg0, 0, place);
+    } else if (is_breg(ops[0].atom)) {
+        place_by_register(walk->symbols, vaddr, ops[0].atom - DW_OP_breg0, (int64_t)ops[0].number, place);
+    }
+}
+
+/* What the first operation says of a place in memory; false when it is none. */
+static bool place_memory(const struct walk *walk, uint64_t vaddr, const Dwarf_Op *op, struct local_place *place)
+{
+    if (op->atom == DW_OP_fbreg) {
+        place_frame_base(walk, vaddr, place);
+        place->offset += (int64_t)op->number;
+    } else if (is_breg(op->atom)) {
+        place_by_register(walk->symbols, vaddr, op->atom - DW_OP_breg0, (int64_t)op->number, place);
+    } else if (op->atom == DW_OP_bregx) {
+        place_by_register(walk->symbols, vaddr, (int)op->number, (int64_t)op->number2, place);
+    } else if (op->atom == DW_OP_call_frame_cfa) {
+        place->kind = LOCAL_FRAME;
+    } else if (op->atom == DW_OP_addr) {
+        place->kind = LOCAL_STATIC;
+        place->offset = (int64_t)(op->number + walk->symbols->dwarf_bias);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* vaddr: an address at which the expression holds and the frame is set up. */
+static void place_of(const struct walk *walk, uint64_t vaddr, const Dwarf_Op *ops, size_t n_ops,
+                     struct local_place *place)
+{
+    int last = n_ops ? ops[n_ops - 1].atom : 0;
+    place->kind = LOCAL_UNKNOWN;
+    if (n_ops == 0)
+        return;
+    if (ops[0].atom == DW_OP_entry_value || ops[0].atom == DW_OP_GNU_entry_value) {
+        bool is_plain = n_ops == 2 && last == DW_OP_stack_value;
+        place->kind = is_plain ? LOCAL_ENTRY : LOCAL_VALUE;
+    } else if (last == DW_OP_stack_value || ops[0].atom == DW_OP_implicit_value) {
+        place->kind = LOCAL_VALUE;
+    } else if (n_ops == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
+        place->kind = LOCAL_REGISTER;
+        place->reg = ops[0].atom - DW_OP_reg0;
+    } else if (n_ops == 1 && ops[0].atom == DW_OP_regx) {
+        place->kind = LOCAL_REGISTER;
+        place->reg = (int)ops[0].number;
+    } else if (place_memory(walk, vaddr, &ops[0], place)) {
+        if (n_ops == 2 && last == DW_OP_plus_uconst)
+            place->offset += (int64_t)ops[1].number;
+        else if (n_ops == 2 && last == DW_OP_deref && place->kind == LOCAL_FRAME)
+            place->kind = LOCAL_INDIRECT;
+        else if (n_ops != 1)
+            place->kind = LOCAL_UNKNOWN;
+    }
+}
+
+/* The register of an entry value is nested in an expression of its own. */
+static void fill_entry(Dwarf_Attribute *attribute, const Dwarf_Op *op, struct local_place *place)
+{
+    Dwarf_Attribute nested;
+    Dwarf_Op *ops = NULL;
+    size_t n_ops = 0;
+    place->kind = LOCAL_VALUE;
+    if (dwarf_getlocation_attr(attribute, op, &nested) == 0 && dwarf_getlocation(&nested, &ops, &n_ops) == 0 &&
+        n_ops == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
+        place->kind = LOCAL_ENTRY;
+        place->reg = ops[0].atom - DW_OP_reg0;
+    }
+}
+
+static void add_places(const struct walk *walk, Dwarf_Die *die, struct local *local)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Addr base = 0, start = 0, end = 0, bias = walk->symbols->dwarf_bias;
+    Dwarf_Op *ops = NULL;
+    size_t n_ops = 0, capacity = 0;
+    if (!dwarf_attr(die, DW_AT_location, &attribute))
+        return;
+    for (ptrdiff_t next = 0; local->n_places < LOCALS_PLACES_MAX &&
+                             (next = dwarf_getlocations(&attribute, next, &base, &start, &end, &ops, &n_ops)) > 0;) {
+        bool is_everywhere = start == 0 && end == (Dwarf_Addr)-1;
+        if (!vec_reserve(&local->places, &capacity, local->n_places + 1, sizeof *local->places))
+            return;
+        struct local_place *place = &local->places[local->n_places++];
+        *place = (struct local_place){.low = is_everywhere ? local->low : start + bias,
+                                      .high = is_everywhere ? local->high : end + bias,
+                                      .is_listed = !is_everywhere};
+        /* what holds everywhere is looked at where the frame is set up */
+        place_of(walk, is_everywhere ? local->inside : place->low, ops, n_ops, place);
+        if (place->kind == LOCAL_ENTRY)
+            fill_entry(&attribute, &ops[0], place);
+    }
+}
+
+static void add_local(const struct walk *walk, Dwarf_Die *die, const struct local *block)
+{
+    struct locals *locals = walk->locals;
+    struct symbols *symbols = walk->symbols;
+    int line = 0;
+    if (locals->n >= LOCALS_MAX || !vec_reserve(&locals->items, &locals->capacity, locals->n + 1, sizeof(struct local)))
+        return;
+    struct local *local = &locals->items[locals->n++];
+    *local = *block;
+    local->name = symbols_own_name(symbols, dwarf_diename(die));
+    local->type = types_enter_of(symbols, die);
+    local->size_bytes = types_size(symbols, local->type);
+    local->flags = (dwarf_tag(die) == DW_TAG_formal_parameter ? LOCAL_IS_PARAMETER : 0) |
+                   (dwarf_hasattr_integrate(die, DW_AT_artificial) ? LOCAL_IS_ARTIFICIAL : 0);
+    if (dwarf_decl_line(die, &line) == 0)
+        local->decl_line = (uint32_t)line;
+    local->decl_file = symbols_decl_file(symbols, die);
+    add_places(walk, die, local);
+}
+
+/* The hull of the addresses of a block; what has none is everywhere in the block around it. */
+static void narrow(const struct walk *walk, Dwarf_Die *die, struct local *block)
+{
+    Dwarf_Addr base = 0, start = 0, end = 0, low = UINT64_MAX, high = 0, largest = 0, bias = walk->symbols->dwarf_bias;
+    for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
+        low = start < low ? start : low;
+        high = end > high ? end : high;
+        if (end > start && end - start > largest) {
+            largest = end - start;
+            block->inside = start + largest / 2 + bias;
+        }
+    }
+    if (low >= high)
+        return;
+    block->low = low + bias;
+    block->high = high + bias;
+}
+
+/* Variables of blocks and of what was inlined live in the same frame. */
+static void walk_block(const struct walk *walk, Dwarf_Die *parent, const struct local *around, unsigned depth)
+{
+    Dwarf_Die die;
+    struct local block = *around;
+    narrow(walk, parent, &block);
+    if (depth > WALK_DEPTH_MAX || dwarf_child(parent, &die) != 0)
+        return;
+    do {
+        int tag = dwarf_tag(&die);
+        struct local inner = block;
+        if (tag == DW_TAG_inlined_subroutine)
+            inner.function = symbols_own_name(walk->symbols, dwarf_diename(&die));
+        if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter)
+            add_local(walk, &die, &block);
+        else if (tag == DW_TAG_lexical_block || tag == DW_TAG_inlined_subroutine)
+            walk_block(walk, &die, &inner, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct local **list)
+{
+    Dwarf_Die function;
+    if (!symbols->locals)
+        symbols->locals = calloc(1, sizeof *symbols->locals);
+    symbols->locals_free = locals_free;
+    if (!symbols->locals || !symbols_dwarf_function(symbols, vaddr, &function))
+        return 0;
+    struct locals *locals = symbols->locals;
+    if (locals->function != function.addr) {
+        struct walk walk = {.symbols = symbols, .locals = locals};
+        struct local outer = {.function = symbols_own_name(symbols, dwarf_diename(&function))};
+        walk.has_frame_base = dwarf_attr_integrate(&function, DW_AT_frame_base, &walk.frame_base) != NULL;
+        locals_clear(locals);
+        locals->function = function.addr;
+        walk_block(&walk, &function, &outer, 0);
+    }
+    *list = locals->items;
+    return locals->n;
+}
+
+/* A place in the frame that holds at pc, or at the instruction before it; pc 0: at any. */
+static bool holds(const struct local_place *place, uint64_t pc)
+{
+    return place->kind == LOCAL_FRAME && (!pc || !place->is_listed || (pc > place->low && pc <= place->high) ||
+                                          (pc >= place->low && pc < place->high));
+}
+
+/* The place of the local that holds cfa_offset at pc; NULL when there is none. */
+static const struct local_place *place_at(const struct local *local, int64_t cfa_offset, uint64_t pc)
+{
+    for (size_t i = 0; i < local->n_places; i++)
+        if (holds(&local->places[i], pc) && cfa_offset >= local->places[i].offset &&
+            (uint64_t)(cfa_offset - local->places[i].offset) < (local->size_bytes ? local->size_bytes : 1))
+            return &local->places[i];
+    return NULL;
+}
+
+/* True when a is meant rather than b by an access at pc: of the block that holds the pc, else the larger one. */
+static bool is_better(const struct local *a, const struct local *b, uint64_t pc)
+{
+    bool a_holds = pc >= a->low && pc < a->high, b_holds = b && pc >= b->low && pc < b->high;
+    if (!b || (pc && a_holds != b_holds))
+        return !b || a_holds;
+    bool a_named = a->name && !(a->flags & LOCAL_IS_ARTIFICIAL), b_named = b->name && !(b->flags & LOCAL_IS_ARTIFICIAL);
+    if (a_named != b_named)
+        return a_named;
+    return a->size_bytes > b->size_bytes;
+}
+
+/* The only variable whose data lie where a word of the frame points to. */
+static const struct local *only_indirect(const struct local *locals, size_t n)
+{
+    const struct local *found = NULL;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < locals[i].n_places; j++)
+            if (locals[i].places[j].kind == LOCAL_INDIRECT && locals[i].name && found != &locals[i]) {
+                if (found)
+                    return NULL;
+                found = &locals[i];
+            }
+    return found;
+}
+
+/* The variable whose value the function's code puts at CFA + cfa_offset. What the code itself reaches there, and no
+ * variable's, is a value that was put aside. */
+static const struct local *local_by_code(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t cfa_offset,
+                                         uint64_t *offset_bytes, bool *is_spill)
+{
+    const struct local *locals = NULL;
+    size_t n = locals_of_function(symbols, vaddr, &locals), index = 0;
+    enum frame_slot_use use = frame_slots_find(symbols, vaddr, locals, n, cfa_offset, &index, offset_bytes);
+    *is_spill = use == SLOT_VALUE && pc;
+    return use == SLOT_LOCAL ? &locals[index] : NULL;
+}
+
+const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
+                              uint64_t *offset_bytes, bool *is_spill)
+{
+    const struct local *locals = NULL, *best = NULL;
+    size_t n = locals_of_function(symbols, vaddr, &locals);
+    bool is_shared = false;
+    for (size_t i = 0; i < n; i++) {
+        is_shared |= place_at(&locals[i], -distance_bytes, 0) != NULL;
+        if (place_at(&locals[i], -distance_bytes, pc) && is_better(&locals[i], best, pc))
+            best = &locals[i];
+    }
+    *is_spill = is_shared && !best;
+    if (*is_spill || (best && !best->name))
+        return NULL;
+    *offset_bytes = best ? (uint64_t)(-distance_bytes - place_at(best, -distance_bytes, pc)->offset) : UINT64_MAX;
+    best = best ? best : only_indirect(locals, n);
+    return best ? best : local_by_code(symbols, vaddr, pc, -distance_bytes, offset_bytes, is_spill);
+}
+
+/* Bytes that a variable has in [first, last). */
+static int64_t common_bytes(const struct local *local, const struct local_place *place, int64_t first, int64_t last)
+{
+    int64_t low = place->offset, high = low + (int64_t)local->size_bytes;
+    return (high < last ? high : last) - (low > first ? low : first);
+}
+
+/* A granule holds only the first byte of a variable that begins at its end, but accesses through a pointer to the start
+ * of an array are the usual ones: that counts as all of it, unless the other variable is larger. */
+bool symbols_stack_at(struct symbols *symbols, uint64_t vaddr, int64_t distance_bytes, struct symbols_data *data)
+{
+    const struct local *locals = NULL, *best = NULL, *starts = NULL;
+    int64_t best_bytes = 0, last = -distance_bytes + 1, first = last - 16;
+    size_t n = locals_of_function(symbols, vaddr, &locals);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; locals[i].name && j < locals[i].n_places; j++) {
+            const struct local_place *place = &locals[i].places[j];
+            int64_t common = place->kind == LOCAL_FRAME ? common_bytes(&locals[i], place, first, last) : 0;
+            if (common > 0 && place->offset == -distance_bytes)
+                starts = &locals[i];
+            if (common > best_bytes) {
+                best = &locals[i];
+                best_bytes = common;
+            }
+        }
+    if (starts && starts->size_bytes >= best->size_bytes)
+        best = starts;
+    if (best)
+        *data = (struct symbols_data){.name = best->name,
+                                      .size_bytes = best->size_bytes,
+                                      .decl_file = best->decl_file,
+                                      .decl_line = best->decl_line};
+    return best != NULL;
+}
