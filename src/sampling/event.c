@@ -120,12 +120,15 @@ struct nearest {
     unsigned n_names;
 };
 
+/* Near is what begins or ends like the name, or differs in a third of its letters at most. */
 static void consider(const char *known, const char *shown, struct nearest *nearest)
 {
-    size_t len_name = strlen(nearest->name), len = strlen(nearest->text);
-    unsigned limit = len_name < 6 ? 2 : 3;
-    bool is_start = len_name >= 3 && !strncasecmp(known, nearest->name, len_name);
-    if (nearest->n_names == NAMES_MAX || (!is_start && near_name_distance(nearest->name, known, limit) > limit))
+    size_t len_name = strlen(nearest->name), len_known = strlen(known), len = strlen(nearest->text);
+    unsigned limit = (unsigned)(len_name < 9 ? len_name / 3 : 3);
+    bool is_part =
+        len_name >= 3 && len_name <= len_known &&
+        (!strncasecmp(known, nearest->name, len_name) || !strcasecmp(known + len_known - len_name, nearest->name));
+    if (nearest->n_names == NAMES_MAX || (!is_part && near_name_distance(nearest->name, known, limit) > limit))
         return;
     (void)snprintf(nearest->text + len, nearest->n - len, "%s%s", len ? ", " : "", shown);
     nearest->n_names++;

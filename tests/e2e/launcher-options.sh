@@ -11,10 +11,17 @@ touch other.so
 LD_PRELOAD=$scratch/other.so expect_status 0 "$hpcrun" -e CPUTIME@f50 -t -ds -c f20 -m 1 -dd UNW -dd CCT -ck A=b \
     -o environment env
 for line in "LD_PRELOAD=$builddir/.libs/libhpcrun.so:$scratch/other.so" HPCRUN_TRACE=1 HPCRUN_DELAY_SAMPLING=1 \
-    HPCRUN_EVENT_LIST=CPUTIME@f50 HPCRUN_PERF_COUNT=f20 HPCRUN_MERGE_THREADS=1 'HPCRUN_DEBUG_FLAGS=UNW CCT' \
+    HPCRUN_EVENT_LIST=CPUTIME@f50 HPCRUN_PERF_COUNT=f20 'HPCRUN_DEBUG_FLAGS=UNW CCT' \
     HPCRUN_CONTROL_KNOBS=A=b "HPCRUN_OUT_PATH=$scratch/environment"; do
     grep -qxF "$line" "$scratch/out" || fail "the program does not see $line"
 done
+expect_text "$scratch/err" '^hpcrun: -m has no effect'
+
+# Options that do nothing say so, and only they do.
+expect_status 0 "$hpcrun" -r -fnb path -e CPUTIME@f50 -o without-effect true
+expect_text "$scratch/err" '^hpcrun: -r has no effect'
+expect_text "$scratch/err" '^hpcrun: -fnb has no effect'
+! grep -q '^hpcrun: -m ' "$scratch/err" || fail "-m was not given: $(cat "$scratch/err")"
 
 build_burn 0.5
 

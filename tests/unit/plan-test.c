@@ -270,6 +270,8 @@ static void test_near_names(void **state)
     assert_int_equal(near_name_distance("abcdef", "uvwxyz", 2), 3);
     near_name_list("FAULT", text, sizeof text);
     assert_non_null(strstr(text, "FAULTS"));
+    near_name_list("NOPE", text, sizeof text);
+    assert_string_equal(text, ""); /* SPE is half another name */
     near_name_list("x", text, sizeof text);
     assert_null(strstr(text, "datacentric"));
 }

@@ -18,6 +18,9 @@
 
 #define HPCRUN_EVENTS_MAX 32
 
+/* Options that are accepted for older scripts. */
+enum { HPCRUN_IGNORED_MERGE, HPCRUN_IGNORED_RECURSION, HPCRUN_IGNORED_FNBOUNDS, HPCRUN_IGNORED };
+
 /* The command line as given; strings are borrowed from argv. All zero is the default. */
 struct hpcrun_options {
     const char *events[HPCRUN_EVENTS_MAX];
@@ -26,7 +29,8 @@ struct hpcrun_options {
     const char *local;   /* --local, or the environment's; NULL: none */
     const char *collect; /* --collect: a measurement directory */
     const char *fraction, *memleak_prob;
-    const char *merge_threads, *fnbounds, *jobs_symtab;
+    const char *jobs_symtab;
+    const char *ignored[HPCRUN_IGNORED]; /* sentences about options that were given and do nothing; NULL between */
     const char *knobs[HPCRUN_EVENTS_MAX];
     unsigned n_knobs;
     const char *debug_flags[HPCRUN_EVENTS_MAX];
@@ -39,7 +43,7 @@ struct hpcrun_options {
     double part;           /* -f, 1 when not given */
     uint64_t delay_ns, duration_ns;
     uint32_t start_signal, stop_signal, lifetime_s;
-    bool trace, delay, retain_recursion, waits_for_debugger;
+    bool trace, delay, waits_for_debugger;
     const char *machine;     /* --machine: directory that describes the machine to look at */
     bool allows_foreign;     /* --foreign-directory */
     const char *report_file; /* --report=FILE; NULL: standard error */

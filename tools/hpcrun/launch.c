@@ -109,14 +109,11 @@ static bool environment_set(const struct hpcrun_options *options, const struct p
     set("HPCRUN_TRACE", options->trace ? "1" : NULL);
     set("HPCRUN_DELAY_SAMPLING", options->delay ? "1" : NULL);
     set("HPCRUN_PROCESS_FRACTION", options->fraction);
-    set("HPCRUN_MERGE_THREADS", options->merge_threads);
-    set("HPCRUN_RETAIN_RECURSION", options->retain_recursion ? "1" : NULL);
     set_number("HPCRUN_MEMSIZE", options->memsize_bytes);
     set_number("HPCRUN_LOW_MEMSIZE", options->low_memsize_bytes);
     set("HPCRUN_LOCAL", prepared->setup.local);
     set_number("HPCRUN_MAX_SIZE", options->max_bytes);
     set("HPCRUN_MEMLEAK_PROB", options->memleak_prob);
-    set("HPCRUN_FNBOUNDS_CMD", options->fnbounds);
     set("HPCFNBOUNDS_NUM_THREADS", options->jobs_symtab);
     set_list("HPCRUN_CONTROL_KNOBS", options->knobs, options->n_knobs);
     set_list("HPCRUN_DEBUG_FLAGS", options->debug_flags, options->n_debug_flags);
@@ -363,9 +360,12 @@ static int step_aside(const struct hpcrun_options *options, const struct program
     return execute(program, options->command);
 }
 
-static void say_start(const struct prepared *prepared)
+static void say_start(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     const struct source_plan *plan = &prepared->plan;
+    for (size_t i = 0; i < HPCRUN_IGNORED; i++)
+        if (options->ignored[i])
+            (void)fprintf(stderr, "hpcrun: %s\n", options->ignored[i]);
     if (prepared->note[0])
         (void)fprintf(stderr, "hpcrun: %s\n", prepared->note);
     if (plan->choice[0])
@@ -492,7 +492,7 @@ int launch_run(const struct hpcrun_options *options)
     if (status != 0)
         return step_aside(options, &prepared.program, plan_err.text);
     if (report_speaks(prepared.setup.dir, &prepared.run))
-        say_start(&prepared);
+        say_start(options, &prepared);
     return must_stay(options) ? run_kept(options, &prepared) : run_replaced(options, &prepared);
 }
 

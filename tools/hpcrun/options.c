@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -45,7 +46,7 @@ static long number_of(const char *text)
 {
     char *end;
     long value = strtol(text, &end, 10);
-    return *text && !*end && strchr("+-0123456789", *text) ? value : -1;
+    return *text && !*end && strchr("+-0123456789", *text) && labs(value) <= SIGRTMAX ? value : -1;
 }
 
 static int signal_named(const char *name)
@@ -137,6 +138,7 @@ enum {
     OPT_LIST_NAMES
 };
 
+#define JOBS_MAX 1024
 #define BYTES_MAX ((uint64_t)1 << 60)
 #define FILES_BYTES_DEFAULT ((uint64_t)1 << 30)
 #define FILES_BYTES_MIN ((uint64_t)256 << 10)
@@ -229,11 +231,14 @@ static const struct option_row rows[] = {
     {OPT_MEMLEAK_PROB, "-mp --memleak-prob", "P",
      "Record only a sample of the allocations, those of DATACENTRIC_MIN_BYTES with probability P, larger ones more "
      "often; reports are scaled accordingly."},
-    {OPT_MERGE, "-m --merge-threads", "0|1", "Sets HPCRUN_MERGE_THREADS, for scripts that use it."},
-    {OPT_RECURSION, "-r --retain-recursion", NULL, "Recursive calls are always kept; accepted for older scripts."},
+    {OPT_MERGE, "-m --merge-threads", "0|1",
+     "Has no effect, accepted for older scripts: each thread has files of its own."},
+    {OPT_RECURSION, "-r --retain-recursion", NULL,
+     "Has no effect, accepted for older scripts: recursive calls are always kept."},
     {OPT_FNBOUNDS, "-fnb --fnbounds", "PATH",
-     "Sets HPCRUN_FNBOUNDS_CMD, for scripts that use it; tables of functions are made by hpcrun itself."},
-    {OPT_JOBS, "-js --jobs-symtab", "N", "Processes that prepare tables of libraries at the same time (default 4)."},
+     "Has no effect, accepted for older scripts: hpcrun makes tables of functions itself."},
+    {OPT_JOBS, "-js --jobs-symtab", "N",
+     "Processes that prepare tables of libraries at the same time, from 1 to 1024 (default 4)."},
     {OPT_KNOB, "-ck --control-knob", "NAME=VALUE",
      "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: record blocks below "
      "DATACENTRIC_MIN_BYTES too, one for every N bytes on average. Others are handed to the program in "
@@ -298,7 +303,7 @@ static int append(const char **items, unsigned *n, const char *value, struct err
     return 0;
 }
 
-static int parse_bytes(const char *text, uint64_t *bytes, struct error *err)
+static int parse_bytes(const char *origin, const char *text, uint64_t *bytes, struct error *err)
 {
     char *end;
     errno = 0;
@@ -310,14 +315,14 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct error *err)
         shift = suffix ? 10 * (unsigned)((suffix - suffixes) / 2 + 1) : 99;
     if (end == text || text[0] == '-' || errno || shift > 30 || (*end && end[1]) || value == 0 ||
         value > BYTES_MAX >> shift)
-        return error_set(err, ERR_USAGE, "'%s' is no size: a number of bytes, k, m or g may follow.", text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is no size: a number of bytes, k, m or g may follow.", origin, text);
     *bytes = (uint64_t)value << shift;
     return 0;
 }
 
 static int parse_max_size(const char *origin, const char *text, uint64_t *bytes, struct error *err)
 {
-    int status = parse_bytes(text, bytes, err);
+    int status = parse_bytes(origin, text, bytes, err);
     if (status == 0 && *bytes < FILES_BYTES_MIN)
         status =
             error_set(err, ERR_USAGE, "%s: %s is too small for the files of a process: at least 256k.", origin, text);
@@ -326,25 +331,25 @@ static int parse_max_size(const char *origin, const char *text, uint64_t *bytes,
 
 static int parse_knob(const char *text, struct hpcrun_options *options, struct error *err)
 {
-    uint64_t value = 0;
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return error_set(err, ERR_USAGE, "-ck: '%s' is not of the form NAME=VALUE.", text);
     int status = 0;
-    if (!strncmp(text, "CHECKPOINT_SECONDS=", 19)) {
-        status = parse_bytes(equals + 1, &value, err);
-        options->checkpoint_s = (uint32_t)value;
-    } else if (!strncmp(text, "SAMPLE_BYTES=", 13)) {
-        status = parse_bytes(equals + 1, &options->sample_bytes, err);
-    }
+    if (!strncmp(text, "CHECKPOINT_SECONDS=", 19))
+        status = control_parse_whole_seconds("-ck CHECKPOINT_SECONDS", equals + 1, &options->checkpoint_s, err);
+    else if (!strncmp(text, "SAMPLE_BYTES=", 13))
+        status = parse_bytes("-ck SAMPLE_BYTES", equals + 1, &options->sample_bytes, err);
     return status ? status : append(options->knobs, &options->n_knobs, text, err);
 }
 
-static int check_number(const char *option, const char *value, const char *allowed, struct error *err)
+static int parse_number(const char *option, const char *text, unsigned long min, unsigned long max,
+                        unsigned long *number, struct error *err)
 {
-    if (value[0] && strspn(value, allowed) == strlen(value))
+    bool has_digits_only = text[0] && strspn(text, "0123456789") == strlen(text);
+    *number = has_digits_only ? strtoul(text, NULL, 10) : ULONG_MAX;
+    if (*number >= min && *number <= max)
         return 0;
-    return error_set(err, ERR_USAGE, "%s: '%s' is not one of its values.", option, value);
+    return error_set(err, ERR_USAGE, "%s: '%s' is no number from %lu to %lu.", option, text, min, max);
 }
 
 /* A name that cannot be written is refused now, not when the program has run for a day. */
@@ -363,7 +368,6 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->trace |= id == OPT_TRACE;
     options->appends |= id == OPT_APPEND;
     options->delay |= id == OPT_DELAY_SAMPLING;
-    options->retain_recursion |= id == OPT_RECURSION;
     options->waits_for_debugger |= id == OPT_DEBUG;
     options->lists |= id == OPT_LIST;
     options->doctor |= id == OPT_DOCTOR;
@@ -415,6 +419,7 @@ static int parse_fraction(const char *option, const char *text, double *part, st
 static int take(int id, const char *value, struct hpcrun_options *options, struct error *err)
 {
     double part;
+    unsigned long number;
     switch (id) {
     case OPT_EVENT:
         return append(options->events, &options->n_events, value, err);
@@ -441,12 +446,15 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         options->fraction = value;
         return parse_fraction("-f", value, &options->part, err);
     case OPT_MERGE:
-        options->merge_threads = value;
-        return check_number("-m", value, "01", err);
+        options->ignored[HPCRUN_IGNORED_MERGE] = "-m has no effect: each thread has files of its own";
+        return parse_number("-m", value, 0, 1, &number, err);
+    case OPT_RECURSION:
+        options->ignored[HPCRUN_IGNORED_RECURSION] = "-r has no effect: recursive calls are always kept";
+        return 0;
     case OPT_MEMSIZE:
-        return parse_bytes(value, &options->memsize_bytes, err);
+        return parse_bytes("-ms", value, &options->memsize_bytes, err);
     case OPT_LOW_MEMSIZE:
-        return parse_bytes(value, &options->low_memsize_bytes, err);
+        return parse_bytes("-lm", value, &options->low_memsize_bytes, err);
     case OPT_MAX_SIZE:
         return parse_max_size("--max-size", value, &options->max_bytes, err);
     case OPT_LEAKS_AT:
@@ -456,11 +464,11 @@ static int take(int id, const char *value, struct hpcrun_options *options, struc
         options->memleak_prob = value;
         return parse_fraction("-mp", value, &part, err);
     case OPT_FNBOUNDS:
-        options->fnbounds = value;
+        options->ignored[HPCRUN_IGNORED_FNBOUNDS] = "-fnb has no effect: hpcrun makes tables of functions itself";
         return 0;
     case OPT_JOBS:
         options->jobs_symtab = value;
-        return check_number("-js", value, "0123456789", err);
+        return parse_number("-js", value, 1, JOBS_MAX, &number, err);
     case OPT_KNOB:
         return parse_knob(value, options, err);
     case OPT_DEBUG_FLAG:
