@@ -84,7 +84,8 @@ uint32_t arch_call_abi_sig(void)
     return AUDIT_ARCH_AARCH64;
 }
 
-long arch_call_sig(long number, const long arguments[6])
+/* What a sanitizer puts between the registers' values and the call would change them. */
+__attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long which __asm__("x8") = number;
     register long first __asm__("x0") = arguments[0];

@@ -78,7 +78,8 @@ uint32_t arch_call_abi_sig(void)
     return AUDIT_ARCH_X86_64;
 }
 
-long arch_call_sig(long number, const long arguments[6])
+/* What a sanitizer puts between the registers' values and the call would change them. */
+__attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long fourth __asm__("r10") = arguments[3];
     register long fifth __asm__("r8") = arguments[4];
