@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 /* The rule of a DWARF register. Without one it keeps its value: libdw calls some of the callee-saved ones undefined. */
 static struct modtab_rule modtab_rule_of(Dwarf_Frame *frame, int reg)
 {
@@ -414,14 +416,7 @@ static void run_function(struct region *r, size_t low, size_t high)
 static void run_from(struct region *r, uint64_t start, const struct modtab_vec *entries)
 {
     const struct modtab_range *e = entries->items;
-    size_t low = 0, high = entries->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (e[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_below(e, entries->n, SEARCH_KEY(struct modtab_range, start), start);
     for (; low < entries->n && e[low].start - start < r->n; low++)
         if (!r->state_of[e[low].start - start])
             run_function(r, e[low].start - start, e[low].end - start);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/search.h"
+
 #define MODTAB_MAGIC "LOCUSLM1"
 #define MODTAB_VERSION 6
 #define MODTAB_VDSO "[vdso]" /* stands for a path: the vdso of the calling process */
@@ -164,17 +166,10 @@ const char *modtab_check_code_sig(const struct modtab_header *t);
 static inline const struct modtab_row *modtab_find_row(const struct modtab_header *t, uint64_t vaddr)
 {
     const struct modtab_row *rows = modtab_rows(t);
-    uint64_t low = 0, high = t->n_rows;
     if (vaddr < t->base_vaddr || vaddr >= t->end_vaddr || vaddr - t->base_vaddr > UINT32_MAX)
         return NULL;
     uint32_t pc = (uint32_t)(vaddr - t->base_vaddr);
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (rows[middle].pc <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(rows, t->n_rows, SEARCH_KEY(struct modtab_row, pc), pc);
     return low ? &rows[low - 1] : NULL;
 }
 
@@ -182,31 +177,17 @@ static inline const struct modtab_row *modtab_find_row(const struct modtab_heade
 static inline int64_t modtab_find_func(const struct modtab_header *t, uint64_t vaddr)
 {
     const struct modtab_func *funcs = modtab_funcs(t);
-    uint64_t low = 0, high = t->n_funcs;
     if (vaddr < t->base_vaddr || vaddr >= t->end_vaddr || vaddr - t->base_vaddr > UINT32_MAX)
         return -1;
     uint32_t pc = (uint32_t)(vaddr - t->base_vaddr);
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (funcs[middle].start <= pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(funcs, t->n_funcs, SEARCH_KEY(struct modtab_func, start), pc);
     return low && pc < funcs[low - 1].end ? (int64_t)low - 1 : -1;
 }
 
 /* Index in syms [n] (sorted, not overlapping) of the one that contains address, -1 when there is none.  ctx: any */
 static inline int64_t modtab_find_sym(const struct modtab_sym *syms, uint64_t n, uint64_t address)
 {
-    uint64_t low = 0, high = n;
-    while (low < high) {
-        uint64_t middle = (low + high) / 2;
-        if (syms[middle].vaddr <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(syms, n, SEARCH_KEY(struct modtab_sym, vaddr), address);
     return low && address - syms[low - 1].vaddr < syms[low - 1].size_bytes ? (int64_t)low - 1 : -1;
 }
 

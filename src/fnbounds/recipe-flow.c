@@ -5,20 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 
 #define WAITING_INSNS_MAX 32 /* of a loop that waits: whatever is longer also works */
 
 uint32_t flow_find(const struct flow *flow, uint32_t pc)
 {
-    size_t low = 0, high = flow->n_insns;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (flow->insns[middle].pc < pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_below(flow->insns, flow->n_insns, SEARCH_KEY(struct insn, pc), pc);
     return low < flow->n_insns && flow->insns[low].pc == pc ? (uint32_t)low : INSN_NONE;
 }
 

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/search.h"
+
 #define RECIPE_MAGIC "LOCUSRS2"
 #define RECIPE_NO_REG 0xff
 
@@ -130,14 +132,7 @@ static inline const struct recipe_block *recipe_find_block(const struct recipe_s
 /* The recipe of one pc (relative to base_vaddr), NULL when it is not an instruction boundary.  ctx: any */
 static inline const struct recipe *recipe_find(const struct recipe_block *block, uint32_t pc)
 {
-    uint32_t low = 0, high = block->n_recipes;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (block->recipes[middle].pc < pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_below(block->recipes, block->n_recipes, SEARCH_KEY(struct recipe, pc), pc);
     return low < block->n_recipes && block->recipes[low].pc == pc ? &block->recipes[low] : NULL;
 }
 

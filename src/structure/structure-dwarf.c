@@ -29,20 +29,6 @@ static uint64_t row_address(Dwarf_Lines *lines, size_t i)
     return address;
 }
 
-/* Number of rows at or before address. */
-static size_t rows_until(Dwarf_Lines *lines, size_t n, uint64_t address)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (row_address(lines, middle) <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Position of row i or, when it has none, of the nearest row before it in its sequence. False at the end of one. */
 static bool position_of(struct structure *structure, Dwarf_Lines *lines, size_t i, struct line_piece *piece)
 {
@@ -78,7 +64,7 @@ static bool add_line(struct structure *structure, const struct line_piece *piece
 static bool add_range(struct structure *structure, Dwarf_Lines *lines, size_t n, uint64_t start, uint64_t end)
 {
     uint64_t bias = structure->symbols->dwarf_bias;
-    size_t i = rows_until(lines, n, start);
+    size_t i = symbols_rows_upto(lines, n, start);
     i -= i > 0;
     for (uint64_t next = i < n ? row_address(lines, i) : end; i < n && next < end; i++) {
         uint64_t from = next < start ? start : next, to = end;

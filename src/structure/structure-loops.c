@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/search.h"
+
 /* --- machine loops that are one loop of the source --- */
 
 /* One loop of the source may have become several in the machine code: a vectorised one and one for the rest, versions
@@ -250,14 +252,7 @@ static uint32_t common_node(const struct structure *structure, uint32_t a, uint3
 
 static const struct atom *atom_at(const struct structure *structure, uint64_t vaddr)
 {
-    size_t low = 0, high = structure->n_atoms;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (structure->atoms[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(structure->atoms, structure->n_atoms, SEARCH_KEY(struct atom, start), vaddr);
     return low > 0 && vaddr < structure->atoms[low - 1].end ? &structure->atoms[low - 1] : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "fnbounds/modtab-make.h"
 #include "structure/structure-internal.h"
 
@@ -273,14 +274,7 @@ static bool add_bare(struct structure_module *module, const struct modtab_vec *c
     struct structure *structure = module->workers[0].structure;
     uint64_t start = found->start;
     const struct cfg_range *ranges = covered->items;
-    size_t low = 0, high = covered->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ranges[middle].end <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(ranges, covered->n, SEARCH_KEY(struct cfg_range, end), start);
     if (low < covered->n && ranges[low].start < end)
         end = ranges[low].start;
     struct structure_function function;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "structure/structure-internal.h"
 
 /* --- what was found for a pointer before --- */
@@ -527,15 +528,7 @@ bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, s
 /* Number of kept ranges that start at or before vaddr. */
 static size_t count_kept(const struct structure *structure, uint64_t vaddr)
 {
-    size_t low = 0, high = structure->n_kept;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (structure->kept[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_upto(structure->kept, structure->n_kept, SEARCH_KEY(struct kept_function, start), vaddr);
 }
 
 static void keep_range(struct structure *structure, const struct cfg_range *range, struct structure_function *function)

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 #include "structure/elf/symbols.h"
 
@@ -71,14 +72,7 @@ const struct structure_function *structure_function_at(struct structure *structu
 /* Index of the span that holds vaddr, STRUCTURE_NONE when none does; inline for those who read structure files only. */
 static inline uint32_t structure_span_at(const struct structure_function *function, uint64_t vaddr)
 {
-    size_t low = 0, high = function->n_spans;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (function->spans[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(function->spans, function->n_spans, SEARCH_KEY(struct structure_span, start), vaddr);
     return low > 0 && vaddr < function->spans[low - 1].end ? (uint32_t)low - 1 : STRUCTURE_NONE;
 }
 

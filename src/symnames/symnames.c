@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/input.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #define FUNCTION_BYTES_MAX (1024 * 1024) /* nothing is known of what lies behind the last one of a module */
@@ -80,15 +81,7 @@ void kernel_names_free(struct kernel_names *names)
 /* Number of symbols that start at or before address. */
 static size_t count_until(const struct kernel_names *names, uint64_t address)
 {
-    size_t low = 0, high = names->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->symbols[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_upto(names->symbols, names->n, SEARCH_KEY(struct symbol, start), address);
 }
 
 const char *kernel_names_find(const struct kernel_names *names, uint64_t address, uint64_t *start, uint64_t *end)
@@ -383,14 +376,7 @@ int jit_names_order(struct jit_names *names, struct error *err)
 
 const char *jit_names_find(const struct jit_names *names, uint64_t address, uint64_t *start, uint64_t *end)
 {
-    size_t low = 0, high = names ? names->n_parts : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (names->parts[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = names ? search_upto(names->parts, names->n_parts, SEARCH_KEY(struct function, start), address) : 0;
     if (low == 0 || address >= names->parts[low - 1].end)
         return NULL;
     *start = names->parts[low - 1].start;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 
 /* --- jump tables as compilers for x86-64 make them --- */
@@ -124,13 +125,8 @@ void cfg_fini(struct cfg *cfg)
 /* As cfg_find_insn, among [low, high). */
 static uint32_t find_between(const struct cfg *cfg, size_t low, size_t high, uint64_t vaddr)
 {
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (cfg->insns[middle].vaddr < vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    if (low < high)
+        low += search_below(&cfg->insns[low], high - low, SEARCH_KEY(struct cfg_insn, vaddr), vaddr);
     return low < cfg->n_insns && cfg->insns[low].vaddr == vaddr ? (uint32_t)low : CFG_NONE;
 }
 
@@ -158,14 +154,7 @@ static uint32_t find_target(const struct cfg *cfg, size_t from, uint64_t vaddr)
 /* The block that holds vaddr, CFG_NONE when none does. */
 static uint32_t cfg_find_block(const struct cfg *cfg, uint64_t vaddr)
 {
-    size_t low = 0, high = cfg->n_blocks;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (cfg->blocks[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(cfg->blocks, cfg->n_blocks, SEARCH_KEY(struct cfg_block, start), vaddr);
     return low > 0 && vaddr < cfg->blocks[low - 1].end ? (uint32_t)low - 1 : CFG_NONE;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 #define WALK_DEPTH_MAX 64
 #define ORIGINS_MAX 16 /* entries that one function is spread over */
 
@@ -58,14 +60,7 @@ void symbols_dwarf_free(struct symbols *symbols)
 /* Last range that starts at or before address and contains it; a few overlapping ones before it are looked at. */
 static const struct dwarf_range *find_range(const struct dwarf_range *ranges, size_t n, uint64_t address)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (ranges[middle].low <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(ranges, n, SEARCH_KEY(struct dwarf_range, low), address);
     for (size_t tries = 0; low > 0 && tries < 16; tries++)
         if (address < ranges[--low].high)
             return &ranges[low];
@@ -325,6 +320,25 @@ static size_t add_inlined(struct symbols *symbols, struct dwarf_unit *unit, Dwar
     return n;
 }
 
+/* The rows at or before an address are sought. */
+struct rows_upto {
+    Dwarf_Lines *lines;
+    uint64_t address;
+};
+
+static bool is_row_upto(const void *context, size_t i)
+{
+    const struct rows_upto *rows = context;
+    Dwarf_Addr at = 0;
+    (void)dwarf_lineaddr(dwarf_onesrcline(rows->lines, i), &at);
+    return at <= rows->address;
+}
+
+size_t symbols_rows_upto(Dwarf_Lines *lines, size_t n, uint64_t address)
+{
+    return search_where(n, is_row_upto, &(struct rows_upto){lines, address});
+}
+
 /* Line of address; rows with line 0 (compiler-made code) take the nearest row before them. */
 static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t address, struct symbols_frame *frame)
 {
@@ -332,16 +346,7 @@ static void set_position(struct symbols *symbols, Dwarf_Die *unit, uint64_t addr
     size_t n_lines = 0, low = 0;
     if (dwarf_getsrclines(unit, &lines, &n_lines) != 0)
         return;
-    size_t high = n_lines;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        Dwarf_Addr at = 0;
-        (void)dwarf_lineaddr(dwarf_onesrcline(lines, middle), &at);
-        if (at <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = symbols_rows_upto(lines, n_lines, address);
     for (size_t tries = 0; low-- > 0 && tries < 16; tries++) {
         Dwarf_Line *row = dwarf_onesrcline(lines, low);
         int line = 0, column = 0;
@@ -538,7 +543,8 @@ static void walk(struct symbols *symbols, Dwarf_Die *parent, unsigned depth)
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-size_t symbols_dwarf_variables(struct symbols *symbols)
+/* Indexes the variables, thread-local ones behind the others, and returns their number. */
+static size_t index_variables(struct symbols *symbols)
 {
     if (!symbols->variables_indexed) {
         symbols->variables_indexed = true;
@@ -550,14 +556,30 @@ size_t symbols_dwarf_variables(struct symbols *symbols)
     return symbols->n_variables;
 }
 
-bool symbols_variable_before(const struct dwarf_variable *variable, bool tls, uint64_t vaddr)
+/* The variables that begin at or before vaddr are sought. */
+struct variables_upto {
+    const struct dwarf_variable *variables;
+    uint64_t vaddr;
+    bool is_tls;
+};
+
+static bool is_variable_upto(const void *context, size_t i)
 {
-    return variable->is_tls == tls ? variable->vaddr <= vaddr : !variable->is_tls;
+    const struct variables_upto *upto = context;
+    const struct dwarf_variable *variable = &upto->variables[i];
+    return variable->is_tls == upto->is_tls ? variable->vaddr <= upto->vaddr : !variable->is_tls;
+}
+
+const struct dwarf_variable *symbols_dwarf_variable_upto(struct symbols *symbols, bool tls, uint64_t vaddr)
+{
+    size_t n = index_variables(symbols);
+    n = search_where(n, is_variable_upto, &(struct variables_upto){symbols->variables, vaddr, tls});
+    return n > 0 && symbols->variables[n - 1].is_tls == tls ? &symbols->variables[n - 1] : NULL;
 }
 
 const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr)
 {
-    if (symbols_dwarf_variables(symbols) == 0)
+    if (index_variables(symbols) == 0)
         return NULL;
     struct dwarf_variable key = {.vaddr = vaddr};
     return bsearch(&key, symbols->variables, symbols->n_variables, sizeof key, compare_variables);

@@ -95,6 +95,8 @@ void symbols_dwarf_free(struct symbols *symbols);
 const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path);
 /* Owned path of the file that declares die; unlike dwarf_decl_file it knows that file 0 of version 5 is a file. */
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
+/* Number of the rows [n] of a line table that lie at or before address, which is DWARF's. */
+size_t symbols_rows_upto(Dwarf_Lines *lines, size_t n, uint64_t address);
 /* The function that contains vaddr; false when none is known. */
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
 /* The unit that holds vaddr, with its functions indexed, and in it the function, if any; false without unit. */
@@ -112,9 +114,7 @@ bool symbols_cfa_offset(struct symbols *symbols, uint64_t vaddr, int reg, int64_
 
 /* symbols-dwarf.c: declaration of the variable at exactly vaddr, NULL when not known. */
 const struct dwarf_variable *symbols_dwarf_variable(struct symbols *symbols, uint64_t vaddr);
-/* Indexes the variables, thread-local ones behind the others, and returns their number. */
-size_t symbols_dwarf_variables(struct symbols *symbols);
-/* True when the variable begins at or before vaddr in that order. */
-bool symbols_variable_before(const struct dwarf_variable *variable, bool tls, uint64_t vaddr);
+/* The last variable, thread-local or not, that begins at or before vaddr; NULL when there is none. */
+const struct dwarf_variable *symbols_dwarf_variable_upto(struct symbols *symbols, bool tls, uint64_t vaddr);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/search.h"
 #include "fnbounds/modtab-make.h"
 #include "structure/elf/symbols-internal.h"
 
@@ -164,15 +165,7 @@ static void symbols_elf_free(struct symbols *symbols)
 /* Number of symbols with an address <= vaddr. */
 static size_t upper_bound(const struct elf_symbols *list, uint64_t vaddr)
 {
-    size_t low = 0, high = list->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (list->items[middle].vaddr <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_upto(list->items, list->n, SEARCH_KEY(struct elf_symbol, vaddr), vaddr);
 }
 
 /* A code symbol without a size (hand-written assembly) reaches to the next symbol. */
@@ -218,14 +211,8 @@ static bool symbols_unwind_start(struct symbols *symbols, uint64_t vaddr, uint64
 {
     if (!symbols->unwind_indexed)
         index_ranges(symbols);
-    size_t low = 0, high = symbols->n_ranges_unwind;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (symbols->ranges_unwind[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        search_upto(symbols->ranges_unwind, symbols->n_ranges_unwind, SEARCH_KEY(struct modtab_range, start), vaddr);
     if (low == 0 || vaddr >= symbols->ranges_unwind[low - 1].end)
         return false;
     *start = symbols->ranges_unwind[low - 1].start;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/search.h"
 
 #define GROUPS_MAX 1024
 
@@ -196,23 +197,29 @@ static size_t count_common(const char *a, const char *b)
     return n + ((i == 0 || a[i - 1] == '/') && (k == 0 || b[k - 1] == '/'));
 }
 
+/* A last component that is sought among the paths of a directory. */
+struct sought_name {
+    const struct index *index;
+    const char *name;
+};
+
+static bool is_path_before(const void *context, size_t i)
+{
+    const struct sought_name *sought = context;
+    return strcmp(last_component(sought->index->paths[i]), sought->name) < 0;
+}
+
 static int open_indexed(struct index *index, const char *directory, const char *path)
 {
     const char *best = NULL, *name = last_component(path);
-    size_t low = 0, high, n_best = 0;
+    size_t n_best = 0;
     if (!index->is_made) {
         index->is_made = true;
         index_directory(index, AT_FDCWD, directory, "", 0);
         if (index->n_paths)
             qsort(index->paths, index->n_paths, sizeof *index->paths, compare_paths);
     }
-    for (high = index->n_paths; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(last_component(index->paths[middle]), name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_where(index->n_paths, is_path_before, &(struct sought_name){index, name});
     for (; low < index->n_paths && strcmp(last_component(index->paths[low]), name) == 0; low++) {
         size_t n = count_common(index->paths[low], path);
         if (n > n_best) {

@@ -149,18 +149,7 @@ int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die scopes[TYPES
 
 uint32_t types_of_static(struct symbols *symbols, uint64_t vaddr, bool tls, uint64_t *start, const char **name)
 {
-    const struct dwarf_variable *best = NULL;
-    size_t n = symbols_dwarf_variables(symbols), low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (symbols_variable_before(&symbols->variables[middle], tls, vaddr))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (size_t tries = 0; low > 0 && tries < 8 && !best; tries++)
-        if (symbols->variables[--low].is_tls == tls)
-            best = &symbols->variables[low];
+    const struct dwarf_variable *best = symbols_dwarf_variable_upto(symbols, tls, vaddr);
     if (!best)
         return 0;
     Dwarf_Die die = best->die;

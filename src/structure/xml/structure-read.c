@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 /* --- elements and attributes --- */
 
 /* Texts between elements, comments, processing instructions and the document type are passed over. */
@@ -576,14 +578,7 @@ size_t structure_file_module(const struct structure_file *file, const char *path
 /* The range that contains vaddr, NULL when none does. */
 static const struct range *find_range(const struct ranges *ranges, uint64_t vaddr)
 {
-    size_t low = 0, high = ranges->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_upto(ranges->items, ranges->n, SEARCH_KEY(struct range, start), vaddr);
     return low > 0 && vaddr < ranges->items[low - 1].end ? &ranges->items[low - 1] : NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 #include "structure/structure.h"
 #include "structure/types/locals.h"
@@ -565,15 +566,8 @@ static void put_code(struct writer *writer, uint32_t line, uint64_t start, uint6
 static const struct structure_call *first_call(const struct structure_function *function,
                                                const struct structure_span *span)
 {
-    size_t low = 0, high = function->n_calls;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (function->calls[middle].start < span->start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return function->calls + low;
+    return function->calls +
+           search_below(function->calls, function->n_calls, SEARCH_KEY(struct structure_call, start), span->start);
 }
 
 /* Writes order[i..) as long as it is one line of one scope, as one statement without its calls, if anything is left;
@@ -681,18 +675,23 @@ static void open_inlined(struct writer *writer, const struct structure_scope *sc
     xml_put(&writer->xml, " v=\"{}\">\n");
 }
 
+/* A scope whose spans are sought. */
+struct sought {
+    const struct writer *writer;
+    const struct structure_function *function;
+    uint32_t scope;
+};
+
+static bool is_before_scope(const void *context, size_t i)
+{
+    const struct sought *sought = context;
+    return sorted_span(sought->writer, sought->function, i)->scope < sought->scope;
+}
+
 /* Index into order of a scope's first span. */
 static size_t find_spans(const struct writer *writer, const struct structure_function *function, uint32_t scope)
 {
-    size_t low = 0, high = function->n_spans;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (sorted_span(writer, function, middle)->scope < scope)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_where(function->n_spans, is_before_scope, &(struct sought){writer, function, scope});
 }
 
 static void put_scope(struct writer *writer, const struct structure_function *function, uint32_t index)
