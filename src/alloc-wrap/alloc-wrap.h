@@ -66,7 +66,7 @@ struct alloc_sink {
      * at here now: a handler of the program has jumped out of it. True when that is so: then work of the sink on this
      * thread will not go on. Both are 0 when the thread ends. */
     bool (*abandoned)(uintptr_t frame, uintptr_t here);
-    /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/start-filter.h). */
+    /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/small-sites.h). */
     const struct start_filter *filter;
     /* May be NULL: where it is noted which call made a block below the threshold (alloc-wrap/small-sites.h). Then these
      * do what cannot be done inline for the block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX: small looks for its
@@ -93,9 +93,6 @@ void alloc_wrap_owners(char owner[4][256]);
 
 /* Whether the real operator new, in one of its forms, starts at this address.  ctx: hook */
 bool alloc_wrap_is_new(uintptr_t function);
-
-/* The real functions, for our own ordinary code in the program.  ctx: hook */
-void *alloc_wrap_real_mmap(void *address, size_t len_bytes, int prot, int flags, int fd, int64_t offset);
 
 /* Exported: a block of a pool of the program now exists, or goes back to its pool (runtime/locus.h).  ctx: hook */
 void locus_pool_alloc_event(void *p, size_t n_bytes);

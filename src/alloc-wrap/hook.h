@@ -5,10 +5,32 @@
 #ifndef LOCUS_ALLOC_WRAP_HOOK_H
 #define LOCUS_ALLOC_WRAP_HOOK_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "alloc-wrap/alloc-wrap.h"
-#include "alloc-wrap/sampling.h"
 #include "alloc-wrap/small-sites.h"
-#include "alloc-wrap/start-filter.h"
+
+/* --- Poisson sampling --- */
+
+/* Poisson sampling of small blocks by bytes: every allocated byte is a trial of the same tiny probability, a block is
+ * taken when one of its bytes hits, and stands for 1 / P(hit) blocks, which makes sums of weights unbiased. */
+
+/* State of one thread; all zero is valid and seeds itself from the process's random bytes. */
+struct sampling {
+    uint64_t random;    /* generator state, 0 = not seeded */
+    double until_bytes; /* distance to the next hit */
+};
+
+/* Seeds with a chosen number (not 0), for repeatable runs; mean_bytes as below.  ctx: hook */
+void sampling_seed_hook(struct sampling *sampling, uint64_t seed, double mean_bytes);
+
+/* Passes a block of n_bytes. mean_bytes > 0: mean distance of hits. Returns 0 when the block is not taken, else the
+ * number of blocks it stands for, 1 / (1 - exp(-n_bytes / mean_bytes)) >= 1. Empty blocks are never taken.
+ * ctx: hook   src: inclusion probability of an interval under a homogeneous Poisson process (Horvitz-Thompson) */
+double sampling_weight_hook(struct sampling *sampling, double mean_bytes, size_t n_bytes);
+
+/* --- state and brackets --- */
 
 #define ALLOC_EXPORT __attribute__((visibility("default")))
 #ifdef __clang__
@@ -91,10 +113,6 @@ void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const
  * may be NULL. errno is kept.  ctx: hook */
 void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site);
 
-/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; four: as of
- * small_sites_find. Returns p. errno is kept.  ctx: hook */
-void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four);
-
 /* Before a real free of p. False: call it plainly (the record, if there was one, is gone already). True: call it, then
  * alloc_release_end_hook.  ctx: hook */
 bool alloc_release_begin_hook(struct alloc_call *call, void *p);
@@ -175,6 +193,10 @@ alloc_small_walk(const struct alloc_fast *fast, const struct small_stack *stack,
     return small_sites_walk(fast->sites, (struct small_caller){.pc = site.pc, .sp = site.sp, .fp = site.fp}, stack,
                             n_bytes, four);
 }
+
+/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; four: as of
+ * small_sites_find. Returns p. errno is kept.  ctx: hook */
+void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four);
 
 /* Notes the site of the real call's result p, which it returns.  ctx: hook */
 static inline __attribute__((always_inline)) void *alloc_small_done(const struct alloc_fast *fast, void *p,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions behind the wrappers: what the program would have called without us. Found with RTLD_NEXT, so that a
- * program's own allocator stays its own. */
+ * program's own allocator stays its own. With the table of operators that they need, and the bootstrap arena that
+ * serves while they are being found. */
 #ifndef LOCUS_ALLOC_WRAP_REAL_H
 #define LOCUS_ALLOC_WRAP_REAL_H
 
@@ -9,7 +10,38 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "alloc-wrap/operators.h"
+/* --- forms of operator new and delete --- */
+
+/* The table of the forms of operator new and delete: one row each, NEW(form, mangled name) or DELETE(form, name).
+ * The enum, the names and the wrappers are made from it. src: Itanium C++ ABI, 5.1.3 (size_t = unsigned long) */
+
+#define OPERATOR_ROWS(NEW, DELETE)                                                                                     \
+    NEW(OPERATOR_NEW, _Znwm)                                                                                           \
+    NEW(OPERATOR_NEW_NOTHROW, _ZnwmRKSt9nothrow_t)                                                                     \
+    NEW(OPERATOR_NEW_ALIGNED, _ZnwmSt11align_val_t)                                                                    \
+    NEW(OPERATOR_NEW_ALIGNED_NOTHROW, _ZnwmSt11align_val_tRKSt9nothrow_t)                                              \
+    NEW(OPERATOR_NEW_ARRAY, _Znam)                                                                                     \
+    NEW(OPERATOR_NEW_ARRAY_NOTHROW, _ZnamRKSt9nothrow_t)                                                               \
+    NEW(OPERATOR_NEW_ARRAY_ALIGNED, _ZnamSt11align_val_t)                                                              \
+    NEW(OPERATOR_NEW_ARRAY_ALIGNED_NOTHROW, _ZnamSt11align_val_tRKSt9nothrow_t)                                        \
+    DELETE(OPERATOR_DELETE, _ZdlPv)                                                                                    \
+    DELETE(OPERATOR_DELETE_NOTHROW, _ZdlPvRKSt9nothrow_t)                                                              \
+    DELETE(OPERATOR_DELETE_SIZED, _ZdlPvm)                                                                             \
+    DELETE(OPERATOR_DELETE_ALIGNED, _ZdlPvSt11align_val_t)                                                             \
+    DELETE(OPERATOR_DELETE_ALIGNED_NOTHROW, _ZdlPvSt11align_val_tRKSt9nothrow_t)                                       \
+    DELETE(OPERATOR_DELETE_SIZED_ALIGNED, _ZdlPvmSt11align_val_t)                                                      \
+    DELETE(OPERATOR_DELETE_ARRAY, _ZdaPv)                                                                              \
+    DELETE(OPERATOR_DELETE_ARRAY_NOTHROW, _ZdaPvRKSt9nothrow_t)                                                        \
+    DELETE(OPERATOR_DELETE_ARRAY_SIZED, _ZdaPvm)                                                                       \
+    DELETE(OPERATOR_DELETE_ARRAY_ALIGNED, _ZdaPvSt11align_val_t)                                                       \
+    DELETE(OPERATOR_DELETE_ARRAY_ALIGNED_NOTHROW, _ZdaPvSt11align_val_tRKSt9nothrow_t)                                 \
+    DELETE(OPERATOR_DELETE_ARRAY_SIZED_ALIGNED, _ZdaPvmSt11align_val_t)
+
+#define OPERATOR_FORM(form, name) form,
+enum operator_form { OPERATOR_ROWS(OPERATOR_FORM, OPERATOR_FORM) OPERATOR_FORMS };
+#undef OPERATOR_FORM
+
+/* --- real functions --- */
 
 /* All forms are called as functions of three integer registers; a form with fewer parameters ignores the rest. */
 typedef void *operator_function(uintptr_t first, uintptr_t second, uintptr_t third);
@@ -61,5 +93,30 @@ operator_function *alloc_local_operator_hook(enum operator_form form, uintptr_t 
 
 /* Mangled name of a form; static storage.  ctx: any */
 const char *operator_name_hook(enum operator_form form);
+
+/* --- bootstrap arena --- */
+
+/* Bootstrap arena: serves the allocations that are made while the real functions are being looked up. Blocks are never
+ * given back; the wrappers recognise them for ever. */
+
+#define BOOT_ARENA_BYTES 65536
+
+/* Replacements of the malloc family: zeroed memory, or NULL and ENOMEM when the arena is full. alignment: a power of
+ * two, else NULL and EINVAL.  ctx: hook */
+void *boot_malloc_hook(size_t n_bytes);
+void *boot_calloc_hook(size_t n, size_t size_bytes);
+void *boot_memalign_hook(size_t alignment, size_t n_bytes);
+
+/* Moves p (a boot block or NULL; the contents of any other block cannot be known here and are not moved).  ctx: hook */
+void *boot_realloc_hook(void *p, size_t n_bytes);
+
+/* First address of the arena.  ctx: hook */
+uintptr_t boot_arena_start_hook(void);
+
+/* True when p lies in the arena.  ctx: hook */
+bool boot_owns_hook(const void *p);
+
+/* Size of boot block p in bytes, as requested.  ctx: hook */
+size_t boot_size_hook(const void *p);
 
 #endif

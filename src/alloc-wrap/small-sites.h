@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the blocks below the threshold come from: their allocations write the number of their site into a shadow of the
- * heap, and a free does nothing. The tables belong to the sink; the types are here so that the wrappers can do it
- * inline: a call through a pointer would cost as much again.
- *
- * A cell of the shadow stands for a granule of 16 bytes, which no two blocks of glibc share. All cells of a block are
- * written: so they say of any address in it which block that is, whatever lay there before. */
+/* What of the sink's tables the wrappers look at inline, since a call through a pointer would cost as much again: the
+ * filter of block starts, and where the blocks below the threshold come from. */
 #ifndef LOCUS_ALLOC_WRAP_SMALL_SITES_H
 #define LOCUS_ALLOC_WRAP_SMALL_SITES_H
 
@@ -13,6 +9,45 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* --- filter of block starts --- */
+
+/* Filter of block starts: counters by address, kept by the sink and asked by every free. It is a type of its own so
+ * that the question can be inlined there: a call through a pointer would cost more than the answer. */
+
+#define START_FILTER_BITS 21      /* counters, log2 */
+#define START_FILTER_LOCAL_BITS 9 /* so many neighbouring counters stay neighbours; above, the address is folded */
+
+/* Readers load shift before counts, writers store it after: a shift of 63 needs the first two counters only. */
+struct start_filter {
+    _Atomic uint8_t *_Atomic counts; /* [1 << START_FILTER_BITS], 0: no recorded block starts there */
+    _Atomic unsigned shift;          /* addresses per counter, log2 */
+};
+
+/* The counter of address start.  ctx: any */
+static inline _Atomic uint8_t *start_filter_at(const struct start_filter *filter, uintptr_t start)
+{
+    const uintptr_t local = (1u << START_FILTER_LOCAL_BITS) - 1, all = (1u << START_FILTER_BITS) - 1;
+    const unsigned fold = START_FILTER_BITS - START_FILTER_LOCAL_BITS;
+    uintptr_t bin = start >> atomic_load_explicit(&filter->shift, memory_order_acquire);
+    uintptr_t index = (bin ^ (bin >> fold & ~local)) & all;
+    return &atomic_load_explicit(&filter->counts, memory_order_relaxed)[index];
+}
+
+/* True when a recorded block may start at start; false is certain.  ctx: any */
+static inline bool start_filter_has(const struct start_filter *filter, uintptr_t start)
+{
+    return atomic_load_explicit(start_filter_at(filter, start), memory_order_relaxed) != 0;
+}
+
+/* --- sites of small blocks --- */
+
+/* Where the blocks below the threshold come from: their allocations write the number of their site into a shadow of the
+ * heap, and a free does nothing. The tables belong to the sink; the types are here so that the wrappers can do it
+ * inline: a call through a pointer would cost as much again.
+ *
+ * A cell of the shadow stands for a granule of 16 bytes, which no two blocks of glibc share. All cells of a block are
+ * written: so they say of any address in it which block that is, whatever lay there before. */
 
 #define SMALL_BYTES_MAX 65536 /* blocks from this size on have no site, wherever the threshold is */
 #define SMALL_GRANULE_SHIFT 4 /* bytes of a granule, log2 */

@@ -369,7 +369,7 @@ enum region_fault {
     REGION_FAULTS
 };
 #define REGION_MODULE "[region]" /* path of their pseudo module, whose nodes have the reference of a string as ip */
-/* Path of the pseudo module of Python frames (runtime/python.h); their ip is the reference of a string
+/* Path of the pseudo module of Python frames (runtime/allocs/alloc-events.h); their ip is the reference of a string
  * "FUNCTION\nFILE\nLINE". */
 #define PYTHON_MODULE "[python]"
 
@@ -396,9 +396,9 @@ enum placeholder {
 #define ARENA_CHILDREN 32
 enum arena_child_state {
     CHILD_NONE = 0,
-    CHILD_NOTING,   /* being filled */
-    CHILD_STARTED,  /* it calls exec after vfork: whether it is measured shows when it says HELLO */
-    CHILD_UNHEARD,  /* after fork, and the companion did not answer it */
+    CHILD_NOTING,    /* being filled */
+    CHILD_STARTED,   /* it calls exec after vfork: whether it is measured shows when it says HELLO */
+    CHILD_UNHEARD,   /* after fork, and the companion did not answer it */
     CHILD_SANDBOXED, /* it is in a sandbox that keeps it from being measured */
     CHILD_CLONED     /* made past fork: measured is only what it may become by exec */
 };

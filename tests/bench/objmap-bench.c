@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/objmap.h"
+#include "runtime/objmap/objmap.h"
 
 #define BATCHES 50 /* the fastest one counts: the machine may have other work */
 #define BATCH 10000

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "alloc-wrap/alloc-wrap.h"
-#include "alloc-wrap/start-filter.h"
-#include "runtime/small-internal.h"
+#include "alloc-wrap/small-sites.h"
+#include "runtime/objmap/small.h"
 
 #define SLOTS (1u << 20)
 

@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 
 #include "fnbounds/modtab-cache.h"
-#include "runtime/arch.h"
+#include "runtime/own/arch.h"
 
 #define MODULES_MAX 64
 

@@ -7,7 +7,7 @@
 #include <ucontext.h>
 
 #include "base/error.h"
-#include "runtime/unwind.h"
+#include "runtime/unwind/unwind.h"
 
 /* Makes and maps the tables of all modules that are loaded now, in cache_dir. */
 int unwind_modules_load(const char *cache_dir, struct error *err);

@@ -41,7 +41,7 @@ def is_compiled(name):
         return own.group(1) == {"x86_64": "x86-64", "powerpc64le": "ppc64le"}.get(machine, machine)
     if name == "unwind-link-sig.c":
         return machine not in ("x86_64", "s390x")
-    return machine == "x86_64" or name not in ("unwind-sig.c", "unwind-step-sig.c")
+    return machine == "x86_64" or name != "unwind-sig.c"
 
 
 def call_graph(path, scratch):
@@ -126,7 +126,7 @@ def main():
     for walker in walkers or [None]:
         graph = Graph()
         for path in sources:
-            if path not in walkers and not (path.name == "unwind-step-sig.c" and walker.name == LIBUNWIND):
+            if path not in walkers:
                 graph.add(reported[path])
         if walker and walker.name == LIBUNWIND:
             graph.sizes["unwind_walk_sig"] = constant(walker.with_name("unwind-libunwind.h"), "UNWIND_LIBUNWIND_BYTES")

@@ -47,16 +47,15 @@ NO_SYSTEM_CALL = re.compile(r"""^(
     pthread_getattr_default_np|_r_debug|__longjmp_chk|_U\w+|_ULx86_64\w+|getcontext)$""", re.X)
 # What else each object may call, and why not through own-call.h, which asks the filters of a sandbox before.
 SYSTEM_CALLS = {
-    "sandbox-sig.o": {"syscall", "clock_gettime"},  # own-call.h itself; the clocks that are read in user space
+    "own-call-sig.o": {"syscall", "clock_gettime"},  # the door itself; the clocks that are read in user space
     "altstack.o": {"syscall"},  # the program's own sigaltstack
-    "wrap-lock.o": {"syscall"},  # the program's own mlockall
-    "wrap-exit.o": {"syscall"},  # the program's own end
+    "wrap-process.o": {"syscall"},  # the program's own end and mlockall
     "real-hook.o": {"syscall"},  # the program's own mmap, before libc's is known
     "wrap-mmap-hook.o": {"shmctl"},  # after the program's own shmat
-    "control.o": {"alarm"},  # at the start
-    "describe.o": {"getppid", "getuid", "readlink"},  # at the start, and in a child that has been measured anew
+    "events.o": {"alarm"},  # at the start
+    "start.o": {"getppid", "getuid", "readlink"},  # at the start, and in a child that has been measured anew
     # Before the start, alone in the process.
-    "launch-static.o": {"access", "execve", "execv", "getppid", "readlink", "setenv", "stat"},
+    "link-static.o": {"access", "execve", "execv", "getppid", "readlink", "setenv", "stat"},
 }
 IN_PROGRAM = re.compile(r"src/(runtime|alloc-wrap|sampling/abi)/|recipe-eval-sig")
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "alloc-recorder.h"
-#include "alloc-wrap/boot.h"
 #include "alloc-wrap/hook.h"
+#include "alloc-wrap/real.h"
 
 static void test_weight_is_the_inverse_probability(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of the arena writer and the call trees (runtime/arena-writer.h, runtime/cct.h). */
+/* Unit tests of the arena writer and the call trees (runtime/record/arena-writer.h, runtime/record/cct.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "runtime/cct.h"
+#include "runtime/record/cct.h"
 
 #define N_CHUNKS 64
 

@@ -286,7 +286,7 @@ static void test_exec_ends_the_earlier_arena(void **state)
     assert_int_equal(count_files(f, ".hpcrun", text, sizeof text), 2);
 }
 
-/* What the child takes over it copies itself (runtime/arena-inherit.c). */
+/* What the child takes over it copies itself (runtime/record/arena-inherit.c). */
 static void check_child(const struct client *child, const struct arena_header *parent)
 {
     if (child->arena->size_bytes < parent->size_bytes)

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/objmap-internal.h"
+#include "runtime/objmap/objmap.h"
 
 #define WRITERS 2
 #define READERS 3

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/objmap-internal.h"
+#include "runtime/objmap/objmap.h"
 
 #define THREADS 4
 #define SLOTS 512 /* blocks of a thread that come and go */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/objmap-internal.h"
+#include "runtime/objmap/objmap.h"
 
 #define BLOCKS_MAX 4096
 

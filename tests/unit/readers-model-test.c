@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtime/arena-writer.h"
-#include "runtime/loadmap-internal.h"
-#include "runtime/thread-internal.h"
+#include "runtime/record/thread.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/loadmap.h"
 
 #define PLACES 4 /* where libraries are loaded */
 #define READERS 3

@@ -7,11 +7,11 @@
 #include <cmocka.h>
 
 #include "arena/arena.h"
-#include "runtime/loadmap.h"
-#include "runtime/objmap.h"
-#include "runtime/own-call.h"
-#include "runtime/resolve.h"
-#include "runtime/small.h"
+#include "runtime/objmap/objmap.h"
+#include "runtime/objmap/small.h"
+#include "runtime/own/own-call.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample.h"
 
 #define ADDRESS 0x7f0000012340u
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/small-internal.h"
+#include "runtime/objmap/small.h"
 
 #define MIB ((uintptr_t)1 << 20)
 #define AREA ((uintptr_t)0x5555 << 28) /* addresses are all that counts: nothing needs to be mapped there */

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "runtime/unwind.h"
+#include "runtime/unwind/unwind.h"
 
 #define N_THREADS 3
 #define N_FUNCS 16

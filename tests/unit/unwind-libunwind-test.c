@@ -20,9 +20,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/arch.h"
-#include "runtime/sandbox.h"
-#include "runtime/unwind-libunwind.h"
+#include "runtime/own/arch.h"
+#include "runtime/unwind/unwind.h"
+#include "runtime/own/own-call.h"
+#include "runtime/unwind/unwind-libunwind.h"
 
 #define STACK_BYTES 65536
 #define PAINT 0xa5

@@ -13,6 +13,7 @@
 
 #include "../lib/unwind-load.h"
 #include "../lib/unwind-modules.h"
+#include "../lib/unwind-stops.h"
 
 #define FRAMES_MAX 400
 #define COPY_BYTES 262144
@@ -127,8 +128,7 @@ static bool open_oracle(void)
         .next_thread = next_thread, .memory_read = read_memory, .set_initial_registers = set_registers};
     test.dwfl = dwfl_begin(&files);
     return test.dwfl && dwfl_linux_proc_report(test.dwfl, getpid()) == 0 &&
-           dwfl_report_end(test.dwfl, NULL, NULL) == 0 &&
-           dwfl_attach_state(test.dwfl, NULL, getpid(), &threads, &test);
+           dwfl_report_end(test.dwfl, NULL, NULL) == 0 && dwfl_attach_state(test.dwfl, NULL, getpid(), &threads, &test);
 }
 
 static void show(const char *what)

@@ -19,6 +19,7 @@
 
 #include "../lib/unwind-load.h"
 #include "../lib/unwind-modules.h"
+#include "../lib/unwind-stops.h"
 
 #define FRAMES_MAX 400
 #define ORACLE_RIP 16 /* UNW_REG_IP */

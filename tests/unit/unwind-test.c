@@ -8,7 +8,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "runtime/unwind.h"
+#include "runtime/unwind/unwind.h"
+
+#include "../lib/unwind-stops.h"
 
 #define CODE_BYTES 4096
 #define N_FUNCS 16

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "runtime/zone.h"
+#include "runtime/own/zone.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define FILE_BYTES (64 * MIB)

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Allocation events: unwinds to the allocation's call path, interns it in the thread's allocation tree, and keeps the
+ * object map. Runs inside the program's malloc: own locks only, no malloc, no stdio. */
+#include "runtime/allocs/alloc-events.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "runtime/events/events.h"
+#include "runtime/objmap/objmap.h"
+#include "runtime/own/process.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample.h"
+
+static bool events_ready(void)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self)
+        return process_start_hook() && thread_self_sig();
+    return !self->in_hook && process_is_ours_sig();
+}
+
+void alloc_events_walk_hook(struct thread_state *self, const struct alloc_site *site)
+{
+    struct unwind_start start = {.pc = site->pc, .known = (uint64_t)1 << UNWIND_FP | (uint64_t)1 << UNWIND_SP};
+    start.gpr[UNWIND_FP] = site->fp;
+    start.gpr[UNWIND_SP] = site->sp;
+    struct unwind_bounds bounds = self->bounds;
+    struct objmap_block block;
+    if ((site->sp < bounds.low || site->sp >= bounds.high) && objmap_find_sig(self->reader, site->sp, &block)) {
+        bounds.alt_low = block.start;
+        bounds.alt_high = block.end;
+    }
+    (void)unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->alloc_path);
+}
+
+/* Node of the allocation's call path, 0 when the arena is full. */
+static uint32_t path_node(struct thread_state *self, const struct alloc_site *site)
+{
+    alloc_events_walk_hook(self, site);
+    return python_path_hook(self, cct_insert_sig(&self->allocs, &self->alloc_path));
+}
+
+/* Counts a block at its allocation path. The hit of frees is made at the same time, right behind, so that any thread
+ * finds it later without changing links. */
+static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
+{
+    uint32_t node = var_key_b(var);
+    struct arena_node *owner = arena_record_sig(node);
+    struct cct_key key = {.event = HIT_EVENT_FREE, .var = var};
+    if (!owner->hits)
+        (void)cct_hit_sig(&self->allocs, node, &key, 0, 0);
+    key.event = HIT_EVENT_ALLOC;
+    (void)cct_hit_sig(&self->allocs, node, &key, n_blocks, n_bytes);
+    struct arena_header *header = arena_header_sig();
+    atomic_fetch_add_explicit(&header->n_blocks_recorded, n_blocks, memory_order_relaxed);
+    atomic_fetch_add_explicit(&header->bytes_recorded, n_bytes, memory_order_relaxed);
+}
+
+/* Adds to one of the two hits of a variable's allocation path, from any thread. In a child of fork the paths of blocks
+ * that it inherited have none: these blocks are its parent's. */
+static void count_at_path(uint64_t var, uint8_t event, uint64_t n_blocks, uint64_t n_bytes)
+{
+    enum var_kind kind = var_key_kind(var);
+    if (kind != VAR_HEAP && kind != VAR_MMAP)
+        return;
+    const struct arena_node *owner = arena_record_sig(var_key_b(var));
+    for (uint32_t ref = __atomic_load_n(&owner->hits, __ATOMIC_ACQUIRE); ref;) {
+        struct arena_hit *hit = arena_record_sig(ref);
+        if (hit->event == event) {
+            atomic_fetch_add_explicit(&hit->count, n_blocks, memory_order_relaxed);
+            atomic_fetch_add_explicit(&hit->weight, n_bytes, memory_order_relaxed);
+            return;
+        }
+        ref = hit->next;
+    }
+}
+
+/* How many blocks a recorded one stands for. */
+static uint64_t blocks_of(const struct objmap_block *block)
+{
+    return block->weight_bytes / (block->end - block->start);
+}
+
+/* A block whose release nobody saw is gone all the same once another one is in its place. */
+static void count_dropped(const struct objmap_block *block)
+{
+    count_at_path(block->var, HIT_EVENT_FREE, blocks_of(block), block->weight_bytes);
+}
+
+/* Samples that waited for the allocator's result can be attributed now. */
+static void settle_pending(struct thread_state *self)
+{
+    if (self->ending || !sample_has_parked_sig(self))
+        return;
+    self->tree_busy = 1;
+    atomic_thread_fence(memory_order_seq_cst); /* who ends the process says ending and then looks for tree_busy */
+    if (!self->ending)
+        sample_resolve_parked_sig(self);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->tree_busy = 0;
+}
+
+/* What a pool tells is recorded below the function that it told: readers see by it whose allocation that was. */
+static uint32_t path_node_at(struct thread_state *self, uintptr_t at, const struct alloc_site *site)
+{
+    uint32_t node = path_node(self, site);
+    if (node && at >= OBJMAP_POOL_LAYER)
+        node = cct_child_sig(&self->allocs, node, (uintptr_t)locus_pool_alloc_event + 1,
+                             arena_header_sig()->libhpcrun_module);
+    return node;
+}
+
+static uintptr_t without_layer(uintptr_t at)
+{
+    return at >= OBJMAP_POOL_LAYER ? at - OBJMAP_POOL_LAYER : at;
+}
+
+/* What is known of an address before a block is recorded there: a pool's block lies in another one. */
+static uint64_t var_before(const struct thread_state *self, uintptr_t at)
+{
+    struct objmap_block block;
+    if (objmap_find_sig(self->reader, at, &block) || objmap_find_sig(self->reader, without_layer(at), &block))
+        return block.var;
+    return var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK);
+}
+
+/* at: the address, in its layer. */
+static void record_block(struct thread_state *self, enum var_kind kind, uintptr_t at, size_t n_bytes, double weight,
+                         const struct alloc_site *site)
+{
+    self->in_hook = 1;
+    uint32_t node = path_node_at(self, at, site);
+    if (node) {
+        uint64_t n_blocks = weight > 1 ? (uint64_t)(weight + 0.5) : 1;
+        uint64_t weight_bytes = n_blocks * n_bytes;
+        uint64_t var = var_key(kind, 0, node);
+        uintptr_t start = without_layer(at);
+        if (moves_are_wanted_hook())
+            moves_announce_hook(self, start, start + n_bytes, var_before(self, at));
+        if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
+            count_alloc(self, var, n_blocks, weight_bytes);
+    }
+    self->in_hook = 0;
+    settle_pending(self);
+}
+
+static uintptr_t in_layer(enum alloc_kind kind, const void *p)
+{
+    return (uintptr_t)p + (kind == ALLOC_POOL ? OBJMAP_POOL_LAYER : 0);
+}
+
+static void events_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    if (kind == ALLOC_MMAP || kind == ALLOC_SHM)
+        small_forget_hook((uintptr_t)p, n_bytes);
+    if (self)
+        record_block(self, kind == ALLOC_HEAP || kind == ALLOC_POOL ? VAR_HEAP : VAR_MMAP, in_layer(kind, p), n_bytes,
+                     weight, site);
+}
+
+static void events_small(void *p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct thread_state *self = site && events_ready() ? thread_self_sig() : NULL;
+    small_alloc_hook(self, p, n_bytes, site);
+}
+
+static bool events_maybe_recorded(const void *p)
+{
+    return objmap_maybe_start_sig((uintptr_t)p);
+}
+
+/* Before a block goes that may be recorded at start: other threads may have accessed it and not yet read their records.
+ * False when none is recorded there, which takes no lock to find out; a thread that is not registered cannot ask. */
+static bool announce_release(uintptr_t start)
+{
+    const struct thread_state *self = thread_self_sig();
+    struct objmap_block block;
+    if (!self)
+        return true;
+    if (!objmap_find_sig(self->reader, start, &block) || block.start != start)
+        return false;
+    moves_announce_hook(self, without_layer(start), without_layer(start) + (block.end - block.start), block.var);
+    return true;
+}
+
+/* What a silent ring holds was touched before now, and must be attributed to the blocks of now. */
+static void drain_faults(void)
+{
+    struct thread_state *self = thread_self_sig();
+    if (self && process_is_ours_sig())
+        events_drain_all_sig(self);
+}
+
+/* A mapping that is cut in the middle goes on as two blocks. */
+static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
+{
+    const uintptr_t *cut = context; /* start and end */
+    uintptr_t start = block->start > cut[0] ? block->start : cut[0];
+    uintptr_t end = block->end < cut[1] ? block->end : cut[1];
+    moves_announce_hook(thread_self_sig(), without_layer(start), without_layer(start) + (end - start), block->var);
+    uint64_t n_blocks = blocks_of(block);
+    bool is_whole = bytes_removed >= block->end - block->start;
+    if (block->start < cut[0] && cut[1] < block->end)
+        count_at_path(block->var, HIT_EVENT_ALLOC, n_blocks, 0);
+    count_at_path(block->var, HIT_EVENT_FREE, is_whole ? n_blocks : 0, n_blocks * bytes_removed);
+}
+
+/* What a pool has handed out of memory that is gone now. */
+static void cut_pools(uintptr_t start, uintptr_t end)
+{
+    uintptr_t cut[2] = {start + OBJMAP_POOL_LAYER, end + OBJMAP_POOL_LAYER};
+    if (objmap_has_pools_sig())
+        objmap_cut_hook(cut[0], cut[1], cut_one, cut);
+}
+
+static void events_release(enum alloc_kind kind, void *p)
+{
+    struct objmap_block removed;
+    if (kind == ALLOC_POOL && !objmap_maybe_start_sig(in_layer(kind, p)))
+        return;
+    drain_faults();
+    if (!process_is_ours_sig() || !announce_release(in_layer(kind, p)) ||
+        !objmap_remove_hook(in_layer(kind, p), &removed))
+        return;
+    count_at_path(removed.var, HIT_EVENT_FREE, blocks_of(&removed), removed.weight_bytes);
+    if (kind != ALLOC_POOL)
+        cut_pools(removed.start, removed.end);
+}
+
+static bool events_resize_begin(void *p)
+{
+    drain_faults();
+    return process_is_ours_sig() && objmap_flag_hook((uintptr_t)p, true);
+}
+
+static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site)
+{
+    struct thread_state *self = thread_self_sig();
+    struct objmap_block old;
+    enum var_kind kind = VAR_HEAP;
+    /* Another thread may own the old address by now: then its record is not the flagged one. */
+    if (self && objmap_find_sig(self->reader, (uintptr_t)old_p, &old) &&
+        atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING) {
+        /* Copying out of it was sampled, too. */
+        (void)objmap_flag_hook((uintptr_t)old_p, false);
+        settle_pending(self);
+        kind = var_key_kind(old.var) == VAR_MMAP ? VAR_MMAP : VAR_HEAP;
+        events_release(ALLOC_HEAP, old_p);
+    }
+    if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
+        record_block(self, kind, (uintptr_t)new_p, n_bytes, 1, site);
+}
+
+static void events_resize_failed(void *old_p)
+{
+    (void)objmap_flag_hook((uintptr_t)old_p, false);
+}
+
+static void events_unmapped(void *p, size_t n_bytes)
+{
+    drain_faults();
+    uintptr_t cut[2] = {(uintptr_t)p, (uintptr_t)p + n_bytes};
+    if (!process_is_ours_sig())
+        return;
+    objmap_cut_hook(cut[0], cut[1], cut_one, cut);
+    cut_pools(cut[0], cut[1]);
+}
+
+static void events_inside(bool entering)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self)
+        return;
+    self->in_allocator = entering;
+    if (!entering)
+        settle_pending(self);
+}
+
+/* Path of an open file, NUL-terminated; false when it has none. */
+static bool path_of_fd(int fd, char path[ARENA_PATH_MAX])
+{
+    char link[32] = "/proc/self/fd/";
+    char digits[12];
+    size_t n_digits = 0, len = strlen(link);
+    for (unsigned value = (unsigned)fd; value || !n_digits; value /= 10)
+        digits[n_digits++] = (char)('0' + value % 10);
+    while (n_digits)
+        link[len++] = digits[--n_digits];
+    long n = own_call_sig(SYS_readlinkat, AT_FDCWD, link, path, ARENA_PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
+{
+    char path[ARENA_PATH_MAX];
+    (void)site;
+    if (!path_of_fd(fd, path))
+        return;
+    uint32_t name = 0;
+    if (arena_shared_begin_sig()) {
+        name = arena_shared_string_sig(path);
+        arena_shared_end_sig();
+    }
+    struct thread_state *self = thread_self_sig();
+    if (name && self)
+        (void)objmap_insert_hook((uintptr_t)p, n_bytes, var_key(VAR_FILE, 0, name), self->ref, n_bytes);
+}
+
+/* A jitdump is announced by being mapped: .../jit-PID.dump. The companion reads it. */
+static void events_mapped_code(int fd)
+{
+    struct arena_header *header = arena_header_sig();
+    char path[ARENA_PATH_MAX];
+    if (!path_of_fd(fd, path))
+        return;
+    size_t len = strlen(path);
+    const char *slash = strrchr(path, '/');
+    if (!slash || strncmp(slash + 1, "jit-", 4) != 0 || strcmp(path + len - 5, ".dump") != 0)
+        return;
+    atomic_store_explicit(&header->has_jitdump, 0, memory_order_relaxed);
+    memcpy(header->jitdump, path, len + 1);
+    atomic_store_explicit(&header->has_jitdump, 1, memory_order_release);
+}
+
+/* What was changing when it was left is not touched again: the object map as a whole, the trees of the thread. */
+static bool events_abandoned(uintptr_t frame, uintptr_t here)
+{
+    struct thread_state *self = thread_self_sig();
+    if (!self || !process_is_ours_sig() || (here && !thread_is_on_own_stack(self, frame, here)))
+        return false;
+    if (objmap_abandon_hook())
+        arena_log_sig("a signal handler jumped out of an allocation, or ended its thread, while the block was being "
+                      "noted: from then on no blocks are known");
+    moves_abandon_hook();
+    small_abandon_hook(self);
+    if (here && (self->in_hook || self->tree_busy))
+        thread_renew(self);
+    return true;
+}
+
+static void events_skipped(enum alloc_skip reason)
+{
+    struct arena_header *header = arena_header_sig();
+    if (header && reason < 8)
+        atomic_fetch_add_explicit(&header->n_alloc_unrecorded[reason], 1, memory_order_relaxed);
+}
+
+bool alloc_events_prepare(void)
+{
+    const struct arena_header *header = arena_header_sig();
+    objmap_on_drop(count_dropped);
+    return objmap_init_hook(header->min_bytes < 1024 || header->sample_bytes ? 14 : 16);
+}
+
+void alloc_events_connect(void)
+{
+    static struct alloc_sink sink = {
+        .ready = events_ready,
+        .alloc = events_alloc,
+        .maybe_recorded = events_maybe_recorded,
+        .release = events_release,
+        .resize_begin = events_resize_begin,
+        .resize_done = events_resize_done,
+        .resize_failed = events_resize_failed,
+        .unmapped = events_unmapped,
+        .inside = events_inside,
+        .mapped_file = events_mapped_file,
+        .mapped_code = events_mapped_code,
+        .skipped = events_skipped,
+        .small = events_small,
+        .small_note = small_note_hook,
+        .abandoned = events_abandoned,
+    };
+    struct arena_header *header = arena_header_sig();
+    sink.filter = objmap_start_filter_sig();
+    if (header->has_small_sites && small_init_hook())
+        sink.small_sites = small_sites_sig();
+    python_find();
+    alloc_wrap_connect(&sink, header->min_bytes, header->sample_bytes);
+    alloc_wrap_owners(header->allocator_owner);
+}
+
+void alloc_events_end(void)
+{
+    struct arena_header *header = arena_header_sig();
+    struct objmap_stats stats = objmap_stats_sig();
+    atomic_store(&header->n_retired_pending_max, stats.n_retired_pending_max);
+    atomic_store(&header->n_blocks_live, stats.n_live);
+}

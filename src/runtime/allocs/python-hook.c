@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading the frames of CPython 3.11. The layouts are those of its headers and are checked by the types of the objects
+ * that they lead to; until the first frame has been read whole, and where the thread does not hold the interpreter's
+ * lock (NumPy gives it up around calloc), every read goes through the kernel, which reports what cannot be read. See
+ * alloc-events.h. Runs inside the program's malloc: no malloc, no stdio. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "runtime/allocs/alloc-events.h"
+#include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/thread.h"
+
+#define FRAMES_MAX 16
+#define TEXT_BYTES 480
+#define NAME_BYTES 120 /* of a function's name, at most */
+#define LINE_BYTES 11  /* a newline and a number */
+#define FILE_BYTES (TEXT_BYTES - NAME_BYTES - 1 - LINE_BYTES - 1)
+#define LINE_TABLE_MAX (1u << 20)
+#define STRINGS 4096 /* power of two */
+#define PROBES 16
+#define WINDOW_BYTES 256
+#define PLACES 1024 /* power of two */
+
+/* Offsets in bytes, on machines with 64 bits. */
+enum {
+    THREAD_CFRAME = 56,
+    CFRAME_CURRENT = 8,
+    FRAME_CODE = 32,
+    FRAME_PREVIOUS = 48,
+    FRAME_INSTRUCTION = 56,
+    CODE_FIRST_LINE = 72,
+    CODE_FILE = 112,
+    CODE_NAME = 128, /* qualified */
+    CODE_LINES = 136,
+    CODE_START = 184,
+    OBJECT_TYPE = 8,
+    OBJECT_LENGTH = 16,
+    TEXT_STATE = 32,
+    TEXT_ASCII = 48,
+    TEXT_OTHER = 72,
+    BYTES_DATA = 32
+};
+
+enum trust { TRUST_NONE = 0, TRUST_TRYING, TRUST_READ };
+
+static struct {
+    struct python_api api;
+    _Atomic int trust; /* enum trust */
+    _Atomic uint32_t module;
+    _Atomic uint32_t strings[STRINGS]; /* references, by the hash of their text */
+    _Atomic uint64_t places[PLACES];   /* by the hash of a frame's place: its upper half, and a reference below */
+} python;
+
+/* One frame as it is told. Its parts have bounds of their own, and room for all of them. */
+struct told {
+    char text[TEXT_BYTES];
+    size_t len;
+    bool guarded; /* how it is read */
+};
+
+/* The part of a table of lines that was read last. */
+struct window {
+    bool guarded;
+    uintptr_t start, end, table_end;
+    uint8_t bytes[WINDOW_BYTES];
+};
+
+void python_use(const struct python_api *api)
+{
+    python.api = *api;
+    atomic_store_explicit(&python.trust, TRUST_TRYING, memory_order_release);
+}
+
+/* guarded: through the kernel, which tells when there is nothing to read. */
+static bool fetch(bool guarded, uintptr_t at, void *to, size_t n_bytes)
+{
+    if (at < 4096)
+        return false;
+    if (!guarded) {
+        memcpy(to, (const void *)at, n_bytes);
+        return true;
+    }
+    struct iovec local = {to, n_bytes}, remote = {(void *)at, n_bytes};
+    long pid = own_call_sig(SYS_getpid);
+    return own_call_sig(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0) == (long)n_bytes;
+}
+
+static uintptr_t fetch_pointer(bool guarded, uintptr_t at)
+{
+    uintptr_t value = 0;
+    return fetch(guarded, at, &value, sizeof value) ? value : 0;
+}
+
+static void put(struct told *told, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n && told->len + 1 < sizeof told->text; i++)
+        told->text[told->len++] = text[i];
+}
+
+/* One character in UTF-8, up to 4 bytes; returns their number. What is none, such as a surrogate, becomes '?'. */
+static size_t encode(uint32_t c, char *bytes)
+{
+    if ((c >= 0xd800 && c < 0xe000) || c >= 0x110000)
+        c = '?';
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        bytes[i] = (char)(0x80 | (c & 0x3f));
+    bytes[0] = (char)(n == 1 ? c : (0xf00u >> n & 0xf0) | c);
+    return n;
+}
+
+/* Character i of a string object's data, of width bytes each; newlines divide the text of a frame. */
+static uint32_t character(const uint8_t *data, size_t i, unsigned width)
+{
+    uint32_t c = data[i];
+    uint16_t half;
+    if (width == 2) {
+        memcpy(&half, data + 2 * i, 2);
+        c = half;
+    } else if (width == 4) {
+        memcpy(&c, data + 4 * i, 4);
+    }
+    return c == '\n' ? ' ' : c;
+}
+
+/* Appends n characters, cut at max bytes between two of them; their end when that is the one that tells. */
+static void put_characters(struct told *told, const uint8_t *data, size_t n, unsigned width, size_t max, bool keep_end)
+{
+    char bytes[4];
+    size_t first = 0, n_bytes = 0;
+    for (size_t i = n; keep_end && i > 0; i--) {
+        n_bytes += encode(character(data, i - 1, width), bytes);
+        if (n_bytes > max) {
+            first = i;
+            break;
+        }
+    }
+    n_bytes = 0;
+    for (size_t i = first; i < n; i++) {
+        size_t more = encode(character(data, i, width), bytes);
+        if (n_bytes + more > max)
+            return;
+        put(told, bytes, more);
+        n_bytes += more;
+    }
+}
+
+/* Appends a string object, at most max bytes, '?' for an empty one. */
+static bool put_object(struct told *told, uintptr_t object, size_t max, bool keep_end)
+{
+    uint32_t state = 0;
+    uint64_t length = 0;
+    if (fetch_pointer(told->guarded, object + OBJECT_TYPE) != python.api.text_type ||
+        !fetch(told->guarded, object + OBJECT_LENGTH, &length, 8) ||
+        !fetch(told->guarded, object + TEXT_STATE, &state, 4))
+        return false;
+    unsigned width = state >> 2 & 7;
+    bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
+    if (!is_compact || (width != 1 && width != 2 && width != 4) || length > 1u << 20)
+        return false;
+    uint8_t data[4 * FILE_BYTES];
+    uint64_t first = keep_end && length > max ? length - max : 0, n = length - first < max ? length - first : max;
+    if (n && !fetch(told->guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first * width, data, n * width))
+        return false;
+    put_characters(told, n ? data : (const uint8_t *)"?", n ? n : 1, n ? width : 1, max, keep_end);
+    return true;
+}
+
+static void put_number(struct told *told, uint32_t value)
+{
+    char digits[10];
+    size_t n = 0;
+    do
+        digits[sizeof digits - ++n] = (char)('0' + value % 10);
+    while (value /= 10);
+    put(told, digits + sizeof digits - n, n);
+}
+
+static bool next_byte(struct window *window, uintptr_t at, uint8_t *byte)
+{
+    if (at >= window->table_end)
+        return false;
+    if (at < window->start || at >= window->end) {
+        size_t left = window->table_end - at, n = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+        if (!fetch(window->guarded, at, window->bytes, n))
+            return false;
+        window->start = at;
+        window->end = at + n;
+    }
+    *byte = window->bytes[at - window->start];
+    return true;
+}
+
+/* A number of the table of lines: 6 bits a byte, the lowest first, the sign in the last bit. */
+static int64_t take_signed(struct window *window, uintptr_t at)
+{
+    uint64_t value = 0;
+    uint8_t byte = 0x40;
+    for (unsigned shift = 0; byte & 0x40 && shift < 36; shift += 6) {
+        if (!next_byte(window, at++, &byte))
+            return 0;
+        value |= (uint64_t)(byte & 0x3f) << shift;
+    }
+    return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
+}
+
+/* The line of the instruction at offset in the code; the function's first one when the table does not tell. */
+static uint32_t line_at(bool guarded, uintptr_t code, uint64_t offset, uint32_t first_line)
+{
+    uintptr_t table = fetch_pointer(guarded, code + CODE_LINES), at = table + BYTES_DATA;
+    uint64_t length = 0, address = 0;
+    int64_t line = first_line;
+    uint8_t head;
+    if (fetch_pointer(guarded, table + OBJECT_TYPE) != python.api.bytes_type ||
+        !fetch(guarded, table + OBJECT_LENGTH, &length, 8) || length > LINE_TABLE_MAX)
+        return first_line;
+    struct window window = {.guarded = guarded, .table_end = at + length};
+    while (next_byte(&window, at, &head) && head & 0x80) {
+        unsigned kind = head >> 3 & 15;
+        uint64_t n_bytes = 2 * ((head & 7) + 1u);
+        if (kind == 13 || kind == 14)
+            line += take_signed(&window, at + 1);
+        else if (kind >= 10 && kind <= 12)
+            line += kind - 10;
+        if (offset >= address && offset < address + n_bytes)
+            return kind == 15 || line <= 0 ? first_line : (uint32_t)line;
+        address += n_bytes;
+        for (at++; next_byte(&window, at, &head) && !(head & 0x80);)
+            at++;
+    }
+    return first_line;
+}
+
+/* False when the frame is not as expected. */
+static bool tell_frame(uintptr_t frame, struct told *told)
+{
+    uintptr_t code = fetch_pointer(told->guarded, frame + FRAME_CODE),
+              instruction = fetch_pointer(told->guarded, frame + FRAME_INSTRUCTION);
+    uint32_t first_line = 0;
+    told->len = 0;
+    if (fetch_pointer(told->guarded, code + OBJECT_TYPE) != python.api.code_type ||
+        !fetch(told->guarded, code + CODE_FIRST_LINE, &first_line, 4) ||
+        !put_object(told, fetch_pointer(told->guarded, code + CODE_NAME), NAME_BYTES, false))
+        return false;
+    put(told, "\n", 1);
+    if (!put_object(told, fetch_pointer(told->guarded, code + CODE_FILE), FILE_BYTES, true))
+        return false;
+    put(told, "\n", 1);
+    uint64_t offset = instruction >= code + CODE_START ? instruction - (code + CODE_START) : 0;
+    put_number(told, line_at(told->guarded, code, offset, first_line));
+    told->text[told->len] = '\0';
+    return true;
+}
+
+/* Under the arena's lock. */
+static uint32_t add_string(_Atomic uint32_t *slot, const struct told *told)
+{
+    if (!atomic_load_explicit(&python.module, memory_order_relaxed))
+        atomic_store_explicit(&python.module, loadmap_pseudo_sig(PYTHON_MODULE, 0), memory_order_release);
+    uint32_t ref = arena_shared_string_sig(told->text);
+    if (ref)
+        atomic_store_explicit(slot, ref, memory_order_release);
+    return ref;
+}
+
+/* The string's reference, 0 when there is no room. */
+static uint32_t string_of(const struct told *told)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < told->len; i++)
+        hash = (hash ^ (unsigned char)told->text[i]) * 0x100000001b3u;
+    for (unsigned i = 0; i < PROBES; i++) {
+        _Atomic uint32_t *slot = &python.strings[(hash + i) & (STRINGS - 1)];
+        uint32_t ref = atomic_load_explicit(slot, memory_order_acquire);
+        const struct arena_string *string = ref ? arena_record_sig(ref) : NULL;
+        if (string && (string->len_bytes != told->len || memcmp(string->text, told->text, told->len) != 0))
+            continue;
+        if (!string && arena_shared_begin_sig()) {
+            ref = add_string(slot, told);
+            arena_shared_end_sig();
+        }
+        return ref;
+    }
+    return 0;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+/* A string object by its text, since others may follow it at its place: by the hash that it keeps, else, as of most
+ * file names, by what is told of it. */
+static uint64_t hash_of_text(bool guarded, uintptr_t object)
+{
+    struct {
+        uint64_t length, hash;
+        uint32_t state;
+    } head = {0};
+    uint64_t words[FILE_BYTES / 2 + 1]; /* of 4 bytes a character */
+    if (!fetch(guarded, object + OBJECT_LENGTH, &head, sizeof head))
+        return 0;
+    uint64_t width = head.state >> 2 & 7, n = head.length < FILE_BYTES ? head.length : FILE_BYTES;
+    uint64_t hash = mix(head.length, head.hash), first = (head.length - n) * width;
+    bool is_ascii = head.state >> 6 & 1;
+    if (head.hash + 1 || width > 4 || head.length > 1u << 20)
+        return hash;
+    words[n * width / 8] = 0; /* what is behind the text in its last word */
+    if (!fetch(guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first, words, n * width))
+        return hash;
+    for (size_t i = 0; i < n * width; i += 8)
+        hash = mix(hash, words[i / 8]);
+    return hash;
+}
+
+/* The instruction that a frame is at, by all that its text is made from; 0 when the frame is not as expected. */
+static uint64_t hash_of_place(bool guarded, uintptr_t frame)
+{
+    uint64_t words[(CODE_LINES + 8 - CODE_FIRST_LINE) / 8 + 2] = {0}, hash = 0xcbf29ce484222325u;
+    const size_t n_code = sizeof words / sizeof *words - 2;
+    uintptr_t code = fetch_pointer(guarded, frame + FRAME_CODE);
+    if (fetch_pointer(guarded, code + OBJECT_TYPE) != python.api.code_type ||
+        !fetch(guarded, code + CODE_FIRST_LINE, words, n_code * 8))
+        return 0;
+    words[n_code] = code;
+    words[n_code + 1] = fetch_pointer(guarded, frame + FRAME_INSTRUCTION);
+    words[(CODE_FILE - CODE_FIRST_LINE) / 8] = hash_of_text(guarded, words[(CODE_FILE - CODE_FIRST_LINE) / 8]);
+    words[(CODE_NAME - CODE_FIRST_LINE) / 8] = hash_of_text(guarded, words[(CODE_NAME - CODE_FIRST_LINE) / 8]);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = mix(hash, words[i]);
+    return hash;
+}
+
+/* Reference of the string that tells a frame. 0 when there is no room; *is_bad when the frame is not as expected. */
+static uint32_t string_of_frame(uintptr_t frame, struct told *told, bool *is_bad)
+{
+    uint64_t hash = hash_of_place(told->guarded, frame);
+    _Atomic uint64_t *slot = &python.places[hash & (PLACES - 1)];
+    uint64_t known = atomic_load_explicit(slot, memory_order_acquire);
+    *is_bad = !hash;
+    if (hash && known >> 32 == hash >> 32 && (uint32_t)known)
+        return (uint32_t)known;
+    *is_bad = !hash || !tell_frame(frame, told);
+    uint32_t ref = *is_bad ? 0 : string_of(told);
+    if (ref)
+        atomic_store_explicit(slot, hash >> 32 << 32 | ref, memory_order_release);
+    return ref;
+}
+
+/* The block keeps the name that native code gives it. */
+static void count_lost(void)
+{
+    atomic_fetch_add_explicit(&arena_header_sig()->n_python_lost, 1, memory_order_relaxed);
+}
+
+/* Apart, for its large frame: other programs pass by at the price of a load. */
+static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, uint32_t node, int trust)
+{
+    uint32_t refs[FRAMES_MAX];
+    size_t n = 0;
+    struct told told;
+    uintptr_t thread = python.api.own();
+    if (!thread)
+        return node;
+    /* without the interpreter's lock another thread that ends the interpreter may take the state away */
+    told.guarded = trust == TRUST_TRYING || python.api.current() != thread;
+    uintptr_t frame = fetch_pointer(told.guarded, fetch_pointer(told.guarded, thread + THREAD_CFRAME) + CFRAME_CURRENT);
+    while (frame && n < FRAMES_MAX) {
+        bool is_bad = false;
+        refs[n] = string_of_frame(frame, &told, &is_bad);
+        if (is_bad) {
+            if (trust == TRUST_TRYING)
+                atomic_store_explicit(&python.trust, TRUST_NONE, memory_order_release);
+            break;
+        }
+        if (trust == TRUST_TRYING)
+            atomic_store_explicit(&python.trust, TRUST_READ, memory_order_release);
+        if (!refs[n++]) {
+            count_lost();
+            return node;
+        }
+        frame = fetch_pointer(told.guarded, frame + FRAME_PREVIOUS);
+    }
+    while (n > 0) {
+        uint32_t child =
+            cct_child_sig(&self->allocs, node, refs[--n], atomic_load_explicit(&python.module, memory_order_acquire));
+        if (!child)
+            break;
+        node = child;
+    }
+    return node;
+}
+
+uint32_t python_path_hook(struct thread_state *self, uint32_t node)
+{
+    int trust = atomic_load_explicit(&python.trust, memory_order_acquire);
+    return trust != TRUST_NONE && node ? add_frames(self, node, trust) : node;
+}

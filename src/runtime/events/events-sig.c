@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Events in the signal handler and wherever rings are drained: the overflow handler, draining, starting and stopping,
+ * and the clock that limits the sampling. See events.h. */
+#include "runtime/events/events.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/own/arch.h"
+#include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample.h"
+#include "sampling/abi/spe.h"
+#include "base/sigsafe.h"
+
+/* --- the time of the sampling --- */
+
+/* Looks at the clock, and the handler of the signals that start and stop the sampling: see events.h. */
+
+static struct {
+    _Atomic bool is_waiting; /* for the end of the delay */
+} control;
+
+bool control_is_waiting_sig(void)
+{
+    return atomic_load_explicit(&control.is_waiting, memory_order_relaxed);
+}
+
+static bool is_over_sig(void)
+{
+    uint64_t end_ns = arena_header_sig()->end_of_sampling_ns;
+    return end_ns && own_clock_ns_sig(CLOCK_MONOTONIC_COARSE) >= end_ns;
+}
+
+bool control_begins_active_sig(void)
+{
+    const struct arena_header *header = arena_header_sig();
+    atomic_store(&control.is_waiting, own_clock_ns_sig(CLOCK_MONOTONIC_COARSE) < header->begin_ns);
+    return !header->delay_sampling && !control_is_waiting_sig() && !is_over_sig();
+}
+
+void control_start_sig(void)
+{
+    atomic_store(&control.is_waiting, false);
+    if (!is_over_sig())
+        thread_switch_sig(true);
+}
+
+void control_begin_sig(void)
+{
+    if (control_is_waiting_sig() && own_clock_ns_sig(CLOCK_MONOTONIC_COARSE) >= arena_header_sig()->begin_ns)
+        control_start_sig();
+}
+
+static void control_end_sig(void)
+{
+    if (sample_is_active_sig() && is_over_sig())
+        thread_switch_sig(false);
+}
+
+/* One signal for both switches to and fro. */
+static void switch_by_sig(int number)
+{
+    const struct arena_header *header = arena_header_sig();
+    bool starts = (uint32_t)number == header->start_signal, stops = (uint32_t)number == header->stop_signal;
+    if (starts && stops)
+        starts = !sample_is_active_sig();
+    if (starts)
+        control_start_sig();
+    else if (stops)
+        thread_switch_sig(false);
+}
+
+void control_handler_sig(int number, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    if (process_is_ours_sig())
+        switch_by_sig(number);
+    errno = saved_errno;
+    chain_call_sig(number, info, context);
+}
+
+/* --- blocks that came and went --- */
+
+/* What a thread was told of blocks that came and went: the reader's side of events.h. Wait-free; runs where rings are
+ * drained, also in the signal handler. */
+
+static uint32_t moves_count_sig(const struct thread_state *self)
+{
+    return atomic_load_explicit(&self->moves.end, memory_order_acquire);
+}
+
+/* What address was when the record at position was written to the ring of an event of self; 0 when that has not
+ * changed since.  ctx: where self drains */
+static uint64_t moves_find_sig(const struct thread_state *self, unsigned event, uint64_t position, uintptr_t address)
+{
+    const struct thread_moves *moves = &self->moves;
+    uint32_t end = atomic_load_explicit(&moves->end, memory_order_acquire);
+    for (uint32_t i = atomic_load_explicit(&moves->begin, memory_order_relaxed); i != end; i++) {
+        const struct thread_move *move = &moves->items[i % THREAD_MOVES_MAX];
+        if (move->event != event || move->is_done || address < move->start || address >= move->end)
+            continue;
+        if (position < move->position)
+            return move->var;
+        if (move->is_vague)
+            return var_key(VAR_UNKNOWN, 0, UNKNOWN_FREED);
+    }
+    /* Something was not written down for lack of room. */
+    if (position < atomic_load_explicit(&moves->lost[event], memory_order_relaxed))
+        return var_key(VAR_UNKNOWN, 0, UNKNOWN_FREED);
+    return 0;
+}
+
+/* The ring of the event has been read up to position; n_known: moves_count_sig when that began.  ctx: likewise */
+static void moves_done_sig(struct thread_state *self, unsigned event, uint64_t position, uint32_t n_known)
+{
+    struct thread_moves *moves = &self->moves;
+    uint32_t begin = atomic_load_explicit(&moves->begin, memory_order_relaxed);
+    for (uint32_t i = begin; i != n_known; i++) {
+        struct thread_move *move = &moves->items[i % THREAD_MOVES_MAX];
+        move->is_done |= move->event == event && position >= move->position;
+    }
+    while (begin != n_known && moves->items[begin % THREAD_MOVES_MAX].is_done)
+        begin++;
+    atomic_store_explicit(&moves->begin, begin, memory_order_release);
+}
+
+/* --- AUX areas --- */
+
+/* The AUX area beside a ring: what the hardware itself has written there (Arm's statistical profiling extension). Runs
+ * where rings are drained. */
+
+#define SPE_RECORD_MAX 256 /* generously: a record and padding up to its alignment */
+
+/* A part of the area in the order in which it was written. */
+struct aux_span {
+    const unsigned char *area;
+    uint64_t n_area, position, end;
+};
+
+/* At most n_buffer of the bytes that follow, contiguous: in place, or where the area's end is near in buffer. */
+static const unsigned char *span_window_sig(const struct aux_span *span, unsigned char *buffer, size_t n_buffer,
+                                            size_t *n_bytes)
+{
+    uint64_t offset = span->position % span->n_area;
+    uint64_t left = span->end - span->position, before_wrap = span->n_area - offset;
+    if (left <= before_wrap || before_wrap >= n_buffer) {
+        *n_bytes = (size_t)(left < before_wrap ? left : before_wrap);
+        return span->area + offset;
+    }
+    *n_bytes = (size_t)(left < n_buffer ? left : n_buffer);
+    memcpy(buffer, span->area + offset, (size_t)before_wrap);
+    memcpy(buffer + before_wrap, span->area, *n_bytes - (size_t)before_wrap);
+    return buffer;
+}
+
+static void take_spe_sig(struct thread_state *self, unsigned index, const struct spe_record *record)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct sample_event event = {.index = (uint8_t)index, .has_access = true};
+    access_of_spe_sig(plan, record, &event.access);
+    if (event.access.has_address)
+        event.moved_var = moves_find_sig(self, index, UINT64_MAX, (uintptr_t)event.access.address);
+    sample_take_plain_sig(self, &event);
+}
+
+/* Takes the samples of a part of an event's AUX area, from position offset of all that was written to it.
+ * ctx: as events_drain_sig */
+static void aux_drain_sig(struct thread_state *self, unsigned index, uint64_t offset, uint64_t n_bytes)
+{
+    struct thread_event *event = &self->events[index];
+    struct perf_event_mmap_page *ring = event->ring;
+    unsigned char buffer[SPE_RECORD_MAX];
+    struct aux_span span = {
+        .area = event->aux, .n_area = event->aux_bytes, .position = offset, .end = offset + n_bytes};
+    uint64_t n_garbage = 0;
+    if (!event->aux || n_bytes > event->aux_bytes) {
+        sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+        return;
+    }
+    while (span.position < span.end) {
+        struct spe_record record;
+        size_t n_window;
+        const unsigned char *window = span_window_sig(&span, buffer, sizeof buffer, &n_window);
+        size_t n_used = spe_record_parse_sig(window, n_window, &record, &n_garbage);
+        if (n_used)
+            take_spe_sig(self, index, &record);
+        else
+            n_used = window == buffer || n_window < SPE_RECORD_MAX ? n_window : n_window - SPE_RECORD_MAX + 1;
+        span.position += n_used;
+    }
+    if (n_garbage)
+        sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+    __atomic_store_n(&ring->aux_tail, span.end, __ATOMIC_RELEASE);
+}
+
+/* --- rings that the reader empties --- */
+
+/* Rings that the reader empties: many records at a time, each with its pc alone. Runs in the signal handler, and in
+ * ordinary code before a block disappears. */
+
+#define RELEASE_PART 4 /* the kernel gets its ring back when a quarter of it has been read */
+
+static void add_sig(_Atomic uint64_t *counter, uint64_t n)
+{
+    if (n)
+        atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static void take_sample_sig(struct thread_state *self, unsigned index, const struct ring_record *record,
+                            uint64_t position)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct sample_event event = {.index = (uint8_t)index, .has_access = true};
+    if (!access_of_record_sig(plan, record, &event.access)) {
+        sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+        return;
+    }
+    if (plan->flags & EVENT_WEIGHTED)
+        event.weight = event.access.period;
+    if (event.access.has_address)
+        event.moved_var = moves_find_sig(self, index, position, (uintptr_t)event.access.address);
+    sample_take_plain_sig(self, &event);
+}
+
+static void take_record_sig(struct thread_state *self, unsigned index, const struct ring_record *record,
+                            uint64_t position)
+{
+    struct arena_thread *counts = self->record;
+    bool is_swapped = access_is_swapped_sig(&arena_header_sig()->events[index]);
+    switch (record->header.type) {
+    case PERF_RECORD_SAMPLE:
+        take_sample_sig(self, index, record, position);
+        break;
+    case PERF_RECORD_LOST:
+        add_sig(&counts->fates[index][FATE_NOT_DELIVERED], ring_word_sig(record, 1, is_swapped));
+        break;
+    case PERF_RECORD_LOST_SAMPLES:
+        add_sig(&counts->fates[index][FATE_NOT_DELIVERED], ring_word_sig(record, 0, is_swapped));
+        break;
+    case PERF_RECORD_THROTTLE:
+        add_sig(&counts->n_throttles[index], 1);
+        break;
+    case PERF_RECORD_AUX:
+        add_sig(&counts->n_truncated[index], ring_word_sig(record, 2, is_swapped) & PERF_AUX_FLAG_TRUNCATED ? 1 : 0);
+        add_sig(&counts->n_collisions[index], ring_word_sig(record, 2, is_swapped) & PERF_AUX_FLAG_COLLISION ? 1 : 0);
+        aux_drain_sig(self, index, ring_word_sig(record, 0, is_swapped), ring_word_sig(record, 1, is_swapped));
+        break;
+    default:
+        break;
+    }
+}
+
+void events_drain_sig(struct thread_state *self, unsigned index)
+{
+    bool is_swapped = access_is_swapped_sig(&arena_header_sig()->events[index]);
+    struct perf_event_mmap_page *ring = self->events[index].ring;
+    struct ring_record record;
+    uint64_t position = ring->data_tail, released = position;
+    uint32_t n_moves = moves_count_sig(self);
+    for (;;) {
+        enum ring_status status =
+            ring_next_sig(ring, is_swapped, &position, self->wrapped, sizeof self->wrapped, &record);
+        if (status == RING_EMPTY)
+            break;
+        if (status == RING_GARBAGE)
+            sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+        else
+            take_record_sig(self, index, &record, position - record.header.size);
+        if (position - released > ring->data_size / RELEASE_PART)
+            ring_release_sig(ring, released = position);
+    }
+    ring_release_sig(ring, position);
+    moves_done_sig(self, index, position, n_moves);
+}
+
+/* --- starting and stopping events --- */
+
+/* Starting and stopping the events of any thread, with system calls alone: also from the handler of a signal by which
+ * the user switches the sampling. */
+
+int event_fd_sig(const struct thread_event *event)
+{
+    return event->fd >= 0 && descriptors_event_id_sig(event->fd) == event->id ? event->fd : -1;
+}
+
+int event_drain_fd_sig(const struct thread_event *event)
+{
+    return event->drain_fd >= 0 && descriptors_event_id_sig(event->drain_fd) == event->drain_id ? event->drain_fd : -1;
+}
+
+uint64_t event_clock_period_sig(const struct arena_event *plan)
+{
+    const struct perf_event_attr *attr = &plan->attr;
+    bool is_clock = attr->type == PERF_TYPE_SOFTWARE &&
+                    (attr->config == PERF_COUNT_SW_TASK_CLOCK || attr->config == PERF_COUNT_SW_CPU_CLOCK);
+    if (!is_clock || plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) ||
+        plan->leader || !attr->sample_period)
+        return 0;
+    return attr->freq ? 1000000000u / attr->sample_freq : attr->sample_period;
+}
+
+/* How often the timer of an event ticks, ns.  ctx: any */
+static uint64_t event_timer_interval_sig(const struct arena_event *plan)
+{
+    return plan->timer_interval_ns ? plan->timer_interval_ns : event_clock_period_sig(plan);
+}
+
+static void timer_arm_sig(const struct thread_event *event, uint64_t interval_ns)
+{
+    struct timespec interval = {.tv_sec = (time_t)(interval_ns / 1000000000u),
+                                .tv_nsec = (long)(interval_ns % 1000000000u)};
+    struct itimerspec setting = {.it_interval = interval, .it_value = interval};
+    own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
+}
+
+/* What a thread computed while its timer was off is not the next sample's. The clock of another thread, as glibc's
+ * pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+static void timer_start_sig(const struct thread_state *self, struct thread_event *event, uint64_t interval_ns)
+{
+    event->last_cpu_ns = own_clock_ns_sig((clockid_t)(~self->record->tid << 3 | 6u));
+    timer_arm_sig(event, interval_ns);
+}
+
+/* Stores how long the event was wanted and really counted.  ctx: any, while its descriptor is open */
+static void events_read_times_sig(struct thread_state *self, unsigned index)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    uint64_t words[3 + 2 * ARENA_EVENTS_MAX]; /* value, enabled, running; of a group the values come behind */
+    if (self->events[index].fd < 0 || plan->flags & EVENT_REPLAY || plan->attr.sample_type & PERF_SAMPLE_READ)
+        return;
+    int fd = event_fd_sig(&self->events[index]);
+    if (fd < 0 || own_call_sig(SYS_read, fd, words, sizeof words) < (long)(3 * sizeof words[0]))
+        return;
+    const struct thread_past *past = &self->past;
+    atomic_store_explicit(&self->record->enabled_ns[index], past->enabled_ns[index] + words[1], memory_order_relaxed);
+    atomic_store_explicit(&self->record->running_ns[index], past->running_ns[index] + words[2], memory_order_relaxed);
+}
+
+static void enable_one_sig(struct thread_state *self, unsigned index, bool enable)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+    uint64_t interval_ns = event_timer_interval_sig(plan);
+    if (event->has_timer && enable)
+        timer_start_sig(self, event, interval_ns);
+    else if (event->has_timer)
+        timer_arm_sig(event, 0);
+    if (event->fd < 0 || plan->flags & EVENT_REPLAY)
+        return;
+    int fd = event_fd_sig(event), drain_fd = event_drain_fd_sig(event);
+    if (fd >= 0)
+        own_call_sig(SYS_ioctl, fd, request, 0);
+    if (drain_fd >= 0)
+        own_call_sig(SYS_ioctl, drain_fd, request, 0);
+    if (!enable)
+        events_read_times_sig(self, index);
+}
+
+void events_enable_sig(struct thread_state *self, bool enable)
+{
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
+        enable_one_sig(self, i, enable);
+    events_enable_watch_sig(self, false);
+}
+
+void events_enable_watch_sig(struct thread_state *self, bool enable)
+{
+    if (self->watch.has_timer)
+        timer_arm_sig(&self->watch, enable ? CONTROL_WATCH_NS : 0);
+    int fd = event_fd_sig(&self->watch);
+    if (fd >= 0)
+        own_call_sig(SYS_ioctl, fd, enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* --- the overflow handler --- */
+
+/* The overflow handler: tells which event fired, takes its sample, and passes on signals that are not ours. */
+
+#define TIMES_EVERY 1024 /* samples */
+
+static struct {
+    _Atomic int lowest_fd; /* of all descriptors that were ever told to send our signal; 0 none */
+} senders;
+
+/* Our descriptors lie above those of the program, which get the lowest numbers that are free. */
+void events_note_descriptor_sig(int fd)
+{
+    int lowest = atomic_load(&senders.lowest_fd);
+    while ((!lowest || fd < lowest) && !atomic_compare_exchange_weak(&senders.lowest_fd, &lowest, fd))
+        continue;
+}
+
+void *events_timer_value_sig(void)
+{
+    return &senders;
+}
+
+bool events_is_ours_sig(const siginfo_t *info)
+{
+    int lowest = atomic_load_explicit(&senders.lowest_fd, memory_order_relaxed);
+    if (info->si_code == SI_TIMER)
+        return info->si_value.sival_ptr == &senders;
+    return info->si_code >= POLL_IN && info->si_code <= POLL_HUP && lowest && info->si_fd >= lowest;
+}
+
+static bool is_open_sig(const struct thread_event *event)
+{
+    return event->fd >= 0 || event->drain_fd >= 0 || event->has_timer;
+}
+
+bool events_send_signals_sig(const struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        if (is_open_sig(&self->events[i]))
+            return true;
+    return is_open_sig(&self->watch);
+}
+
+/* Index of the event that raised the signal, -1 when it is not one of ours. */
+static int event_index_sig(const struct thread_state *self, const siginfo_t *info)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++) {
+        if (info->si_code == SI_TIMER) {
+            if (self->events[i].has_timer && self->events[i].timer_id == info->si_timerid)
+                return (int)i;
+        } else if (info->si_code > 0 && info->si_fd >= 0 &&
+                   (self->events[i].fd == info->si_fd || self->events[i].drain_fd == info->si_fd)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* Page faults are recorded with the pc at which they happen. */
+static bool is_of_faults_sig(const struct arena_event *plan)
+{
+    return plan->attr.type == PERF_TYPE_SOFTWARE && plan->attr.sample_type & PERF_SAMPLE_IP &&
+           (plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS || plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+            plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
+/* The handler touches pages for the first time, too. */
+static void tell_own_sig(const struct arena_event *plan, uintptr_t pc, struct ring_view *view)
+{
+    const struct loadmap_module *own = loadmap_find_sig((uintptr_t)events_handler_sig);
+    if (!own || !is_of_faults_sig(plan))
+        return;
+    view->ip_word = plan->attr.sample_type & PERF_SAMPLE_IDENTIFIER ? 1 : 0;
+    view->own_low = own->code.start;
+    view->own_high = own->code.end;
+    view->pc = pc;
+}
+
+void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t pc, struct ring_news *news)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    struct ring_view view = {.ring = event->ring,
+                             .is_swapped = access_is_swapped_sig(plan),
+                             .n_sample_bytes = ring_sample_bytes_sig(plan->attr.sample_type),
+                             .buffer = self->wrapped,
+                             .n_buffer = sizeof self->wrapped};
+    tell_own_sig(plan, pc, &view);
+    ring_news_sig(&view, &event->seen, news);
+    event->n_written += news->n_samples;
+    event->n_own += news->n_own;
+    event->is_estimate |= news->is_estimate;
+    if (news->n_own)
+        atomic_fetch_add_explicit(&self->record->fates[index][FATE_OWN_FAULT], news->n_own, memory_order_relaxed);
+    if (news->n_throttles)
+        atomic_fetch_add_explicit(&self->record->n_throttles[index], news->n_throttles, memory_order_relaxed);
+    if (news->n_lost)
+        atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
+}
+
+/* The record that belongs to this signal is the newest one: nothing else of this thread can have overflowed since, but
+ * in the handler itself. Without a record the sample has been taken before, with another event's signal. */
+static void take_newest_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct sample_event event = {.index = (uint8_t)index};
+    struct ring_news news;
+    events_read_news_sig(self, index, arch_pc_of_context_sig(context), &news);
+    if (news.n_samples == news.n_own)
+        return;
+    if (plan->flags & EVENT_RING) {
+        event.has_access = news.has_newest && access_of_record_sig(plan, &news.newest, &event.access);
+        if (news.has_newest && !event.has_access) {
+            sample_drop_sig(self, index, FATE_DROP_BAD_RECORD);
+            return;
+        }
+    }
+    if (event.has_access && plan->flags & EVENT_WEIGHTED)
+        event.weight = event.access.period;
+    sample_take_sig(self, &event, context);
+}
+
+/* A timer in the place of an event whose samples all weigh the same ticks more slowly: the samples weigh more, as those
+ * of an event that was not always counting do. */
+static void weigh_by_times_sig(struct thread_state *self, unsigned index, uint64_t elapsed_ns)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    uint64_t period_ns = event_clock_period_sig(plan);
+    if (plan->flags & (EVENT_WEIGHTED | EVENT_TIMER) || !period_ns)
+        return;
+    atomic_fetch_add_explicit(&self->record->enabled_ns[index], elapsed_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->record->running_ns[index], period_ns, memory_order_relaxed);
+}
+
+static void take_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    if (plan->flags & EVENT_DRAINED) {
+        if (!self->tree_busy) /* else the interrupted code is doing just that */
+            events_drain_sig(self, index);
+        return;
+    }
+    if (event->ring) {
+        take_newest_sig(self, index, context);
+        return;
+    }
+    struct sample_event sample = {.index = (uint8_t)index};
+    if (event->has_timer) {
+        uint64_t now = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox keeps it */
+        sample.weight = now ? now - event->last_cpu_ns : event_timer_interval_sig(plan);
+        event->last_cpu_ns += sample.weight;
+        weigh_by_times_sig(self, index, sample.weight);
+    }
+    sample_take_sig(self, &sample, context);
+}
+
+/* Signals are not queued: of the events that overflow at the same instant, all but one have none of their own. */
+static void take_others_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++) {
+        const struct thread_event *event = &self->events[i];
+        if (i != index && event->ring && !(header->events[i].flags & EVENT_DRAINED) &&
+            ring_head_sig(event->ring) != event->seen)
+            take_newest_sig(self, i, context);
+    }
+}
+
+/* Records that the hardware still keeps to itself go into the ring: reading the counter empties the processor's buffer
+ * of precise records, stopping the event that of an AUX area. */
+static void flush_sig(const struct thread_event *event, const struct arena_event *plan)
+{
+    uint64_t words[3];
+    int fd = plan->flags & EVENT_REPLAY ? -1 : event_fd_sig(event);
+    if (fd < 0)
+        return;
+    if (plan->flags & EVENT_AUX) {
+        own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_DISABLE, 0);
+        own_call_sig(SYS_ioctl, fd, PERF_EVENT_IOC_ENABLE, 0);
+    } else if (plan->flags & EVENT_BATCH && plan->attr.precise_ip) {
+        own_call_sig(SYS_read, fd, words, sizeof words);
+    }
+}
+
+void events_drain_all_sig(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++) {
+        const struct perf_event_mmap_page *ring = self->events[i].ring;
+        if (!(header->events[i].flags & EVENT_DRAINED) || !ring || self->in_handler || self->tree_busy)
+            continue;
+        flush_sig(&self->events[i], &header->events[i]);
+        if (ring_head_sig(ring) == ring->data_tail)
+            continue;
+        self->tree_busy = 1;
+        atomic_thread_fence(memory_order_seq_cst); /* as in handle_sig */
+        if (!self->ending)
+            events_drain_sig(self, i);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        self->tree_busy = 0;
+    }
+}
+
+/* A program that is killed says nothing at its end: so the times are also read now and then. */
+static void read_times_sometimes_sig(struct thread_state *self, unsigned index)
+{
+    if (atomic_load_explicit(&self->record->taken[index], memory_order_relaxed) % TIMES_EVERY == TIMES_EVERY - 1)
+        events_read_times_sig(self, index);
+}
+
+static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
+{
+    if (info->si_code == SI_TIMER)
+        return self->watch.has_timer && self->watch.timer_id == info->si_timerid;
+    return info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->watch.fd;
+}
+
+/* Takes the sample that the signal brings. Who closes the events of another thread says so and
+ * then waits until its handler is not under way: so in_handler is set before ending is read. */
+static void handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
+{
+    self->in_handler = 1;
+    atomic_thread_fence(memory_order_seq_cst);
+    int index = event_index_sig(self, info);
+    if (index < 0 && is_watch_sig(self, info))
+        control_begin_sig();
+    else if (index >= 0)
+        control_end_sig();
+    if (index >= 0 && !self->ending) { /* afterwards an overflow is one that was not delivered */
+        take_sig(self, (unsigned)index, context);
+        take_others_sig(self, (unsigned)index, context);
+        read_times_sometimes_sig(self, (unsigned)index);
+    }
+    atomic_thread_fence(memory_order_release);
+    self->in_handler = 0;
+}
+
+void events_handler_sig(int number, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    struct thread_state *self = thread_self_sig();
+    (void)number;
+    if (!events_is_ours_sig(info))
+        mask_take_foreign_sig(self, info, context);
+    else if (self && process_is_ours_sig())
+        handle_sig(self, info, context);
+    errno = saved_errno;
+}

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening and closing the events of a thread, replays among them, and the signals that start and stop the sampling.
+ * Ordinary code; raw system calls, because the program may wrap or forbid the library functions. */
+#include "runtime/events/events.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/own/own-call.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample.h"
+
+/* --- one event: descriptor, group, ring, AUX area, signal --- */
+
+#define RING_ONLY_BYTES (256 * 1024)
+#define BATCH_BYTES (512 * 1024)
+#define DRAIN_PERIOD_NS 10000000 /* CPU time between looks into the ring of an event that cannot say that it fills */
+
+/* One call of perf_event_open for the calling thread, with the descriptor out of the program's way; -1.
+ * ctx: ordinary */
+static int event_open_attr(const struct perf_event_attr *attr, int group_fd)
+{
+    struct perf_event_attr copy = *attr;
+    if (!(copy.sample_type & PERF_SAMPLE_READ))
+        copy.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    int fd = (int)own_call_sig(SYS_perf_event_open, &copy, 0, -1, group_fd, PERF_FLAG_FD_CLOEXEC);
+    return descriptors_move_up_sig(fd, DESCRIPTOR_EVENT);
+}
+
+static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offset)
+{
+    void *mapped = (void *)own_mmap_sig(NULL, n_bytes, protection, MAP_SHARED, fd, offset);
+    return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
+}
+
+/* Lets every overflow of fd signal the calling thread, self. */
+static bool set_signal(const struct thread_state *self, int fd)
+{
+    struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)self->record->tid};
+    events_note_descriptor_sig(fd);
+    return own_call_sig(SYS_fcntl, fd, F_SETFL, O_ASYNC) == 0 &&
+           own_call_sig(SYS_fcntl, fd, F_SETSIG, EVENTS_SIGNAL) == 0 &&
+           own_call_sig(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0;
+}
+
+/* Bytes of the ring's data: as the plan says, in pages of this machine. */
+static uint64_t data_bytes(const struct arena_event *plan, uint64_t page_bytes)
+{
+    uint64_t wanted = plan->ring_bytes;
+    if (!wanted && plan->flags & EVENT_RING_ONLY)
+        wanted = RING_ONLY_BYTES;
+    else if (!wanted && plan->flags & (EVENT_BATCH | EVENT_AUX))
+        wanted = BATCH_BYTES;
+    uint64_t n_bytes = page_bytes;
+    while (n_bytes < wanted)
+        n_bytes *= 2;
+    return n_bytes;
+}
+
+/* Maps the largest ring that the limit on locked memory allows, down to one page. */
+static void map_ring(struct thread_event *event, const struct arena_event *plan)
+{
+    uint64_t page_bytes = arena_header_sig()->page_bytes;
+    bool is_drained = plan->flags & EVENT_DRAINED;
+    for (uint64_t n_bytes = data_bytes(plan, page_bytes); n_bytes >= page_bytes && !event->ring; n_bytes /= 2) {
+        event->ring_bytes = (uint32_t)(page_bytes + n_bytes);
+        event->ring = map_or_null(event->fd, event->ring_bytes, is_drained ? PROT_READ | PROT_WRITE : PROT_READ, 0);
+    }
+}
+
+static bool map_aux(struct thread_event *event, const struct arena_event *plan)
+{
+    struct perf_event_mmap_page *page = event->ring;
+    uint64_t page_bytes = arena_header_sig()->page_bytes;
+    for (uint64_t n_bytes = plan->aux_bytes; page && n_bytes >= page_bytes && !event->aux; n_bytes /= 2) {
+        page->aux_offset = event->ring_bytes;
+        page->aux_size = event->aux_bytes = n_bytes;
+        event->aux = map_or_null(event->fd, n_bytes, PROT_READ | PROT_WRITE, event->ring_bytes);
+    }
+    return event->aux;
+}
+
+static struct perf_event_attr clock_attr(uint64_t period_ns)
+{
+    return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
+                                    .type = PERF_TYPE_SOFTWARE,
+                                    .config = PERF_COUNT_SW_TASK_CLOCK,
+                                    .sample_period = period_ns,
+                                    .disabled = 1,
+                                    .exclude_kernel = 1,
+                                    .exclude_hv = 1};
+}
+
+/* Where signals are wanted at all, each overflow sends one, however full the ring is. So a ring that is drained has a
+ * second event beside it: of a software event one that counts the same and overflows each time that about a third of
+ * the ring has been filled; of any other a clock. */
+static bool open_drain(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
+{
+    struct perf_event_attr attr = plan->attr;
+    unsigned n_record_bytes = ring_sample_bytes_sig(plan->attr.sample_type);
+    uint64_t n_bytes = event->ring_bytes - arena_header_sig()->page_bytes;
+    attr.sample_type = 0;
+    if (plan->attr.type == PERF_TYPE_SOFTWARE && n_record_bytes && !plan->attr.freq)
+        attr.sample_period = plan->attr.sample_period * (n_bytes / 3) / n_record_bytes;
+    else
+        attr = clock_attr(DRAIN_PERIOD_NS);
+    event->drain_fd = event_open_attr(&attr, -1);
+    event->drain_id = descriptors_event_id_sig(event->drain_fd);
+    return event->drain_fd >= 0 && set_signal(self, event->drain_fd);
+}
+
+/* The processor collects precise records by itself and interrupts when its buffer is full: one signal for many. The
+ * AUX area likewise. */
+static bool signals_by_buffer(const struct arena_event *plan)
+{
+    return plan->flags & EVENT_AUX || (plan->flags & EVENT_BATCH && plan->attr.precise_ip && !plan->attr.freq &&
+                                       !(plan->attr.sample_type & PERF_SAMPLE_RAW));
+}
+
+static bool start_ring(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
+{
+    if (plan->flags & EVENT_SILENT)
+        return true;
+    map_ring(event, plan);
+    if (plan->flags & EVENT_DRAINED && !event->ring)
+        return false;
+    if (plan->flags & EVENT_AUX && !map_aux(event, plan))
+        return false;
+    if (!(plan->flags & EVENT_DRAINED) || signals_by_buffer(plan))
+        return set_signal(self, event->fd);
+    return open_drain(self, event, plan);
+}
+
+/* Closes its descriptors only (child of fork), unless the program has done so and uses their numbers for something
+ * else.  ctx: ordinary */
+static void event_close_own(const struct thread_event *event)
+{
+    if (event_fd_sig(event) >= 0)
+        own_call_sig(SYS_close, event->fd);
+    if (event_drain_fd_sig(event) >= 0)
+        own_call_sig(SYS_close, event->drain_fd);
+}
+
+/* Closes it.  ctx: ordinary */
+static void event_close(struct thread_event *event)
+{
+    if (event->aux)
+        own_call_sig(SYS_munmap, event->aux, event->aux_bytes);
+    if (event->ring)
+        own_call_sig(SYS_munmap, event->ring, event->ring_bytes);
+    event_close_own(event);
+    *event = (struct thread_event){.fd = -1, .drain_fd = -1};
+}
+
+/* Opens one event of the plan for the calling thread; the thread's earlier ones are open already.  ctx: ordinary */
+static bool event_open(struct thread_state *self, unsigned index)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    bool has_leader = plan->leader && plan->leader <= index;
+    event->fd = event_open_attr(&plan->attr, has_leader ? self->events[plan->leader - 1].fd : -1);
+    if (event->fd < 0)
+        return false;
+    event->id = descriptors_event_id_sig(event->fd);
+    if (start_ring(self, event, plan))
+        return true;
+    event_close(event);
+    return false;
+}
+
+/* Opens a clock that signals the calling thread every few milliseconds of its own computing.  ctx: ordinary */
+static bool event_open_clock(const struct thread_state *self, struct thread_event *event)
+{
+    struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
+    event->fd = event_open_attr(&attr, -1);
+    if (event->fd < 0)
+        return false;
+    event->id = descriptors_event_id_sig(event->fd);
+    if (set_signal(self, event->fd))
+        return true;
+    event_close(event);
+    return false;
+}
+
+/* --- replays --- */
+
+/* Replays: a file takes the place of kernel and hardware. The ring lies in private memory; pieces of the file are
+ * written into it as the kernel would write them, and signals are raised where it would raise them, so that everything
+ * behind the ring is the ordinary code. Ordinary code. The file's form: doc/replay.md. */
+
+enum piece_kind { PIECE_WRITE = 1, PIECE_SIGNAL = 2, PIECE_AUX = 3 };
+
+/* The part of the file that is still to come. */
+struct replay {
+    const unsigned char *at, *end;
+};
+
+static void *map_private(size_t n_bytes)
+{
+    void *mapped = (void *)own_mmap_sig(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
+}
+
+static bool replay_open(struct thread_event *event, const struct arena_event *plan)
+{
+    uint64_t page_bytes = arena_header_sig()->page_bytes;
+    event->fd = (int)own_call_sig(SYS_openat, AT_FDCWD, plan->file, O_RDONLY | O_CLOEXEC);
+    event->ring_bytes = (uint32_t)(page_bytes + plan->ring_bytes);
+    event->ring = map_private(event->ring_bytes);
+    if (plan->flags & EVENT_AUX) {
+        event->aux_bytes = plan->aux_bytes;
+        event->aux = map_private(plan->aux_bytes);
+    }
+    if (event->fd < 0 || !event->ring || (plan->flags & EVENT_AUX && !event->aux)) {
+        event_close(event);
+        return false;
+    }
+    struct perf_event_mmap_page *page = event->ring;
+    page->data_offset = page_bytes;
+    page->data_size = plan->ring_bytes;
+    return true;
+}
+
+static void copy_in(unsigned char *area, uint64_t n_area, uint64_t position, const unsigned char *bytes, size_t n)
+{
+    uint64_t offset = position % n_area;
+    size_t first = n < n_area - offset ? n : (size_t)(n_area - offset);
+    memcpy(area + offset, bytes, first);
+    memcpy(area, bytes + first, n - first);
+}
+
+/* The signal as the kernel would send it for the descriptor; it is taken before this returns. */
+static void raise_signal(int fd)
+{
+    siginfo_t info = {.si_signo = EVENTS_SIGNAL, .si_code = POLL_IN};
+    info.si_fd = fd;
+    events_note_descriptor_sig(fd);
+    own_call_sig(SYS_rt_tgsigqueueinfo, (pid_t)own_pid_sig(), own_tid_sig(), EVENTS_SIGNAL, &info);
+}
+
+/* False when there is no room, also after the reader has been called. */
+static bool write_ring(struct thread_event *event, bool is_drained, const unsigned char *bytes, size_t n_bytes)
+{
+    struct perf_event_mmap_page *page = event->ring;
+    unsigned char *data = (unsigned char *)page + page->data_offset;
+    if (n_bytes > page->data_size)
+        return false;
+    if (!is_drained) {
+        uint64_t head = page->data_head - n_bytes;
+        copy_in(data, page->data_size, head, bytes, n_bytes);
+        __atomic_store_n(&page->data_head, head, __ATOMIC_RELEASE);
+        return true;
+    }
+    if (page->data_head - page->data_tail + n_bytes > page->data_size)
+        raise_signal(event->fd);
+    if (page->data_head - page->data_tail + n_bytes > page->data_size)
+        return false;
+    copy_in(data, page->data_size, page->data_head, bytes, n_bytes);
+    __atomic_store_n(&page->data_head, page->data_head + n_bytes, __ATOMIC_RELEASE);
+    return true;
+}
+
+static bool write_aux(struct thread_event *event, const unsigned char *bytes, size_t n_bytes)
+{
+    struct perf_event_mmap_page *page = event->ring;
+    if (!event->aux || n_bytes > event->aux_bytes)
+        return false;
+    if (page->aux_head - page->aux_tail + n_bytes > event->aux_bytes)
+        raise_signal(event->fd);
+    if (page->aux_head - page->aux_tail + n_bytes > event->aux_bytes)
+        return false;
+    copy_in(event->aux, event->aux_bytes, page->aux_head, bytes, n_bytes);
+    __atomic_store_n(&page->aux_head, page->aux_head + n_bytes, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* One piece: kind and length as little-endian words of 4 bytes, then the bytes, padded to a multiple of 8. */
+static bool feed_piece(struct thread_event *event, bool is_drained, struct replay *replay)
+{
+    uint32_t words[2];
+    if (replay->end - replay->at < (ptrdiff_t)sizeof words)
+        return false;
+    memcpy(words, replay->at, sizeof words);
+    size_t n_bytes = le32toh(words[1]), n_padded = (n_bytes + 7) & ~(size_t)7;
+    const unsigned char *bytes = replay->at + sizeof words;
+    if (n_padded > (size_t)(replay->end - bytes))
+        return false;
+    replay->at = bytes + n_padded;
+    switch (le32toh(words[0])) {
+    case PIECE_AUX:
+        return write_aux(event, bytes, n_bytes);
+    case PIECE_WRITE:
+        return write_ring(event, is_drained, bytes, n_bytes);
+    case PIECE_SIGNAL:
+        if (!write_ring(event, is_drained, bytes, n_bytes))
+            return false;
+        raise_signal(event->fd);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Where the pieces begin: behind the empty line that ends the text, at a multiple of 8 bytes. */
+static const unsigned char *pieces_begin(const unsigned char *file, size_t n_bytes)
+{
+    const unsigned char *found = memmem(file, n_bytes, "\n\n", 2);
+    size_t offset = found ? ((size_t)(found - file) + 2 + 7) & ~(size_t)7 : n_bytes;
+    return file + (offset < n_bytes ? offset : n_bytes);
+}
+
+/* Makes a ring out of private memory for a replay, and feeds the file's pieces into it as the kernel would.
+ * ctx: ordinary, calling thread */
+static void replay_run(struct thread_state *self, unsigned index)
+{
+    struct thread_event *event = &self->events[index];
+    struct perf_event_mmap_page *page = event->ring;
+    struct stat status;
+    if (self != thread_self_sig() || page->data_head || page->aux_head ||
+        own_call_sig(SYS_fstat, event->fd, &status) != 0 || status.st_size <= 0)
+        return;
+    size_t n_bytes = (size_t)status.st_size;
+    const unsigned char *file =
+        (const unsigned char *)own_mmap_sig(NULL, n_bytes, PROT_READ, MAP_PRIVATE, event->fd, 0);
+    if ((uintptr_t)file >= (uintptr_t)-4095)
+        return;
+    struct replay replay = {.at = pieces_begin(file, n_bytes), .end = file + n_bytes};
+    bool is_drained = arena_header_sig()->events[index].flags & EVENT_DRAINED;
+    while (replay.at < replay.end && feed_piece(event, is_drained, &replay))
+        continue;
+    if (replay.at < replay.end)
+        arena_log_sig("the replay ends early: a piece of its file does not fit the ring, or is damaged");
+    own_call_sig(SYS_munmap, (void *)(uintptr_t)file, n_bytes);
+}
+
+/* --- all events of a thread --- */
+
+static struct {
+    _Atomic uint32_t n; /* that exist */
+} timers;
+
+/* As the kernel takes it, the same on all architectures with a walker of ours. */
+struct kernel_action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+/* While a sample is taken nothing else is: no handler of the program, no cancellation (which libc does not let its own
+ * sigaction block). Faults cannot wait, and the stand-in's bit is to stay as it was. */
+static void block_all_in_handler(void)
+{
+    struct kernel_action action;
+    if (own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask) != 0)
+        return;
+    action.mask = ~(MASK_BIT(SIGSEGV) | MASK_BIT(SIGBUS) | MASK_STAND_IN);
+    own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, &action, NULL, sizeof action.mask);
+}
+
+static bool is_function(const struct sigaction *action)
+{
+    return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
+static bool install(const struct sigaction *program, struct sigaction *old)
+{
+    struct sigaction action = {.sa_sigaction = events_handler_sig, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    if (program && is_function(program))
+        action.sa_flags = SA_SIGINFO | (program->sa_flags & (SA_RESTART | SA_ONSTACK));
+    sigfillset(&action.sa_mask);
+    sigdelset(&action.sa_mask, SIGSEGV);
+    sigdelset(&action.sa_mask, SIGBUS);
+    sigdelset(&action.sa_mask, SIGSTKFLT);
+    if (wrap_real_sigaction(EVENTS_SIGNAL, &action, old) != 0)
+        return false;
+    block_all_in_handler();
+    return true;
+}
+
+void events_install_handler(void)
+{
+    struct sigaction old;
+    if (!install(NULL, &old) || old.sa_sigaction == events_handler_sig)
+        return;
+    chain_add_sig(EVENTS_SIGNAL, &old);
+    if (is_function(&old))
+        (void)install(&old, NULL);
+    mask_translate_sig();
+}
+
+void events_set_action(const struct sigaction *action, struct sigaction *old)
+{
+    chain_set_sig(EVENTS_SIGNAL, action, old);
+    if (action)
+        (void)install(action, NULL);
+}
+
+void events_check_handler(void)
+{
+    struct kernel_action action = {.handler = events_handler_sig};
+    if (!sandbox_is_entered_sig())
+        own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask);
+    if (action.handler != events_handler_sig)
+        arena_log_sig("the program has put another action in the place of the profiler's for its signal (SIGURG), by a "
+                      "system call of its own: the samples since then are lost");
+}
+
+/* Each timer takes one of the signals that may be pending: the program keeps the most of them. */
+static bool may_have_timer(void)
+{
+    struct rlimit limit;
+    uint32_t n = atomic_fetch_add(&timers.n, 1);
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_SIGPENDING, NULL, &limit) == 0 && n < limit.rlim_cur / 4)
+        return true;
+    atomic_fetch_sub(&timers.n, 1);
+    return false;
+}
+
+static bool open_timer(struct thread_event *event, clockid_t clock)
+{
+    if (!may_have_timer())
+        return false;
+    struct sigevent notify = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = EVENTS_SIGNAL};
+    notify.sigev_value.sival_ptr = events_timer_value_sig();
+    notify._sigev_un._tid = (pid_t)own_tid_sig();
+    if (own_call_sig(SYS_timer_create, clock, &notify, &event->timer_id) != 0) {
+        atomic_fetch_sub(&timers.n, 1);
+        return false;
+    }
+    event->has_timer = true;
+    return true;
+}
+
+void events_replay(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        if (header->events[i].flags & EVENT_REPLAY && self->events[i].fd >= 0)
+            replay_run(self, i);
+}
+
+/* One line on an event. */
+static void say(unsigned index, const char *what)
+{
+    char text[192] = "event ";
+    size_t len = strlen(text), n_name = strnlen(arena_header_sig()->events[index].name, 63);
+    memcpy(text + len, arena_header_sig()->events[index].name, n_name);
+    strncpy(text + len + n_name, what, sizeof text - len - n_name - 1);
+    arena_log_sig(text);
+}
+
+static bool open_one(struct thread_state *self, unsigned index)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[index];
+    struct thread_event *event = &self->events[index];
+    if (plan->flags & EVENT_KERNEL)
+        loadmap_add_kernel();
+    if (plan->flags & (EVENT_BATCH | EVENT_AUX) && !self->record->id)
+        say(index, " is read many samples at a time: they have addresses and instructions, but no call paths");
+    if (plan->flags & EVENT_REPLAY)
+        return self->record->id || replay_open(event, plan);
+    if (plan->flags & EVENT_TIMER)
+        return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+    if (event_open(self, index))
+        return true;
+    /* No descriptor within the program's limit, perhaps. */
+    bool has_timer = event_clock_period_sig(plan) && open_timer(event, CLOCK_THREAD_CPUTIME_ID);
+    if (has_timer)
+        atomic_fetch_add(&arena_header_sig()->n_on_timer[index], 1);
+    return has_timer;
+}
+
+/* A delay ends while the program computes: its system calls are left alone. */
+static void open_watch(struct thread_state *self)
+{
+    control_begin_sig();
+    if (control_is_waiting_sig() &&
+        (event_open_clock(self, &self->watch) || open_timer(&self->watch, CLOCK_THREAD_CPUTIME_ID)))
+        events_enable_watch_sig(self, true);
+}
+
+void events_open(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; i < header->n_events; i++)
+        self->events[i] = (struct thread_event){.fd = -1, .drain_fd = -1};
+    self->watch = (struct thread_event){.fd = -1, .drain_fd = -1};
+    if (sandbox_is_entered_sig())
+        return;
+    for (unsigned i = 0; i < header->n_events; i++) {
+        if (header->events[i].source != SOURCE_MEMLEAK && !open_one(self, i))
+            atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
+    }
+    open_watch(self);
+    moves_register_hook(self);
+}
+
+/* Overflows counted by the kernel: the samples in an overwritten ring, also those whose signal never came. */
+static void count_overflows(struct thread_state *self, unsigned index)
+{
+    struct thread_event *event = &self->events[index];
+    struct ring_news news;
+    if (!event->ring || arena_header_sig()->events[index].flags & EVENT_DRAINED)
+        return;
+    events_read_news_sig(self, index, 0, &news);
+    const struct thread_past *past = &self->past;
+    if (event->is_estimate || (past->taken[index] && !past->overflows[index]))
+        return;
+    uint64_t n_met = atomic_load(&self->record->taken[index]) - past->taken[index] + event->n_own;
+    atomic_store(&self->record->overflows[index], past->overflows[index] + event->n_written);
+    if (event->n_written > n_met)
+        atomic_store(&self->record->fates[index][FATE_NOT_DELIVERED],
+                     past->not_delivered[index] + event->n_written - n_met);
+}
+
+static void close_one(struct thread_event *event)
+{
+    if (event->has_timer && own_call_sig(SYS_timer_delete, event->timer_id) == 0)
+        atomic_fetch_sub(&timers.n, 1);
+    event_close(event);
+}
+
+void events_stop(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    if (!sandbox_is_entered_sig())
+        events_enable_sig(self, false);
+    for (unsigned i = 0; i < header->n_events; i++) {
+        struct thread_event *event = &self->events[i];
+        if (event->ring && header->events[i].flags & EVENT_DRAINED && !self->tree_busy)
+            events_drain_sig(self, i);
+        count_overflows(self, i);
+    }
+}
+
+void events_close(struct thread_state *self)
+{
+    const struct arena_header *header = arena_header_sig();
+    bool may_call = !sandbox_is_entered_sig();
+    events_stop(self);
+    moves_unregister_hook(self);
+    for (unsigned i = 0; may_call && i < header->n_events; i++)
+        close_one(&self->events[i]);
+    if (may_call)
+        close_one(&self->watch);
+}
+
+static void forget_one(struct thread_event *event, bool keep)
+{
+    event_close_own(event);
+    if (keep)
+        event->fd = event->drain_fd = -1;
+    else
+        *event = (struct thread_event){.fd = -1, .drain_fd = -1};
+}
+
+void events_forget(struct thread_state *self, bool keep)
+{
+    atomic_store(&timers.n, 0); /* a child inherits none */
+    moves_forget_hook();
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
+        forget_one(&self->events[i], keep);
+    forget_one(&self->watch, keep);
+}
+
+static void *map_empty(void *place, uint64_t n_bytes)
+{
+    void *mapped =
+        (void *)own_mmap_sig(place, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
+}
+
+void events_keep_rings(const struct thread_state *state)
+{
+    uint64_t page_bytes = arena_header_sig()->page_bytes;
+    for (unsigned i = 0; i < arena_header_sig()->n_events; i++) {
+        const struct thread_event *event = &state->events[i];
+        if (arena_header_sig()->events[i].flags & EVENT_REPLAY)
+            continue; /* its ring is private memory */
+        struct perf_event_mmap_page *ring = event->ring ? map_empty(event->ring, event->ring_bytes) : NULL;
+        if (ring) {
+            ring->data_offset = page_bytes;
+            ring->data_size = event->ring_bytes - page_bytes;
+        }
+        if (event->aux)
+            (void)map_empty(event->aux, event->aux_bytes);
+    }
+}
+
+/* --- signals that start and stop the sampling --- */
+
+/* Our handler with what of the program's action concerns the kernel. */
+static void install_switch(int number, const struct sigaction *program, struct sigaction *old)
+{
+    struct sigaction action = {.sa_flags = SA_RESTART | SA_ONSTACK};
+    if (program && program->sa_handler != SIG_DFL && program->sa_handler != SIG_IGN)
+        action = *program;
+    action.sa_sigaction = control_handler_sig;
+    action.sa_flags = (action.sa_flags | SA_SIGINFO) & ~SA_RESETHAND;
+    sigdelset(&action.sa_mask, EVENTS_SIGNAL);
+    (void)wrap_real_sigaction(number, &action, old);
+}
+
+static void take_over(int number)
+{
+    struct sigaction old;
+    if (number <= 0 || chain_holds_sig(number) || wrap_real_sigaction(number, NULL, &old) != 0)
+        return;
+    if (chain_add_sig(number, &old))
+        install_switch(number, &old, NULL);
+}
+
+void control_set_action(int number, const struct sigaction *action, struct sigaction *old)
+{
+    chain_set_sig(number, action, old);
+    if (action)
+        install_switch(number, action, NULL);
+}
+
+static void limit_life(void)
+{
+    if (arena_header_sig()->lifetime_s)
+        alarm(arena_header_sig()->lifetime_s);
+}
+
+void control_init(void)
+{
+    take_over((int)arena_header_sig()->start_signal);
+    take_over((int)arena_header_sig()->stop_signal);
+    limit_life();
+}
+
+void control_fork_child(void)
+{
+    limit_life();
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The wait-free side of the object map: which block holds an address, asked in the signal handler. It owns the state,
+ * because everything a reader touches must be reachable without a lock. */
+#include "runtime/objmap/objmap.h"
+
+#include "base/sigsafe.h"
+
+#define LIST_TRIES 64 /* to be held up so often in a search is as good as impossible */
+
+static struct {
+    struct objmap_state map;
+    _Atomic uint8_t no_starts[2]; /* the filter until there is a map: one zero for every address */
+} find = {.map = {.filter = {.counts = find.no_starts, .shift = 63}}};
+
+struct objmap_state *objmap_state_sig(void)
+{
+    return &find.map;
+}
+
+/* Returns what the slot held: 0, or the epoch of the look-up in a malloc hook that this signal handler interrupted. */
+static uint64_t enter_epoch(struct objmap_state *map, unsigned reader)
+{
+    uint64_t outer = atomic_load_explicit(&map->readers[reader].epoch, memory_order_relaxed);
+    if (outer)
+        return outer;
+    _Atomic uint64_t *group = &map->reader_groups[reader / 64 / 64];
+    uint64_t bit = 1ull << (reader / 64 & 63);
+    if (!(atomic_load_explicit(group, memory_order_relaxed) & bit))
+        atomic_fetch_or(group, bit);
+    /* Sequentially consistent on both sides: either the writer's scan sees this slot, or the loads below see what the
+     * writer unlinked. */
+    atomic_store(&map->readers[reader].epoch, atomic_load(&map->epoch));
+    return 0;
+}
+
+static void leave_epoch(struct objmap_state *map, unsigned reader, uint64_t outer)
+{
+    atomic_store_explicit(&map->readers[reader].epoch, outer, memory_order_release);
+}
+
+/* Last record of the list that starts at or below offset, NULL when there is none. The value of the comparison is
+ * kept, not the position: positions may be overwritten while we look. */
+static struct objmap_record *list_floor(const struct objmap_list *list, unsigned offset)
+{
+    uint64_t best = 0;
+    uint32_t low = 0, high = list->capacity;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        uint64_t item = atomic_load_explicit(&list->items[middle], memory_order_acquire);
+        if (objmap_item_offset(item) <= offset) {
+            best = item;
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return objmap_item_record(best);
+}
+
+static bool holds(const struct objmap_record *record, uintptr_t address)
+{
+    return record && record->block.start <= address && address < record->block.end;
+}
+
+/* The record of the list that holds address. During one change of the list each of its states answers right, and so
+ * does any mixture of them; a search that lasted over more than one is repeated when it found nothing. */
+static const struct objmap_record *find_in_list(const struct objmap_list *list, uintptr_t address, unsigned shift)
+{
+    unsigned offset = (unsigned)(address & ((1u << shift) - 1));
+    for (int tries = 0; tries < LIST_TRIES; tries++) {
+        uint32_t version = atomic_load_explicit(&list->version, memory_order_acquire);
+        const struct objmap_record *record = list_floor(list, offset);
+        if (holds(record, address))
+            return record;
+        if (atomic_load_explicit(&list->version, memory_order_acquire) == version)
+            return NULL;
+    }
+    return NULL;
+}
+
+static const struct objmap_record *find_in_slot(uintptr_t slot, uintptr_t address, unsigned shift)
+{
+    if ((slot & OBJMAP_TAGS) == OBJMAP_TAG_SPLIT) {
+        const struct objmap_split *split = (const void *)(slot - OBJMAP_TAG_SPLIT);
+        uintptr_t sub = address >> OBJMAP_SUB_SHIFT & ((1u << (shift - OBJMAP_SUB_SHIFT)) - 1);
+        slot = atomic_load(&split->slots[sub]);
+        shift = OBJMAP_SUB_SHIFT;
+    }
+    if ((slot & OBJMAP_TAGS) == OBJMAP_TAG_LIST)
+        return find_in_list((const void *)(slot - OBJMAP_TAG_LIST), address, shift);
+    return (const void *)slot;
+}
+
+/* From the top down, so that a block that is being cut is found at least once: its remainders are entered before its
+ * own entries go. */
+static const struct objmap_record *find_record(const struct objmap_state *map, uintptr_t address)
+{
+    const struct objmap_record *found = NULL;
+    const struct objmap_node *node = map->top;
+    for (unsigned shift = map->granule_shift + OBJMAP_LEAF_BITS + map->node_bits;; shift -= map->node_bits) {
+        const struct objmap_entry *entry = &node->entries[address >> shift & (((uintptr_t)1 << map->node_bits) - 1)];
+        const struct objmap_record *whole = (const void *)atomic_load(&entry->whole);
+        uintptr_t child = atomic_load(&entry->child);
+        if (holds(whole, address))
+            found = whole;
+        if (!child)
+            return found;
+        if (shift == map->granule_shift + OBJMAP_LEAF_BITS) {
+            const struct objmap_leaf *leaf = (const void *)child;
+            uintptr_t slot = atomic_load(&leaf->slots[address >> map->granule_shift & ((1u << OBJMAP_LEAF_BITS) - 1)]);
+            const struct objmap_record *record = find_in_slot(slot, address, map->granule_shift);
+            return holds(record, address) ? record : found;
+        }
+        node = (const void *)child;
+    }
+}
+
+bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found)
+{
+    struct objmap_state *map = &find.map;
+    if (!atomic_load_explicit(&map->ready, memory_order_acquire) || reader >= OBJMAP_READERS ||
+        address >> OBJMAP_ADDRESS_BITS)
+        return false;
+    uint64_t outer = enter_epoch(map, reader);
+    const struct objmap_record *record = find_record(map, address);
+    if (record) {
+        found->start = record->block.start;
+        found->end = record->block.end;
+        found->var = record->block.var;
+        found->flags = atomic_load_explicit(&record->block.flags, memory_order_relaxed);
+        found->thread = record->block.thread;
+        found->weight_bytes = record->block.weight_bytes;
+    }
+    leave_epoch(map, reader, outer);
+    return record != NULL;
+}
+
+bool objmap_has_pools_sig(void)
+{
+    return atomic_load_explicit(&find.map.has_pools, memory_order_relaxed);
+}
+
+bool objmap_maybe_start_sig(uintptr_t start)
+{
+    return start_filter_has(&find.map.filter, start);
+}
+
+const struct start_filter *objmap_start_filter_sig(void)
+{
+    return &find.map.filter;
+}
+
+struct objmap_stats objmap_stats_sig(void)
+{
+    const struct objmap_state *map = &find.map;
+    struct objmap_stats stats = {0};
+    if (!map->caches)
+        return stats;
+    int64_t n_live = 0;
+    for (unsigned i = 0; i < OBJMAP_CACHES; i++) {
+        n_live += atomic_load_explicit(&map->caches[i].n_live, memory_order_relaxed);
+        stats.n_refused += atomic_load_explicit(&map->caches[i].n_refused, memory_order_relaxed);
+        stats.n_replaced += atomic_load_explicit(&map->caches[i].n_replaced, memory_order_relaxed);
+    }
+    stats.n_live = n_live < 0 ? 0 : (uint64_t)n_live;
+    stats.n_retired_pending = atomic_load_explicit(&map->n_pending, memory_order_relaxed);
+    stats.n_retired_pending_max = atomic_load_explicit(&map->n_pending_max, memory_order_relaxed);
+    stats.bytes_memory = atomic_load_explicit(&map->bytes_memory, memory_order_relaxed);
+    return stats;
+}

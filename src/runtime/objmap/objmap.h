@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The object map: which recorded block holds an address. Two indexes over the same block records: splay trees (one
+ * lock each, sharded by address, never touched by the signal handler) for the allocation side, and a wait-free page map
+ * (radix over granules, immutable sorted arrays, epochs) for the handler. Records are private memory of the process,
+ * not part of the arena; they come from an own mmap'ed pool, never from malloc. */
+#ifndef LOCUS_RUNTIME_OBJMAP_OBJMAP_H
+#define LOCUS_RUNTIME_OBJMAP_OBJMAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alloc-wrap/small-sites.h"
+
+struct start_filter;
+
+/* A live block or mapping. Immutable after publication, but for the flags. */
+struct objmap_block {
+    uintptr_t start, end;   /* [start, end) */
+    uint64_t var;           /* variable key of arena/arena.h */
+    _Atomic uint32_t flags; /* OBJMAP_* */
+    uint32_t thread;        /* reference of the arena_thread that allocated it */
+    uint64_t weight_bytes;  /* bytes it stands for: its size, or a multiple of it when it was sampled */
+};
+/* Blocks that a pool hands out lie inside recorded blocks (its slabs), and blocks of one layer do not overlap: a pool's
+ * are entered at their address plus this one, in every call. */
+#define OBJMAP_POOL_LAYER ((uintptr_t)1 << 48)
+
+#define OBJMAP_RESIZING 1u /* a realloc is under way: the address may already belong to somebody else */
+
+/* Statistics, for the log and the tests. */
+struct objmap_stats {
+    uint64_t n_live, n_retired_pending, n_retired_pending_max, bytes_memory;
+    uint64_t n_refused;  /* blocks that could not be recorded for lack of memory */
+    uint64_t n_replaced; /* blocks dropped because a new one took their range: their release was missed */
+};
+
+/* Prepares the map. granule_shift: 16 (64 KiB), or 14 when blocks below 1 KiB are recorded. Returns false when the
+ * address space cannot be had.  ctx: ordinary or hook, once */
+bool objmap_init_hook(unsigned granule_shift);
+
+/* Records [start, start + n_bytes). A block that already holds part of the range is removed first (its release was
+ * missed) and counted. Nothing is recorded for 0 bytes.
+ * ctx: hook   err: false when there is no memory for it, or the range leaves the user half of the address space */
+bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes);
+
+/* Names who is told of blocks that are dropped because a new one takes their range; it is called under locks of the map
+ * and must not call it.  ctx: ordinary, before the first block */
+void objmap_on_drop(void (*dropped)(const struct objmap_block *block));
+
+/* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. False positives
+ * allowed, false negatives never.  ctx: any */
+bool objmap_maybe_start_sig(uintptr_t start);
+
+/* The filter behind objmap_maybe_start_sig, for callers that inline it; static storage.  ctx: any */
+const struct start_filter *objmap_start_filter_sig(void);
+
+/* Removes the block that starts at start and copies it to *removed (may be NULL). False when there is none.
+ * ctx: hook */
+bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed);
+
+/* Removes [start, end) from all blocks that overlap it: blocks inside disappear, others are shortened or split in two
+ * (same variable). For every overlapped block gone(block, bytes_removed, ctx) is called, under a lock of the map: it
+ * must not call the map. gone may be NULL.  ctx: hook */
+void objmap_cut_hook(uintptr_t start, uintptr_t end,
+                     void (*gone)(const struct objmap_block *block, uint64_t bytes_removed, void *ctx), void *ctx);
+
+/* Sets or clears OBJMAP_RESIZING of the block that starts at start; false when there is none.  ctx: hook */
+bool objmap_flag_hook(uintptr_t start, bool resizing);
+
+/* Copies the block that contains address to *found; false when there is none. Enters and leaves an epoch slot of
+ * reader (0 <= reader < OBJMAP_READERS; one slot per thread, no two concurrent users).
+ * ctx: signal handler, wait-free */
+bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found);
+
+#define OBJMAP_READERS 65536 /* epoch slots; thread ids beyond share a counted slow path: lookups fail */
+
+/* Whether a block was ever entered in the layer of pools.  ctx: any */
+bool objmap_has_pools_sig(void);
+
+/* Calls visit for every live block in address order; takes each shard's lock in turn: visit must not call the map.
+ * ctx: hook */
+void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx), void *ctx);
+
+/* Takes all locks before fork, but those of an operation that the calling thread itself has under way (a handler of the
+ * program forks on top of it); releases them in the parent and in the child, where no other thread exists. The
+ * operation then completes in both.  ctx: pthread_atfork handlers */
+void objmap_fork_prepare_hook(void);
+void objmap_fork_done_hook(void);
+
+/* The calling thread will never go on with the operation that it has under way, if it has one: a handler of the program
+ * has jumped out of it. Then the map is given up, as nobody knows in which state it is: true.  ctx: hook */
+bool objmap_abandon_hook(void);
+
+/* Current statistics.  ctx: any (values may be a moment old) */
+struct objmap_stats objmap_stats_sig(void);
+
+/* --- private part --- */
+
+/* Inside of the object map: the shapes that its parts share. Nobody outside of this folder uses it.
+ *
+ * Page map: granules of 64 or 16 KiB, a leaf of 512 granule slots, two levels of nodes above. A slot is 0, a record,
+ * a list of records (tag 1) or, when more than OBJMAP_SPLIT_ABOVE records share the granule, a split into 4 KiB slots
+ * (tag 2). Node entries hold a record that covers their whole region beside the child. Nodes and leaves are never
+ * freed; records, lists and splits retire by epochs.
+ * Locks, in the order they are taken: a wide lock (only operations that leave a domain), one cache at a time, then the
+ * lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and slots.
+ * Where a lock cannot be had, because its owner is the thread itself or will never give it back, the operation is
+ * refused, half-done if it must be; in the second case so is every later one, and readers find nothing any more. */
+
+#pragma GCC visibility push(hidden)
+
+#define OBJMAP_ADDRESS_BITS 49 /* 48 of user addresses and OBJMAP_POOL_LAYER */
+#define OBJMAP_LEAF_BITS 9
+#define OBJMAP_SUB_SHIFT 12  /* slots of a split granule */
+#define OBJMAP_SPLIT_ABOVE 8 /* records in a granule */
+#define OBJMAP_SHARDS 4096   /* a shard serves the domains (4 granules) that hash to it */
+#define OBJMAP_DOMAIN_BITS 2 /* granules of a domain */
+#define OBJMAP_TREE_BITS 6   /* splay trees of a domain: some records each, so that few are touched */
+#define OBJMAP_FILTER_BITS 9 /* start counters of a shard */
+#define OBJMAP_CACHES 128    /* locks, each with memory of its own; serves the shards that are equal to it modulo it */
+#define OBJMAP_WIDE_LOCKS 16 /* of operations that take several caches one after the other */
+#define OBJMAP_READER_GROUPS (OBJMAP_READERS / 64)
+#define OBJMAP_PENDING_LIMIT 65536 /* retirements that may wait before new blocks are refused */
+
+/* A handler of the program may come on top of whoever holds a lock, and fork, or enter another hook: then the same
+ * thread must not wait for itself. The owner is known by an address that is the thread's own; while it is in fork, by
+ * that address with OBJMAP_FORKING. */
+struct objmap_lock {
+    _Atomic uintptr_t owner; /* 0: free */
+};
+
+#define OBJMAP_FORKING 1u
+
+/* A live block and its place in a splay tree. */
+struct objmap_record {
+    struct objmap_block block;
+    struct objmap_record *left, *right;
+};
+
+/* Records of one slot in address order. An item is the offset of the record's start in the slot (0 when it starts
+ * before) << 48 | its address. Every position is filled: unused ones repeat a neighbour, so that a removal and most
+ * insertions are a store into a published list while readers search it. A reader may be held up over many such changes,
+ * and then search positions of different times: it sees that by the version. */
+struct objmap_list {
+    uint16_t n, capacity;     /* different records; positions */
+    _Atomic uint32_t version; /* advanced before each change of a published list */
+    _Atomic uint64_t items[];
+};
+
+struct objmap_split {
+    _Atomic uintptr_t slots[16]; /* 0, record or list; 4 are used with 16 KiB granules */
+};
+
+struct objmap_leaf {
+    _Atomic uintptr_t slots[1 << OBJMAP_LEAF_BITS];
+};
+
+struct objmap_entry {
+    _Atomic uintptr_t whole; /* record that covers the entry's region */
+    _Atomic uintptr_t child; /* node or leaf */
+};
+
+struct objmap_node {
+    struct objmap_entry entries[1]; /* [1 << node_bits] */
+};
+
+#define OBJMAP_TAG_LIST 1u
+#define OBJMAP_TAG_SPLIT 2u
+#define OBJMAP_TAGS 3u
+
+struct objmap_shard {
+    struct objmap_record *trees[1 << OBJMAP_TREE_BITS];
+};
+
+/* Epoch slot of a reader: 0 outside, else the epoch it entered in. */
+struct objmap_reader {
+    _Alignas(64) _Atomic uint64_t epoch;
+};
+
+#define OBJMAP_CLASSES 15
+#define OBJMAP_CLASS_RECORD 2
+#define OBJMAP_CLASS_SPLIT 4
+#define OBJMAP_CLASS_BATCH 8
+#define OBJMAP_BATCH_ITEMS 61
+
+/* Retired items that wait for the readers of their time to leave. */
+struct objmap_batch {
+    struct objmap_batch *next;
+    uint64_t epoch; /* last epoch in which a reader may have seen them */
+    uint64_t n;
+    uintptr_t items[OBJMAP_BATCH_ITEMS]; /* address | class */
+};
+
+struct objmap_magazine {
+    void *first; /* free items, linked through their first word */
+    uint32_t n;
+};
+
+/* A lock with the memory and the counters that are used under it. */
+struct objmap_cache {
+    _Alignas(64) struct objmap_lock lock;
+    struct objmap_magazine current[OBJMAP_CLASSES], previous[OBJMAP_CLASSES];
+    struct objmap_batch *open, *oldest, *newest; /* being filled; closed, in order of their epochs */
+    _Atomic int64_t n_live;
+    _Atomic uint64_t n_refused, n_replaced;
+};
+
+/* The map. Owned by objmap-find-sig.c, because the reader must be self-contained. */
+struct objmap_state {
+    _Atomic bool ready, has_pools;
+    _Atomic bool is_broken; /* and not ready: a lock was never given back, and what it guards may be half-way */
+    unsigned granule_shift, domain_shift, node_bits;
+    struct objmap_node *top;
+    struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */
+    struct start_filter filter;    /* a shard has its own counters, changed under its lock */
+    struct objmap_cache *caches;   /* [OBJMAP_CACHES] */
+    struct objmap_reader *readers; /* [OBJMAP_READERS] */
+    _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* bit: some slot of the 64 was ever used */
+    _Atomic uint64_t epoch;
+    _Atomic uint64_t n_pending, n_pending_max, bytes_memory;
+    struct objmap_lock huge; /* clearing and following objmap_entry.whole */
+    struct objmap_lock wide[OBJMAP_WIDE_LOCKS];
+};
+
+/* The only instance.  ctx: any */
+struct objmap_state *objmap_state_sig(void);
+
+/* Waits until the lock is free and takes it: spins, then yields, then sleeps, for n_sleeps of 50 us at most. False when
+ * it is the owner's already, when the map is broken, or after that time. errno is kept.  ctx: hook */
+bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps);
+
+#define OBJMAP_SLEEPS 50000 /* a holder that was descheduled comes back before; then the map is broken */
+
+/* False: the lock is not held, and the operation has to be given up.  ctx: hook */
+static inline bool objmap_lock_hook(struct objmap_lock *lock, uintptr_t owner)
+{
+    uintptr_t nobody = 0;
+    return atomic_compare_exchange_strong_explicit(&lock->owner, &nobody, owner, memory_order_acquire,
+                                                   memory_order_relaxed) ||
+           objmap_lock_wait_hook(lock, owner, OBJMAP_SLEEPS);
+}
+
+/* Gives a lock back that is held.  ctx: hook */
+static inline void objmap_unlock_hook(struct objmap_lock *lock)
+{
+    atomic_store_explicit(&lock->owner, 0, memory_order_release);
+}
+
+/* Nobody changes the map from now on, and readers find nothing.  ctx: any */
+static inline void objmap_break(struct objmap_state *map)
+{
+    atomic_store(&map->is_broken, true);
+    atomic_store(&map->ready, false);
+}
+
+/* The shard, of OBJMAP_SHARDS, of an address; all of one domain are in the same.  ctx: any */
+static inline unsigned objmap_shard_index(const struct objmap_state *map, uintptr_t address)
+{
+    uintptr_t domain = address >> map->domain_shift;
+    return (unsigned)((domain ^ domain >> 12 ^ domain >> 24) & (OBJMAP_SHARDS - 1));
+}
+
+/* The filter folds addresses into shards as objmap_shard_index does. */
+_Static_assert(OBJMAP_SHARDS << OBJMAP_FILTER_BITS == 1 << START_FILTER_BITS, "counters of all shards");
+_Static_assert(OBJMAP_FILTER_BITS == START_FILTER_LOCAL_BITS, "counters of one shard");
+
+/* The record of an item of a list.  ctx: any */
+static inline struct objmap_record *objmap_item_record(uint64_t item)
+{
+    return (struct objmap_record *)(uintptr_t)(item & 0xffffffffffffu);
+}
+
+/* Its offset: where the record starts in the slot.  ctx: any */
+static inline unsigned objmap_item_offset(uint64_t item)
+{
+    return (unsigned)(item >> 48);
+}
+
+/* What an operation holds: the cache of the domain it works on; never more than one. */
+struct objmap_cursor {
+    struct objmap_state *map;
+    uintptr_t owner;            /* of its locks */
+    struct objmap_cache *cache; /* NULL: none */
+};
+
+/* The address's shard; -1 when it cannot be held: then none is. */
+static inline int objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
+{
+    unsigned shard = objmap_shard_index(cursor->map, address);
+    struct objmap_cache *cache = &cursor->map->caches[shard % OBJMAP_CACHES];
+    if (__builtin_expect(cursor->cache != cache, 0)) {
+        if (cursor->cache)
+            objmap_unlock_hook(&cursor->cache->lock);
+        cursor->cache = objmap_lock_hook(&cache->lock, cursor->owner) ? cache : NULL;
+        if (!cursor->cache)
+            return -1;
+    }
+    return (int)shard;
+}
+
+/* Who owns the locks of an operation that holds this cache. */
+static inline uintptr_t objmap_cache_owner(const struct objmap_cache *cache)
+{
+    return atomic_load_explicit(&cache->lock.owner, memory_order_relaxed);
+}
+
+/* Gives back what the operation holds, if anything.  ctx: hook */
+static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
+{
+    if (cursor->cache)
+        objmap_unlock_hook(&cursor->cache->lock);
+    cursor->cache = NULL;
+}
+
+/* --- memory (pool-hook.c); every cache argument must be locked by the caller --- */
+
+/* Zeroed pages of the map's own, never given back; NULL when there are none.  ctx: hook */
+void *objmap_pages_hook(size_t len_bytes);
+
+/* Zeroed memory of len_bytes (a multiple of 64) that lives as long as the process; NULL when there is none. owner: of
+ * the operation's locks. */
+void *objmap_carve_hook(size_t len_bytes, uintptr_t owner);
+
+/* Smallest class that holds len_bytes, OBJMAP_CLASSES when none does; and the bytes of a class. */
+unsigned objmap_class_of(size_t len_bytes);
+size_t objmap_class_bytes(unsigned class);
+
+/* An item of the class (content undefined), NULL when there is no memory; and back, when no reader ever saw it. */
+void *objmap_take_hook(struct objmap_cache *cache, unsigned class);
+void objmap_give_hook(struct objmap_cache *cache, void *item, unsigned class);
+
+/* For tests: fill items with 0xDB when they are given back. */
+void objmap_poison_hook(bool on);
+
+/* --- retiring (retire-hook.c) --- */
+
+/* Gives the item back once no reader can hold it any more. It must already be unreachable for new readers. */
+void objmap_retire_hook(struct objmap_cache *cache, void *item, unsigned class);
+
+/* Closes the open batch and gives back all batches of the cache that no reader can hold. */
+void objmap_reclaim_hook(struct objmap_cache *cache);
+
+/* Clears all epoch slots: in a child after fork, where the readers do not exist. */
+void objmap_forget_readers_hook(void);
+
+/* --- splay trees, ordered by block.start --- */
+
+/* --- page map (pagemap-hook.c) --- */
+
+enum objmap_result { OBJMAP_OK = 0, OBJMAP_NO_MEMORY, OBJMAP_CONFLICT };
+
+/* One change of the page map. */
+struct objmap_edit {
+    struct objmap_cursor *cursor;
+    struct objmap_record *record;
+    bool force;                           /* do not look for overlaps */
+    const struct objmap_record *replaces; /* its entries are overwritten in slots that begin at or after ... */
+    uintptr_t keep_below;                 /* ... this address */
+};
+
+/* What to do with the records of a slot, with the bounds that the search of overlaps needs. */
+struct objmap_visitor {
+    bool (*visit)(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end);
+    uintptr_t start, end; /* for the search of overlaps */
+    uintptr_t found_start, found_end;
+    void (*call)(const struct objmap_block *block, void *ctx); /* for objmap_visit_hook */
+    void *ctx;
+};
+
+/* Enters or removes edit->record in the whole page map. Adding stops at the first failure: the caller then removes. */
+enum objmap_result objmap_pagemap_add_hook(const struct objmap_edit *edit);
+void objmap_pagemap_remove_hook(const struct objmap_edit *edit);
+
+/* Visits the entries of [start, end) in address order until visit returns true; a record may be visited once per slot
+ * that it touches. */
+bool objmap_pagemap_visit_hook(struct objmap_cursor *cursor, struct objmap_visitor *visitor, uintptr_t start,
+                               uintptr_t end);
+
+#pragma GCC visibility pop
+
+#endif

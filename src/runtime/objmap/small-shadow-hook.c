@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The shadow of the heap: made piece by piece where small blocks lie, in the zone, so that neither limits on the
+ * address space nor locked memory meet more than an eighth of them. Runs inside the program's malloc; wait-free but for
+ * the system call that maps a piece. */
+#include "runtime/objmap/small.h"
+#include "runtime/own/zone.h"
+
+#define REGION_BYTES ((size_t)1 << SMALL_REGION_SHIFT)
+#define SHADOW_BYTES ((REGION_BYTES >> SMALL_GRANULE_SHIFT) * sizeof(uint16_t))
+
+bool small_shadow_init_hook(void)
+{
+    struct small_state *small = small_state_sig();
+    size_t n_slots = (size_t)1 << SMALL_SLOT_BITS;
+    small->slots = zone_pages_sig(n_slots * sizeof *small->slots);
+    small->empty = zone_pages_sig(n_slots * sizeof *small->slots);
+    small->refs = zone_pages_sig(SMALL_IDS * sizeof *small->refs);
+    small->sites.regions = zone_pages_sig(SMALL_REGIONS * sizeof *small->sites.regions);
+    if (!small->slots || !small->empty || !small->refs || !small->sites.regions)
+        return false;
+    /* the slot of a null pointer matches nothing, so that it needs no test of its own */
+    atomic_store(&small->sites.regions[0].base, SMALL_BASE_BUSY);
+    atomic_store(&small->sites.slots, small->slots);
+    atomic_store(&small->is_on, true);
+    return true;
+}
+
+/* Gives the slot to the piece with this tag. False when another thread, or what this one was interrupted in, is just
+ * filling the slot: the next block comes again. */
+static bool fill_region(struct small_region *region, uintptr_t tag)
+{
+    struct small_state *small = small_state_sig();
+    uintptr_t none = 0;
+    char *shadow = zone_pages_sig(SHADOW_BYTES);
+    if (!shadow || !atomic_compare_exchange_strong(&region->base, &none, SMALL_BASE_BUSY))
+        return false;
+    atomic_store_explicit(&region->shadow, (uintptr_t)shadow, memory_order_relaxed);
+    atomic_store_explicit(&region->base, tag << SMALL_REGION_SHIFT, memory_order_release);
+    atomic_fetch_add(&small->n_regions, 1);
+    return true;
+}
+
+static bool make_region(uintptr_t tag)
+{
+    struct small_state *small = small_state_sig();
+    for (uintptr_t i = 0; i < SMALL_PROBES && tag > 0; i++) {
+        struct small_region *region = &small->sites.regions[(tag + i) & (SMALL_REGIONS - 1)];
+        uintptr_t found = atomic_load_explicit(&region->base, memory_order_acquire);
+        if (found == tag << SMALL_REGION_SHIFT)
+            return true;
+        if (!found)
+            return fill_region(region, tag);
+    }
+    return false;
+}
+
+void small_note_hook(void *p, size_t n_bytes, unsigned id)
+{
+    uintptr_t start = (uintptr_t)p, end = start + (n_bytes ? n_bytes : 1);
+    if (!small_sites_sig())
+        return;
+    for (uintptr_t at = start, next; at < end; at = next) {
+        next = (at | (REGION_BYTES - 1)) + 1;
+        uint16_t *cells = small_cell_sig(at);
+        if (!cells && id && make_region(at >> SMALL_REGION_SHIFT))
+            cells = small_cell_sig(at);
+        if (!cells)
+            continue;
+        uintptr_t last = (next < end ? next : end) - 1;
+        small_cells_write((uintptr_t)cells, 0, (last >> SMALL_GRANULE_SHIFT) - (at >> SMALL_GRANULE_SHIFT),
+                          small_four(id));
+        if (at != start)
+            __atomic_store_n(cells, (uint16_t)id, __ATOMIC_RELAXED);
+    }
+}
+
+/* Reading a page that was never written costs no memory, so only what holds something is written. */
+static void clear_cells(uint16_t *cells, size_t n_cells)
+{
+    for (size_t i = 0; i < n_cells; i++)
+        if (__atomic_load_n(&cells[i], __ATOMIC_RELAXED))
+            __atomic_store_n(&cells[i], 0, __ATOMIC_RELAXED);
+}
+
+void small_forget_hook(uintptr_t start, size_t n_bytes)
+{
+    const struct small_state *small = small_state_sig();
+    uintptr_t end = start + n_bytes, at = start;
+    if (!small_sites_sig() || !atomic_load_explicit(&small->n_regions, memory_order_relaxed))
+        return;
+    /* in a mapping of more pieces than can have a shadow, what one of them still says is of no weight */
+    for (size_t i = 0; i < SMALL_REGIONS && at < end; i++) {
+        uintptr_t next = (at | (REGION_BYTES - 1)) + 1, last = (next < end ? next : end) - 1;
+        uint16_t *cells = small_cell_sig(at);
+        if (cells)
+            clear_cells(cells, (last >> SMALL_GRANULE_SHIFT) - (at >> SMALL_GRANULE_SHIFT) + 1);
+        at = next;
+    }
+}

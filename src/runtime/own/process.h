@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Life of the profiled process: start, fork, end. */
+#ifndef LOCUS_RUNTIME_OWN_PROCESS_H
+#define LOCUS_RUNTIME_OWN_PROCESS_H
+
+#include <stdbool.h>
+
+#include "runtime/own/own-call.h"
+
+/* True in the process that owns the arena: false before the start, after the end, and in a child of a raw clone or
+ * _Fork, whose copy of this word the kernel has wiped.  ctx: any */
+bool process_is_ours_sig(void);
+
+/* True in a child of vfork, which has a mask and actions of its own, but its parent's memory.  ctx: any */
+bool process_is_lent_sig(void);
+
+/* Profiling goes on (true) or has ended for good (false).  ctx: ordinary */
+void process_set_running_sig(bool is_running);
+
+/* The page with the owner's pid, which the kernel wipes in a child of fork; NULL before it was set.  ctx: ordinary */
+void *process_owner_page_sig(void);
+void process_set_owner_sig(void *page, uint32_t pid);
+
+/* Starts the runtime once; later calls return at once. True when the process is being profiled.
+ * ctx: ordinary or a malloc hook (own allocations are guarded) */
+bool process_start_hook(void);
+
+/* Value of an environment variable as the process started with it, NULL when it is not set. Works before libc has
+ * initialised its own environ, because our constructor runs first.  ctx: ordinary */
+const char *process_environment(const char *name);
+
+/* Why the process is better not measured, in words that follow "not measured:"; NULL when nothing speaks against it.
+ * is_of_samples: allocations can be followed all the same.  ctx: ordinary */
+const char *process_reason_to_leave(bool *is_of_samples);
+
+/* The MPI rank of the process, from MPI itself or else from the environment; -1 when there is none.  ctx: ordinary */
+int process_rank(void);
+
+/* Ends the recording and waits until the companion has written the measurement (at most COMPANION_END_WAIT_MS).
+ * Idempotent: where another thread is doing so already, it is waited for; does nothing in another process than the one
+ * that started (vfork).  ctx: ordinary; also in a signal handler on top of any code of ours */
+void process_end(int exit_code);
+
+#endif

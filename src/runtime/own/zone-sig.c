@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The zone of the profiler's memory; see zone.h. Raw system calls: used in the handler, in malloc hooks and at the
+ * start. */
+#include "runtime/own/zone.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/own/own-call.h"
+#include "base/sigsafe.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+#define PART_BYTES ((uintptr_t)1 << 35) /* of each file, of the tables and of private memory */
+#define PARTS 4
+#define PART_TABLES 2
+#define PART_PRIVATE 3
+#define PAGE_BYTES_MAX ((uintptr_t)65536)
+#define STEP_BYTES ((uint64_t)1 << 20)
+#define AHEAD_BYTES (STEP_BYTES / 2) /* growing begins when less is left, so that whoever comes meanwhile has room */
+#define TRIES 300 /* while another thread is at it: on a crowded machine its system call takes its time */
+#define NO_ZONE ((uintptr_t)1)
+#define FAILED_ABOVE ((uintptr_t)-4096)
+
+struct shared {
+    char *base;
+    uint64_t size_bytes;
+    _Atomic uint64_t mapped_bytes;
+    _Atomic int is_growing;
+};
+
+static struct {
+    _Atomic uintptr_t base; /* 0: not yet known */
+    struct shared files[ZONE_FILES];
+    _Atomic uint64_t table_bytes, private_bytes; /* handed out */
+    _Atomic bool is_locking;
+} zone;
+
+static uint64_t round_up(uint64_t n, uint64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+static void *map_sig(uintptr_t at, size_t n_bytes, int protection, int flags, int fd)
+{
+    uintptr_t p = (uintptr_t)own_mmap_sig((const void *)at, n_bytes, protection, flags, fd, 0L);
+    return p > FAILED_ABOVE ? NULL : (void *)p;
+}
+
+/* Maps at this very place, if nothing is there; older kernels take the place for a hint. */
+static void *map_at_sig(uintptr_t at, size_t n_bytes, int protection, int flags, int fd)
+{
+    void *p = map_sig(at, n_bytes, protection, flags | MAP_FIXED_NOREPLACE, fd);
+    if (!p || (uintptr_t)p == at)
+        return p;
+    own_call_sig(SYS_munmap, p, n_bytes);
+    return NULL;
+}
+
+/* The kernel maps from the top of the address space down: half-way is far from there, and below the places of programs
+ * that choose their own. */
+static uintptr_t base_sig(void)
+{
+    uintptr_t base = atomic_load_explicit(&zone.base, memory_order_relaxed), none = 0;
+    if (base)
+        return base == NO_ZONE ? 0 : base;
+    void *probe = map_sig(0, PAGE_BYTES_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    if (probe)
+        own_call_sig(SYS_munmap, probe, PAGE_BYTES_MAX);
+    base = (uintptr_t)probe / 2 / PART_BYTES * PART_BYTES;
+    if (base < PART_BYTES || base + (PARTS + 1) * PART_BYTES > (uintptr_t)probe)
+        base = NO_ZONE;
+    if (!atomic_compare_exchange_strong(&zone.base, &none, base))
+        base = none;
+    return base == NO_ZONE ? 0 : base;
+}
+
+void zone_range_sig(uintptr_t *low, uintptr_t *high)
+{
+    *low = base_sig();
+    *high = *low ? *low + PARTS * PART_BYTES : 0;
+}
+
+void zone_set_locking_sig(bool is_locking)
+{
+    atomic_store(&zone.is_locking, is_locking);
+}
+
+bool zone_is_locking_sig(void)
+{
+    return atomic_load_explicit(&zone.is_locking, memory_order_relaxed);
+}
+
+/* A mapping grows without its descriptor. What is not locked does not get so by growing. */
+static bool grow_sig(uintptr_t end, uint64_t n_bytes)
+{
+    uintptr_t last = end - PAGE_BYTES_MAX;
+    return (uintptr_t)own_call_sig(SYS_mremap, last, PAGE_BYTES_MAX, PAGE_BYTES_MAX + n_bytes, 0) == last;
+}
+
+static void unlock_sig(void *p, size_t n_bytes)
+{
+    if (p && zone_is_locking_sig())
+        own_call_sig(SYS_munlock, p, n_bytes);
+}
+
+/* The rest of an earlier mapping, with what another thread of the parent had just let it grow by. */
+static void leave(struct shared *file)
+{
+    uint64_t n_bytes = atomic_load(&file->mapped_bytes);
+    if (!file->base)
+        return;
+    if (atomic_load(&file->is_growing))
+        n_bytes += 2 * STEP_BYTES + n_bytes / 8;
+    own_call_sig(SYS_munmap, file->base, n_bytes);
+}
+
+static void *share_window(struct shared *file, uintptr_t at, int fd, int protection, uint64_t first_bytes)
+{
+    uint64_t n_bytes = round_up(first_bytes < STEP_BYTES ? STEP_BYTES : first_bytes, PAGE_BYTES_MAX);
+    if (!at || n_bytes >= file->size_bytes)
+        return NULL;
+    if (!map_at_sig(at, n_bytes - PAGE_BYTES_MAX, protection, MAP_SHARED | MAP_NORESERVE, fd))
+        return NULL;
+    if (grow_sig(at + n_bytes - PAGE_BYTES_MAX, PAGE_BYTES_MAX)) {
+        atomic_store(&file->mapped_bytes, n_bytes);
+        return (void *)at;
+    }
+    own_call_sig(SYS_munmap, at, n_bytes - PAGE_BYTES_MAX);
+    return NULL;
+}
+
+void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int protection, uint64_t first_bytes)
+{
+    struct shared *file = &zone.files[which];
+    int saved_errno = errno;
+    char *before = file->base;
+    uint64_t mapped_before = atomic_load(&file->mapped_bytes);
+    uintptr_t at = base_sig() ? base_sig() + (uintptr_t)which * PART_BYTES : 0;
+    if (before && first_bytes < mapped_before)
+        first_bytes = mapped_before;
+    leave(file);
+    file->size_bytes = size_bytes;
+    atomic_store(&file->is_growing, 0);
+    file->base = size_bytes <= PART_BYTES ? share_window(file, at, fd, protection, first_bytes) : NULL;
+    if (!file->base) {
+        /* References into a file outlive the change of files: the place stays. */
+        file->base = before ? map_at_sig((uintptr_t)before, size_bytes, protection, MAP_SHARED | MAP_NORESERVE, fd)
+                            : map_sig(0, size_bytes, protection, MAP_SHARED | MAP_NORESERVE, fd);
+        atomic_store(&file->mapped_bytes, file->base ? size_bytes : 0);
+    }
+    if (file->base) { /* a mapping that grows stays out of core files */
+        own_call_sig(SYS_madvise, file->base, atomic_load(&file->mapped_bytes), MADV_DONTDUMP);
+        unlock_sig(file->base, atomic_load(&file->mapped_bytes));
+    } else if (before) { /* what was interrupted by the fork may still write to the parent's */
+        (void)map_at_sig((uintptr_t)before, mapped_before, protection, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+    }
+    errno = saved_errno;
+    return file->base;
+}
+
+/* Grows a file to hold n_bytes and room for more, or where that is refused at least n_bytes. */
+static void extend_sig(struct shared *file, uint64_t n_bytes)
+{
+    uint64_t mapped = atomic_load(&file->mapped_bytes), size = file->size_bytes;
+    uint64_t wanted = round_up((n_bytes > mapped ? n_bytes : mapped) + STEP_BYTES + mapped / 8, PAGE_BYTES_MAX);
+    for (int tries = 0; tries < 2 && wanted > mapped; tries++) {
+        if (wanted > size)
+            wanted = size;
+        if (grow_sig((uintptr_t)file->base + mapped, wanted - mapped)) {
+            atomic_store_explicit(&file->mapped_bytes, wanted, memory_order_release);
+            return;
+        }
+        wanted = round_up(n_bytes, PAGE_BYTES_MAX);
+    }
+}
+
+/* Without any signal meanwhile, so that whoever grows a file gets to its end, and nobody meets himself at it. Who
+ * cannot go on without it waits a little for another thread; who only looks ahead does not. */
+static void grow_once_sig(struct shared *file, uint64_t n_bytes)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    int n_tries = 0;
+    bool is_held = true;
+    while ((is_held = atomic_exchange(&file->is_growing, 1)) && n_bytes > atomic_load(&file->mapped_bytes) &&
+           n_tries++ < TRIES) {
+        if (n_tries < TRIES / 3)
+            own_call_sig(SYS_sched_yield);
+        else
+            own_call_sig(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+    if (!is_held) {
+        if (n_bytes + AHEAD_BYTES > atomic_load(&file->mapped_bytes))
+            extend_sig(file, n_bytes);
+        atomic_store_explicit(&file->is_growing, 0, memory_order_release);
+    }
+    shield_lower_sig(&shield);
+}
+
+bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
+{
+    struct shared *file = &zone.files[which];
+    uint64_t mapped = atomic_load_explicit(&file->mapped_bytes, memory_order_acquire), size = file->size_bytes;
+    if (!file->base || mapped >= size)
+        return n_bytes <= mapped || !file->base;
+    if (n_bytes + AHEAD_BYTES <= mapped)
+        return true;
+    if (n_bytes <= size)
+        grow_once_sig(file, n_bytes);
+    return n_bytes <= atomic_load_explicit(&file->mapped_bytes, memory_order_acquire);
+}
+
+void zone_reach_all_sig(void)
+{
+    for (int i = 0; i < ZONE_FILES; i++)
+        if (zone.files[i].base)
+            (void)zone_reach_sig((enum zone_file)i, zone.files[i].size_bytes);
+}
+
+/* The next n_bytes of a part; 0 when there are none. */
+static uintptr_t take_sig(_Atomic uint64_t *n_taken, int part, size_t n_bytes)
+{
+    uintptr_t base = base_sig();
+    uint64_t n = round_up(n_bytes, PAGE_BYTES_MAX);
+    if (!base || n >= PART_BYTES || atomic_load(n_taken) + n >= PART_BYTES)
+        return 0;
+    return base + (uintptr_t)part * PART_BYTES + atomic_fetch_add(n_taken, n);
+}
+
+void *zone_pages_sig(size_t n_bytes)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, saved_errno = errno;
+    uintptr_t at = take_sig(&zone.private_bytes, PART_PRIVATE, n_bytes);
+    size_t n = round_up(n_bytes, PAGE_BYTES_MAX);
+    /* Memory that grows does not count against the limit of a program that locks what it maps from now on. */
+    if (at && zone_is_locking_sig() && grow_sig(at, n))
+        return (void *)at;
+    void *p = at ? map_at_sig(at, n, PROT_READ | PROT_WRITE, flags, -1) : NULL;
+    if (!p)
+        p = map_sig(0, n, PROT_READ | PROT_WRITE, flags, -1);
+    unlock_sig(p, n);
+    errno = saved_errno;
+    return p;
+}
+
+void *zone_map_file_sig(int fd, size_t n_bytes)
+{
+    uintptr_t at = take_sig(&zone.table_bytes, PART_TABLES, n_bytes);
+    int saved_errno = errno;
+    void *p = at ? map_at_sig(at, n_bytes, PROT_READ, MAP_PRIVATE, fd) : NULL;
+    if (!p)
+        p = map_sig(0, n_bytes, PROT_READ, MAP_PRIVATE, fd);
+    unlock_sig(p, n_bytes);
+    errno = saved_errno;
+    return p;
+}

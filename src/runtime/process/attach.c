@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Getting an arena from the companion, and giving it back: the conversation, and the mappings. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena/arena.h"
+#include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
+#include "runtime/process/start.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample.h"
+
+/* --- the conversation --- */
+
+/* The runtime's side of the conversation with the companion: one short connection for the start, one for the end, so
+ * that no descriptor of ours stays open but the way that was inherited. Raw system calls: the program may wrap the
+ * library's functions, and those would be points where its threads can be cancelled. */
+
+/* What a WELCOME brought. The descriptors belong to the caller. */
+struct client_welcome {
+    int arena_fd, recipe_fd, bell_fd;
+    uint64_t arena_bytes, recipe_bytes;
+};
+
+/* What a child of fork takes over from its parent's arena. */
+struct client_heritage {
+    uint64_t arena_bytes; /* size of that arena, so of its own */
+    uint64_t used_bytes;  /* as far as it is in use */
+};
+
+enum client_answer {
+    CLIENT_WELCOME = 0,
+    CLIENT_REFUSED,  /* the companion knows of the process, and has noted why it is not measured */
+    CLIENT_NO_ANSWER /* nobody knows of it */
+};
+
+#define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
+
+/* What COMPANION_ENV says, read once: programs write over their environment. */
+static struct {
+    bool is_read;
+    char name[sizeof((struct sockaddr_un *)0)->sun_path - 1];
+    int fd; /* -1: none was inherited */
+    uint64_t device, inode;
+} way = {.fd = -1};
+
+/* Takes a number and the comma before it off *text; false when there is none. */
+static bool take_number(const char **text, uint64_t *number)
+{
+    const char *at = *text;
+    if (*at++ != ',' || *at < '0' || *at > '9')
+        return false;
+    for (*number = 0; *at >= '0' && *at <= '9'; at++)
+        *number = *number * 10 + (uint64_t)(*at - '0');
+    *text = at;
+    return true;
+}
+
+static void way_read(void)
+{
+    const char *text = process_environment(COMPANION_ENV);
+    uint64_t fd = 0;
+    size_t len = text ? strcspn(text, ",") : 0;
+    if (way.is_read || !len || len >= sizeof way.name)
+        return;
+    way.is_read = true;
+    memcpy(way.name, text, len);
+    text += len;
+    if (take_number(&text, &fd) && fd < INT32_MAX && take_number(&text, &way.device) && take_number(&text, &way.inode))
+        way.fd = (int)fd;
+}
+
+/* Whether the number still stands for what was inherited. */
+static bool way_is_open(void)
+{
+    struct stat status;
+    return way.fd >= 0 && own_call_sig(SYS_fstat, way.fd, &status) == 0 && (uint64_t)status.st_dev == way.device &&
+           (uint64_t)status.st_ino == way.inode;
+}
+
+static void close_raw(int fd)
+{
+    (void)own_call_sig(SYS_close, fd);
+}
+
+/* Waits until fd is ready; false when it was not in time. Signals do not shorten the time much. */
+static bool wait_for(int fd, short events, int timeout_ms)
+{
+    struct pollfd wait = {.fd = fd, .events = events};
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+    long n;
+    /* Linux takes off what has passed. */
+    while ((n = own_call_sig(SYS_ppoll, &wait, 1, &timeout, NULL, 0)) < 0 && errno == EINTR)
+        ;
+    return n > 0;
+}
+
+/* Sends one end of a new connection along the way; the other one is the result, -1 when nobody listens there. */
+static int knock(void)
+{
+    static const uint32_t word = COMPANION_KNOCK;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {.bytes = {0}};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)&word, .iov_len = sizeof word};
+    struct msghdr header = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    int ends[2];
+    long n = -1;
+    if (!way_is_open() || own_call_sig(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return -1;
+    struct cmsghdr *item = CMSG_FIRSTHDR(&header);
+    item->cmsg_level = SOL_SOCKET;
+    item->cmsg_type = SCM_RIGHTS;
+    item->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(item), &ends[1], sizeof(int));
+    do
+        n = own_call_sig(SYS_sendmsg, way.fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(way.fd, POLLOUT, COMPANION_END_WAIT_MS))));
+    close_raw(ends[1]);
+    if (n == (long)sizeof word)
+        return ends[0];
+    close_raw(ends[0]);
+    return -1;
+}
+
+/* Connects, with patience: the companion's queue may be full for a while, and a connect that blocks may never end. */
+static bool connect_to(int fd, const struct sockaddr_un *address, size_t len_bytes)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int tries = 0; tries < COMPANION_END_WAIT_MS; tries++) {
+        if (own_call_sig(SYS_connect, fd, address, len_bytes) == 0)
+            return own_call_sig(SYS_fcntl, fd, F_SETFL, 0) == 0;
+        if (errno != EAGAIN && errno != EINTR)
+            return false;
+        (void)own_call_sig(SYS_nanosleep, &pause, NULL);
+    }
+    return false;
+}
+
+/* Connects by name: where the program has closed all its descriptors. */
+static int dial(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t len = strlen(way.name);
+    if (!len)
+        return -1;
+    memcpy(address.sun_path + 1, way.name, len);
+    int fd = (int)own_call_sig(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && !connect_to(fd, &address, offsetof(struct sockaddr_un, sun_path) + 1 + len)) {
+        close_raw(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool client_send(int fd, enum companion_kind kind, struct companion_message *message)
+{
+    message->magic = COMPANION_MAGIC;
+    message->version = COMPANION_VERSION;
+    message->kind = kind;
+    message->pid = own_pid_sig();
+    return own_call_sig(SYS_sendto, fd, message, sizeof *message, MSG_NOSIGNAL, NULL, 0) == (long)sizeof *message;
+}
+
+/* Takes over the descriptors of a message: as many as the limits let in. */
+static void take_descriptors(struct msghdr *header, int fds[3])
+{
+    const struct cmsghdr *item = CMSG_FIRSTHDR(header);
+    if (item && item->cmsg_type == SCM_RIGHTS && item->cmsg_len <= CMSG_LEN(3 * sizeof(int)))
+        memcpy(fds, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
+}
+
+/* Receives one message with up to three descriptors; false when there is none, or not one of ours. */
+static bool client_receive(int fd, struct companion_message *message, int fds[3])
+{
+    union {
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    struct msghdr header = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+    if (own_call_sig(SYS_recvmsg, fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != (long)sizeof *message)
+        return false;
+    take_descriptors(&header, fds);
+    return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
+}
+
+/* What became of a conversation. */
+enum talk { TALK_ANSWERED, TALK_SILENT /* in time */, TALK_HUNG_UP /* or nobody was there */ };
+
+/* Says one message over a connection of its own, fd, and takes the answer in its place. */
+static enum talk talk_over(int fd, enum companion_kind kind, struct companion_message *message, int fds[3])
+{
+    enum talk talk = TALK_HUNG_UP;
+    if (fd < 0)
+        return talk;
+    if (client_send(fd, kind, message)) {
+        bool is_heard = wait_for(fd, POLLIN, COMPANION_END_WAIT_MS);
+        talk = !is_heard ? TALK_SILENT : client_receive(fd, message, fds) ? TALK_ANSWERED : TALK_HUNG_UP;
+    }
+    close_raw(fd);
+    return talk;
+}
+
+/* Over the way, and where that leads to nobody, or to one who has no descriptor left for it, by name. */
+static enum talk client_talk(enum companion_kind kind, struct companion_message *message, int fds[3])
+{
+    way_read();
+    enum talk talk = talk_over(knock(), kind, message, fds);
+    return talk == TALK_HUNG_UP ? talk_over(dial(), kind, message, fds) : talk;
+}
+
+/* The conversation of the start. */
+static enum client_answer greet(const struct client_heritage *heritage, struct client_welcome *welcome)
+{
+    struct companion_message message = {.rank = process_rank()};
+    bool is_of_samples;
+    const char *why = process_reason_to_leave(&is_of_samples);
+    if (why)
+        strncpy(message.text, why, sizeof message.text - 1);
+    message.exit_code = why && is_of_samples;
+    struct rlimit limit;
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        message.size_bytes = SMALL_ARENA_BYTES;
+    if (heritage) {
+        message.size_bytes = heritage->arena_bytes;
+        message.recipe_bytes = heritage->used_bytes;
+    }
+    int fds[3] = {-1, -1, -1};
+    bool is_answered = client_talk(heritage ? COMPANION_FORK : COMPANION_HELLO, &message, fds) == TALK_ANSWERED;
+    bool is_welcome = is_answered && message.kind == COMPANION_WELCOME && fds[0] >= 0;
+    for (int i = 0; !is_welcome && i < 3; i++) {
+        if (fds[i] >= 0)
+            close_raw(fds[i]);
+    }
+    if (!is_welcome)
+        return is_answered && message.kind == COMPANION_REFUSED ? CLIENT_REFUSED : CLIENT_NO_ANSWER;
+    *welcome = (struct client_welcome){.arena_fd = fds[0],
+                                       .recipe_fd = fds[1],
+                                       .bell_fd = descriptors_move_up_sig(fds[2], DESCRIPTOR_WAY),
+                                       .arena_bytes = message.size_bytes,
+                                       .recipe_bytes = message.recipe_bytes};
+    return CLIENT_WELCOME;
+}
+
+/* Says HELLO (or, with a heritage, FORK) and fills *welcome when that is the answer.  ctx: ordinary or hook; no malloc
+ */
+static enum client_answer client_hello(const struct client_heritage *heritage, struct client_welcome *welcome)
+{
+    int saved_errno = errno;
+    if (heritage && sandbox_is_entered_sig())
+        return CLIENT_NO_ANSWER;
+    enum client_answer answer = greet(heritage, welcome);
+    errno = saved_errno;
+    return answer;
+}
+
+static bool part(int exit_code, int rank)
+{
+    struct companion_message message = {.rank = rank, .exit_code = exit_code};
+    int fds[3] = {-1, -1, -1};
+    /* Who takes long to answer has the arena, and writes it; who has hung up will not. */
+    return client_talk(COMPANION_END, &message, fds) != TALK_HUNG_UP;
+}
+
+/* Says END and waits for WRITTEN, but not for ever. False when there is nobody who could write: the companion has died,
+ * or nothing leads to it.  ctx: ordinary; no malloc */
+static bool client_end(int exit_code, int rank)
+{
+    int saved_errno = errno;
+    if (sandbox_is_entered_sig())
+        return true;
+    bool is_there = part(exit_code, rank);
+    errno = saved_errno;
+    return is_there;
+}
+
+/* --- the arena --- */
+
+/* Getting an arena from the companion: descriptors become mappings and are closed at once, but for the bell. */
+
+#define PART_BYTES ((size_t)16 << 20)
+
+/* Maps what the WELCOME brought; a child's arena takes the place of its parent's. */
+static bool adopt_welcome(const struct client_welcome *welcome)
+{
+    bool has_arena = welcome->arena_fd >= 0 && arena_map_sig(welcome->arena_fd, welcome->arena_bytes);
+    if (has_arena)
+        recipes_map_store_sig(welcome->recipe_fd, welcome->recipe_bytes);
+    if (has_arena)
+        arena_set_bell_sig(welcome->bell_fd);
+    else if (welcome->bell_fd >= 0)
+        (void)own_call_sig(SYS_close, welcome->bell_fd);
+    if (welcome->arena_fd >= 0)
+        (void)own_call_sig(SYS_close, welcome->arena_fd);
+    if (welcome->recipe_fd >= 0)
+        (void)own_call_sig(SYS_close, welcome->recipe_fd);
+    return has_arena;
+}
+
+bool attach_start(void)
+{
+    struct client_welcome welcome;
+    if (client_hello(NULL, &welcome) != CLIENT_WELCOME || !adopt_welcome(&welcome))
+        return false;
+    process_describe();
+    loadmap_init();
+    return true;
+}
+
+bool attach_fork_child(void)
+{
+    struct client_welcome welcome;
+    const struct client_heritage heritage = {arena_header_sig()->size_bytes, arena_used_bytes()};
+    int bell = sandbox_is_entered_sig() ? -1 : arena_bell_sig();
+    if (bell >= 0)
+        (void)own_call_sig(SYS_close, bell);
+    arena_set_bell_sig(-1);
+    enum client_answer answer = client_hello(&heritage, &welcome);
+    bool has_heritage = answer == CLIENT_WELCOME && welcome.arena_fd >= 0 && arena_inherit(welcome.arena_fd);
+    if (answer == CLIENT_NO_ANSWER || (answer == CLIENT_WELCOME && !has_heritage))
+        arena_note_child_sig(sandbox_is_entered_sig() ? CHILD_SANDBOXED : CHILD_UNHEARD, own_pid_sig(), NULL);
+    if (answer != CLIENT_WELCOME || !adopt_welcome(&welcome) || !has_heritage)
+        return false;
+    arena_shared_reset_sig();
+    loadmap_fork_child_sig();
+    recipes_fork_child_sig();
+    process_describe();
+    return true;
+}
+
+/* A limit would answer with a signal. */
+static bool fits_file_limit(uint64_t n_bytes)
+{
+    struct rlimit limit;
+    return own_call_sig(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) == 0 && n_bytes <= limit.rlim_cur;
+}
+
+static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
+{
+    while (n_bytes) {
+        size_t part = n_bytes < PART_BYTES ? n_bytes : PART_BYTES;
+        long n = own_call_sig(SYS_write, fd, bytes, part);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EFAULT) /* handed out, but never mapped: nothing was written there */
+            return true;
+        if (n <= 0)
+            return false;
+        bytes += n;
+        n_bytes -= (uint64_t)n;
+    }
+    return true;
+}
+
+/* Nobody else holds the arena any more: a copy of it goes into the measurement directory, where hpcrun --collect makes
+ * files of it. */
+static void leave_arena(void)
+{
+    const struct arena_header *header = arena_header_sig();
+    uint64_t used = arena_used_bytes();
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    if (!header->left[0] || !fits_file_limit(header->size_bytes))
+        return;
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, header->left, flags, 0600);
+    if (fd < 0)
+        return;
+    (void)own_call_sig(SYS_flock, fd, LOCK_EX); /* who collects leaves it alone until it is whole */
+    if (!write_all(fd, (const char *)header, used) || own_call_sig(SYS_ftruncate, fd, header->size_bytes) != 0)
+        (void)own_call_sig(SYS_unlinkat, AT_FDCWD, header->left, 0);
+    (void)own_call_sig(SYS_close, fd);
+}
+
+void attach_end(int exit_code)
+{
+    int saved_errno = errno;
+    if (!client_end(exit_code, (int)atomic_load(&arena_header_sig()->rank)))
+        leave_arena();
+    errno = saved_errno;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start, fork and end of the profiled process, and what the arena's header says of it. Ordinary code, without malloc
+ * and stdio. */
+#include "runtime/process/start.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "base/mpi-rank.h"
+#include "runtime/allocs/alloc-events.h"
+#include "runtime/objmap/objmap.h"
+#include "runtime/own/own-call.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/thread.h"
+
+/* --- start and end --- */
+
+/* Life of the profiled process: start and end. Ordinary code, but it may run inside the first malloc of a program,
+ * before any constructor: so it uses no malloc and no stdio, and guards what the library does for it. */
+
+#define END_WAITERS_MAX 64
+#define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS for room and for the answer */
+
+static struct {
+    _Atomic bool is_tried;   /* the start has been tried */
+    _Atomic uintptr_t ender; /* thread pointer of the thread that ends it, 0 none */
+    _Atomic bool is_ended;   /* it has done so */
+    _Atomic int n_waiters;   /* registered at exit */
+    pid_t pid;
+    char **arguments, **environment; /* of the constructor */
+} process;
+
+const char *process_environment(const char *name)
+{
+    char **entry = process.environment ? process.environment : environ;
+    size_t len = strlen(name);
+    for (; entry && *entry; entry++) {
+        if (strncmp(*entry, name, len) == 0 && (*entry)[len] == '=')
+            return *entry + len + 1;
+    }
+    return NULL;
+}
+
+extern void __tsan_init(void) __attribute__((weak));
+extern void __msan_init(void) __attribute__((weak));
+
+/* Valgrind preloads libraries of its own into the program that it simulates. */
+const char *process_reason_to_leave(bool *is_of_samples)
+{
+    const char *preloaded = process_environment("LD_PRELOAD");
+    *is_of_samples = preloaded && strstr(preloaded, "vgpreload_");
+    if (*is_of_samples)
+        return "it runs under Valgrind, whose simulation the samples would show";
+    if (__tsan_init)
+        return "it is built with ThreadSanitizer, which takes our work for races of the program's";
+    if (__msan_init)
+        return "it is built with MemorySanitizer, which takes what we write for uninitialised";
+    return NULL;
+}
+
+/* The program's name as it was started (argv[0]), NULL before the constructor ran.  ctx: ordinary */
+static const char *process_argument(void)
+{
+    return process.arguments ? process.arguments[0] : NULL;
+}
+
+/* Makes this process the owner of the arena; false when the kernel cannot wipe the word in children.  ctx: ordinary */
+static bool process_own(void)
+{
+    void *page = process_owner_page_sig();
+    size_t page_bytes = getauxval(AT_PAGESZ);
+    if (!page) {
+        page = (void *)own_mmap_sig(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if ((uintptr_t)page >= (uintptr_t)-4095)
+            return false;
+        if (own_call_sig(SYS_madvise, page, page_bytes, MADV_WIPEONFORK) != 0) {
+            own_call_sig(SYS_munmap, page, page_bytes);
+            return false;
+        }
+    }
+    process.pid = (pid_t)own_pid_sig();
+    atomic_store(&process.ender, 0);
+    atomic_store(&process.is_ended, false);
+    atomic_store(&process.n_waiters, 0);
+    process_set_owner_sig(page, (uint32_t)process.pid);
+    return true;
+}
+
+static void process_follow_forks(void);
+
+/* Everything between an attached arena and the first sample. */
+static bool start_recording(void)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!process_own() || !alloc_events_prepare())
+        return false;
+    process_set_running_sig(true);
+    atomic_store(&header->state, ARENA_RUNNING);
+    if (!thread_begin_first(control_begins_active_sig()))
+        return false;
+    control_init();
+    alloc_events_connect();
+    process_follow_forks();
+    return true;
+}
+
+bool process_start_hook(void)
+{
+    if (atomic_exchange(&process.is_tried, true))
+        return process_is_ours_sig();
+    struct shield shield;
+    shield_raise_sig(&shield);
+    alloc_wrap_guard_enter();
+    bool is_started = attach_start() && start_recording();
+    process_set_running_sig(is_started);
+    alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
+    altstack_begin();
+    return is_started;
+}
+
+/* Two threads may end the process at once: the later one gives the first the time that the companion may take. */
+static void wait_for_end(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited_ms = 0; !atomic_load(&process.is_ended) && waited_ms < END_WAIT_MS; waited_ms++)
+        own_call_sig(SYS_nanosleep, &pause, NULL);
+}
+
+static void end_recording(int exit_code)
+{
+    alloc_wrap_guard_enter();
+    thread_end_all();
+    process_set_running_sig(false);
+    struct arena_header *header = arena_header_sig();
+    alloc_events_end();
+    /* Behind a filter that keeps the own pid secret, a child of vfork took itself for the process. */
+    if (atomic_load(&header->is_replaced) == EXEC_UNMEASURED)
+        arena_note_child_sig(CHILD_SANDBOXED, 0, header->replaced_by);
+    atomic_store(&header->exit_code, (uint32_t)exit_code);
+    atomic_store(&header->end_ns, own_clock_ns_sig(CLOCK_REALTIME));
+    atomic_store(&header->state, ARENA_ENDED);
+    attach_end(exit_code);
+    alloc_wrap_guard_leave();
+}
+
+void process_end(int exit_code)
+{
+    struct shield shield;
+    uintptr_t nobody = 0, self = arch_thread_pointer_sig();
+    bool was_begun = atomic_load(&process.ender) && !atomic_load(&process.is_ended);
+    if ((!process_is_ours_sig() && !was_begun) || (pid_t)own_pid_sig() != process.pid)
+        return;
+    shield_raise_sig(&shield);
+    if (atomic_compare_exchange_strong(&process.ender, &nobody, self)) {
+        end_recording(exit_code);
+        atomic_store(&process.is_ended, true);
+    } else if (nobody != self) {
+        wait_for_end();
+    }
+    shield_lower_sig(&shield);
+}
+
+/* Registered first, so it comes after the program's own. */
+static void process_quick_exit(void)
+{
+    process_end(0);
+}
+
+/* Runs before the constructors of all other objects (-z initfirst), so that their allocations are seen, and so that the
+ * look-up of the real functions never happens inside a libc function that holds a lock and allocates (setlocale). */
+__attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
+{
+    int saved_errno = errno;
+    process.arguments = arguments;
+    process.environment = environment;
+    process_find_launcher(argc, arguments);
+    alloc_wrap_init();
+    if (process_start_hook())
+        (void)at_quick_exit(process_quick_exit);
+    errno = saved_errno;
+}
+
+/* A second thread in exit() ends the process as soon as it finds nothing left to call. So while one is in our
+ * destructor there is always this to call, again for the next one. */
+static void wait_at_exit(void)
+{
+    if (atomic_load(&process.is_ended) || (pid_t)own_pid_sig() != process.pid ||
+        atomic_fetch_add(&process.n_waiters, 1) >= END_WAITERS_MAX)
+        return;
+    (void)atexit(wait_at_exit);
+    process_end(0);
+}
+
+__attribute__((destructor)) static void process_destructor(void)
+{
+    if (process_is_ours_sig() || atomic_load(&process.ender))
+        wait_at_exit();
+    process_end(0);
+}
+
+/* --- what the header says --- */
+
+static struct {
+    bool is_told; /* by MPI itself */
+    int rank;
+} mpi;
+
+/* Programs write over their arguments: a child of fork is called as its parent was at the start. */
+static struct {
+    char name[sizeof((struct arena_header *)0)->argv0];
+} described;
+
+int process_rank(void)
+{
+    return mpi.is_told ? mpi.rank : mpi_rank_of_environment(process_environment);
+}
+
+void process_take_rank(int rank, int size)
+{
+    bool is_alone = size == 1 && mpi_rank_of_environment(process_environment) >= 0;
+    if (rank < 0 || size <= rank || is_alone)
+        return;
+    mpi.is_told = true;
+    mpi.rank = rank;
+    atomic_store(&arena_header_sig()->rank, (uint32_t)rank);
+}
+
+void process_describe(void)
+{
+    struct arena_header *header = arena_header_sig();
+    ssize_t len = readlink("/proc/self/exe", header->exe, sizeof header->exe - 1);
+    header->exe[len < 0 ? 0 : len] = '\0';
+    const char *name = process_argument() && process_argument()[0] ? process_argument() : header->exe;
+    if (strrchr(name, '/'))
+        name = strrchr(name, '/') + 1;
+    if (!described.name[0])
+        memcpy(described.name, name, strnlen(name, sizeof described.name - 1));
+    memset(header->argv0, 0, sizeof header->argv0);
+    memcpy(header->argv0, described.name, strnlen(described.name, sizeof header->argv0 - 1));
+    header->pid = own_pid_sig();
+    header->parent_pid = (uint32_t)getppid();
+    header->uid = (uint32_t)getuid();
+    header->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
+    header->page_bytes = (uint32_t)getauxval(AT_PAGESZ);
+    placeholders_fill(header->placeholders);
+    int rank = process_rank();
+    atomic_store(&header->rank, (uint32_t)(rank < 0 ? 0 : rank));
+}
+
+/* --- fork --- */
+
+/* Following fork: the child goes on with a copy of its parent's arena under its own name, so that blocks allocated
+ * before the fork keep their allocation paths; what the parent had counted stays the parent's. */
+
+#define COPY_WAIT_MS 1000
+
+/* The fork under way on this thread. Ours are the first handlers that were registered: so of all, libc calls them last
+ * before the fork and first after it, and no code of the program meets the shield. */
+static _Thread_local struct {
+    struct shield shield;
+    bool was_ours;                /* in the parent */
+    _Atomic uint32_t *has_copied; /* shared with the child, when that is waited for */
+} forking __attribute__((tls_model("initial-exec")));
+
+/* Forked on top of code of ours that was changing the thread's trees, the child must find in its copy of the arena what
+ * that code has in its registers: so the same thread of the parent goes on only when the copy has been made. */
+static void prepare_to_wait(void)
+{
+    const struct thread_state *self = thread_self_sig();
+    forking.has_copied = NULL;
+    if (!self || !thread_is_half_way_sig(self))
+        return;
+    void *page = (void *)own_mmap_sig(NULL, sizeof *forking.has_copied, PROT_READ | PROT_WRITE,
+                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if ((uintptr_t)page < (uintptr_t)-4095)
+        forking.has_copied = page;
+}
+
+static void wait_for_copy(void)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    for (int waited_ms = 0; waited_ms < COPY_WAIT_MS && !atomic_load(forking.has_copied); waited_ms++)
+        own_call_sig(SYS_nanosleep, &pause, NULL);
+    own_call_sig(SYS_munmap, forking.has_copied, sizeof *forking.has_copied);
+}
+
+static void fork_prepare(void)
+{
+    forking.was_ours = process_is_ours_sig();
+    if (!forking.was_ours)
+        return;
+    shield_raise_sig(&forking.shield);
+    prepare_to_wait();
+    objmap_fork_prepare_hook();
+}
+
+static void fork_parent(void)
+{
+    if (!forking.was_ours)
+        return;
+    objmap_fork_done_hook();
+    if (forking.has_copied)
+        wait_for_copy();
+    shield_lower_sig(&forking.shield);
+}
+
+/* The child has no arena of its own; what it was forked on top of may still write into the parent's. */
+static void write_nowhere(void)
+{
+    uintptr_t low, high;
+    arena_range_sig(&low, &high);
+    if (!low) /* lost on the way to one of its own */
+        return;
+    (void)own_mmap_sig((const void *)low, high - low, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void clear_hits(char *data, uint32_t used_bytes)
+{
+    struct arena_hit *hits = (void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *hits; i++) {
+        atomic_store(&hits[i].count, 0);
+        atomic_store(&hits[i].weight, 0);
+        atomic_store(&hits[i].latency, 0);
+        atomic_store(&hits[i].n_offsets, 0);
+        hits[i].lines = 0;
+    }
+}
+
+static void clear_threads(char *data, uint32_t used_bytes)
+{
+    struct arena_thread *threads = (void *)data;
+    for (uint32_t i = 0; i < used_bytes / sizeof *threads; i++) {
+        memset(threads[i].taken, 0, sizeof *threads - offsetof(struct arena_thread, taken));
+        threads[i].end_ns = threads[i].start_ns;
+    }
+}
+
+static void clear_counts(void)
+{
+    struct arena_header *header = arena_header_sig();
+    struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
+    uint32_t n_chunks = atomic_load(&header->n_chunks);
+    if (n_chunks > header->chunk_limit)
+        n_chunks = header->chunk_limit;
+    for (uint32_t i = 0; i < n_chunks; i++) {
+        char *data = (char *)header + header->chunk_data_offset + (uint64_t)i * ARENA_CHUNK_BYTES;
+        uint32_t used_bytes = arena_run_used(&chunks[i], n_chunks - i);
+        if (chunks[i].kind == ARENA_HITS)
+            clear_hits(data, used_bytes);
+        else if (chunks[i].kind == ARENA_THREADS)
+            clear_threads(data, used_bytes);
+        else if (chunks[i].kind == ARENA_TRACE || chunks[i].kind == ARENA_PLACES || chunks[i].kind == ARENA_SKETCHES)
+            atomic_store(&chunks[i].used_bytes, 0);
+    }
+}
+
+static void fork_child(void)
+{
+    if (!forking.was_ours)
+        return;
+    alloc_wrap_guard_enter();
+    objmap_fork_done_hook();
+    small_fork_child_hook();
+    if (attach_fork_child() && process_own()) {
+        clear_counts();
+        thread_fork_child();
+        control_fork_child();
+    } else {
+        process_set_running_sig(false);
+        if (forking.has_copied)
+            write_nowhere();
+    }
+    if (forking.has_copied)
+        atomic_store(forking.has_copied, 1);
+    alloc_wrap_guard_leave();
+    shield_lower_sig(&forking.shield);
+    altstack_begin();
+}
+
+/* Registers the handlers that follow fork.  ctx: ordinary, once */
+static void process_follow_forks(void)
+{
+    pthread_atfork(fork_prepare, fork_parent, fork_child);
+}

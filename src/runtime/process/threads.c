@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Beginning and end of threads: see threads.h. Ordinary code, with raw system calls. */
+#include "runtime/process/threads.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "alloc-wrap/alloc-wrap.h"
+#include "runtime/events/events.h"
+#include "runtime/objmap/objmap.h"
+#include "runtime/own/own-call.h"
+#include "runtime/record/sample.h"
+
+/* --- what the CPU time of a thread went on --- */
+
+/* How much of a thread's CPU time was spent in the program and how much in the kernel. The kernel knows: of the calling
+ * thread to the nanosecond, of another one in ticks. Ordinary code, with raw system calls: libc's would be cancellation
+ * points of the program. */
+
+#define TICK_NS 10000000u /* USER_HZ is 100 */
+#define USER_FIELD 14     /* of /proc/TID/stat, counted from 1: utime, then stime */
+
+static uint64_t ns_of(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+static bool read_own(uint64_t *user_ns, uint64_t *system_ns)
+{
+    struct rusage usage;
+    if (own_call_sig(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
+        return false;
+    *user_ns = ns_of(&usage.ru_utime);
+    *system_ns = ns_of(&usage.ru_stime);
+    return true;
+}
+
+static size_t read_stat(uint32_t tid, char *text, size_t n)
+{
+    static const char before[] = "/proc/self/task/", behind[] = "/stat";
+    char path[64], digits[12];
+    size_t n_digits = 0, at = 0;
+    do
+        digits[n_digits++] = (char)('0' + tid % 10);
+    while (tid /= 10);
+    for (size_t i = 0; before[i]; i++)
+        path[at++] = before[i];
+    while (n_digits)
+        path[at++] = digits[--n_digits];
+    for (size_t i = 0; i < sizeof behind; i++)
+        path[at++] = behind[i];
+    int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    long n_read = own_call_sig(SYS_read, fd, text, n);
+    own_call_sig(SYS_close, fd);
+    return n_read > 0 ? (size_t)n_read : 0;
+}
+
+/* The name, the second field, is in parentheses and may hold anything. */
+static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns)
+{
+    char text[512];
+    size_t n = read_stat(tid, text, sizeof text), at = n;
+    uint64_t ticks[2] = {0, 0};
+    int field = 2;
+    while (at > 0 && text[at - 1] != ')')
+        at--;
+    if (at == 0)
+        return false;
+    for (; at < n && field < USER_FIELD + 2; at++) {
+        if (text[at] == ' ')
+            field++;
+        else if (field >= USER_FIELD && field < USER_FIELD + 2)
+            ticks[field - USER_FIELD] = ticks[field - USER_FIELD] * 10 + (uint64_t)(text[at] - '0');
+    }
+    *user_ns = ticks[0] * TICK_NS;
+    *system_ns = ticks[1] * TICK_NS;
+    return field >= USER_FIELD + 2;
+}
+
+/* Writes down what the CPU time of the thread, the calling one or another, went on: in the program and in the kernel.
+ * ctx: ordinary, at the end of the thread or of the process */
+static void thread_times_record(struct thread_state *state)
+{
+    uint64_t user_ns, system_ns;
+    bool is_own = state == thread_self_sig();
+    if (is_own ? !read_own(&user_ns, &system_ns) : !read_other(state->record->tid, &user_ns, &system_ns))
+        return;
+    atomic_store(&state->record->user_ns, state->past.user_ns + user_ns);
+    atomic_store(&state->record->system_ns, state->past.system_ns + system_ns);
+}
+
+/* --- threads --- */
+
+/* Registering and ending threads. Ordinary code that may run inside the program's pthread_create and at thread exit;
+ * its memory comes from mmap, never from the program's allocator. */
+
+#define LAST_TRIES 150  /* of 2 ms: on a crowded machine the companion answers late */
+#define QUIET_TRIES 200 /* of 1 ms, after as many turns given away */
+#define MAIN_STACK_MAX ((uintptr_t)256 << 20)
+
+extern void *__libc_stack_end __attribute__((weak)); /* the loader's note of where the main stack began */
+
+static struct {
+    struct thread_state *free_states; /* of ended threads, kept for the next ones */
+    bool is_over;                     /* the process is ending: no thread begins any more */
+} threads;
+
+/* Gives others the processor: at first a turn, then a while, as a turn alone goes to none of lower priority. */
+static void give_way(int n_tries)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    if (n_tries < QUIET_TRIES)
+        own_call_sig(SYS_sched_yield);
+    else
+        own_call_sig(SYS_nanosleep, &pause, NULL);
+}
+
+/* Never held by the code that was interrupted: whoever calls this is behind a shield. A thread begins and ends behind
+ * one anyway, and one for each lock as well would cost it two system calls a time. */
+static void lock_threads(void)
+{
+    for (int tries = 0; !thread_lock_sig(); tries++)
+        give_way(tries);
+}
+
+struct thread_state *thread_prepare(void)
+{
+    lock_threads();
+    struct thread_state *state = threads.free_states;
+    if (state)
+        threads.free_states = state->next;
+    thread_unlock_sig();
+    if (state)
+        return state;
+    size_t own_stack_bytes;
+    state = altstack_map(sizeof *state, &own_stack_bytes);
+    if (!state)
+        return NULL;
+    state->own_stack = (uintptr_t)state - own_stack_bytes;
+    state->own_stack_bytes = own_stack_bytes;
+    return state;
+}
+
+void thread_discard(struct thread_state *state)
+{
+    lock_threads();
+    state->next = threads.free_states;
+    threads.free_states = state;
+    thread_unlock_sig();
+}
+
+/* The part of a reused state that must start from nothing; the large arrays need not. */
+static void state_clear(struct thread_state *state)
+{
+    memset(&state->thread_pointer, 0,
+           offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
+    state->sample_path.n_frames = 0;
+    state->alloc_path.n_frames = 0;
+    memset(&state->moves, 0, offsetof(struct thread_moves, items));
+    for (int i = 0; i < ARENA_EVENTS_MAX; i++)
+        state->events[i].fd = state->events[i].drain_fd = -1;
+}
+
+/* Stack of the main thread: from the loader's mark down to the limit. */
+static void bounds_of_main(struct thread_state *state)
+{
+    struct rlimit limit;
+    uintptr_t top = (uintptr_t)(&__libc_stack_end ? __libc_stack_end : __builtin_frame_address(0));
+    uintptr_t size = MAIN_STACK_MAX;
+    if (own_call_sig(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit) == 0 && limit.rlim_cur < size)
+        size = limit.rlim_cur;
+    state->bounds.high = (top | (getauxval(AT_PAGESZ) - 1)) + 1;
+    state->bounds.low = state->bounds.high - size;
+}
+
+static void bounds_of_thread(struct thread_state *state, size_t stack_bytes)
+{
+    state->bounds.high = arch_stack_high_sig(state->thread_pointer);
+    state->bounds.low = state->bounds.high - stack_bytes;
+}
+
+static bool record_new(struct thread_state *state)
+{
+    struct arena_header *header = arena_header_sig();
+    memset(&state->trace, 0, sizeof state->trace);
+    state->record = NULL;
+    for (int tries = 0; !arena_shared_begin_sig(); tries++)
+        give_way(tries);
+    struct arena_thread *record = arena_shared_reserve_sig(ARENA_THREADS, sizeof *record);
+    if (record) {
+        record->id = atomic_fetch_add(&header->n_threads, 1);
+        record->start_ns = own_clock_ns_sig(CLOCK_REALTIME);
+        state->ref = arena_ref_sig(record);
+        state->reader = record->id % OBJMAP_READERS;
+    }
+    arena_shared_end_sig();
+    if (!record || !cct_init_sig(&state->samples, ARENA_NODES, state->ref, true) ||
+        !cct_init_sig(&state->allocs, ARENA_ALLOC_NODES, state->ref, false))
+        return false;
+    record->root = state->samples.root;
+    record->partial = state->samples.partial;
+    record->alloc_root = state->allocs.root;
+    state->record = record;
+    return true;
+}
+
+/* What the thread counts by itself comes on top of what others counted in the record. */
+static void record_resume(struct thread_state *state)
+{
+    struct arena_thread *record = state->record;
+    struct thread_past *past = &state->past;
+    past->cpu_time_ns = atomic_load(&record->cpu_time_ns);
+    past->user_ns = atomic_load(&record->user_ns);
+    past->system_ns = atomic_load(&record->system_ns);
+    state->samples.below = state->samples.root;
+    state->samples.below_partial = state->samples.partial;
+    for (int i = 0; i < ARENA_EVENTS_MAX; i++) {
+        past->taken[i] = atomic_load(&record->taken[i]);
+        past->overflows[i] = atomic_exchange(&record->overflows[i], 0);
+        past->not_delivered[i] = atomic_load(&record->fates[i][FATE_NOT_DELIVERED]);
+        past->enabled_ns[i] = atomic_load(&record->enabled_ns[i]);
+        past->running_ns[i] = atomic_load(&record->running_ns[i]);
+    }
+    record->end_ns = 0;
+    atomic_fetch_add(&record->n_merged, 1);
+}
+
+/* Gives the thread a record: its own, or where very many threads come and go that of one which has ended. */
+static bool record_begin(struct thread_state *state)
+{
+    if (state->record && atomic_load(&arena_header_sig()->n_threads) >= THREAD_RECORDS_OWN)
+        record_resume(state);
+    else if (!record_new(state))
+        return false;
+    state->record->tid = own_tid_sig();
+    state->record->stack_low = state->bounds.low;
+    state->record->stack_high = state->bounds.high;
+    return true;
+}
+
+/* False when it is too late. */
+static bool live_add(struct thread_state *state)
+{
+    lock_threads();
+    bool is_over = threads.is_over;
+    if (!is_over)
+        thread_live_add_sig(state);
+    thread_unlock_sig();
+    return !is_over;
+}
+
+static void live_remove(const struct thread_state *state)
+{
+    lock_threads();
+    thread_live_remove_sig(state);
+    thread_unlock_sig();
+}
+
+/* Whoever switches the sampling meets the thread before or after this, never between. */
+static void open_events(struct thread_state *state)
+{
+    events_open(state);
+    lock_threads();
+    if (sample_is_active_sig())
+        events_enable_sig(state, true);
+    thread_unlock_sig();
+    if (sample_is_active_sig())
+        events_replay(state);
+}
+
+/* With bounds and regions known. */
+static bool begin(struct thread_state *state)
+{
+    atomic_store(&state->is_taken, true);
+    if (!record_begin(state))
+        return false;
+    if (!live_add(state)) {
+        state->record->end_ns = own_clock_ns_sig(CLOCK_REALTIME);
+        return false;
+    }
+    thread_stack_add_sig(state);
+    thread_set_self_sig(state);
+    open_events(state);
+    atomic_store(&state->is_taken, false);
+    return true;
+}
+
+bool thread_begin(struct thread_state *state, size_t stack_bytes)
+{
+    state_clear(state);
+    state->thread_pointer = arch_thread_pointer_sig();
+    if (stack_bytes)
+        bounds_of_thread(state, stack_bytes);
+    else
+        bounds_of_main(state);
+    return begin(state);
+}
+
+/* In another state, what the thread is apart from what was recorded. */
+static void take_over(struct thread_state *state, const struct thread_state *old)
+{
+    struct unwind_bounds bounds = old->bounds;
+    struct thread_regions regions = old->regions;
+    state_clear(state);
+    state->thread_pointer = arch_thread_pointer_sig();
+    state->bounds = bounds;
+    state->regions = regions;
+    state->regions.applied = regions.version - 1;
+}
+
+/* Samples that wait for answers get a little time, *n_tries at most. */
+static void last_answers(struct thread_state *state, int *n_tries)
+{
+    while (state->n_pending && *n_tries > 0) {
+        sample_resolve_pending_sig(state, *n_tries == 1);
+        if (state->n_pending && --*n_tries) {
+            struct timespec pause = {.tv_nsec = 2000000};
+            own_call_sig(SYS_nanosleep, &pause, NULL);
+        }
+    }
+}
+
+/* Last words of a thread whose events are closed. is_half: whoever was changing its tree will never go on. */
+static void record_end(struct thread_state *state, clockid_t cpu_clock, int *n_tries, bool is_half)
+{
+    regions_thread_ends_sig(state);
+    if (is_half) {
+        sample_forget_pending_sig(state);
+    } else {
+        state->tree_busy = 1;
+        last_answers(state, n_tries);
+    }
+    uint64_t cpu_ns = own_clock_ns_sig(cpu_clock);
+    if (cpu_ns)
+        atomic_store(&state->record->cpu_time_ns, state->past.cpu_time_ns + cpu_ns);
+    if (!sandbox_is_entered_sig())
+        thread_times_record(state);
+    state->record->end_ns = own_clock_ns_sig(CLOCK_REALTIME);
+}
+
+static int last_tries(void)
+{
+    return sandbox_is_entered_sig() ? 1 : LAST_TRIES;
+}
+
+void thread_end(struct thread_state *state)
+{
+    int n_tries = last_tries();
+    if (atomic_exchange(&state->is_taken, true)) {
+        thread_set_self_sig(NULL);
+        return;
+    }
+    bool is_half = thread_is_half_way_sig(state);
+    state->ending = 1;
+    events_close(state);
+    altstack_end(state);
+    record_end(state, CLOCK_THREAD_CPUTIME_ID, &n_tries, is_half);
+    if (is_half)
+        state->record = NULL; /* a handler of the program never returned to whoever was changing its trees */
+    live_remove(state);
+    thread_set_self_sig(NULL);
+    thread_stack_remove_sig(state);
+    thread_discard(state);
+}
+
+/* The thread sees that it is ending, and is in no code of ours that does not; false when it took too long to get
+ * there. */
+static bool becomes_quiet(struct thread_state *state)
+{
+    state->ending = 1;
+    atomic_thread_fence(memory_order_seq_cst);
+    events_enable_sig(state, false);
+    for (int tries = 0; (state->in_handler || state->tree_busy) && tries < 2 * QUIET_TRIES; tries++)
+        give_way(tries);
+    atomic_thread_fence(memory_order_acquire);
+    return !state->in_handler && !state->tree_busy;
+}
+
+/* Closes what another thread has recorded. Its descriptors and rings stay: it may be about to look at them. */
+static void end_other(struct thread_state *state, int *n_tries)
+{
+    bool is_quiet = becomes_quiet(state);
+    if (is_quiet)
+        events_stop(state);
+    /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+    record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, !is_quiet);
+    live_remove(state);
+    thread_stack_remove_sig(state);
+}
+
+/* The next other thread whose end nobody else sees to; NULL when there is none. others: how many there are. */
+static struct thread_state *take_other(int *others)
+{
+    struct thread_state *taken = NULL;
+    *others = 0;
+    lock_threads();
+    threads.is_over = true;
+    for (struct thread_state *state = thread_live_sig(); state && !taken; state = state->next_live) {
+        if (state == thread_self_sig())
+            continue;
+        ++*others;
+        if (!atomic_exchange(&state->is_taken, true))
+            taken = state;
+    }
+    thread_unlock_sig();
+    return taken;
+}
+
+static void end_others(void)
+{
+    int others = 0, n_tries = last_tries();
+    for (int tries = 0; tries < 2 * QUIET_TRIES; tries++) {
+        struct thread_state *state;
+        while ((state = take_other(&others)))
+            end_other(state, &n_tries);
+        if (!others)
+            break;
+        give_way(tries); /* they begin or end at this moment */
+    }
+}
+
+bool thread_begin_first(bool is_active)
+{
+    struct thread_state *state = thread_prepare();
+    events_install_handler();
+    thread_switch_init_sig(is_active);
+    return state && thread_begin(state, 0);
+}
+
+void thread_end_all(void)
+{
+    struct thread_state *self = thread_self_sig();
+    events_check_handler();
+    thread_switch_end_sig();
+    end_others();
+    if (self)
+        thread_end(self);
+}
+
+bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high)
+{
+    stack_t stack = {.ss_flags = SS_ONSTACK};
+    if (low < self->bounds.low || high >= self->bounds.high || sandbox_is_entered_sig())
+        return false;
+    (void)own_call_sig(SYS_sigaltstack, NULL, &stack);
+    return !(stack.ss_flags & SS_ONSTACK);
+}
+
+void thread_renew(struct thread_state *self)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    alloc_wrap_guard_enter();
+    const struct arena_thread *closed = self->record;
+    struct thread_past past = self->past;
+    struct thread_state *state = thread_prepare();
+    if (state) {
+        take_over(state, self);
+        state->is_holding = self->is_holding;
+        state->is_cramped = self->is_cramped;
+        state->odd_mask = self->odd_mask;
+    }
+    thread_end(self);
+    if (state && begin(state)) {
+        /* The clocks of the thread go on. */
+        state->past.cpu_time_ns -= atomic_load(&closed->cpu_time_ns) - past.cpu_time_ns;
+        state->past.user_ns -= atomic_load(&closed->user_ns) - past.user_ns;
+        state->past.system_ns -= atomic_load(&closed->system_ns) - past.system_ns;
+    } else if (state) {
+        thread_discard(state);
+    }
+    alloc_wrap_guard_leave();
+    shield_lower_sig(&shield);
+    altstack_begin();
+}
+
+/* What is half-way goes on with old: nothing of it may go away under it, and nothing of it counts in this process. */
+static struct thread_state *leave_to_interrupted(struct thread_state *old)
+{
+    struct thread_state *state = thread_prepare();
+    struct arena_thread *nowhere = zone_pages_sig(sizeof *nowhere);
+    if (nowhere)
+        old->record = nowhere;
+    old->n_pending = old->n_parked = 0;
+    old->ending = 1;
+    if (state) { /* signals still come on this stack */
+        state->own_stack = old->own_stack;
+        state->own_stack_bytes = old->own_stack_bytes;
+    }
+    return state;
+}
+
+void thread_fork_child(void)
+{
+    struct thread_state *old = thread_self_sig(), *state = old;
+    bool is_half = old && thread_is_half_way_sig(old);
+    for (struct thread_state *other = thread_live_sig(); is_half && other; other = other->next_live)
+        events_keep_rings(other);
+    thread_stack_reset_sig();
+    thread_live_reset_sig();
+    threads.free_states = NULL;
+    threads.is_over = false;
+    if (!old)
+        return;
+    events_forget(old, is_half);
+    thread_set_self_sig(NULL);
+    if (is_half)
+        state = leave_to_interrupted(old);
+    if (!state)
+        return;
+    bool is_cramped = old->is_cramped;
+    uint8_t odd_mask = old->odd_mask;
+    take_over(state, old);
+    state->is_cramped = is_cramped;
+    state->odd_mask = odd_mask;
+    state->record = NULL;
+    state->stack_slot = 0;
+    sample_set_active_sig(sample_is_active_sig()); /* the new arena does not know yet */
+    (void)begin(state);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing into the arena: bump allocation inside runs of chunks that are handed out by one atomic counter, so that the
+ * signal handler never waits. Runs in the handler and in malloc hooks. */
+#include "runtime/record/arena-writer.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/own/own-call.h"
+#include "runtime/own/zone.h"
+#include "base/sigsafe.h"
+
+static struct {
+    char *base;
+    _Atomic int shared_lock;
+    struct shield shield; /* of who holds it */
+    struct arena_cursor shared[ARENA_KINDS];
+    int bell_fd;
+    dev_t bell_device; /* which pipe it is */
+    ino_t bell_inode;
+} writer = {.bell_fd = -1};
+
+void arena_attach_sig(void *base)
+{
+    writer.base = base;
+}
+
+bool arena_map_sig(int fd, uint64_t n_bytes)
+{
+    const struct arena_header *header = zone_share_sig(ZONE_ARENA, fd, n_bytes, PROT_READ | PROT_WRITE, 0);
+    bool is_arena =
+        header && memcmp(header->magic, ARENA_MAGIC, 8) == 0 && zone_reach_sig(ZONE_ARENA, header->chunk_data_offset);
+    writer.base = is_arena ? (char *)(uintptr_t)header : NULL;
+    return is_arena;
+}
+
+struct arena_header *arena_header_sig(void)
+{
+    return (struct arena_header *)(void *)writer.base;
+}
+
+uint32_t arena_ref_sig(const void *record)
+{
+    return arena_ref(writer.base, record);
+}
+
+void *arena_record_sig(uint32_t ref)
+{
+    return arena_at(writer.base, ref);
+}
+
+void arena_range_sig(uintptr_t *low, uintptr_t *high)
+{
+    struct arena_header *header = arena_header_sig();
+    *low = (uintptr_t)writer.base;
+    *high = header ? *low + header->size_bytes : 0;
+}
+
+/* Chunks of the next run: who has filled one gets twice as much, where there is as much. */
+static uint32_t run_chunks_sig(const struct arena_cursor *cursor, uint32_t n_left, size_t n_bytes)
+{
+    uint32_t needed = (uint32_t)((n_bytes + ARENA_CHUNK_BYTES - 1) / ARENA_CHUNK_BYTES);
+    uint32_t wanted = (uint32_t)((cursor->end - cursor->start) / ARENA_CHUNK_BYTES) * 2;
+    if (wanted > ARENA_RUN_CHUNKS)
+        wanted = ARENA_RUN_CHUNKS;
+    return wanted > needed && wanted <= n_left ? wanted : needed;
+}
+
+/* Traces grow as long as the program runs: they get their share and leave the rest to what sums up. */
+static bool takes_trace_chunks_sig(struct arena_header *header, uint32_t n)
+{
+    if (atomic_load_explicit(&header->n_trace_chunks, memory_order_relaxed) >= header->trace_chunk_limit)
+        return false;
+    return atomic_fetch_add_explicit(&header->n_trace_chunks, n, memory_order_relaxed) < header->trace_chunk_limit;
+}
+
+/* Whether the chunks before end are mapped. */
+static bool is_mapped_sig(const struct arena_header *header, uint32_t end)
+{
+    return zone_reach_sig(ZONE_ARENA, header->chunk_data_offset + (uint64_t)end * ARENA_CHUNK_BYTES);
+}
+
+static bool cursor_next_run_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
+{
+    struct arena_header *header = arena_header_sig();
+    uint32_t limit = header ? header->chunk_limit : 0;
+    uint32_t index = header ? atomic_load_explicit(&header->n_chunks, memory_order_relaxed) : 0;
+    uint32_t n = index < limit ? run_chunks_sig(cursor, limit - index, n_bytes) : 0;
+    if (!n || n > limit - index || !is_mapped_sig(header, index + n))
+        return false;
+    if (kind == ARENA_TRACE && !takes_trace_chunks_sig(header, n))
+        return false;
+    index = atomic_fetch_add_explicit(&header->n_chunks, n, memory_order_relaxed);
+    if (index >= limit || n > limit - index || !is_mapped_sig(header, index + n))
+        return false;
+    cursor->chunk = (struct arena_chunk *)(void *)(writer.base + header->chunk_table_offset) + index;
+    arena_run_begin(cursor->chunk, n, kind, thread);
+    cursor->start = writer.base + header->chunk_data_offset + (uint64_t)index * ARENA_CHUNK_BYTES;
+    cursor->position = cursor->start;
+    cursor->end = cursor->start + (size_t)n * ARENA_CHUNK_BYTES;
+    return true;
+}
+
+void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes)
+{
+    size_t size = (n_bytes + ARENA_UNIT - 1) & ~(size_t)(ARENA_UNIT - 1);
+    if (size > ARENA_RUN_BYTES)
+        return NULL;
+    if (size > (size_t)(cursor->end - cursor->position) && !cursor_next_run_sig(cursor, kind, thread, size))
+        return NULL;
+    void *record = cursor->position;
+    cursor->position += size;
+    return record;
+}
+
+void arena_publish_sig(struct arena_cursor *cursor)
+{
+    if (cursor->chunk)
+        atomic_store_explicit(&cursor->chunk->used_bytes, (uint32_t)(cursor->position - cursor->start),
+                              memory_order_release);
+}
+
+bool arena_shared_begin_sig(void)
+{
+    struct shield shield;
+    shield_raise_sig(&shield);
+    if (atomic_exchange_explicit(&writer.shared_lock, 1, memory_order_acquire)) {
+        shield_lower_sig(&shield);
+        return false;
+    }
+    writer.shield = shield;
+    return true;
+}
+
+void *arena_shared_reserve_sig(enum arena_kind kind, size_t n_bytes)
+{
+    return arena_reserve_sig(&writer.shared[kind], kind, 0, n_bytes);
+}
+
+void arena_shared_end_sig(void)
+{
+    for (int kind = 0; kind < ARENA_KINDS; kind++)
+        arena_publish_sig(&writer.shared[kind]);
+    struct shield shield = writer.shield;
+    atomic_store_explicit(&writer.shared_lock, 0, memory_order_release);
+    shield_lower_sig(&shield);
+}
+
+void arena_shared_reset_sig(void)
+{
+    memset(writer.shared, 0, sizeof writer.shared);
+    atomic_store(&writer.shared_lock, 0);
+}
+
+uint32_t arena_shared_string_sig(const char *text)
+{
+    size_t len = strnlen(text, ARENA_PATH_MAX - 1);
+    struct arena_string *string = arena_shared_reserve_sig(ARENA_STRINGS, sizeof *string + len + 1);
+    if (!string)
+        return 0;
+    string->len_bytes = (uint32_t)len;
+    memcpy(string->text, text, len);
+    string->text[len] = '\0';
+    return arena_ref_sig(string);
+}
+
+void arena_log_sig(const char *text)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!header)
+        return;
+    uint32_t len = (uint32_t)strnlen(text, 1000) + 1;
+    uint32_t at = atomic_fetch_add(&header->log_len_bytes, len);
+    if (at + len > sizeof header->log)
+        return;
+    memcpy(header->log + at, text, len - 1);
+    header->log[at + len - 1] = '\n';
+}
+
+bool arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name)
+{
+    struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; header && i < ARENA_CHILDREN; i++) {
+        struct arena_child *child = &header->children[i];
+        uint32_t none = CHILD_NONE;
+        if (!atomic_compare_exchange_strong(&child->state, &none, CHILD_NOTING))
+            continue;
+        size_t len = name ? strnlen(name, sizeof child->name - 1) : 0;
+        if (len)
+            memcpy(child->name, name, len);
+        child->name[len] = '\0';
+        child->pid = pid;
+        atomic_store_explicit(&child->state, state, memory_order_release);
+        return i >= ARENA_CHILDREN / 2;
+    }
+    if (header)
+        atomic_fetch_add(&header->n_children_lost, 1);
+    return header != NULL;
+}
+
+void arena_forget_child_sig(uint32_t pid)
+{
+    struct arena_header *header = arena_header_sig();
+    for (unsigned i = 0; header && i < ARENA_CHILDREN; i++) {
+        struct arena_child *child = &header->children[i];
+        uint32_t started = CHILD_STARTED, sandboxed = CHILD_SANDBOXED;
+        if (child->pid == pid && (atomic_compare_exchange_strong(&child->state, &started, CHILD_NONE) ||
+                                  atomic_compare_exchange_strong(&child->state, &sandboxed, CHILD_NONE)))
+            return;
+    }
+}
+
+void arena_set_bell_sig(int fd)
+{
+    struct stat status;
+    if (fd >= 0 && (own_call_sig(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode)))
+        fd = -1;
+    if (fd >= 0) {
+        writer.bell_device = status.st_dev;
+        writer.bell_inode = status.st_ino;
+    }
+    writer.bell_fd = fd;
+}
+
+int arena_bell_sig(void)
+{
+    struct stat status;
+    int fd = writer.bell_fd;
+    if (fd >= 0 && (own_call_sig(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode) ||
+                    status.st_dev != writer.bell_device || status.st_ino != writer.bell_inode))
+        writer.bell_fd = fd = -1; /* the companion finds requests also by itself */
+    return fd;
+}
+
+void arena_ring_sig(void)
+{
+    static const uint64_t one = 1;
+    int bell = arena_bell_sig();
+    if (bell >= 0)
+        (void)own_call_sig(SYS_write, bell, &one, sizeof one);
+}
+
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func)
+{
+    struct arena_header *header = arena_header_sig();
+    if (!header)
+        return false;
+    uint32_t slot = atomic_fetch_add(&header->request_tail, 1) & (ARENA_REQUESTS - 1);
+    struct arena_request *request = &header->requests[slot];
+    uint32_t empty = 0;
+    if (!atomic_compare_exchange_strong(&request->state, &empty, 1))
+        return false;
+    request->kind = kind;
+    request->module = module;
+    request->func = func;
+    atomic_store_explicit(&request->state, 2, memory_order_release);
+    arena_ring_sig();
+    return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing into the arena of this process: chunks, records, strings. See arena/arena.h for the layout. */
+#ifndef LOCUS_RUNTIME_RECORD_ARENA_WRITER_H
+#define LOCUS_RUNTIME_RECORD_ARENA_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arena/arena.h"
+
+/* Where one thread writes one kind of record. All zero: no chunk yet. Not shared between threads, nor between the
+ * signal handler and other code of a thread. */
+struct arena_cursor {
+    char *start, *position, *end; /* of the run */
+    struct arena_chunk *chunk;    /* its first */
+};
+
+/* Makes base the arena of this process (NULL: none). The mapping must stay.  ctx: ordinary, no other thread records */
+void arena_attach_sig(void *base);
+
+/* Maps the memory file fd of the companion as the arena of this process, in the place of the one that there was; false
+ * when it is none: then there is no arena.  ctx: ordinary, no other thread records */
+bool arena_map_sig(int fd, uint64_t n_bytes);
+
+/* Bytes of the arena as far as it is in use.  ctx: any thread, there is an arena */
+uint64_t arena_used_bytes(void);
+
+/* In a child of fork: fills its new arena, the memory file fd, from its parent's, which is still mapped where the new
+ * one will be. False where that cannot be done: then no record of the child would lead anywhere.  ctx: ordinary,
+ * single-threaded */
+bool arena_inherit(int fd);
+
+/* Header of the arena, NULL when there is none.  ctx: any */
+struct arena_header *arena_header_sig(void);
+
+/* Space for a record of n_bytes (rounded up to ARENA_UNIT), zeroed, not yet visible to readers: fill it, then publish
+ * the cursor. thread: reference of the owner, 0 = shared. NULL when the arena is full.  ctx: any */
+void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint32_t thread, size_t n_bytes);
+
+/* Publishes everything reserved through the cursor so far.  ctx: any */
+void arena_publish_sig(struct arena_cursor *cursor);
+
+/* Reference of a record and back.  ctx: any */
+uint32_t arena_ref_sig(const void *record);
+void *arena_record_sig(uint32_t ref);
+
+/* Records shared by the process (threads, modules, strings) are reserved under one short lock. _begin returns false
+ * when the lock is held (retry later; a signal handler must not wait); then reserve, fill, _end publishes. No signal
+ * comes in between.  ctx: any */
+bool arena_shared_begin_sig(void);
+void *arena_shared_reserve_sig(enum arena_kind kind, size_t n_bytes);
+void arena_shared_end_sig(void);
+
+/* Between arena_shared_begin_sig and _end: copies text into the arena; 0 when it is full.  ctx: any */
+uint32_t arena_shared_string_sig(const char *text);
+
+/* In a child of fork: the lock and the shared cursors start afresh.  ctx: ordinary, single-threaded */
+void arena_shared_reset_sig(void);
+
+/* Address range of the arena, for classifying faults on it; both 0 when there is none.  ctx: any */
+void arena_range_sig(uintptr_t *low, uintptr_t *high);
+
+/* Appends one line (without newline) to the arena's log; truncated when full.  ctx: any */
+void arena_log_sig(const char *text);
+
+/* Notes a child of the process for the companion (state: CHILD_STARTED or a later one; name may be NULL: the process's
+ * own). One that finds no room counts as lost; true when the room is getting short. _forget takes a note back.
+ * ctx: any, also in the child after vfork */
+bool arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
+void arena_forget_child_sig(uint32_t pid);
+
+/* Asks the companion for something (enum arena_request_kind) and rings its bell; false when the ring is full: ask
+ * again later.  ctx: any */
+bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
+
+/* Rings the companion's bell: it looks at the requests and at the notes of children.  ctx: any */
+void arena_ring_sig(void);
+
+/* The pipe to ring after a request, which only this process and its companion have; -1 none, also when the program has
+ * closed it, whatever its number means by now.  ctx: _set ordinary, _bell any */
+void arena_set_bell_sig(int fd);
+int arena_bell_sig(void);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a sample hangs in the call tree: see sample-path.h. Runs in the signal handler. */
+#include "runtime/record/sample-path.h"
+
+#include <stddef.h>
+
+#include "runtime/objmap/objmap.h"
+#include "runtime/own/arch.h"
+#include "runtime/record/loadmap.h"
+#include "base/sigsafe.h"
+
+/* --- regions --- */
+
+static struct {
+    _Atomic uint32_t module;
+} regions;
+
+uint32_t regions_module_sig(void)
+{
+    return atomic_load_explicit(&regions.module, memory_order_acquire);
+}
+
+void regions_set_module_sig(uint32_t ref)
+{
+    atomic_store_explicit(&regions.module, ref, memory_order_release);
+}
+
+void regions_count_sig(enum region_fault fault, uint64_t n)
+{
+    if (n)
+        atomic_fetch_add_explicit(&arena_header_sig()->n_region_faults[fault], n, memory_order_relaxed);
+}
+
+uint32_t regions_depth_sig(void)
+{
+    const struct thread_state *self = thread_self_sig();
+    return self ? self->regions.n + self->regions.n_beyond : 0;
+}
+
+void regions_thread_ends_sig(const struct thread_state *self)
+{
+    regions_count_sig(REGION_LEFT_OPEN, (uint64_t)self->regions.n + self->regions.n_beyond);
+}
+
+/* The node of the innermost region below top; where the arena is full, of the last one that has a node. */
+static uint32_t node_of_sig(struct thread_state *self, uint32_t top)
+{
+    const struct thread_regions *mine = &self->regions;
+    uint32_t node = top, module = regions_module_sig(), n = mine->n;
+    for (uint32_t i = 0; i < n && i < THREAD_REGIONS_MAX; i++) {
+        uint32_t child = mine->names[i] ? cct_child_sig(&self->samples, node, mine->names[i], module) : node;
+        if (!child)
+            break;
+        node = child;
+    }
+    return node;
+}
+
+/* Lets the sample tree hang the following paths below the nodes of the regions that self is in.
+ * ctx: signal handler of self, or its ordinary code with tree_busy set */
+static void regions_apply_sig(struct thread_state *self)
+{
+    struct thread_regions *mine = &self->regions;
+    struct cct_tree *tree = &self->samples;
+    if (mine->applied == mine->version)
+        return;
+    mine->applied = mine->version;
+    uint32_t below = node_of_sig(self, tree->root);
+    if (below == tree->below)
+        return;
+    tree->below = below;
+    tree->below_partial = node_of_sig(self, tree->partial);
+    /* Nothing of the last sample's path is below the new node. */
+    self->last_pc.leaf = 0;
+    self->sample_path.n_reused = 0;
+    for (uint32_t i = 0; i < self->sample_path.n_frames; i++)
+        self->sample_path.frames[i].node = 0;
+}
+
+/* --- the leaf of a path --- */
+
+/* The call-tree node of a sample: see sample-path.h. Runs in the signal handler. */
+
+#define KERNEL_FRAMES_MAX 64
+#define NO_FUNCTION (-1)
+
+/* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
+static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *context, struct unwind_bounds *bounds)
+{
+    uintptr_t sp = arch_sp_of_context_sig(context);
+    *bounds = self->bounds;
+    if (context->uc_stack.ss_sp && !(context->uc_stack.ss_flags & SS_DISABLE)) {
+        bounds->alt_low = (uintptr_t)context->uc_stack.ss_sp;
+        bounds->alt_high = bounds->alt_low + context->uc_stack.ss_size;
+    }
+    struct objmap_block block;
+    if ((sp < bounds->low || sp >= bounds->high) && (sp < bounds->alt_low || sp >= bounds->alt_high) &&
+        objmap_find_sig(self->reader, sp, &block)) {
+        bounds->alt_low = block.start;
+        bounds->alt_high = block.end;
+    }
+}
+
+static void walk_sig(struct thread_state *self, const ucontext_t *context)
+{
+    struct unwind_start start;
+    arch_start_of_context_sig(context, &start);
+    struct unwind_bounds bounds;
+    bounds_fill_sig(self, context, &bounds);
+    enum unwind_stop stop =
+        unwind_walk_sig(&start, &bounds, loadmap_find_code_sig, loadmap_generation_sig(), &self->sample_path);
+    atomic_fetch_add_explicit(&self->record->unwind_stops[stop], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&self->record->n_frames, self->sample_path.n_frames, memory_order_relaxed);
+}
+
+/* Number of the function at pc in its module's table, NO_FUNCTION when that is not known. */
+static int64_t function_at_sig(const struct unwind_module *module, uintptr_t pc)
+{
+    return module && module->table ? modtab_find_func(module->table, pc - module->bias) : NO_FUNCTION;
+}
+
+/* The innermost frame in the function of ip; n_frames when there is none. */
+static uint32_t frame_of_sig(const struct unwind_path *path, const struct unwind_module *module, uintptr_t ip)
+{
+    int64_t function = function_at_sig(module, ip);
+    for (uint32_t i = 0; function != NO_FUNCTION && i < path->n_frames; i++) {
+        const struct unwind_frame *frame = &path->frames[i];
+        bool is_return = !(frame->flags & UNWIND_FRAME_INTERRUPTED);
+        if (frame->module == module && function_at_sig(module, frame->pc - is_return) == function)
+            return i;
+    }
+    return path->n_frames;
+}
+
+static uint32_t leaf_at_sig(struct thread_state *self, uintptr_t ip, bool *has_frames)
+{
+    struct unwind_path *path = &self->sample_path;
+    const struct unwind_module *module = loadmap_find_code_sig(ip);
+    uint32_t found = frame_of_sig(path, module, ip);
+    if (found == path->n_frames) {
+        *has_frames = false;
+        return cct_child_sig(&self->samples, self->samples.below_partial, ip, module ? module->ref : 0);
+    }
+    uint32_t above = cct_insert_from_sig(&self->samples, path, found + 1);
+    return above ? cct_child_sig(&self->samples, above, ip, module ? module->ref : 0) : 0;
+}
+
+uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context, uintptr_t ip, bool *has_frames)
+{
+    walk_sig(self, context);
+    regions_apply_sig(self);
+    *has_frames = true;
+    if (ip && ip != arch_pc_of_context_sig(context))
+        return leaf_at_sig(self, ip, has_frames);
+    return cct_insert_sig(&self->samples, &self->sample_path);
+}
+
+uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own)
+{
+    struct thread_last_pc *last = &self->last_pc;
+    uint32_t generation = loadmap_generation_sig();
+    regions_apply_sig(self);
+    if (last->pc != pc || !last->leaf || last->generation != generation) {
+        const struct loadmap_module *module = loadmap_find_sig(pc);
+        *last = (struct thread_last_pc){.pc = pc, .generation = generation, .is_own = loadmap_is_own_sig(module, pc)};
+        last->leaf = cct_child_sig(&self->samples, self->samples.below_partial, pc, module ? module->code.ref : 0);
+    }
+    *is_own = last->is_own;
+    return last->leaf;
+}
+
+/* The kernel's part of a call chain: words [*first, *end), innermost first. */
+static void kernel_part_sig(const struct abi_bytes *chain, bool is_swapped, size_t *first, size_t *end)
+{
+    size_t n_words = chain->n_bytes / 8, i = 0;
+    *first = *end = 0;
+    while (i < n_words && abi_word_sig(chain, i, is_swapped) != (uint64_t)PERF_CONTEXT_KERNEL)
+        i++;
+    if (i == n_words)
+        return;
+    *first = *end = i + 1;
+    while (*end < n_words && *end - *first < KERNEL_FRAMES_MAX &&
+           abi_word_sig(chain, *end, is_swapped) < (uint64_t)PERF_CONTEXT_MAX)
+        (*end)++;
+}
+
+uint32_t leaf_in_kernel_sig(struct thread_state *self, uint32_t leaf, const struct abi_bytes *chain, bool is_swapped)
+{
+    size_t first, end;
+    kernel_part_sig(chain, is_swapped, &first, &end);
+    uint32_t module = end > first ? loadmap_kernel_sig() : 0;
+    for (size_t i = end; leaf && i > first; i--)
+        leaf = cct_child_sig(&self->samples, leaf, abi_word_sig(chain, i - 1, is_swapped), module);
+    return leaf;
+}

@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One sample, from the overflow signal to the records in the arena: see sample.h. Runs in the signal handler. */
+#include "runtime/record/sample.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "fnbounds/recipe-eval-sig.h"
+#include "runtime/own/zone.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/loadmap.h"
+#include "runtime/record/sample-path.h"
+#include "base/sigsafe.h"
+
+/* --- recipes --- */
+
+/* Recipes as the handler finds them: a direct-mapped cache over the shared store. A miss posts one request; repeated
+ * misses of the same function do not. */
+
+#define CACHE_SLOTS 4096
+#define ASKED_SLOTS 1024
+
+struct cached {
+    _Atomic uint64_t pc;                    /* 0 while it is being changed */
+    _Atomic uint64_t recipe_and_generation; /* pointer (48 bits) | low 16 bits of the generation << 48 */
+};
+
+static struct {
+    const struct recipe_store *store;
+    struct cached cache[CACHE_SLOTS];
+    _Atomic uint64_t asked[ASKED_SLOTS];
+} recipes;
+
+void recipes_map_store_sig(int fd, uint64_t n_bytes)
+{
+    const struct recipe_store *store = fd < 0 ? NULL : zone_share_sig(ZONE_RECIPES, fd, n_bytes, PROT_READ, 0);
+    recipe_eval_init_sig();
+    uint64_t n_slot_bytes = store ? store->slots_offset + store->n_slots * sizeof(struct recipe_slot) : 0;
+    recipes.store = zone_reach_sig(ZONE_RECIPES, n_slot_bytes) ? store : NULL;
+}
+
+void recipes_fork_child_sig(void)
+{
+    for (unsigned i = 0; i < ASKED_SLOTS; i++)
+        atomic_store_explicit(&recipes.asked[i], 0, memory_order_relaxed);
+}
+
+static const struct recipe *cache_get_sig(uintptr_t pc, uint64_t generation)
+{
+    struct cached *slot = &recipes.cache[(pc ^ pc >> 12) & (CACHE_SLOTS - 1)];
+    if (atomic_load_explicit(&slot->pc, memory_order_acquire) != pc)
+        return NULL;
+    uint64_t value = atomic_load_explicit(&slot->recipe_and_generation, memory_order_acquire);
+    if (value >> 48 != (generation & 0xffff) || atomic_load_explicit(&slot->pc, memory_order_acquire) != pc)
+        return NULL;
+    return (const struct recipe *)(uintptr_t)(value << 16 >> 16);
+}
+
+static void cache_put_sig(uintptr_t pc, uint64_t generation, const struct recipe *recipe)
+{
+    struct cached *slot = &recipes.cache[(pc ^ pc >> 12) & (CACHE_SLOTS - 1)];
+    atomic_store_explicit(&slot->pc, 0, memory_order_release);
+    atomic_store_explicit(&slot->recipe_and_generation, (uint64_t)(uintptr_t)recipe | generation << 48,
+                          memory_order_release);
+    atomic_store_explicit(&slot->pc, pc, memory_order_release);
+}
+
+/* The block of a function, as far as the store is mapped by now. */
+static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t func)
+{
+    const struct recipe_block *block = recipe_find_block(recipes.store, table_id, func);
+    uint64_t n_bytes = (uint64_t)((const char *)block - (const char *)recipes.store) + sizeof *block;
+    if (!block || !zone_reach_sig(ZONE_RECIPES, n_bytes))
+        return NULL;
+    n_bytes += ((uint64_t)block->n_recipes + block->n_entries) * sizeof block->recipes[0];
+    return zone_reach_sig(ZONE_RECIPES, n_bytes) ? block : NULL;
+}
+
+static void ask_sig(const struct loadmap_module *module, uint32_t func)
+{
+    uint64_t key = (uint64_t)module->code.ref << 32 | (func + 1u);
+    _Atomic uint64_t *slot = &recipes.asked[recipe_hash(module->table_id, func) & (ASKED_SLOTS - 1)];
+    if (atomic_exchange(slot, key) != key && !arena_request_sig(REQUEST_RECIPE, module->code.ref, func))
+        atomic_store(slot, 0);
+}
+
+/* The recipe of a sampled pc.  ctx: signal handler */
+static enum recipes_result recipes_find_sig(uintptr_t pc, const struct recipe **recipe)
+{
+    uint64_t generation = loadmap_generation_sig();
+    *recipe = cache_get_sig(pc, generation);
+    if (*recipe)
+        return RECIPES_FOUND;
+    const struct loadmap_module *module = loadmap_find_sig(pc);
+    if (!recipes.store || !module || !module->table_id)
+        return RECIPES_NEVER;
+    const struct modtab_header *table = loadmap_table_sig(module);
+    if (!table || !module->code.ref)
+        return RECIPES_LATER;
+    uint64_t vaddr = pc - module->code.bias;
+    int64_t func = modtab_find_func(table, vaddr);
+    if (func < 0)
+        return RECIPES_NEVER;
+    const struct recipe_block *block = block_find_sig(module->table_id, (uint32_t)func);
+    if (!block) {
+        ask_sig(module, (uint32_t)func);
+        return RECIPES_LATER;
+    }
+    *recipe = recipe_find(block, (uint32_t)(vaddr - table->base_vaddr));
+    if (!*recipe)
+        return RECIPES_NEVER;
+    cache_put_sig(pc, generation, *recipe);
+    return RECIPES_FOUND;
+}
+
+/* --- the sample --- */
+
+/* One sample: unwind, find the address, find the variable, count. */
+
+_Static_assert((int)RECIPE_MEMORY == (int)HIT_MEMORY && (int)RECIPE_DEPENDENT == (int)HIT_DEPENDENT &&
+                   (int)RECIPE_COMPUTE == (int)HIT_COMPUTE && (int)RECIPE_LOST == (int)HIT_LOST &&
+                   (int)RECIPE_SYSCALL == (int)HIT_SYSCALL && (int)RECIPE_WAITING == (int)HIT_WAITING,
+               "a recipe's class is recorded as the hit's class");
+
+#define PENDING_PATIENCE_NS 2000000000u
+#define PENDING_GAP_BYTES 65536
+
+static struct {
+    _Atomic bool is_active;
+} sampling;
+
+/* A sample on its way into the records. */
+struct taken {
+    uint32_t leaf;
+    uint16_t cpu;
+    uint8_t event, class;
+    uint16_t flags;
+    uint32_t metrics;
+    uint64_t weight, lat_cycles;
+    uint64_t pattern, address; /* address: with a pattern */
+    bool is_own_code;          /* the profiler's own instruction */
+    bool has_frames;           /* the thread's path is that of this sample */
+};
+
+void sample_set_active_sig(bool active)
+{
+    atomic_store(&sampling.is_active, active);
+    if (arena_header_sig())
+        atomic_store_explicit(&arena_header_sig()->is_sampling, active, memory_order_relaxed);
+}
+
+bool sample_is_active_sig(void)
+{
+    return atomic_load_explicit(&sampling.is_active, memory_order_relaxed);
+}
+
+static void count_fate_sig(struct thread_state *self, unsigned event, enum fate fate)
+{
+    atomic_fetch_add_explicit(&self->record->fates[event][fate], 1, memory_order_relaxed);
+}
+
+/* True when the leaf lies in our own code: what it touches and nobody knows is ours. */
+static bool is_own_leaf_sig(uint32_t leaf)
+{
+    uint32_t own = arena_header_sig()->libhpcrun_module;
+    const struct arena_node *node = arena_record_sig(leaf);
+    return own && node->module == own && loadmap_is_own_pc_sig(node->ip);
+}
+
+/* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
+static void record_at_sig(struct thread_state *self, const struct taken *taken, const struct resolved *found,
+                          enum fate fate)
+{
+    uint64_t var = found->var;
+    struct cct_key key = {.var = var,
+                          .event = taken->event,
+                          .class = taken->class,
+                          .flags = taken->flags,
+                          .metrics = taken->metrics,
+                          .pattern = taken->pattern};
+    struct arena_hit *hit = taken->leaf ? cct_hit_sig(&self->samples, taken->leaf, &key, 1, taken->weight) : NULL;
+    if (!hit) {
+        count_fate_sig(self, taken->event, FATE_DROP_ARENA_FULL);
+        return;
+    }
+    if (taken->lat_cycles) {
+        atomic_fetch_add_explicit(&hit->latency, taken->lat_cycles, memory_order_relaxed);
+        (void)cct_sketch_sig(&self->samples, var, taken->event, mem_latency_bin_sig(taken->lat_cycles));
+    }
+    /* a proxy address is that of another element, at the same place in it */
+    if (taken->pattern && (found->offset != RESOLVE_NO_OFFSET || var_key_kind(var) > VAR_STACK))
+        cct_line_sig(&self->samples, hit, taken->address, found->offset);
+    else if (found->offset != RESOLVE_NO_OFFSET)
+        cct_offset_sig(&self->samples, hit, found->offset);
+    (void)cct_place_sig(&self->samples, var, taken->event, taken->cpu);
+    count_fate_sig(self, taken->event, fate);
+}
+
+static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
+{
+    const struct resolved found = {var, RESOLVE_NO_OFFSET};
+    record_at_sig(self, taken, &found, fate);
+}
+
+static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class,
+                                       enum fate fate)
+{
+    taken->class = (uint8_t) class;
+    taken->flags = 0;
+    taken->pattern = 0;
+    record_sig(self, taken, var_key(VAR_NONE, 0, 0), fate);
+}
+
+/* No address, for the reason that a recipe's class gives. */
+static void record_class_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
+{
+    static const enum fate fates[HIT_CLASSES] = {
+        [HIT_COMPUTE] = FATE_NO_ADDRESS_COMPUTE, [HIT_LOST] = FATE_NO_ADDRESS_LOST,
+        [HIT_SYSCALL] = FATE_NO_ADDRESS_SYSCALL, [HIT_PLAIN] = FATE_NO_ADDRESS_SOURCE,
+        [HIT_WAITING] = FATE_NO_ADDRESS_WAITING,
+    };
+    record_without_address_sig(self, taken, class, fates[class]);
+}
+
+/* Attributes an address; false when that must wait. A proxy address outside every known block says nothing. */
+static bool record_address_sig(struct thread_state *self, struct taken *taken, uint64_t address,
+                               const struct thread_frame *frames, unsigned n_frames)
+{
+    struct resolved found;
+    taken->address = address;
+    switch (resolve_address_sig(self, address, frames, n_frames, &found)) {
+    case RESOLVE_NAMED:
+        record_at_sig(self, taken, &found, FATE_NAMED);
+        return true;
+    case RESOLVE_UNKNOWN:
+        if (taken->flags & HIT_FLAG_INEXACT)
+            record_class_sig(self, taken, HIT_LOST);
+        else if (!taken->is_own_code)
+            record_at_sig(self, taken, &found, FATE_UNKNOWN_DATA);
+        else
+            record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
+        return true;
+    case RESOLVE_OWN:
+        record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
+        return true;
+    case RESOLVE_LATER:
+    default:
+        if (!taken->is_own_code)
+            return false;
+        record_sig(self, taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_OWN), FATE_UNKNOWN_DATA);
+        return true;
+    }
+}
+
+/* Applies a recipe; false when the address must wait for its object. */
+static bool record_recipe_sig(struct thread_state *self, struct taken *taken, const struct recipe *recipe,
+                              const struct recipe_regs *regs, const struct thread_frame *frames, unsigned n_frames,
+                              uint64_t *address)
+{
+    recipe = recipe_choose_sig(recipe, regs);
+    if (!recipe->n_operands) {
+        enum hit_class class = recipe->class <= HIT_DEPENDENT ? HIT_LOST : (enum hit_class)recipe->class;
+        record_class_sig(self, taken, class);
+        return true;
+    }
+    unsigned which = recipe->n_operands > 1 ? self->toggle++ & 1 : 0;
+    const struct recipe_operand *operand = &recipe->operands[which];
+    if (!recipe_address_sig(operand, regs, address)) {
+        record_class_sig(self, taken, HIT_LOST);
+        return true;
+    }
+    taken->class = recipe->class;
+    taken->flags = operand->flags & RECIPE_OP_INEXACT ? HIT_FLAG_INEXACT : 0;
+    taken->pattern = (uint64_t)recipe->pattern_high << 32 | recipe->pattern_low;
+    return record_address_sig(self, taken, *address, frames, n_frames);
+}
+
+/* The frames of the sample's path; those that the hardware's exact leaf has replaced lie in its function. */
+static unsigned frames_copy_sig(const struct thread_state *self, const struct taken *taken, struct thread_frame *frames)
+{
+    const struct unwind_path *path = &self->sample_path;
+    unsigned n = path->n_frames < THREAD_PENDING_FRAMES ? path->n_frames : THREAD_PENDING_FRAMES;
+    if (!taken->has_frames)
+        return 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t node = path->frames[i].node;
+        frames[i] = (struct thread_frame){.cfa = path->frames[i].cfa, .node = node ? node : taken->leaf};
+    }
+    return n;
+}
+
+/* A block that the allocator clears or copies is touched page after page: its samples share one entry. */
+static bool pending_extend_sig(struct thread_state *self, const struct taken *taken, uint64_t address)
+{
+    for (uint32_t i = self->n_pending; i-- > 0;) {
+        struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
+        if (pending->leaf != taken->leaf || pending->event != taken->event || pending->class != taken->class ||
+            pending->flags != taken->flags || pending->pattern != taken->pattern || !pending->has_address ||
+            pending->cpu != taken->cpu || pending->metrics || taken->metrics || taken->lat_cycles ||
+            address + PENDING_GAP_BYTES < pending->address || address > pending->last_address + PENDING_GAP_BYTES)
+            continue;
+        pending->address = address < pending->address ? address : pending->address;
+        pending->last_address = address > pending->last_address ? address : pending->last_address;
+        pending->weight += taken->weight;
+        pending->n_samples++;
+        return true;
+    }
+    return false;
+}
+
+static struct thread_pending *pending_at_sig(struct thread_state *self, uint32_t i)
+{
+    return &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
+}
+
+/* Gives up the oldest sample that waits for a recipe: one function whose recipe does not come must not keep out those
+ * whose recipes do. False when all wait for objects. */
+static bool pending_evict_sig(struct thread_state *self)
+{
+    uint32_t oldest = 0;
+    while (oldest < self->n_pending && pending_at_sig(self, oldest)->has_address)
+        oldest++;
+    if (oldest == self->n_pending)
+        return false;
+    count_fate_sig(self, pending_at_sig(self, oldest)->event, FATE_DROP_RAW_FULL);
+    for (uint32_t i = oldest; i > 0; i--)
+        *pending_at_sig(self, i) = *pending_at_sig(self, i - 1);
+    self->first_pending = (self->first_pending + 1) & (THREAD_PENDING_MAX - 1);
+    self->n_pending--;
+    return true;
+}
+
+static struct thread_pending *pending_push_sig(struct thread_state *self, const struct taken *taken)
+{
+    if (self->n_pending == THREAD_PENDING_MAX && !pending_evict_sig(self)) {
+        count_fate_sig(self, taken->event, FATE_DROP_RAW_FULL);
+        return NULL;
+    }
+    struct thread_pending *pending =
+        &self->pending[(self->first_pending + self->n_pending++) & (THREAD_PENDING_MAX - 1)];
+    pending->leaf = taken->leaf;
+    pending->cpu = taken->cpu;
+    pending->event = taken->event;
+    pending->class = taken->class;
+    pending->flags = taken->flags;
+    pending->pattern = taken->pattern;
+    pending->weight = taken->weight;
+    pending->metrics = taken->metrics;
+    pending->lat_cycles = taken->lat_cycles;
+    pending->has_address = false;
+    pending->n_samples = 1;
+    pending->t_ns = own_clock_ns_sig(CLOCK_MONOTONIC);
+    pending->n_frames = (uint8_t)frames_copy_sig(self, taken, pending->frames);
+    return pending;
+}
+
+/* Attributes the samples of an entry one by one, spread evenly over their addresses; false when one must wait. */
+static bool pending_record_sig(struct thread_state *self, struct thread_pending *pending, struct taken *taken)
+{
+    while (pending->n_samples > 1) {
+        taken->weight = pending->weight / pending->n_samples;
+        if (!record_address_sig(self, taken, pending->address, pending->frames, pending->n_frames))
+            return false;
+        pending->weight -= taken->weight;
+        pending->n_samples--;
+        pending->address += (pending->last_address - pending->address) / pending->n_samples;
+    }
+    taken->weight = pending->weight;
+    return record_address_sig(self, taken, pending->address, pending->frames, pending->n_frames);
+}
+
+/* True when the pending sample is done (recorded or dropped). */
+static bool pending_try_sig(struct thread_state *self, struct thread_pending *pending, bool final)
+{
+    struct taken taken = {.leaf = pending->leaf,
+                          .cpu = pending->cpu,
+                          .event = pending->event,
+                          .class = pending->class,
+                          .flags = pending->flags,
+                          .pattern = pending->pattern,
+                          .weight = pending->weight,
+                          .metrics = pending->metrics,
+                          .lat_cycles = pending->lat_cycles};
+    taken.is_own_code = is_own_leaf_sig(taken.leaf);
+    if (!pending->has_address) {
+        const struct recipe *recipe = NULL;
+        enum recipes_result result = recipes_find_sig(pending->regs.rip, &recipe);
+        if (result == RECIPES_NEVER) {
+            record_class_sig(self, &taken, HIT_LOST);
+            return true;
+        }
+        if (result == RECIPES_FOUND) {
+            if (record_recipe_sig(self, &taken, recipe, &pending->regs, pending->frames, pending->n_frames,
+                                  &pending->address))
+                return true;
+            pending->has_address = true;
+            pending->class = taken.class;
+            pending->flags = taken.flags;
+            pending->pattern = taken.pattern;
+        }
+    } else if (pending_record_sig(self, pending, &taken)) {
+        return true;
+    }
+    if (!final && own_clock_ns_sig(CLOCK_MONOTONIC) - pending->t_ns < PENDING_PATIENCE_NS)
+        return false;
+    taken.weight = pending->weight / pending->n_samples;
+    if (pending->has_address)
+        for (uint32_t i = 0; i < pending->n_samples; i++)
+            record_sig(self, &taken, var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK), FATE_UNKNOWN_DATA);
+    else
+        count_fate_sig(self, pending->event, FATE_DROP_NO_RECIPE);
+    return true;
+}
+
+/* Tries the pending samples again, or only those that wait for an object, and closes the gaps. */
+static void pending_retry_sig(struct thread_state *self, bool only_parked, bool final)
+{
+    uint32_t n = self->n_pending, kept = 0, n_parked = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
+        if ((pending->has_address || !only_parked) && pending_try_sig(self, pending, final))
+            continue;
+        struct thread_pending *target = &self->pending[(self->first_pending + kept++) & (THREAD_PENDING_MAX - 1)];
+        if (target != pending)
+            *target = *pending;
+        n_parked += target->has_address;
+    }
+    self->n_pending = kept;
+    self->n_parked = n_parked;
+}
+
+void sample_resolve_pending_sig(struct thread_state *self, bool final)
+{
+    pending_retry_sig(self, false, final);
+}
+
+void sample_forget_pending_sig(struct thread_state *self)
+{
+    self->n_pending = self->n_parked = 0;
+    for (unsigned event = 0; event < arena_header_sig()->n_events; event++) {
+        uint64_t n_left = atomic_load(&self->record->taken[event]);
+        for (unsigned fate = 0; fate < FATE_TAKEN_MAX; fate++)
+            n_left -= atomic_load(&self->record->fates[event][fate]);
+        atomic_fetch_add(&self->record->fates[event][FATE_DROP_STOPPED], n_left);
+    }
+}
+
+void sample_resolve_parked_sig(struct thread_state *self)
+{
+    pending_retry_sig(self, true, false);
+}
+
+bool sample_has_parked_sig(const struct thread_state *self)
+{
+    return self->n_parked > 0;
+}
+
+static void trace_sig(struct thread_state *self, const struct taken *taken)
+{
+    struct arena_trace *record = arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
+    if (!record) {
+        atomic_fetch_add_explicit(&self->record->n_untraced, 1, memory_order_relaxed);
+        return;
+    }
+    record->t_ns = own_clock_ns_sig(CLOCK_REALTIME);
+    record->node = taken->leaf;
+    record->event = taken->event;
+    arena_publish_sig(&self->trace);
+}
+
+void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate)
+{
+    atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
+    count_fate_sig(self, event, fate);
+}
+
+/* True when the sample cannot be recorded at all; its fate has been counted. */
+static bool is_refused_sig(struct thread_state *self, unsigned event)
+{
+    atomic_fetch_add_explicit(&self->record->taken[event], 1, memory_order_relaxed);
+    if (!sample_is_active_sig() || self->ending) {
+        count_fate_sig(self, event, FATE_DROP_STOPPED);
+        return true;
+    }
+    if (self->tree_busy) {
+        count_fate_sig(self, event, FATE_DROP_REENTERED);
+        return true;
+    }
+    return false;
+}
+
+static unsigned cpu_sig(const struct sample_event *event)
+{
+    int cpu = event->has_access && event->access.has_cpu ? (int)event->access.cpu : sched_getcpu();
+    return cpu < 0 ? 0 : (unsigned)cpu;
+}
+
+static void taken_start_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
+{
+    *taken = (struct taken){
+        .event = event->index, .weight = event->weight, .cpu = (uint16_t)cpu_sig(event), .class = HIT_KERNEL_ADDR};
+    if (event->has_access && arena_header_sig()->events[event->index].flags & EVENT_DATA_SRC) {
+        taken->metrics = event->access.metrics;
+        taken->lat_cycles = event->access.lat_cycles;
+        if (!taken->metrics && !event->access.is_no_access)
+            atomic_fetch_add_explicit(&self->record->n_no_metric[event->index], 1, memory_order_relaxed);
+    }
+    if (self->n_pending)
+        sample_resolve_pending_sig(self, false);
+}
+
+static void take_known_address_sig(struct thread_state *self, struct taken *taken, uint64_t address)
+{
+    struct thread_frame frames[THREAD_PENDING_FRAMES];
+    unsigned n_frames = frames_copy_sig(self, taken, frames);
+    if (record_address_sig(self, taken, address, frames, n_frames) || pending_extend_sig(self, taken, address))
+        return;
+    struct thread_pending *pending = pending_push_sig(self, taken);
+    if (pending) {
+        pending->address = pending->last_address = address;
+        pending->has_address = true;
+        self->n_parked++;
+    }
+}
+
+static void record_moved_sig(struct thread_state *self, struct taken *taken, uint64_t var)
+{
+    record_sig(self, taken, var, var_key_kind(var) == VAR_UNKNOWN ? FATE_UNKNOWN_DATA : FATE_NAMED);
+}
+
+/* What the event's record says, or would have to say, of the address. */
+static void take_access_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
+{
+    const struct access *access = &event->access;
+    if (event->moved_var)
+        record_moved_sig(self, taken, event->moved_var);
+    else if (event->has_access && access->has_address)
+        take_known_address_sig(self, taken, access->address);
+    else if (event->has_access && access->is_no_access)
+        record_without_address_sig(self, taken, HIT_COMPUTE, FATE_NO_ADDRESS_NO_ACCESS);
+    else if (arena_header_sig()->events[event->index].flags & EVENT_ADDRESS)
+        record_without_address_sig(self, taken, HIT_LOST, FATE_NO_ADDRESS_LOST);
+    else
+        record_without_address_sig(self, taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
+}
+
+static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, const ucontext_t *context)
+{
+    struct recipe_regs regs;
+    struct thread_frame frames[THREAD_PENDING_FRAMES];
+    const struct recipe *recipe = NULL;
+    uint64_t address = 0;
+    bool has_address = false;
+    recipe_regs_of_ucontext_sig(context, &regs);
+    regs.fs_base = self->thread_pointer;
+    uintptr_t sp = (uintptr_t)regs.gpr[RECIPE_RSP];
+    if (sp >= self->bounds.low && sp < self->bounds.high) {
+        regs.stack_low = self->bounds.low;
+        regs.stack_high = self->bounds.high;
+    }
+    taken->is_own_code = self->in_hook || is_own_leaf_sig(taken->leaf);
+    enum recipes_result result = recipes_find_sig(regs.rip, &recipe);
+    if (result == RECIPES_NEVER) {
+        record_class_sig(self, taken, HIT_LOST);
+        return;
+    }
+    if (result == RECIPES_FOUND) {
+        unsigned n_frames = frames_copy_sig(self, taken, frames);
+        if (record_recipe_sig(self, taken, recipe, &regs, frames, n_frames, &address))
+            return;
+        has_address = true;
+    }
+    struct thread_pending *pending = pending_push_sig(self, taken);
+    if (pending) {
+        pending->regs = regs;
+        pending->regs.stack_low = pending->regs.stack_high = 0; /* its words will have changed by then */
+        pending->address = pending->last_address = address;
+        pending->has_address = has_address;
+        self->n_parked += has_address;
+    }
+}
+
+static void leaf_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event,
+                     const ucontext_t *context)
+{
+    const struct arena_event *plan = &arena_header_sig()->events[event->index];
+    const struct access *access = &event->access;
+    uintptr_t pc = arch_pc_of_context_sig(context);
+    bool is_exact = event->has_access && access->is_exact && !access->is_in_kernel && access->ip;
+    taken->leaf = leaf_of_context_sig(self, context, is_exact ? (uintptr_t)access->ip : 0, &taken->has_frames);
+    if (event->has_access) {
+        uintptr_t at = is_exact ? (uintptr_t)access->ip : pc;
+        taken->is_own_code = self->in_hook || loadmap_is_own_sig(loadmap_find_sig(at), at);
+    }
+    if (event->has_access && plan->flags & EVENT_KERNEL && taken->leaf)
+        taken->leaf = leaf_in_kernel_sig(self, taken->leaf, &access->callchain, access_is_swapped_sig(plan));
+}
+
+void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
+{
+    struct taken taken;
+    if (is_refused_sig(self, event->index))
+        return;
+    taken_start_sig(self, &taken, event);
+    leaf_sig(self, &taken, event, context);
+    const struct arena_header *header = arena_header_sig();
+    if (header->trace && taken.leaf)
+        trace_sig(self, &taken);
+    if (!taken.leaf)
+        count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
+    else if (header->events[event->index].source == SOURCE_EADDR)
+        take_by_recipe_sig(self, &taken, context);
+    else
+        take_access_sig(self, &taken, event);
+}
+
+void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event)
+{
+    struct taken taken;
+    atomic_fetch_add_explicit(&self->record->taken[event->index], 1, memory_order_relaxed);
+    taken_start_sig(self, &taken, event);
+    taken.leaf = leaf_of_pc_sig(self, (uintptr_t)event->access.ip, &taken.is_own_code);
+    if (!taken.leaf)
+        count_fate_sig(self, event->index, FATE_DROP_ARENA_FULL);
+    else
+        take_access_sig(self, &taken, event);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One sample: from the overflow signal to the records in the arena. */
+#ifndef LOCUS_RUNTIME_RECORD_SAMPLE_H
+#define LOCUS_RUNTIME_RECORD_SAMPLE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "fnbounds/recipe.h"
+#include "runtime/own/arch.h"
+#include "runtime/own/own-call.h"
+#include "runtime/record/ring.h"
+#include "runtime/record/thread.h"
+
+/* What the event itself knows of the sample. */
+struct sample_event {
+    uint8_t index;      /* into arena_header.events */
+    bool has_access;    /* the record was found */
+    uint64_t weight;    /* in the event's unit, 0 for a fixed period */
+    uint64_t moved_var; /* what its address was when it was accessed, where that has changed; else 0 */
+    struct access access;
+};
+
+/* Records one sample of the interrupted context; the fate is counted in any case.  ctx: signal handler of self */
+void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context);
+
+/* Records a sample of which only its record is known (large buffers), also when sampling has been stopped since.
+ * ctx: signal handler of self, or its ordinary code with tree_busy set */
+void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event);
+
+/* Counts a sample that is not recorded.  ctx: as sample_take_plain_sig */
+void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate);
+
+/* Counts whatever was taken and has no fate yet as dropped: the code that was about to decide it will never go on.
+ * ctx: who ends self */
+void sample_forget_pending_sig(struct thread_state *self);
+
+/* Tries to attribute pending samples. final: those that still cannot be are dropped and counted.
+ * ctx: signal handler of self, or its ordinary code with tree_busy set */
+void sample_resolve_pending_sig(struct thread_state *self, bool final);
+
+/* True when a pending sample knows its address and only waits for its object.  ctx: any, thread of self */
+bool sample_has_parked_sig(const struct thread_state *self);
+
+/* Likewise for those that know their address and wait for the object there: at the end of every recorded allocation,
+ * so it leaves alone what waits for the companion.  ctx: as sample_resolve_pending_sig */
+void sample_resolve_parked_sig(struct thread_state *self);
+
+/* Sampling as a whole, by the public API.  ctx: any */
+void sample_set_active_sig(bool active);
+bool sample_is_active_sig(void);
+
+/* --- recipes of addresses --- */
+
+/* Recipes as the handler finds them: by pc, through a cache, asked for when missing. */
+
+enum recipes_result {
+    RECIPES_FOUND = 0,
+    RECIPES_LATER, /* asked for; try again */
+    RECIPES_NEVER  /* pc lies in no analysable function, or is no instruction boundary */
+};
+
+/* Maps the companion's store from its memory file; fd -1: there is none, every answer is NEVER.
+ * ctx: ordinary, at start */
+void recipes_map_store_sig(int fd, uint64_t n_bytes);
+
+/* In a child of fork: what its parent has asked for may never be answered, so it asks again.  ctx: ordinary */
+void recipes_fork_child_sig(void);
+
+/* --- from an address to its variable (resolve-sig.c) --- */
+
+/* From a data address to the variable that holds it, in the order: impossible addresses, thread-local storage, recorded
+ * blocks and mappings, statics, stacks, the rest under a reason. */
+
+enum resolve_result {
+    RESOLVE_NAMED = 0, /* in a known variable */
+    RESOLVE_UNKNOWN,   /* in none: the key has kind VAR_UNKNOWN and the reason */
+    RESOLVE_LATER,     /* its module's table has not arrived yet, or its block is being resized */
+    RESOLVE_OWN        /* the profiler's own arena */
+};
+
+#define RESOLVE_NO_OFFSET UINT64_MAX
+
+struct resolved {
+    uint64_t var;    /* key */
+    uint64_t offset; /* bytes from the start of the block or symbol, in the own stack down to the address from the
+                      * frame's CFA; RESOLVE_NO_OFFSET: none or not known */
+};
+
+/* Fills *found for address. frames: [n_frames] of the sample, innermost first, for own-stack addresses.
+ * ctx: signal handler of self's thread, or its ordinary code with tree_busy set */
+enum resolve_result resolve_address_sig(const struct thread_state *self, uintptr_t address,
+                                        const struct thread_frame *frames, unsigned n_frames, struct resolved *found);
+
+#endif

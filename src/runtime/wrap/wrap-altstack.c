@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Alternate signal stacks of our own, and the program's view of them: see threads.h. */
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/events/events.h"
+#include "runtime/events/signals.h"
+#include "runtime/own/own-call.h"
+#include "runtime/own/zone.h"
+#include "runtime/process/threads.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/wrap/wrap.h"
+
+#define OWN_BYTES 65536
+#define PROGRAM_BYTES 16384 /* for the program's handler, where samples may come in it */
+#ifndef AT_MINSIGSTKSZ
+#define AT_MINSIGSTKSZ 51
+#endif
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1U << 31)
+#endif
+
+static struct {
+    _Atomic bool is_begun, is_used, is_crowded, is_told;
+} altstacks;
+
+/* Of the kernel's frame; grows with the vector registers. */
+static size_t frame_bytes(void)
+{
+    size_t n_bytes = getauxval(AT_MINSIGSTKSZ);
+    return n_bytes ? n_bytes : MINSIGSTKSZ;
+}
+
+static int kernel_altstack(const stack_t *new, stack_t *old)
+{
+    return (int)own_call_sig(SYS_sigaltstack, new, old);
+}
+
+bool altstack_is_used(void)
+{
+    return atomic_load_explicit(&altstacks.is_used, memory_order_relaxed);
+}
+
+bool altstack_is_crowded(void)
+{
+    return atomic_load_explicit(&altstacks.is_crowded, memory_order_relaxed);
+}
+
+void *altstack_map(size_t n_bytes, size_t *own_stack_bytes)
+{
+    size_t page_bytes = getauxval(AT_PAGESZ), total_bytes = page_bytes + OWN_BYTES + n_bytes;
+    char *memory = zone_pages_sig(total_bytes);
+    if (!memory)
+        return NULL;
+    own_call_sig(SYS_mprotect, memory, page_bytes, PROT_NONE);
+    *own_stack_bytes = OWN_BYTES;
+    return memory + page_bytes + OWN_BYTES;
+}
+
+static bool is_own(const struct thread_state *self, const stack_t *stack)
+{
+    return self->own_stack && (uintptr_t)stack->ss_sp == self->own_stack && !(stack->ss_flags & SS_DISABLE);
+}
+
+static bool set_own(struct thread_state *self, stack_t *old)
+{
+    stack_t own = {.ss_sp = (void *)self->own_stack, .ss_size = self->own_stack_bytes};
+    if (!self->own_stack || kernel_altstack(&own, old) != 0)
+        return false;
+    self->has_own_stack = true;
+    return true;
+}
+
+/* The program has an alternate stack. True when that was not known. */
+static bool note_use(void)
+{
+    return !atomic_exchange(&altstacks.is_used, true);
+}
+
+/* What was put in the place of the program's stack behind a shield is taken back there. */
+static void put_back(stack_t *stack)
+{
+    stack->ss_flags &= ~SS_ONSTACK;
+    (void)kernel_altstack(stack, NULL);
+}
+
+/* A frame that does not fit would end the program. */
+static void look_for_room(struct thread_state *self, const stack_t *stack)
+{
+    bool was_cramped = self->is_cramped;
+    bool is_programs = !(stack->ss_flags & SS_DISABLE) && !is_own(self, stack);
+    size_t needed = frame_bytes() + unwind_handler_bytes_sig();
+    self->is_cramped = is_programs && stack->ss_size < needed;
+    if (self->is_cramped && !was_cramped) {
+        mask_set_sig(mask_get_sig() | MASK_OURS);
+        if (!atomic_exchange(&altstacks.is_told, true))
+            arena_log_sig("the program's alternate signal stack has no room for a sample: its thread takes none while "
+                          "that is set");
+    } else if (!self->is_cramped && was_cramped) {
+        mask_set_sig(mask_get_sig() & ~MASK_OURS);
+    }
+    if (!is_programs)
+        return;
+    bool changes = note_use();
+    if (stack->ss_size < frame_bytes() + PROGRAM_BYTES + needed)
+        changes |= !atomic_exchange(&altstacks.is_crowded, true);
+    if (changes)
+        wrap_signal_refit();
+}
+
+void altstack_begin(void)
+{
+    struct thread_state *self = mask_is_translated_sig() ? thread_self_sig() : NULL;
+    stack_t current = {0};
+    int saved_errno = errno;
+    if (!self || sandbox_is_entered_sig())
+        return;
+    mask_adopt_sig(self, !atomic_exchange(&altstacks.is_begun, true));
+    bool is_known = kernel_altstack(NULL, &current) == 0;
+    if (is_known && current.ss_flags & SS_DISABLE)
+        (void)set_own(self, NULL);
+    else if (is_known)
+        look_for_room(self, &current);
+    errno = saved_errno;
+}
+
+bool altstack_begin_quickly(const struct shield *shield)
+{
+    struct thread_state *self = mask_is_translated_sig() ? thread_self_sig() : NULL;
+    stack_t old = {.ss_flags = SS_DISABLE};
+    if (!self)
+        return true;
+    if (!shield->is_up || shield->blocked & MASK_OURS || !atomic_load(&altstacks.is_begun))
+        return false;
+    self->is_born_deaf = false;
+    if (!events_send_signals_sig(self))
+        return true;
+    if (!set_own(self, &old))
+        return false;
+    if (old.ss_flags & SS_DISABLE)
+        return true;
+    put_back(&old); /* somebody else was first in this thread */
+    return false;
+}
+
+/* On the stack itself, it cannot be taken away. */
+void altstack_end(struct thread_state *self)
+{
+    stack_t old = {0}, none = {.ss_flags = SS_DISABLE};
+    if (!self->has_own_stack)
+        return;
+    self->has_own_stack = false;
+    if (sandbox_is_entered_sig())
+        self->own_stack = 0;
+    else if (kernel_altstack(&none, &old) != 0)
+        self->own_stack = kernel_altstack(NULL, &old) == 0 && !is_own(self, &old) ? self->own_stack : 0;
+    else if (!is_own(self, &old) && !(old.ss_flags & SS_DISABLE))
+        put_back(&old);
+}
+
+/* The program's change while the thread has a stack of ours to fall back on. */
+static int change(struct thread_state *self, const stack_t *new, const stack_t *current)
+{
+    bool disables = new->ss_flags &SS_DISABLE;
+    if (disables && is_own(self, current))
+        return 0;
+    if (kernel_altstack(new, NULL) != 0)
+        return -1;
+    if (disables)
+        (void)set_own(self, NULL);
+    look_for_room(self, new);
+    return 0;
+}
+
+/* The change of a thread that has no stack of ours: it may not have begun yet. */
+static int change_unknown(const stack_t *new, stack_t *old)
+{
+    int result = (int)syscall(SYS_sigaltstack, new, old);
+    if (result == 0 && new && !(new->ss_flags &SS_DISABLE) && mask_is_translated_sig() && note_use())
+        wrap_signal_refit();
+    return result;
+}
+
+WRAP_EXPORT int sigaltstack(const stack_t *new, stack_t *old)
+{
+    struct thread_state *self = thread_self_sig();
+    stack_t current = {0}, shown = {.ss_flags = SS_DISABLE};
+    if (!self || !self->own_stack || kernel_altstack(NULL, &current) != 0)
+        return change_unknown(new, old);
+    if (!is_own(self, &current))
+        shown = current;
+    if (new &&change(self, new, &current) != 0)
+        return -1;
+    if (old)
+        *old = shown;
+    return 0;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that concern the process as a whole: its end, sandboxes that it enters, and the locking of its memory.
+ * Ordinary code of the program's threads. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/own/arch.h"
+#include "runtime/own/own-call.h"
+#include "runtime/own/process.h"
+#include "runtime/own/zone.h"
+#include "runtime/record/arena-writer.h"
+#include "runtime/record/thread.h"
+#include "runtime/wrap/wrap.h"
+
+/* --- ends that run no destructors: the measurement is finished first --- */
+
+static void leave(int status) __attribute__((noreturn));
+
+static void leave(int status)
+{
+    process_end(status);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+WRAP_EXPORT void _exit(int status)
+{
+    leave(status);
+}
+
+WRAP_EXPORT void _Exit(int status)
+{
+    leave(status);
+}
+
+/* --- entering a sandbox: prctl, and seccomp through syscall(2), as libseccomp does --- */
+
+typedef int prctl_function(int, ...);
+typedef long syscall_function(long, ...);
+
+static struct {
+    syscall_function *syscall;
+    _Atomic bool is_told;
+} real;
+
+/* Not at the first call, which may come before libc is ready or in a signal handler. */
+__attribute__((constructor)) static void find_real(void)
+{
+    real.syscall = (syscall_function *)wrap_real("syscall");
+}
+
+static void tell(const char *text)
+{
+    if (!atomic_exchange(&real.is_told, true))
+        arena_log_sig(text);
+}
+
+/* filter: what the kernel is about to be given; NULL when that is not known. */
+static void note_entry(const struct sock_fprog *filter)
+{
+    int saved_errno = errno;
+    if (!process_is_ours_sig())
+        return;
+    /* A sample ends in this call, which a program without signals need not allow. */
+    if (filter && !sandbox_would_allow_sig(filter, SYS_rt_sigreturn)) {
+        thread_switch_sig(false);
+        tell(
+            "the program entered a seccomp sandbox that allows no signal handlers: from then on it is not sampled, and "
+            "its end is seen from outside");
+    }
+    sandbox_enter_sig(filter);
+    tell("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen from "
+         "outside");
+    errno = saved_errno;
+}
+
+/* The mode that knows four system calls also takes the clock of the processor away. */
+static void note_strict_mode(void)
+{
+    if (process_is_ours_sig())
+        sandbox_stop_clocks_sig();
+    note_entry(NULL);
+}
+
+/* Returns whether programs behind the filter must not be measured: what it is given may be gone afterwards. */
+static bool note_filter(const struct sock_fprog *filter)
+{
+    if (!sandbox_is_filter_sig(filter))
+        return false;
+    note_entry(filter);
+    return sandbox_would_end_start_sig(filter);
+}
+
+/* result: of the call that installs the filter; positive: a descriptor, or a thread that could not take it over. */
+static long note_result(bool is_deadly, long result)
+{
+    if (is_deadly && result >= 0)
+        sandbox_set_deadly_sig();
+    return result;
+}
+
+static long call_real(long number, const long a[6])
+{
+    if (real.syscall)
+        return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    long result = arch_call_sig(number, a);
+    if (result >= 0 || result < -4095)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+WRAP_EXPORT int prctl(int option, ...)
+{
+    static prctl_function *real_prctl;
+    unsigned long arguments[4];
+    va_list list;
+    va_start(list, option);
+    for (int i = 0; i < 4; i++)
+        arguments[i] = va_arg(list, unsigned long);
+    va_end(list);
+    if (!real_prctl)
+        real_prctl = (prctl_function *)wrap_real("prctl");
+    if (!real_prctl) {
+        errno = ENOSYS;
+        return -1;
+    }
+    bool is_deadly = false;
+    if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_FILTER)
+        is_deadly = note_filter((const struct sock_fprog *)arguments[1]);
+    else if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_STRICT)
+        note_strict_mode();
+    else if (option == PR_SET_TSC && arguments[0] == PR_TSC_SIGSEGV && process_is_ours_sig())
+        sandbox_stop_clocks_sig();
+    int result = real_prctl(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    return (int)note_result(is_deadly, result);
+}
+
+/* The flags of a system call that makes a process, CLONE_VM for the others. */
+static uint64_t clone_flags(long number, const long a[6])
+{
+    if (number == SYS_clone)
+        return (uint64_t)(arch_call_abi_sig() == AUDIT_ARCH_S390X ? a[1] : a[0]);
+    if (number == SYS_clone3 && a[0])
+        return *(const uint64_t *)a[0];
+#ifdef SYS_fork
+    if (number == SYS_fork)
+        return 0;
+#endif
+    return CLONE_VM;
+}
+
+/* There is no function of libc for the other call that installs filters. */
+WRAP_EXPORT long syscall(long number, ...)
+{
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    bool is_deadly = false;
+    if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_FILTER)
+        is_deadly = note_filter((const struct sock_fprog *)a[2]);
+    else if (number == SYS_seccomp && a[0] == SECCOMP_SET_MODE_STRICT)
+        note_strict_mode();
+    long result = note_result(is_deadly, call_real(number, a));
+    if (result > 0)
+        wrap_note_clone((int)result, clone_flags(number, a));
+    return result;
+}
+
+/* --- mlockall --- */
+
+/* mlockall locks what the program has mapped, and not what the profiler has: the program's mappings one by one, so that
+ * neither its limit on locked memory nor the time and memory of populating them meets ours. Ordinary code of the
+ * program's threads; raw system calls, no allocation. */
+
+typedef int all_function(int);
+typedef int none_function(void);
+
+struct range {
+    uintptr_t low, high;
+};
+
+/* What is ours: the zone, and this library where it is one. */
+struct ours {
+    struct range ranges[2];
+};
+
+/* The lines of /proc/self/maps. */
+struct maps {
+    int fd;
+    size_t n, at; /* bytes read, and of them used */
+    char bytes[4096];
+};
+
+static struct ours find_ours(void)
+{
+    struct ours ours = {0};
+    zone_range_sig(&ours.ranges[0].low, &ours.ranges[0].high);
+    wrap_own_image(&ours.ranges[1].low, &ours.ranges[1].high);
+    return ours;
+}
+
+static int next_byte(struct maps *maps)
+{
+    if (maps->at == maps->n) {
+        long n = own_call_sig(SYS_read, maps->fd, maps->bytes, sizeof maps->bytes);
+        if (n <= 0)
+            return -1;
+        maps->n = (size_t)n;
+        maps->at = 0;
+    }
+    return (unsigned char)maps->bytes[maps->at++];
+}
+
+/* A number up to a byte that belongs to none, which is dropped; false at the end of the file. */
+static bool next_number(struct maps *maps, uintptr_t *number)
+{
+    int byte;
+    *number = 0;
+    while ((byte = next_byte(maps)) >= 0) {
+        bool is_digit = byte >= '0' && byte <= '9';
+        if (!is_digit && (byte < 'a' || byte > 'f'))
+            return true;
+        *number = *number << 4 | (uintptr_t)(is_digit ? byte - '0' : byte - 'a' + 10);
+    }
+    return false;
+}
+
+static bool next_mapping(struct maps *maps, struct range *mapping)
+{
+    int byte;
+    if (!next_number(maps, &mapping->low) || !next_number(maps, &mapping->high))
+        return false;
+    do
+        byte = next_byte(maps);
+    while (byte >= 0 && byte != '\n');
+    return true;
+}
+
+/* Takes from the beginning of a mapping a part that is the program's; false when none is left. */
+static bool take_part(struct range *mapping, const struct ours *ours, struct range *part)
+{
+    for (int i = 0; i < 2; i++) /* twice: they may follow each other */
+        for (int k = 0; k < 2; k++)
+            if (mapping->low >= ours->ranges[k].low && mapping->low < ours->ranges[k].high)
+                mapping->low = ours->ranges[k].high;
+    *part = *mapping;
+    for (int k = 0; k < 2; k++)
+        if (ours->ranges[k].low > part->low && ours->ranges[k].low < part->high)
+            part->high = ours->ranges[k].low;
+    mapping->low = part->high;
+    return part->low < part->high;
+}
+
+/* Bytes of the program's mappings, after locking them when asked to; 0 when they cannot be read. */
+static uint64_t visit_mappings(const struct ours *ours, bool locks, unsigned lock_flags)
+{
+    struct maps maps = {.fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct range mapping, part;
+    uint64_t n_bytes = 0;
+    if (maps.fd < 0)
+        return 0;
+    while (next_mapping(&maps, &mapping)) {
+        if (mapping.high > (uintptr_t)-1 / 2) /* vsyscall */
+            continue;
+        while (take_part(&mapping, ours, &part)) {
+            n_bytes += part.high - part.low;
+            if (locks) /* what cannot be populated is no error of mlockall, either */
+                own_call_sig(SYS_mlock2, part.low, part.high - part.low, lock_flags);
+        }
+    }
+    own_call_sig(SYS_close, maps.fd);
+    return n_bytes;
+}
+
+static bool may_lock_all(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+    return own_call_sig(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_IPC_LOCK;
+}
+
+/* As the kernel decides, but for what is ours. */
+static bool fits_limit(const struct ours *ours)
+{
+    struct rlimit limit;
+    if (may_lock_all() || own_call_sig(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
+        return true;
+    return visit_mappings(ours, false, 0) <= limit.rlim_cur;
+}
+
+static int real_all(int flags)
+{
+    static all_function *next;
+    if (!next)
+        next = (all_function *)wrap_real("mlockall");
+    return next ? next(flags) : (int)syscall(SYS_mlockall, flags);
+}
+
+static int real_none(void)
+{
+    static none_function *next;
+    if (!next)
+        next = (none_function *)wrap_real("munlockall");
+    return next ? next() : (int)syscall(SYS_munlockall);
+}
+
+/* The mappings that there are. */
+static int lock_current(int flags)
+{
+    int saved_errno = errno;
+    struct ours ours = find_ours();
+    if (!fits_limit(&ours)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    /* Mappings to come first: so none is missed that another thread makes meanwhile. */
+    bool is_future = flags & MCL_FUTURE, is_known = !is_future && !zone_is_locking_sig();
+    bool was_future = zone_is_locking_sig();
+    zone_set_locking_sig(is_future);
+    int status = is_future ? real_all(flags & ~MCL_CURRENT) : is_known ? 0 : real_none();
+    if (status == 0)
+        (void)visit_mappings(&ours, true, flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);
+    if (status == 0)
+        errno = saved_errno;
+    else
+        zone_set_locking_sig(was_future);
+    return status;
+}
+
+/* Whether the kernel accepts the request at all. */
+static bool is_valid(int flags)
+{
+    struct rlimit limit;
+    return !(flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) &&
+           (may_lock_all() || (own_call_sig(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) == 0 && limit.rlim_cur));
+}
+
+WRAP_EXPORT int mlockall(int flags)
+{
+    if (flags & MCL_CURRENT && process_is_ours_sig() && is_valid(flags) && visit_mappings(&(struct ours){0}, false, 0))
+        return lock_current(flags);
+    int status = real_all(flags);
+    if (status == 0)
+        zone_set_locking_sig(flags & MCL_FUTURE);
+    return status;
+}
+
+WRAP_EXPORT int munlockall(void)
+{
+    int status = real_none();
+    if (status == 0)
+        zone_set_locking_sig(false);
+    return status;
+}
