@@ -3,8 +3,12 @@
 #include "base/options.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/input.h"
+#include "base/vec.h"
 
 enum { MAX_NAME = 64, MAX_SUGGESTION_DISTANCE = 2 };
 
@@ -726,4 +730,40 @@ bool options_standard(const struct option_spec *spec, int id, const char *versio
     default:
         return false;
     }
+}
+
+/* --- what every tool says of errors --- */
+
+static void print_error(const char *tool, const char *hint, const char *format, va_list args)
+{
+    char sentence[4096];
+    struct buf text = {0};
+    (void)vsnprintf(sentence, sizeof sentence, format, args);
+    size_t len = strlen(sentence);
+    if (len > 1 && sentence[len - 1] == '.' && sentence[len - 2] != '.')
+        sentence[len - 1] = '\0';
+    printable_put(&text, sentence);
+    (void)fprintf(stderr, "%s: %s", tool, text.data ? text.data : "out of memory");
+    if (hint && !strstr(sentence, "--help"))
+        (void)fprintf(stderr, "; see %s %s", hint, "--help");
+    (void)fputc('\n', stderr);
+    buf_fini(&text);
+}
+
+int tool_error(const char *tool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_error(tool, NULL, format, args);
+    va_end(args);
+    return 1;
+}
+
+int tool_usage(const char *tool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_error(tool, tool, format, args);
+    va_end(args);
+    return 2;
 }

@@ -92,6 +92,14 @@ bool options_is_known(const struct option_spec *spec, const char *word);
  * OPTION_ROWS_STANDARD; otherwise prints nothing and returns false. version: PACKAGE_VERSION. */
 bool options_standard(const struct option_spec *spec, int id, const char *version, FILE *out);
 
+/* Says what went wrong on standard error, one line in the voice of all tools: "TOOL: PATH: what went wrong: system's
+ * reason". A full stop at the end is left out, as some libraries set one; what comes from names is escaped. Returns 1,
+ * the exit status. */
+int tool_error(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same for a wrong command line, which points to the help. Returns 2. */
+int tool_usage(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Prints the --help text: synopsis, description, options, examples, environment, exit status. */
 void options_print_help(const struct option_spec *spec, FILE *out);
 

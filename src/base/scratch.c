@@ -49,7 +49,7 @@ int scratch_make(char *path, size_t size_bytes, const char *name, struct error *
     if (len < 0 || (size_t)len >= size_bytes)
         return error_set(err, ERR_IO, "the path in TMPDIR is longer than %zu bytes", size_bytes);
     if (!mkdtemp(path))
-        return error_set(err, ERR_IO, "%s cannot be made: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
     scratch_note(path);
     return 0;
 }

@@ -337,7 +337,7 @@ int companion_listen(char name[COMPANION_NAME_MAX], struct error *err)
         int saved = errno;
         if (fd >= 0)
             (void)close(fd);
-        return error_set(err, ERR_IO, "The socket of the companion process cannot be opened: %s.", strerror(saved));
+        return error_set(err, ERR_IO, "the socket of the companion process cannot be opened: %s", strerror(saved));
     }
     return fd;
 }
@@ -422,7 +422,7 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
     int pipe_fds[2];
     pid_t companion = -1;
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
-        return error_set(err, ERR_IO, "pipe failed: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
     pid_t middle = fork();
     if (middle == 0) {
         (void)setsid();
@@ -448,7 +448,7 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
         (void)close(setup->way_fd);
     if (companion > 0)
         return companion;
-    return error_set(err, ERR_IO, "The companion process cannot be forked: %s.", strerror(saved));
+    return error_set(err, ERR_IO, "the companion process cannot be forked: %s", strerror(saved));
 }
 
 /* Limits are the user's for the program; the companion takes what it may. */

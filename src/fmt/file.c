@@ -49,7 +49,7 @@ int file_read(const char *path, struct buf *bytes, struct error *err)
     struct stat info;
     int fd = input_open(AT_FDCWD, path, 0, &info);
     if (fd < 0)
-        return error_set(err, ERR_IO, "%.600s: cannot open: %s", path, input_reason(errno));
+        return error_set(err, ERR_IO, "%.600s: cannot be read: %s", path, input_reason(errno));
     size_t size_bytes = (size_t)info.st_size;
     if (size_bytes > READ_BYTES_MAX) {
         (void)close(fd);

@@ -186,7 +186,7 @@ static int begin(struct visit *visit, struct error *err)
     struct trace_file trace = {0};
     visit->fd = input_open(AT_FDCWD, visit->path, 0, &info);
     if (visit->fd < 0)
-        return error_set(err, ERR_IO, "%.600s: cannot open: %s", visit->path, input_reason(errno));
+        return error_set(err, ERR_IO, "%.600s: cannot be read: %s", visit->path, input_reason(errno));
     visit->file_bytes = (uint64_t)info.st_size;
     size_t len = visit->file_bytes < sizeof head ? (size_t)visit->file_bytes : sizeof head;
     int code = spill_read_at(visit->fd, visit->path, 0, head, len, err);

@@ -118,7 +118,7 @@ static int open_file(struct modtab_elf *m, const char *path, struct error *err)
     if (!realpath(path, canonical)) {
         /* links in /proc lead to files that have no name any more */
         if (stat(path, &status) != 0)
-            return error_set(err, ERR_IO, "%s: cannot be found: %s.", path, strerror(errno));
+            return error_set(err, ERR_IO, "%s: cannot be read: %s.", path, strerror(errno));
         (void)snprintf(canonical, sizeof canonical, "%s", path);
     }
     if (strlen(canonical) >= sizeof m->path)
@@ -126,7 +126,7 @@ static int open_file(struct modtab_elf *m, const char *path, struct error *err)
     strcpy(m->path, canonical);
     m->fd = input_open(AT_FDCWD, canonical, 0, NULL);
     if (m->fd < 0)
-        return error_set(err, ERR_IO, "%s: cannot be opened: %s.", canonical, input_reason(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s.", canonical, input_reason(errno));
     m->elf = elf_begin(m->fd, ELF_C_READ, NULL);
     return 0;
 }

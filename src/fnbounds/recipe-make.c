@@ -35,14 +35,14 @@ static int map_file(struct recipe_image *image, const char *path, struct error *
     struct stat status;
     int fd = input_open(AT_FDCWD, path, 0, &status);
     if (fd < 0)
-        return error_set(err, ERR_IO, "%s cannot be opened: %s", path, input_reason(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, input_reason(errno));
     void *bytes = MAP_FAILED;
     if (status.st_size > 0)
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     int saved = errno;
     close(fd);
     if (bytes == MAP_FAILED)
-        return error_set(err, ERR_IO, "%s cannot be mapped: %s", path, strerror(saved));
+        return error_set(err, ERR_IO, "%s: cannot be mapped: %s", path, strerror(saved));
     *image = (struct recipe_image){.bytes = bytes, .n_bytes = (size_t)status.st_size, .is_mapped = true};
     return 0;
 }

@@ -201,7 +201,7 @@ int detour_open(struct detour *detour, const char *place, const char *target, st
     if (join(owner, detour->path, OWNER))
         detour->lock_fd = open(owner, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (detour->lock_fd < 0 || flock(detour->lock_fd, LOCK_EX | LOCK_NB) != 0 || !write_text(detour->lock_fd, target)) {
-        int code = error_set(err, ERR_IO, "%.600s cannot be written: %s.", detour->path, strerror(errno));
+        int code = error_set(err, ERR_IO, "%.600s: cannot be written: %s.", detour->path, strerror(errno));
         if (detour->lock_fd >= 0)
             (void)close(detour->lock_fd);
         (void)unlink(owner);

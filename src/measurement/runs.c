@@ -34,12 +34,12 @@ static int append(const char *directory, const char *line, int flags, struct err
         return code;
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0644);
     if (fd < 0)
-        return error_set(err, errno == EEXIST ? ERR_NOT_FOUND : ERR_IO, "%.600s cannot be written: %s.", path,
+        return error_set(err, errno == EEXIST ? ERR_NOT_FOUND : ERR_IO, "%.600s: cannot be written: %s.", path,
                          strerror(errno));
     size_t len = strlen(line);
     bool is_fit = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink <= 1;
     if (!is_fit || write(fd, line, len) != (ssize_t)len)
-        code = error_set(err, ERR_IO, "%.600s cannot be written: %s.", path,
+        code = error_set(err, ERR_IO, "%.600s: cannot be written: %s.", path,
                          is_fit ? strerror(errno) : "not a regular file of its own");
     (void)close(fd);
     return code;

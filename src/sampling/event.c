@@ -72,7 +72,7 @@ int source_parse_event(const char *text, char *name, unsigned n_name, struct sou
     if (len == 0)
         return error_set(err, ERR_USAGE, "'%s' names no event.", text);
     if (len >= n_name)
-        return error_set(err, ERR_USAGE, "The event name '%s' is too long.", text);
+        return error_set(err, ERR_USAGE, "the event name '%s' is too long.", text);
     memcpy(name, text, len);
     name[len] = '\0';
     return separator ? parse_threshold(text, separator + 1, threshold, err) : 0;

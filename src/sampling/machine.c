@@ -154,7 +154,7 @@ int machine_use(const char *dir, struct error *err)
     if (!dir)
         return 0;
     if (stat(dir, &status) != 0)
-        return error_set(err, ERR_IO, "%s: %s.", dir, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", dir, strerror(errno));
     if (!S_ISDIR(status.st_mode))
         return error_set(err, ERR_IO, "%s describes no machine: it is not a directory.", dir);
     (void)snprintf(part, sizeof part, "%s/sys", dir);

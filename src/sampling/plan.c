@@ -270,7 +270,7 @@ static int refuse_datacentric(const struct source_probe *software, const char *f
 {
     char hardware[320];
     say_no_hardware(hardware, sizeof hardware);
-    return error_set(err, ERR_UNSUPPORTED, "No source of data addresses works here. %s. EADDR: %s. %.400s", hardware,
+    return error_set(err, ERR_UNSUPPORTED, "no source of data addresses works here. %s. EADDR: %s. %.400s", hardware,
                      software->reason, faults);
 }
 

@@ -49,7 +49,7 @@ static int parse_value(const struct pmu *pmu, const struct term *term, uint64_t 
     if (!term->value)
         return 0;
     if (!strcmp(term->value, "?"))
-        return error_set(err, ERR_USAGE, "The event of %s needs a value: write %s=NUMBER.", pmu->name, term->name);
+        return error_set(err, ERR_USAGE, "the event of %s needs a value: write %s=NUMBER.", pmu->name, term->name);
     errno = 0;
     if (isdigit((unsigned char)term->value[0]))
         *value = strtoull(term->value, &end, 0);
@@ -296,7 +296,7 @@ int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, str
     unsigned n = 0;
     if (event[0] != '{') {
         if (n_max == 0 || snprintf(members[0], sizeof members[0], "%s", event) >= (int)sizeof members[0])
-            return error_set(err, ERR_USAGE, "The event '%.64s...' is too long.", event);
+            return error_set(err, ERR_USAGE, "the event '%.64s...' is too long.", event);
         return 1;
     }
     const char *close = find_close(event, err);
@@ -398,7 +398,7 @@ static int refuse_term(const struct pmu *pmu, const char *term, struct error *er
     struct list list = {known, sizeof known};
     pmu_visit_terms(pmu, add_name, &list);
     near_name_of_pmu(pmu, term, near, sizeof near);
-    return error_set(err, ERR_USAGE, "The PMU %s has neither an event nor a term '%s'%s%s; its terms: %s.", pmu->name,
+    return error_set(err, ERR_USAGE, "the PMU %s has neither an event nor a term '%s'%s%s; its terms: %s.", pmu->name,
                      term, near[0] ? "; near names: " : "", near, known[0] ? known : "config, config1, config2");
 }
 
@@ -413,7 +413,7 @@ int pmu_set_term(const struct pmu *pmu, const char *term, uint64_t value, struct
     __u64 *word = colon ? word_of(format, attr) : NULL;
     unsigned n_bits = colon ? spread(colon + 1, 0, NULL) : 0;
     if (n_bits == 0)
-        return error_set(err, ERR_FORMAT, "The kernel's format of %s/%s/, '%s', cannot be read.", pmu->name, term,
+        return error_set(err, ERR_FORMAT, "the kernel's format of %s/%s/, '%s', cannot be read.", pmu->name, term,
                          format);
     if (!word)
         return error_set(err, ERR_UNSUPPORTED,
@@ -731,11 +731,11 @@ static int refuse_event(const char *event, const char *name, struct error *err)
                          event);
     if (is_place(name) && tracepoint_obstacle())
         return error_set(err, ERR_USAGE,
-                         "There is no event '%s' on this machine; whether it is a tracepoint cannot be "
+                         "there is no event '%s' on this machine; whether it is a tracepoint cannot be "
                          "told, because %s.",
                          event, tracepoint_obstacle());
     near_name_list(name, near, sizeof near);
-    return error_set(err, ERR_USAGE, "There is no event '%s' on this machine%s%s; hpcrun -L lists them.", event,
+    return error_set(err, ERR_USAGE, "there is no event '%s' on this machine%s%s; hpcrun -L lists them.", event,
                      near[0] ? "; near names: " : "", near);
 }
 
@@ -745,7 +745,7 @@ static int encode_with_modifiers(const char *event, struct perf_event_attr *attr
 {
     char name[256], letters[64] = "";
     if (snprintf(name, sizeof name, "%s", event) >= (int)sizeof name)
-        return error_set(err, ERR_USAGE, "The event '%.64s...' is too long.", event);
+        return error_set(err, ERR_USAGE, "the event '%.64s...' is too long.", event);
     for (;;) {
         unsigned max_precise;
         int status = encode_name(name, attr, &max_precise, err);

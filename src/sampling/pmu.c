@@ -170,7 +170,7 @@ int pmu_find_near(const char *name, struct pmu *pmu, struct error *err)
     pmu_visit(take_numbered, &search);
     if (search.is_found)
         return 0;
-    return error_set(err, ERR_USAGE, "There is no PMU '%s' on this machine; it has: %s.", name,
+    return error_set(err, ERR_USAGE, "there is no PMU '%s' on this machine; it has: %s.", name,
                      known[0] ? known : "none that the kernel tells of");
 }
 

@@ -170,7 +170,7 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     char *real = realpath(++path, NULL);
     FILE *file = real ? fopen(real, "re") : NULL;
     int status = file ? take_lines(file, path, row, err)
-                      : error_set(err, ERR_IO, "%s cannot be read: %s.", path, strerror(errno));
+                      : error_set(err, ERR_IO, "%s: cannot be read: %s.", path, strerror(errno));
     if (file)
         (void)fclose(file);
     if (status == 0 && strlen(real) >= sizeof row->file)

@@ -88,7 +88,7 @@ expect_text err "undefined reference to .missing"
 expect_status 2 "$hpclink"
 expect_text err "link line is missing"
 expect_status 1 "$hpclink" no-such-compiler -static work.c
-expect_text err "no-such-compiler cannot be run"
+expect_text err "no-such-compiler: cannot be run"
 expect_status 0 "$hpclink" -o elsewhere -u drand48 "$CC" -pthread -static work.o -o unused
 [ -x elsewhere ] && [ ! -e unused ] || fail "-o of hpclink is not heeded"
 nm elsewhere >names

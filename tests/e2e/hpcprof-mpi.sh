@@ -83,7 +83,7 @@ for mpi in mpich openmpi; do
     diff -r damaged-database "damaged-$mpi" || fail "$mpi: another database without the damaged profile"
     expect_status 1 launch "$mpi" 3 -q -o nothing "$scratch/missing"
     grep -v "^$\|mpirun\|Primary job\|exit code\|prterun\|normally\|^---\|Process name\|a non-zero\|Per user-direction" err >err.ours || true
-    [ "$(grep -c "missing cannot be read" err.ours)" = 1 ] || fail "$mpi: the missing directory is not named once: $(cat err)"
+    [ "$(grep -c "missing: cannot be read" err.ours)" = 1 ] || fail "$mpi: the missing directory is not named once: $(cat err)"
     [ ! -e nothing ] || fail "$mpi: something was written"
     expect_status 2 launch "$mpi" 2 --xml xml made
     expect_end_of_disk "$mpi"

@@ -18,7 +18,7 @@ refused() {
 
 # Words that cannot be understood: status 2, nothing is run.
 touch "$scratch/marker"
-refused 2 'There is no command' -e CPUTIME
+refused 2 'hpcrun: there is no command' -e CPUTIME
 refused 2 '--nonsense' --nonsense true
 refused 2 "no event 'EADR'.*EADDR" -e EADR rm "$scratch/marker"
 refused 2 'period of 5 ns is impossible' -e CPUTIME@5 rm "$scratch/marker"
@@ -41,9 +41,9 @@ refused 2 'NAME=VALUE' -ck nonsense rm "$scratch/marker"
 # Commands that cannot be run: as a shell would.
 touch not-executable
 refused 127 'no such command' no-such-command-here
-refused 127 'No such file' ./no-such-file
-refused 126 'is not executable' ./not-executable
-refused 126 'is a directory' "$scratch"
+refused 127 'cannot be run: No such file' ./no-such-file
+refused 126 'cannot be run: it is not executable' ./not-executable
+refused 126 'cannot be run: it is a directory' "$scratch"
 
 # Programs that cannot be measured run all the same; with --strict they do not.
 # stands_aside PATTERN ARGUMENT...

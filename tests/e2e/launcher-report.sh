@@ -46,7 +46,7 @@ cmp native.csv measured.csv || fail "--report=FILE changes the output"
 expect_text report.txt '% .*(table|main \(sweep.c:7\)) .*heap'
 ! grep -q '^program' csv.err || fail "--report=FILE also prints the report"
 expect_status 2 "$builddir/hpcrun" --report=none/report.txt -o bad ./sweep
-expect_text err '^hpcrun: --report: none/report.txt cannot be written: No such file'
+expect_text err '^hpcrun: --report: none/report.txt: cannot be written: No such file'
 [ ! -s out ] || fail "the program runs although its report cannot be written"
 
 # Processes before the program proper that end before their first EADDR sample do not make it a report of page faults.

@@ -68,7 +68,7 @@ printf 'nothing\n' >bad
 expect_status 1 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:bad ./program
 expect_text err 'bad: line 1: no recorded ring'
 expect_status 1 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:missing ./program
-expect_text err 'missing cannot be read: No such file'
+expect_text err 'missing: cannot be read: No such file'
 printf 'LOCUS-RING 1\nmode signal\nring_bytes 5000\n\n' >bad
 expect_status 2 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:bad ./program
 expect_text err 'ring_bytes 5000 is no power of two'

@@ -149,7 +149,7 @@ static void test_groups(void **state)
     assert_non_null(strstr(plan.events[1].description, ", in a group led by cpu/mem-loads-aux/u"));
     check_refused("{instructions,cpu/mem-loads/ppp}", NULL, ERR_UNSUPPORTED, "in this group: perf_event_open: EOPNOTS");
     check_refused("{instructions,instructions}", NULL, ERR_USAGE, "twice");
-    check_refused("{instructions,nothing}", NULL, ERR_USAGE, "There is no event 'nothing'");
+    check_refused("{instructions,nothing}", NULL, ERR_USAGE, "there is no event 'nothing'");
     check_refused("{instructions,r1}:S", NULL, ERR_UNSUPPORTED, "modifier S");
 }
 
@@ -199,7 +199,7 @@ static void test_tracepoints(void **state)
     assert_int_equal(plan_of("sched:sched_switch:u", NULL)->attr.exclude_kernel, 1);
     check_refused("sched:sched_waking", NULL, ERR_UNSUPPORTED, "ENOENT");
     check_refused("sched:sched_swich", NULL, ERR_USAGE, "near names: sched:sched_switch");
-    check_refused("sched:nothing", NULL, ERR_USAGE, "There is no event 'sched:nothing' on this machine; hpcrun -L");
+    check_refused("sched:nothing", NULL, ERR_USAGE, "there is no event 'sched:nothing' on this machine; hpcrun -L");
     machine_files_end();
     (void)machine_files_begin();
     check_refused("sched:sched_switch", NULL, ERR_USAGE, "tracefs is not mounted");
@@ -237,7 +237,7 @@ static void test_breakpoints(void **state)
     check_refused("mem:0x404040:wx", NULL, ERR_USAGE, "x cannot be combined");
     check_refused("mem:0x404040:ww", NULL, ERR_USAGE, "'ww' are no modifiers");
     check_refused("mem:0x404040+", NULL, ERR_USAGE, "'+' is not understood");
-    check_refused("mem:main", NULL, ERR_USAGE, "There is no event");
+    check_refused("mem:main", NULL, ERR_USAGE, "there is no event");
 }
 
 static void test_long_names_stay_apart(void **state)

@@ -252,7 +252,7 @@ static void test_refusals(void **state)
     (void)state;
     check_refused("EADR", NULL, ERR_USAGE, "EADDR");
     check_refused("contextswitches", NULL, ERR_USAGE, "context-switches");
-    check_refused("zzzzzzzzzzzz", NULL, ERR_USAGE, "There is no event 'zzzzzzzzzzzz'");
+    check_refused("zzzzzzzzzzzz", NULL, ERR_USAGE, "there is no event 'zzzzzzzzzzzz'");
     check_refused("CPUTIME@500", NULL, ERR_RANGE, "a period of 500 ns is impossible");
     check_refused("CPUTIME@f1000000", NULL, ERR_RANGE, "impossible");
     check_refused("CPUTIME", "500", ERR_RANGE, "impossible");

@@ -24,7 +24,7 @@
 
 static int out_of_memory(const struct modtab_elf *m, struct error *err)
 {
-    return error_set(err, ERR_MEMORY, "%s: out of memory.", m->path);
+    return error_set(err, ERR_MEMORY, "%s: out of memory", m->path);
 }
 
 static bool find_functions(const struct modtab_elf *m, bool discover, struct modtab_vec *funcs)
@@ -409,7 +409,7 @@ static int answer_module(const struct serve_options *options, uint64_t type, con
                                             : answer_variables(&m, options->bytes_min, &out);
         modtab_elf_close(&m);
         if (!good)
-            status = error_set(&reason, ERR_MEMORY, "%s: out of memory.", path);
+            status = error_set(&reason, ERR_MEMORY, "%s: out of memory", path);
     }
     if (status != 0) {
         out.len_bytes = 0;
@@ -530,14 +530,13 @@ struct request {
 
 static int fail(int status, const struct error *err)
 {
-    (void)fprintf(stderr, "hpcfnbounds: %s\n", err->text);
+    (void)tool_error("hpcfnbounds", "%s", err->text);
     return status;
 }
 
 static int usage(const char *sentence)
 {
-    (void)fprintf(stderr, "hpcfnbounds: %s\nTry 'hpcfnbounds --help'.\n", sentence);
-    return 2;
+    return tool_usage("hpcfnbounds", "%s", sentence);
 }
 
 static int make_table(const struct request *request, const char *path, struct error *err)

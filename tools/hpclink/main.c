@@ -62,8 +62,7 @@ static const struct option_spec spec = {
 
 static int usage(const struct error *err)
 {
-    (void)fprintf(stderr, "hpclink: %s\nTry 'hpclink --help'.\n", err->text);
-    return 2;
+    return tool_usage("hpclink", "%s", err->text);
 }
 
 static int take(int id, const char *value, struct hpclink_options *options, struct error *err)
@@ -74,7 +73,7 @@ static int take(int id, const char *value, struct hpclink_options *options, stru
     if (id != OPT_UNDEFINED)
         return 0;
     if (options->n_undefined == HPCLINK_UNDEFINED_MAX)
-        return error_set(err, ERR_USAGE, "-u: there can be at most %d.", HPCLINK_UNDEFINED_MAX);
+        return error_set(err, ERR_USAGE, "-u: there can be at most %d", HPCLINK_UNDEFINED_MAX);
     options->undefined[options->n_undefined++] = value;
     return 0;
 }
@@ -123,7 +122,7 @@ static int parse(int argc, char **argv, struct hpclink_options *options, struct 
     free(passed);
     if (scan.index < argc)
         return 0;
-    (void)error_set(err, ERR_USAGE, "a compiler's link line is missing.");
+    (void)error_set(err, ERR_USAGE, "a compiler's link line is missing");
     return 1 + usage(err);
 }
 
@@ -138,13 +137,13 @@ static int run_line(const struct hpclink_options *options, struct error *err)
         return status;
     if (!line.is_link) {
         (void)execvp(options->line[0], options->line);
-        return error_set(err, ERR_NOT_FOUND, "%s cannot be run: %s.", options->line[0], strerror(errno));
+        return error_set(err, ERR_NOT_FOUND, "%s: cannot be run: %s", options->line[0], strerror(errno));
     }
     if (options->output)
         line.output = options->output;
     status = scratch_make(directory, sizeof directory, "hpclink", &why);
     if (status != 0)
-        return error_set(err, status, "%s.", why.text);
+        return error_set(err, status, "%s", why.text);
     status = hpclink_relink(options, &line, directory, err);
     scratch_remove(directory);
     return status;
@@ -158,14 +157,13 @@ static int run_tool(int argc, char **argv)
     if (status != 0)
         return status - 1;
     if (!options.line)
-        status = error_set(&err, ERR_MEMORY, "Out of memory.");
+        status = error_set(&err, ERR_MEMORY, "out of memory");
     else
         status = run_line(&options, &err);
     free(options.line);
     if (status >= 0)
         return status;
-    (void)fprintf(stderr, "hpclink: %s\n", err.text);
-    return 1;
+    return tool_error("hpclink", "%s", err.text);
 }
 
 int main(int argc, char **argv)

@@ -72,8 +72,8 @@ int link_line_read(char **words, struct link_line *line, struct error *err)
             line->output = n == 2 ? words[i + 1] : words[i] + 2;
         else if (is_one_of(words[i], no_programs))
             return error_set(err, ERR_UNSUPPORTED,
-                             "%s makes a library or an object, not a program: link it without hpclink, and only the "
-                             "program with it.",
+                             "%s: makes a library or an object, not a program; link it without hpclink, and only the "
+                             "program with it",
                              words[i]);
         else if (is_one_of(words[i], no_links) || !strncmp(words[i], "-print-", 7))
             line->is_link = false;
@@ -151,9 +151,9 @@ static int command_run(const struct command *command, struct buf *output, struct
     int fds[2] = {-1, -1}, status;
     pid_t pid;
     if (command->failed)
-        return error_set(err, ERR_MEMORY, "Out of memory.");
+        return error_set(err, ERR_MEMORY, "out of memory");
     if (output && pipe(fds) != 0)
-        return error_set(err, ERR_IO, "A pipe cannot be made: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "a pipe cannot be made: %s", strerror(errno));
     status = spawn(command, output ? fds : NULL, &pid);
     if (output)
         (void)close(fds[1]);
@@ -162,7 +162,7 @@ static int command_run(const struct command *command, struct buf *output, struct
     if (output)
         (void)close(fds[0]);
     if (status != 0)
-        return error_set(err, ERR_NOT_FOUND, "%s cannot be run: %s.", command->words[0], strerror(status));
+        return error_set(err, ERR_NOT_FOUND, "%s: cannot be run: %s", command->words[0], strerror(status));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -227,10 +227,10 @@ static int read_elf(Elf *elf, const char *path, struct inspected *inspected, str
             continue;
         has_table = true;
         if (!read_symbols(elf, section, &header, inspected))
-            return error_set(err, ERR_MEMORY, "Out of memory.");
+            return error_set(err, ERR_MEMORY, "out of memory");
     }
     if (!has_table)
-        return error_set(err, ERR_NOT_FOUND, "%s has no symbol table.", path);
+        return error_set(err, ERR_NOT_FOUND, "%s: has no symbol table", path);
     return 0;
 }
 
@@ -240,12 +240,12 @@ static int inspect_file(const char *path, struct inspected *inspected, struct er
     *inspected = (struct inspected){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(err, ERR_IO, "%s cannot be opened: %s.", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     (void)elf_version(EV_CURRENT);
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     int status;
     if (!elf || elf_kind(elf) != ELF_K_ELF)
-        status = error_set(err, ERR_FORMAT, "%s is not an ELF file.", path);
+        status = error_set(err, ERR_FORMAT, "%s: is not an ELF file", path);
     else
         status = read_elf(elf, path, inspected, err);
     (void)elf_end(elf);
@@ -372,7 +372,7 @@ static int runtime_object_find(char *path, size_t n, struct error *err)
     if (access(path, R_OK) == 0)
         return 0;
     return error_set(err, ERR_NOT_FOUND,
-                     "libhpcrun-static.o is neither in %s%s nor in %s: the installation is incomplete.", own, places[1],
+                     "libhpcrun-static.o is neither in %s%s nor in %s: the installation is incomplete", own, places[1],
                      LOCUS_RUNTIME_OBJECT);
 }
 
@@ -381,13 +381,13 @@ static int read_whole(const char *path, struct buf *bytes, struct error *err)
     char part[65536];
     FILE *file = fopen(path, "re");
     if (!file)
-        return error_set(err, ERR_IO, "%s cannot be opened: %s.", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
         buf_append(bytes, part, n);
     bool is_whole = !ferror(file);
     (void)fclose(file);
     if (!is_whole || bytes->failed)
-        return error_set(err, ERR_IO, "%s cannot be read.", path);
+        return error_set(err, ERR_IO, "%s: cannot be read", path);
     return 0;
 }
 
@@ -395,10 +395,10 @@ static int write_whole(const char *path, const struct buf *bytes, struct error *
 {
     FILE *file = fopen(path, "we");
     if (!file)
-        return error_set(err, ERR_IO, "%s cannot be created: %s.", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be created: %s", path, strerror(errno));
     bool is_written = fwrite(bytes->data, 1, bytes->len_bytes, file) == bytes->len_bytes;
     if (fclose(file) != 0 || !is_written)
-        return error_set(err, ERR_IO, "%s cannot be written: %s.", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     return 0;
 }
 
@@ -410,9 +410,9 @@ static int put_launcher(struct buf *object, const char *path, struct error *err)
     char *mark = memmem(object->data, object->len_bytes, STATIC_PROGRAM_MARK, sizeof STATIC_PROGRAM_MARK - 1);
     size_t room = mark ? object->len_bytes - (size_t)(mark - object->data) : 0;
     if (room < sizeof STATIC_PROGRAM_MARK + STATIC_PROGRAM_PATH_BYTES)
-        return error_set(err, ERR_FORMAT, "%s is not the runtime's object.", path);
+        return error_set(err, ERR_FORMAT, "%s: is not the runtime's object", path);
     if (strlen(launcher) >= STATIC_PROGRAM_PATH_BYTES)
-        return error_set(err, ERR_RANGE, "%s: this path is too long to be written into programs.", launcher);
+        return error_set(err, ERR_RANGE, "%s: this path is too long to be written into programs", launcher);
     memcpy(mark + sizeof STATIC_PROGRAM_MARK - 1, launcher, strlen(launcher) + 1);
     return 0;
 }
@@ -497,19 +497,19 @@ static int check_program(const struct work *work, struct error *err)
     const struct inspected *program = &work->program;
     if (program->has_loader)
         return error_set(err, ERR_UNSUPPORTED,
-                         "%s becomes a dynamically linked program, which hpcrun measures as it is; hpclink is for "
-                         "static ones (-static, -static-pie).",
+                         "%s: becomes a dynamically linked program, which hpcrun measures as it is; hpclink is for "
+                         "static ones (-static, -static-pie)",
                          work->line->output);
     if (inspect_contains(program, "__libc_setup_tls"))
         return 0;
     if (inspect_contains(program, "__init_libc") || inspect_contains(program, "__libc_start_init") ||
         inspect_contains(program, "__init_tp"))
         return error_set(err, ERR_UNSUPPORTED,
-                         "%s is linked with the musl C library, which the runtime does not support; link it with the "
-                         "GNU C library.",
+                         "%s: is linked with the musl C library, which the runtime does not support; link it with the "
+                         "GNU C library",
                          work->line->output);
     return error_set(err, ERR_UNSUPPORTED,
-                     "%s is not linked with the GNU C library, which the runtime needs: nothing could be measured.",
+                     "%s: is not linked with the GNU C library, which the runtime needs: nothing could be measured",
                      work->line->output);
 }
 
@@ -519,8 +519,8 @@ static int inspect_program(struct work *work, struct error *err)
     int status = inspect_file(work->plain, &work->program, &why);
     if (status == ERR_NOT_FOUND)
         return error_set(err, status,
-                         "%s is linked without a symbol table: what it consists of cannot be seen, and nothing could "
-                         "be named in a report; link it without stripping.",
+                         "%s: is linked without a symbol table: what it consists of cannot be seen, and nothing could "
+                         "be named in a report; link it without stripping",
                          work->line->output);
     if (status != 0)
         return error_set(err, status, "%s", why.text);

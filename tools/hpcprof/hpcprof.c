@@ -59,9 +59,9 @@ static int read_directory(const char *directory, struct structures *structures, 
     struct dirent **entries = NULL;
     int n = scandir(directory, &entries, is_structure, alphasort), code = 0;
     if (n < 0)
-        return error_set(err, ERR_IO, "%s cannot be read: %s", directory, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", directory, strerror(errno));
     if (n == 0)
-        code = error_set(err, ERR_NOT_FOUND, "%s holds no file that ends in .hpcstruct", directory);
+        code = error_set(err, ERR_NOT_FOUND, "%s: holds no file that ends in .hpcstruct", directory);
     for (int i = 0; i < n; i++) {
         struct buf path = {0};
         buf_printf(&path, "%s/%s", directory, entries[i]->d_name);
@@ -219,15 +219,6 @@ static bool progress_stopped(void *context)
     return progress.signal != 0;
 }
 
-/* Prints "TOOL SENTENCE." on standard error, with what comes from names escaped. */
-static void progress_tell(const char *tool, const char *what, const char *sentence)
-{
-    struct buf text = {0};
-    printable_put(&text, sentence);
-    (void)fprintf(stderr, "%s%s%s.\n", tool, what, text.data ? text.data : "?");
-    buf_fini(&text);
-}
-
 /* Ends the program by the signal that was taken, if one was. */
 static void progress_die_if_stopped(void)
 {
@@ -242,7 +233,7 @@ static void progress_die_if_stopped(void)
 static void print_message(void *context, const char *sentence)
 {
     const struct settings *settings = context;
-    progress_tell(settings->spec->tool, ": left out: ", sentence);
+    (void)tool_error(settings->spec->tool, "left out: %s", sentence);
 }
 
 /* "x-measurements-1" gives "x-database-1"; any other directory, the program's name. malloc'ed. */
@@ -282,7 +273,7 @@ static int check_threads(const struct settings *settings, const struct model *mo
     if (settings->xml_metrics != SUMMARY_THREADS || settings->forces_metrics || model->n_threads <= SUMMARY_THREADS_MAX)
         return 0;
     return error_set(err, ERR_RANGE,
-                     "%s has not been written: -M thread would write %zu metrics of %zu threads each; "
+                     "%s: has not been written: -M thread would write %zu metrics of %zu threads each; "
                      "--force-metric does so",
                      settings->xml, model->n_metrics, model->n_threads);
 }
@@ -390,7 +381,7 @@ static int combine(const struct settings *settings, const char *const *paths, si
     free(scratch);
     if (code < 0) {
         if (strcmp(err.text, TEAM_ENDED) != 0)
-            progress_tell(settings->spec->tool, ": ", err.text);
+            (void)tool_error(settings->spec->tool, "%s", err.text);
         progress_die_if_stopped();
     }
     return code != 0;

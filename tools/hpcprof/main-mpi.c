@@ -120,17 +120,16 @@ int main(int argc, char **argv)
         return hpcprof_main(argc, argv, &alone);
     }
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &granted) != MPI_SUCCESS) {
-        (void)fprintf(stderr, "hpcprof-mpi: MPI cannot be started.\n");
-        return 1;
+        return tool_error("hpcprof-mpi", "MPI cannot be started");
     }
     struct team team = team_mpi();
     team.any_thread = granted >= MPI_THREAD_SERIALIZED;
     int status = 1;
     if (team.n_ranks == 1 && launched() > 1)
-        (void)fprintf(stderr,
-                      "hpcprof-mpi: a launcher has started %lu processes, which know nothing of each other: it is the "
-                      "launcher of another MPI than the one that hpcprof-mpi was built with.\n",
-                      launched());
+        (void)tool_error("hpcprof-mpi",
+                         "a launcher has started %lu processes, which know nothing of each other: it is the "
+                         "launcher of another MPI than the one that hpcprof-mpi was built with",
+                         launched());
     else
         status = hpcprof_main(argc, argv, &team);
     (void)MPI_Finalize();

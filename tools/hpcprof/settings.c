@@ -130,9 +130,8 @@ static bool list_add(struct list *list, const char *item)
 
 static int usage(const struct settings *settings, const char *text)
 {
-    const char *tool = settings->spec->tool;
     if (team_leads(settings->team))
-        (void)fprintf(stderr, "%s: %s\nTry '%s --help'.\n", tool, text, tool);
+        (void)tool_usage(settings->spec->tool, "%s", text);
     return 2;
 }
 
@@ -244,7 +243,7 @@ static const char *contradiction(const struct settings *settings, int n_operands
     if (settings->team && settings->extends)
         return "--extend is for hpcprof: hpcprof-mpi makes databases from measurements";
     if (n_operands == 0)
-        return "which measurement directory?";
+        return "no measurement directory is given";
     if (settings->team && settings->xml)
         return "--xml is for hpcprof; this database can be read by hpcquery, viewers and Hatchet";
     return NULL;
@@ -256,7 +255,7 @@ static void tell_without_effect(struct settings *settings)
         (void)list_add(&settings->without_effect,
                        "-M has no effect without --xml: the version 4 form has sums, statistics and threads always");
     for (size_t i = 0; team_leads(settings->team) && !settings->quiet && i < settings->without_effect.n; i++)
-        (void)fprintf(stderr, "%s: %s.\n", settings->spec->tool, settings->without_effect.items[i]);
+        (void)tool_error(settings->spec->tool, "%s", settings->without_effect.items[i]);
 }
 
 int settings_take(struct settings *settings, int argc, char **argv, int *first)

@@ -62,14 +62,13 @@ struct request {
 
 static int fail(int status, const struct error *err)
 {
-    (void)fprintf(stderr, "hpcproftt: %s\n", err->text);
+    (void)tool_error("hpcproftt", "%s", err->text);
     return status;
 }
 
 static int usage(const char *sentence)
 {
-    (void)fprintf(stderr, "hpcproftt: %s\nTry 'hpcproftt --help'.\n", sentence);
-    return 2;
+    return tool_usage("hpcproftt", "%s", sentence);
 }
 
 /* Writes what has been gathered; *out is emptied. */

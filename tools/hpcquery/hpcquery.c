@@ -134,14 +134,12 @@ struct settings {
 
 static int usage(const char *text)
 {
-    (void)fprintf(stderr, "hpcquery: %s\nTry 'hpcquery --help'.\n", text);
-    return 2;
+    return tool_usage("hpcquery", "%s", text);
 }
 
 static int fail(const char *text)
 {
-    (void)fprintf(stderr, "hpcquery: %s.\n", text);
-    return 1;
+    return tool_error("hpcquery", "%s", text);
 }
 
 /* Takes one option; 0 when the program goes on, else its exit status + 1. */
@@ -171,7 +169,7 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_ORDER:
         if (strcmp(value, "time") != 0 && strcmp(value, "memory") != 0)
-            return usage("--order takes time or memory.") + 1;
+            return usage("--order takes time or memory") + 1;
         settings->by_time = strcmp(value, "time") == 0;
         break;
     case OPT_MARK:
@@ -259,7 +257,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     else if (out.failed)
         status = fail("out of memory");
     else if (fwrite(out.data ? out.data : "", 1, out.len_bytes, stdout) != out.len_bytes || fflush(stdout) != 0)
-        status = fail("The report cannot be written");
+        status = fail("the report cannot be written");
     buf_fini(&out);
     return status;
 }
@@ -274,10 +272,8 @@ static int query(const struct settings *settings, const char *report, const char
         is_hidden ? NULL : exporters_find(settings->by_region ? "regions" : report, settings->form);
     if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
         return usage("--html goes with vars only, and not with --by region");
-    if (!exporter) {
-        (void)fprintf(stderr, "hpcquery: there is no report '%s': vars, tree or leaks\n", report);
-        return usage("which report?");
-    }
+    if (!exporter)
+        return tool_usage("hpcquery", "there is no report '%s': vars, tree or leaks", report);
     struct model model;
     struct error err = {0};
     if (model_init(&model, &err) != 0)

@@ -171,12 +171,12 @@ static int parent_fork(struct forked *forked, struct error *err)
         .child_pidfd = -1, .start_read_fd = -1, .start_write_fd = -1, .done_read_fd = -1, .done_write_fd = -1};
     if (open_pair(&forked->start_read_fd, &forked->start_write_fd) != 0 ||
         open_pair(&forked->done_read_fd, &forked->done_write_fd) != 0)
-        return error_set(err, ERR_IO, "pipe failed: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "pipe failed: %s", strerror(errno));
     block_all(&before);
     forked->child = fork();
     if (forked->child < 0) {
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
-        return error_set(err, ERR_IO, "fork failed: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "fork failed: %s", strerror(errno));
     }
     if (forked->child == 0) {
         forked->is_child = true;
@@ -342,21 +342,21 @@ static int execute(const struct program *program, char **command)
         }
     }
     int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-    (void)fprintf(stderr, "hpcrun: %s cannot be executed: %s.\n", program->path, strerror(errno));
+    (void)tool_error("hpcrun", "%s: cannot be run: %s", program->path, strerror(errno));
     return status;
 }
 
 static void complain(const char *sentence)
 {
-    (void)fprintf(stderr, "hpcrun: %s%s\n", sentence, sentence[strlen(sentence) - 1] == '.' ? "" : ".");
+    (void)tool_error("hpcrun", "%s", sentence);
 }
 
 static int step_aside(const struct hpcrun_options *options, const struct program *program, const char *why)
 {
-    (void)fprintf(stderr, "hpcrun: %s\n", why);
+    (void)tool_error("hpcrun", "%s", why);
     if (options->strict)
         return EXIT_FAILED;
-    (void)fprintf(stderr, "hpcrun: %s runs without being measured.\n", options->command[0]);
+    (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
     return execute(program, options->command);
 }
 
@@ -365,7 +365,7 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
     const struct source_plan *plan = &prepared->plan;
     for (size_t i = 0; i < HPCRUN_IGNORED; i++)
         if (options->ignored[i])
-            (void)fprintf(stderr, "hpcrun: %s\n", options->ignored[i]);
+            (void)tool_error("hpcrun", "%s", options->ignored[i]);
     if (prepared->note[0])
         (void)fprintf(stderr, "hpcrun: %s\n", prepared->note);
     if (plan->choice[0])
@@ -377,7 +377,7 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
 static int execute_measured(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     if (!environment_set(options, prepared))
-        return step_aside(options, &prepared->program, "There is no memory for the program's environment.");
+        return step_aside(options, &prepared->program, "there is no memory for the program's environment");
     if (options->waits_for_debugger)
         wait_for_debugger();
     return execute(&prepared->program, options->command);
@@ -427,8 +427,10 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     prepared->setup.launched_pidfd = forked.child_pidfd;
     prepared->setup.done_fd = forked.done_write_fd;
     bool is_measured = companion_start(&prepared->setup, prepared->listen_fd, &err) > 0;
-    if (!is_measured)
-        (void)fprintf(stderr, "hpcrun: %s\nhpcrun: %s runs without being measured.\n", err.text, options->command[0]);
+    if (!is_measured) {
+        (void)tool_error("hpcrun", "%s", err.text);
+        (void)tool_error("hpcrun", "%s: runs without being measured", options->command[0]);
+    }
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
     int status = parent_run(&forked, is_measured);
@@ -468,11 +470,11 @@ int launch_run(const struct hpcrun_options *options)
     struct error err;
     static struct prepared prepared; /* large; the companion's copy is the fork's */
     if (program_find(options->command[0], &prepared.program, &err) != 0) {
-        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
+        (void)tool_error("hpcrun", "%s", err.text);
         return prepared.program.exit_status;
     }
     if (is_under_valgrind())
-        return step_aside(options, &prepared.program, "hpcrun itself runs under Valgrind, which cannot be sampled.");
+        return step_aside(options, &prepared.program, "hpcrun itself runs under Valgrind, which cannot be sampled");
     int checked = program_check(&prepared.program, &err);
     int rank = launch_rank();
     if (rank >= 0 && !companion_chooses(options->part, rank, getpid()))
@@ -480,7 +482,7 @@ int launch_run(const struct hpcrun_options *options)
     struct error plan_err;
     int status = prepare_plan(options, &prepared.plan, &plan_err);
     if (status == ERR_USAGE || status == ERR_RANGE) {
-        (void)fprintf(stderr, "hpcrun: %s\n", plan_err.text);
+        (void)tool_error("hpcrun", "%s", plan_err.text);
         return EXIT_USAGE;
     }
     if (checked != 0)
@@ -501,7 +503,7 @@ int launch_collect(const struct hpcrun_options *options)
     struct companion_collected collected;
     struct error err;
     if (companion_collect(options->collect, options->local, options->allows_foreign, complain, &collected, &err) != 0) {
-        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
+        (void)tool_error("hpcrun", "%s", err.text);
         return EXIT_FAILED;
     }
     if (collected.n_processes || collected.n_problems)

@@ -24,7 +24,7 @@ static void hold_standard_streams(void)
 
 static int fail(int status, const char *why)
 {
-    (void)fprintf(stderr, "hpcrun: %s\n", why);
+    (void)tool_error("hpcrun", "%s", why);
     return status;
 }
 
@@ -33,7 +33,7 @@ static int print_events(const struct hpcrun_options *options)
     const char *const *patterns = (const char *const *)options->command;
     if (list_events(patterns, stdout) > 0)
         return 0;
-    return fail(STATUS_FAILED, "No event here matches; hpcrun -L alone lists all, hpcrun -L 'sched:*' tracepoints.");
+    return fail(STATUS_FAILED, "no event here matches; hpcrun -L alone lists all, hpcrun -L 'sched:*' tracepoints");
 }
 
 static int print_plan(const struct hpcrun_options *options)
@@ -54,7 +54,7 @@ static int print_status(const struct hpcrun_options *options)
         if (strcmp(*word, "--json") == 0)
             is_json = true;
         else if (operand)
-            return fail(STATUS_USAGE, "--status takes one process id or directory, or none.");
+            return fail(STATUS_USAGE, "--status takes one process id or directory, or none");
         else
             operand = *word;
     }
@@ -78,7 +78,7 @@ static int run_tool(int argc, char **argv)
     if (options.status)
         return print_status(&options);
     if (options.json)
-        return fail(STATUS_USAGE, "--json goes with --status only.");
+        return fail(STATUS_USAGE, "--json goes with --status only");
     if (options.lists_names)
         return list_event_names(stdout);
     if (options.lists)
@@ -89,9 +89,9 @@ static int run_tool(int argc, char **argv)
         return launch_collect(&options);
     if (options.machine)
         return fail(STATUS_USAGE, "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
-                                  "machine that is merely described.");
+                                  "machine that is merely described");
     if (!options.command[0])
-        return fail(STATUS_USAGE, "There is no command to run; see hpcrun --help.");
+        return fail(STATUS_USAGE, "there is no command to run; see hpcrun --help");
     return launch_run(&options);
 }
 

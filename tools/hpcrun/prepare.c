@@ -167,8 +167,8 @@ static int check_preloadable(const char *path, struct error *err)
     if (!strpbrk(path, " :"))
         return 0;
     return error_set(err, ERR_UNSUPPORTED,
-                     "%s cannot be preloaded, because blanks and colons separate names there: "
-                     "install Locus elsewhere.",
+                     "%s: cannot be preloaded, because blanks and colons separate names there; "
+                     "install Locus elsewhere",
                      path);
 }
 
@@ -189,9 +189,9 @@ int prepare_library(char *path, size_t n, struct error *err)
     if (!own[0])
         return error_set(err, ERR_NOT_FOUND,
                          "/proc cannot be read here (it is not mounted, or hidden), by which hpcrun finds its own "
-                         "parts and programs are watched; nor is libhpcrun.so in %s.",
+                         "parts and programs are watched; nor is libhpcrun.so in %s",
                          LOCUS_LIBRARY);
-    return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete.",
+    return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete",
                      own, places[1], LOCUS_LIBRARY);
 }
 
@@ -201,7 +201,7 @@ static int make_directory(const struct hpcrun_options *options, struct prepared 
     struct stat directory;
     char *name = names_directory(wanted, options->command[0], names_job_id()), *real = NULL;
     if (!name)
-        return error_set(err, ERR_MEMORY, "Out of memory.");
+        return error_set(err, ERR_MEMORY, "out of memory");
     const struct run_directory how = {.adds = options->appends,
                                       .is_inherited = !options->output && wanted,
                                       .allows_foreign = options->allows_foreign};
@@ -237,9 +237,9 @@ static int find_local(const struct hpcrun_options *options, struct companion_set
     if (!options->local)
         return 0;
     if (!realpath(options->local, path) || stat(path, &status) != 0)
-        return error_set(err, ERR_IO, "The local directory %s cannot be used: %s.", options->local, strerror(errno));
+        return error_set(err, ERR_IO, "--local: %s: cannot be used: %s", options->local, strerror(errno));
     if (!S_ISDIR(status.st_mode) || access(path, W_OK | X_OK) != 0)
-        return error_set(err, ERR_IO, "The local directory %s cannot be used: %s.", options->local,
+        return error_set(err, ERR_IO, "--local: %s: cannot be used: %s", options->local,
                          S_ISDIR(status.st_mode) ? "it cannot be written" : "it is no directory");
     (void)snprintf(setup->local, sizeof setup->local, "%s", path);
     return 0;
@@ -282,7 +282,7 @@ static int check_file_limit(struct error *err)
     struct rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= FILE_BYTES_MIN)
         return 0;
-    return error_set(err, ERR_IO, "The limit of file sizes (ulimit -f, %llu bytes) leaves no room for records.",
+    return error_set(err, ERR_IO, "the limit of file sizes (ulimit -f, %llu bytes) leaves no room for records",
                      (unsigned long long)limit.rlim_max);
 }
 

@@ -118,10 +118,10 @@ static int check_kind(const struct image *image, const char *path, struct error 
     const unsigned own_machine = header ? header->e_machine : 0;
 #endif
     if (image->bytes[EI_CLASS] != own_class)
-        return error_set(err, ERR_UNSUPPORTED, "%s is a %d-bit program and this hpcrun measures %d-bit programs.", path,
+        return error_set(err, ERR_UNSUPPORTED, "%s: is a %d-bit program and this hpcrun measures %d-bit programs", path,
                          image->bytes[EI_CLASS] == ELFCLASS64 ? 64 : 32, (int)sizeof(void *) * 8);
     if (!header || header->e_machine != own_machine)
-        return error_set(err, ERR_UNSUPPORTED, "%s was built for another kind of machine.", path);
+        return error_set(err, ERR_UNSUPPORTED, "%s: was built for another kind of machine", path);
     return 0;
 }
 
@@ -133,14 +133,14 @@ static int check_loader(const struct image *image, struct program *program, stru
         (void)snprintf(program->loader, sizeof program->loader, "%s", loader);
         if (!strstr(loader, "ld-musl"))
             return 0;
-        return error_set(err, ERR_UNSUPPORTED, "%s uses the musl C library, which the runtime does not support.",
+        return error_set(err, ERR_UNSUPPORTED, "%s: uses the musl C library, which the runtime does not support",
                          program->binary);
     }
     program->is_static = true;
     if (memmem(image->bytes, image->n_bytes, STATIC_PROGRAM_MARK, sizeof STATIC_PROGRAM_MARK - 1))
         return 0;
     return error_set(err, ERR_UNSUPPORTED,
-                     "%s is statically linked: nothing can be preloaded into it; relink it with hpclink.",
+                     "%s: is statically linked: nothing can be preloaded into it; relink it with hpclink",
                      program->binary);
 }
 
@@ -155,8 +155,8 @@ static int check_sanitizer(const struct image *image, struct program *program, s
     if (!name)
         return 0;
     return error_set(err, ERR_UNSUPPORTED,
-                     "%s is built with a sanitizer (%s) that does not work together with "
-                     "sampling.",
+                     "%s: is built with a sanitizer (%s) that does not work together with "
+                     "sampling",
                      program->binary, name);
 }
 
@@ -188,19 +188,19 @@ static int try_path(const char *path, struct error *err)
 {
     struct stat status;
     if (stat(path, &status) != 0)
-        return error_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s.", path,
-                         strerror(errno));
+        return error_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: cannot be run: %s",
+                         path, strerror(errno));
     if (S_ISDIR(status.st_mode))
-        return error_set(err, ERR_IO, "%s is a directory.", path);
+        return error_set(err, ERR_IO, "%s: cannot be run: it is a directory", path);
     if (!S_ISREG(status.st_mode) || access(path, X_OK) != 0)
-        return error_set(err, ERR_IO, "%s is not executable.", path);
+        return error_set(err, ERR_IO, "%s: cannot be run: it is not executable", path);
     return 0;
 }
 
 static int search_path(const char *command, struct program *program, struct error *err)
 {
     const char *part = getenv("PATH");
-    int status = error_set(err, ERR_NOT_FOUND, "%s: there is no such command in PATH.", command);
+    int status = error_set(err, ERR_NOT_FOUND, "%s: there is no such command in PATH", command);
     for (part = part ? part : "/bin:/usr/bin"; part; part = strchr(part, ':') ? strchr(part, ':') + 1 : NULL) {
         struct error tried;
         size_t len = strcspn(part, ":");
@@ -265,8 +265,8 @@ int program_check(struct program *program, struct error *err)
         memcpy(program->binary, next, sizeof next);
     if (raises_privileges(program->binary))
         return error_set(err, ERR_UNSUPPORTED,
-                         "%s runs with raised privileges (set-user-id or capabilities): nothing can be preloaded into "
-                         "it; measure it as its owner.",
+                         "%s: runs with raised privileges (set-user-id or capabilities): nothing can be preloaded into "
+                         "it; measure it as its owner",
                          program->binary);
     return program_check_elf(program, err);
 }

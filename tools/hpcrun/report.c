@@ -29,7 +29,7 @@ static int run_tool(const char *tool, char *const *arguments, int out_fd)
         (void)sigprocmask(SIG_SETMASK, &none, NULL);
         (void)dup2(out_fd, STDOUT_FILENO);
         (void)execv(path, arguments);
-        (void)fprintf(stderr, "hpcrun: %s cannot be executed: %s.\n", path, strerror(errno));
+        (void)tool_error("hpcrun", "%s: cannot be run: %s", path, strerror(errno));
         _exit(1);
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -85,7 +85,7 @@ static int report_print(const struct report_wish *wish)
     if (wish->file)
         fd = open(wish->file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0) {
-        (void)fprintf(stderr, "hpcrun: --report: %s cannot be written: %s.\n", wish->file, strerror(errno));
+        (void)tool_error("hpcrun", "--report: %s: cannot be written: %s", wish->file, strerror(errno));
         return 1;
     }
     int status = print_to(wish, fd);
@@ -114,7 +114,7 @@ int report_end(const struct report_wish *wish, const struct run *run, bool is_me
 {
     struct error err;
     if (runs_end(wish->dir, run, &err) != 0)
-        (void)fprintf(stderr, "hpcrun: %s\n", err.text);
+        (void)tool_error("hpcrun", "%s", err.text);
     return (is_measured || run->rank >= 0) && is_last(wish->dir, run) ? report_print(wish) : 0;
 }
 

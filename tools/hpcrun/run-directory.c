@@ -230,12 +230,12 @@ static int move_away(const char *real, ino_t inode, struct error *err)
     struct stat info;
     char *to = next_number(real);
     if (!to)
-        return error_set(err, ERR_MEMORY, "Out of memory.");
+        return error_set(err, ERR_MEMORY, "out of memory");
     int code = renameat2(AT_FDCWD, real, AT_FDCWD, to, RENAME_NOREPLACE) == 0 || errno == EEXIST || errno == ENOENT
                    ? 0
                    : error_set(err, ERR_IO,
-                               "%s holds an earlier measurement that cannot be moved (%s): choose another directory "
-                               "with -o, or --append.",
+                               "%s: holds an earlier measurement that cannot be moved (%s); choose another directory "
+                               "with -o, or --append",
                                real, strerror(errno));
     if (code == 0 && stat(to, &info) == 0 && info.st_ino != inode)
         (void)renameat2(AT_FDCWD, to, AT_FDCWD, real, RENAME_NOREPLACE);
@@ -275,7 +275,7 @@ static int take_number(const struct search *search, const char *real, const char
     }
     numbered = next_number(real);
     int code = numbered ? begin_in(numbered, search->how->allows_foreign, search->run, real_path, err)
-                        : error_set(err, ERR_MEMORY, "Out of memory.");
+                        : error_set(err, ERR_MEMORY, "out of memory");
     if (code == 0)
         (void)snprintf(search->note, search->n_note, "%s %s: this measurement goes into %s.", real, why, numbered);
     free(numbered);
@@ -296,10 +296,10 @@ static int use_existing(const struct search *search, const char *real, const str
             (void)snprintf(search->run->id, sizeof search->run->id, "%.*s", RUNS_ID_MAX - 1, outer);
         int code = is_inner ? 0 : joins ? runs_join(real, search->run, err) : runs_add(real, search->run, false, err);
         *real_path = code == 0 ? strdup(real) : NULL;
-        return code == 0 && !*real_path ? error_set(err, ERR_MEMORY, "Out of memory.") : code;
+        return code == 0 && !*real_path ? error_set(err, ERR_MEMORY, "out of memory") : code;
     }
     if (stat(real, &info) != 0 || look_into(real, &contents) != 0)
-        return error_set(err, ERR_IO, "%s cannot be read: %s.", real, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", real, strerror(errno));
     bool is_begun = runs_last(text->data, id);
     if (!is_begun && !contents.has_data)
         return begin_in(real, search->how->allows_foreign, search->run, real_path, err);
@@ -311,12 +311,12 @@ static int use_existing(const struct search *search, const char *real, const str
         (void)snprintf(path, sizeof path, "%s/" RUNS_FILE, real);
         return unlink(path) == 0 || errno == ENOENT
                    ? ERR_NOT_FOUND
-                   : error_set(err, ERR_IO, "%s cannot be removed: %s.", path, strerror(errno));
+                   : error_set(err, ERR_IO, "%s: cannot be removed: %s", path, strerror(errno));
     }
     int code = move_away(real, info.st_ino, err);
     return code ? code
                 : error_set(err, ERR_NOT_FOUND,
-                            "%s keeps being changed by other launches: choose another directory with -o.", real);
+                            "%s: keeps being changed by other launches; choose another directory with -o", real);
 }
 
 static int try_once(const struct search *search, char **real_path, struct error *err)
@@ -358,7 +358,7 @@ int run_directory_make(const char *name, const struct run_directory *how, char *
         len--;
     char *plain = strndup(name, len);
     const struct search search = {plain, how, run, note, n_note};
-    int code = plain ? ERR_NOT_FOUND : error_set(err, ERR_MEMORY, "Out of memory.");
+    int code = plain ? ERR_NOT_FOUND : error_set(err, ERR_MEMORY, "out of memory");
     *real_path = NULL;
     *note = '\0';
     describe(run);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/options.h"
 #include "base/proc.h"
 #include "base/vec.h"
 
@@ -153,7 +154,7 @@ static int add_process(struct status_list *list, const struct companion_message 
         return 0;
     if (!vec_reserve(&list->processes, &list->capacity, list->n + 1, sizeof *list->processes)) {
         (void)munmap(arena, message->size_bytes);
-        return error_set(err, ERR_MEMORY, "Out of memory for the list of processes.");
+        return error_set(err, ERR_MEMORY, "out of memory for the list of processes");
     }
     struct status_process *process = &list->processes[list->n++];
     *process = (struct status_process){
@@ -282,7 +283,7 @@ static int status_find(struct status_list *list, struct error *err)
     int code = 0;
     *list = (struct status_list){0};
     if (!list_names(&names))
-        return error_set(err, ERR_IO, "/proc/net/unix cannot be read: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "/proc/net/unix: cannot be read: %s", strerror(errno));
     code = ask_all(list, &names, false, err);
     if (code == 0 && geteuid() == 0)
         code = ask_all(list, &names, true, err);
@@ -312,7 +313,7 @@ enum { DEPTH_MAX = 256 };
 
 static int fail(int status, const char *why)
 {
-    (void)fprintf(stderr, "hpcrun: %s\n", why);
+    (void)tool_error("hpcrun", "%s", why);
     return status;
 }
 
@@ -399,7 +400,7 @@ static int choose_pid(struct status_list *list, const char *operand)
     long value = strtol(operand, &end, 10);
     pid_t pid = (pid_t)value;
     if (errno || *end || value <= 0 || value != (long)pid)
-        return fail(STATUS_USAGE, "--status takes a process id, a measurement directory, or nothing.");
+        return fail(STATUS_USAGE, "--status takes a process id, a measurement directory, or nothing");
     bool is_there = false;
     for (size_t i = 0; i < list->n; i++)
         is_there |= list->processes[i].pid == pid;
@@ -424,7 +425,7 @@ static int choose(struct status_list *list, const char *operand)
     if (strspn(operand, "0123456789") == strlen(operand))
         return choose_pid(list, operand);
     if (!realpath(operand, real) || stat(real, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        (void)fprintf(stderr, "hpcrun: %s is neither a process id nor a directory.\n", operand);
+        (void)tool_error("hpcrun", "%s: neither a process id nor a directory", operand);
         return STATUS_USAGE;
     }
     return choose_directory(list, operand, real);
@@ -476,11 +477,11 @@ static int print(const struct status_list *list, bool is_json, bool is_all, FILE
     else
         (void)fprintf(out, "No process of yours is being measured here.\n");
     if (list->n_silent)
-        (void)fprintf(stderr, "hpcrun: %u companion process%s did not answer.\n", list->n_silent,
-                      list->n_silent == 1 ? "" : "es");
+        (void)tool_error("hpcrun", "%u companion process%s did not answer", list->n_silent,
+                         list->n_silent == 1 ? "" : "es");
     if (list->skipped.len_bytes)
         (void)fprintf(stderr, "hpcrun: %s", list->skipped.data);
-    return fflush(out) == 0 ? 0 : fail(STATUS_FAILED, "The status cannot be written.");
+    return fflush(out) == 0 ? 0 : fail(STATUS_FAILED, "the status cannot be written");
 }
 
 int status_run(const char *operand, bool is_json, FILE *out)

@@ -56,7 +56,7 @@ static int sampled_modules(const char *directory, struct strtab *paths, size_t *
     *n_bad = 0;
     DIR *dir = opendir(directory);
     if (!dir)
-        return error_set(err, ERR_IO, "%s cannot be read: %s", directory, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", directory, strerror(errno));
     for (struct dirent *entry; (entry = readdir(dir));) {
         char *path = NULL;
         struct hpcrun_profile profile = {0};
@@ -72,7 +72,7 @@ static int sampled_modules(const char *directory, struct strtab *paths, size_t *
         free(path);
     }
     (void)closedir(dir);
-    return n_profiles ? 0 : error_set(err, ERR_NOT_FOUND, "%s holds no profile (.hpcrun)", directory);
+    return n_profiles ? 0 : error_set(err, ERR_NOT_FOUND, "%s: holds no profile (.hpcrun)", directory);
 }
 
 /* --- one structure file: from the cache, or made and put there --- */
@@ -125,7 +125,7 @@ static char *cache_path(const char *path, const struct make_settings *settings)
 
 static int fail_io(struct error *err, const char *what, const char *path)
 {
-    return error_set(err, ERR_IO, "%s cannot be %s: %s", path, what, strerror(errno));
+    return error_set(err, ERR_IO, "%s: cannot be %s: %s", path, what, strerror(errno));
 }
 
 /* Copies the rest of in to out. */
@@ -321,14 +321,12 @@ struct request {
 
 static int usage(const char *sentence)
 {
-    (void)fprintf(stderr, "hpcstruct: %s\nTry 'hpcstruct --help'.\n", sentence);
-    return 2;
+    return tool_usage("hpcstruct", "%s", sentence);
 }
 
 static int fail(const struct error *err)
 {
-    (void)fprintf(stderr, "hpcstruct: %s.\n", err->text);
-    return 1;
+    return tool_error("hpcstruct", "%s", err->text);
 }
 
 static bool add_replacement(struct request *request, char *value)
@@ -510,7 +508,7 @@ static int make_directory(const struct request *request, const char *directory)
     if (asprintf(&structs, "%s/structs", directory) < 0)
         return 1;
     if (paths.n_strings && mkdir(structs, 0777) != 0 && errno != EEXIST) {
-        (void)error_set(&err, ERR_IO, "%s cannot be made: %s", structs, strerror(errno));
+        (void)error_set(&err, ERR_IO, "%s: cannot be made: %s", structs, strerror(errno));
         status = fail(&err);
     } else {
         struct batch batch = {
@@ -548,7 +546,7 @@ static void choose_cache(struct request *request, char *buffer, size_t n)
     if (mkdir(buffer, 0777) == 0 || errno == EEXIST)
         request->settings.cache_dir = buffer;
     else if (request->cache)
-        (void)fprintf(stderr, "hpcstruct: %s cannot be used as a cache: %s.\n", buffer, strerror(errno));
+        (void)tool_error("hpcstruct", "%s: cannot be used as a cache: %s", buffer, strerror(errno));
 }
 
 static int run(struct request *request, const char *operand)
@@ -586,7 +584,7 @@ static int run_tool(int argc, char **argv)
         status = id == OPTIONS_BAD ? usage(err.text)
                                    : take_option(id, (char *)(uintptr_t)(const void *)scan.value, &request) - 1;
     if (status < 0 && scan.n_operands != 1)
-        status = usage(scan.n_operands ? "one module or measurement directory at a time" : "which module?");
+        status = usage(scan.n_operands ? "one module or measurement directory at a time" : "no module is given");
     if (status < 0 && min_bytes_check(&err) != 0)
         status = usage(err.text);
     if (status < 0)

@@ -382,7 +382,7 @@ static int list_directory(struct profile_list *list, const char *path, struct er
                    list->wait_ms / 1000);
     DIR *directory = opendir(path);
     if (!directory)
-        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     int code = 0;
     size_t n_before = list->n_profiles;
     for (struct dirent *entry; code == 0 && (entry = readdir(directory));)
@@ -444,7 +444,7 @@ static int refuse_path(const char *path, struct error *err)
     int reason = errno;
     char hint[512];
     left_over_hint(path, hint, sizeof hint);
-    return error_set(err, ERR_IO, "%s cannot be read: %s%s", path, strerror(reason), hint);
+    return error_set(err, ERR_IO, "%s: cannot be read: %s%s", path, strerror(reason), hint);
 }
 
 int profile_list_make(struct profile_list *list, const char *const *paths, size_t n_paths, struct error *err)

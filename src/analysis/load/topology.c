@@ -187,11 +187,11 @@ static int parse_in_child(const struct buf *text, const char *path, struct topol
 {
     int fds[2], ignored;
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     pid_t child = fork();
     if (child == 0)
         parse_apart(text, fds[1]);
-    int code = child > 0 ? 0 : error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+    int code = child > 0 ? 0 : error_set(err, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     (void)close(fds[1]);
     if (code == 0)
         code = take_answer(fds[0], path, topology, err);

@@ -346,12 +346,12 @@ static int check_target(const char *path, struct error *err)
     struct stat info;
     char foreign[256] = "";
     if (lstat(path, &info) != 0)
-        return errno == ENOENT ? 0 : error_set(err, ERR_IO, "%s cannot be used: %s", path, strerror(errno));
+        return errno == ENOENT ? 0 : error_set(err, ERR_IO, "%s: cannot be used: %s", path, strerror(errno));
     if (!S_ISDIR(info.st_mode))
         return error_set(err, ERR_IO, "%s exists and is not a directory", path);
     int n_foreign = count_foreign(path, foreign, sizeof foreign);
     if (n_foreign < 0)
-        return error_set(err, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     if (n_foreign > 0)
         return error_set(err, ERR_IO, "%s exists and holds other files than a database (%s): choose another name", path,
                          foreign);
@@ -558,7 +558,7 @@ static int move_in_place(const char *temporary, const char *target, struct error
         code = ERR_IO;
     }
     if (code != 0)
-        (void)error_set(err, code, "%s cannot be put in place: %s", target, strerror(errno));
+        (void)error_set(err, code, "%s: cannot be put in place: %s", target, strerror(errno));
     else
         remove_database(older);
     free(older);
@@ -576,7 +576,7 @@ static int put_in_place(const char *temporary, const char *target, struct error 
     }
     if (errno == EINVAL || errno == ENOSYS)
         return move_in_place(temporary, target, err);
-    return error_set(err, ERR_IO, "%s cannot be put in place: %s", target, strerror(errno));
+    return error_set(err, ERR_IO, "%s: cannot be put in place: %s", target, strerror(errno));
 }
 
 /* Has write fill a directory beside path, which then takes its place. */
@@ -626,7 +626,7 @@ int database_read(const char *path, struct model *model, struct error *err)
     char *name = NULL;
     struct stat info;
     if (stat(path, &info) != 0)
-        return error_set(err, ERR_NOT_FOUND, "%s cannot be read: %s", path, strerror(errno));
+        return error_set(err, ERR_NOT_FOUND, "%s: cannot be read: %s", path, strerror(errno));
     if (asprintf(&name, S_ISDIR(info.st_mode) ? "%s/" DATABASE_JSON : "%s", path) < 0)
         return error_set(err, ERR_MEMORY, "out of memory");
     struct buf text = {0};

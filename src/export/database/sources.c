@@ -94,7 +94,7 @@ static int copy_to(struct copying *copying, int from, char *path, struct error *
     }
     (void)unlink(path);
     bool is_full = reason == ENOSPC || reason == EDQUOT;
-    return is_full ? error_set(err, ERR_IO, "%s cannot be written: %s", path, strerror(reason)) : 0;
+    return is_full ? error_set(err, ERR_IO, "%s: cannot be written: %s", path, strerror(reason)) : 0;
 }
 
 /* The copy that an older database has. */

@@ -588,7 +588,7 @@ static int announce(const struct job *job, const char *directory, size_t n_pairs
     if (path)
         buf_append(&text, path, strlen(path) + 1);
     if (code == 0 && (!path || text.failed))
-        code = error_set(err, ERR_IO, "%s cannot be shared: %s", directory, strerror(errno));
+        code = error_set(err, ERR_IO, "%s: cannot be shared: %s", directory, strerror(errno));
     if (code != 0)
         text.len_bytes = 0;
     free(path);

@@ -144,7 +144,7 @@ static int open_file(const char *directory, enum v4_kind kind, bool may_miss, st
     if (file->fd < 0 && may_miss && errno == ENOENT)
         return 0;
     if (file->fd < 0)
-        return error_set(err, ERR_IO, "%s: cannot open: %s", file->path, input_reason(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", file->path, input_reason(errno));
     file->len_bytes = (uint64_t)info.st_size;
     return 0;
 }

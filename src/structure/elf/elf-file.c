@@ -68,7 +68,7 @@ int elf_shape_read(const char *path, struct elf_shape *shape, struct error *err)
     (void)elf_version(EV_CURRENT);
     int fd = input_open(AT_FDCWD, path, 0, NULL);
     if (fd < 0)
-        return error_set(err, ERR_IO, "%.600s cannot be read: %s", path, input_reason(errno));
+        return error_set(err, ERR_IO, "%.600s: cannot be read: %s", path, input_reason(errno));
     Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
     bool is_read = elf && read_headers(elf, shape);
     (void)elf_end(elf);

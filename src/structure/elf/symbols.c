@@ -290,7 +290,7 @@ int symbols_open(const char *path, struct symbols **out, struct error *err)
     int fd = input_open(AT_FDCWD, path, 0, NULL);
     if (fd < 0) {
         symbols_close(symbols);
-        return error_set(err, ERR_IO, "%s cannot be opened: %s", path, input_reason(errno));
+        return error_set(err, ERR_IO, "%s: cannot be read: %s", path, input_reason(errno));
     }
     symbols->dwfl = dwfl_begin(&callbacks);
     if (symbols->dwfl)
@@ -298,7 +298,7 @@ int symbols_open(const char *path, struct symbols **out, struct error *err)
     if (!symbols->module) {
         (void)close(fd); /* else it is the module's */
         const char *reason = dwfl_errmsg(-1);
-        (void)error_set(err, ERR_FORMAT, "%s is not a usable ELF file: %s", path, reason ? reason : "unknown reason");
+        (void)error_set(err, ERR_FORMAT, "%s: is not a usable ELF file: %s", path, reason ? reason : "unknown reason");
         symbols_close(symbols);
         return ERR_FORMAT;
     }
