@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arena/arena.h"
+#include "base/path.h"
 #include "fmt/columns.h"
 #include "fmt/file.h"
 #include "fmt/log.h"
@@ -36,7 +37,7 @@ static const struct library libraries[] = {
 
 static void write_library(const struct process *process, const char *path, struct buf *out)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = path_last(path);
     char text[512];
     for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++) {
         if (strncmp(base, libraries[i].prefix, strlen(libraries[i].prefix)) != 0)

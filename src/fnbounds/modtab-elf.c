@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 
 static const Dwfl_Callbacks callbacks = {
     .find_elf = dwfl_build_id_find_elf,
@@ -215,7 +216,7 @@ static void read_code(struct modtab_elf *m)
 
 static void read_name(struct modtab_elf *m)
 {
-    const char *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
+    const char *name = path_last(m->path);
     GElf_Shdr shdr;
     GElf_Dyn dyn;
     Elf_Scn *scn = modtab_elf_section(m, ".dynamic", &shdr);

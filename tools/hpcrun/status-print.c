@@ -9,6 +9,7 @@
 #include "analysis/build/heap-name.h"
 #include "analysis/build/placeholders.h"
 #include "arena/fate.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "fmt/json.h"
 #include "fnbounds/modtab-cache.h"
@@ -25,12 +26,6 @@ struct namer {
     struct symbolizer *symbolizer;
     struct source_text *source;
 };
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* Appends the functions of a place, innermost first. */
 static bool push_place(struct namer *namer, const struct live_place *place, struct path_frame **path, size_t *n,
@@ -52,7 +47,7 @@ static void set_site(const struct namer *namer, const struct code_frame *code, s
     const char *function = symbolizer_text(namer->symbolizer, code->function);
     const char *file = symbolizer_text(namer->symbolizer, code->file);
     if (code->line)
-        (void)snprintf(variable->site, sizeof variable->site, "%.150s (%.120s:%u)", function, base_name(file),
+        (void)snprintf(variable->site, sizeof variable->site, "%.150s (%.120s:%u)", function, path_last(file),
                        code->line);
     else
         (void)snprintf(variable->site, sizeof variable->site, "%.150s", function);
@@ -92,7 +87,7 @@ static void name_static(const struct namer *namer, const struct live_variable_pl
     struct error err;
     bool is_tls = var_key_kind(var) == VAR_TLS;
     uint32_t index = var_key_b(var);
-    (void)snprintf(variable->site, sizeof variable->site, "%.300s", place->path ? base_name(place->path) : "");
+    (void)snprintf(variable->site, sizeof variable->site, "%.300s", place->path ? path_last(place->path) : "");
     if (!place->table_id || modtab_map(namer->process->live.tables, place->table_id, &table, &err) != 0)
         return;
     if (index < (is_tls ? table->n_tls_syms : table->n_syms)) {

@@ -19,6 +19,7 @@
 #include "base/input.h"
 #include "base/min-bytes.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "fmt/hpcrun.h"
 #include "fnbounds/modtab-cache.h"
 #include "structure/elf/elf-file.h"
@@ -408,12 +409,6 @@ static void tell(const struct request *request, const char *path, const char *ou
                      (unsigned long long)report->n_unresolved);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int make_one(const struct request *request, const char *path, const char *output,
                     const struct make_settings *settings)
 {
@@ -428,7 +423,7 @@ static int make_one(const struct request *request, const char *path, const char 
 static int make_module(const struct request *request, const char *path)
 {
     char *name = NULL;
-    if (!request->output && asprintf(&name, "%s.hpcstruct", base_name(path)) < 0)
+    if (!request->output && asprintf(&name, "%s.hpcstruct", path_last(path)) < 0)
         return 1;
     int status = make_one(request, path, request->output ? request->output : name, &request->settings);
     free(name);
@@ -450,9 +445,9 @@ struct batch {
 static char *output_name(const struct batch *batch, size_t i)
 {
     char *name = NULL, number[24] = "";
-    const char *base = base_name(batch->paths->strings[i]);
+    const char *base = path_last(batch->paths->strings[i]);
     for (size_t other = 0; other < i; other++)
-        if (strcmp(base_name(batch->paths->strings[other]), base) == 0)
+        if (strcmp(path_last(batch->paths->strings[other]), base) == 0)
             (void)snprintf(number, sizeof number, "-%zu", i);
     return asprintf(&name, "%s/structs/%s%s.hpcstruct", batch->directory, base, number) < 0 ? NULL : name;
 }

@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
+#include "structure/cfg/calls.h"
 #include "structure/names/alloc-name.h"
 #include "structure/names/assign-name.h"
-#include "structure/cfg/calls.h"
 
 #define CALLS_MAX 8 /* functions that hand it on */
 #define FUNCTION_LINES_MAX 400
@@ -217,19 +218,13 @@ static bool heap_argument_library(const struct search *search, size_t site, stru
 #define NEAR_FRAMES 4    /* from code without names to a function with one */
 #define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and what it tells us */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool in_runtime_library(const struct search *search, const struct path_frame *frame)
 {
     static const char *const prefixes[] = {"libstdc++.",  "libc++.",      "libc++abi.",  "libgfortran.", "libhpcrun",
                                            "libc.so",     "libc-2.",      "ld-linux",    "libquadmath.", "libgcc_s.",
                                            "libpthread",  "libjemalloc.", "libtcmalloc", "libmimalloc",  "libtbbmalloc",
                                            "libmemkind.", "libhugetlbfs", "libnuma."};
-    const char *base = base_name(symbolizer_path(search->symbolizer, frame->module));
+    const char *base = path_last(symbolizer_path(search->symbolizer, frame->module));
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(base, prefixes[i], strlen(prefixes[i])) == 0)
             return true;
@@ -493,7 +488,7 @@ static void name_by_place(const struct search *search, struct heap_name *out)
     const char *function = code->named ? qualified : text_of(search, code->function);
     if (code->line)
         (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", function,
-                       base_name(text_of(search, code->file)), code->line);
+                       path_last(text_of(search, code->file)), code->line);
     else if (!code->named && nearest_name(search, out->site, qualified, sizeof qualified))
         (void)snprintf(out->name, sizeof out->name, "%.80s > %.70s", qualified, function);
     else

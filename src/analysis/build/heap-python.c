@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/build/heap-name.h"
+#include "base/path.h"
 
 static bool is_python(const struct search *search, size_t i)
 {
@@ -117,7 +118,7 @@ static bool read_target(const char *line, char *name, size_t size)
 static bool is_own_native(const struct search *search, const struct heap_name *out)
 {
     const char *path = symbolizer_path(search->symbolizer, search->path[out->site].module);
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = path_last(path);
     return out->is_variable && !is_python(search, out->site) && strncmp(base, "python3", 7) != 0 &&
            strncmp(base, "libpython3", 10) != 0 && strncmp(path, "/usr/lib/", 9) != 0 && !is_library(path);
 }

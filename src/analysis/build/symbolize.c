@@ -10,6 +10,7 @@
 
 #include "arena/arena.h"
 #include "base/input.h"
+#include "base/path.h"
 #include "fnbounds/modtab.h"
 #include "structure/elf/elf-file.h"
 
@@ -162,12 +163,6 @@ static void find_file(const struct symbolizer *symbolizer, struct module *module
     }
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
 {
     if (!vec_reserve(&symbolizer->modules, &symbolizer->cap_modules, symbolizer->paths.n_strings + 1,
@@ -179,7 +174,7 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     struct module *module = &symbolizer->modules[id];
     module->path = symbolizer->paths.strings[id];
     find_file(symbolizer, module);
-    module->is_runtime = strncmp(base_name(path), "libhpcrun.so", 12) == 0;
+    module->is_runtime = strncmp(path_last(path), "libhpcrun.so", 12) == 0;
     module->is_kernel = strcmp(path, "[kernel]") == 0 || strncmp(path, "[kernel:", 8) == 0;
     module->is_jit = strncmp(path, "[jit:", 5) == 0;
     module->is_region = strcmp(path, "[region]") == 0;
@@ -361,7 +356,7 @@ static bool grow_slots(struct symbolizer *symbolizer)
 static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
 {
     char text[512];
-    const char *base = base_name(symbolizer_path(symbolizer, module));
+    const char *base = path_last(symbolizer_path(symbolizer, module));
     (void)snprintf(text, sizeof text, *base == '[' ? "<unknown file> %.400s" : "<unknown file> [%.400s]", base);
     return model_string(symbolizer->model, text);
 }
@@ -371,7 +366,7 @@ static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint6
                            struct code_frame *frame)
 {
     char text[600], where[520];
-    const char *base = module ? base_name(symbolizer_path(symbolizer, module)) : "unknown module";
+    const char *base = module ? path_last(symbolizer_path(symbolizer, module)) : "unknown module";
     (void)snprintf(where, sizeof where, *base == '[' ? "%.500s" : "[%.500s]", base);
     if (!frame->function)
         (void)snprintf(text, sizeof text, "0x%llx %s", (unsigned long long)vaddr, where);
@@ -531,7 +526,7 @@ struct name_list {
 static void append_name(struct name_list *list, const struct module *module)
 {
     if (list->n++ < NAMES_NOTED)
-        buf_printf(&list->text, "%s%s", list->n > 1 ? ", " : "", base_name(module->path));
+        buf_printf(&list->text, "%s%s", list->n > 1 ? ", " : "", path_last(module->path));
 }
 
 static void note_names(struct model *model, const char *what, struct name_list *list)

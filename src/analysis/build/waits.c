@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
+
 #define PROFILER_LIBRARY "libhpcrun.so"
 
 enum { MODULE_PROGRAM = 0, MODULE_SYSTEM, MODULE_PROFILER, MODULE_RUNTIMES };
@@ -78,7 +80,7 @@ static bool begins(const char *text, const char *prefix)
 
 static uint8_t module_meaning(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_last(path);
     for (size_t i = 0; i < N_LIBRARIES; i++)
         if (begins(name, libraries[i].prefix))
             return (uint8_t)(MODULE_RUNTIMES + i);

@@ -7,18 +7,13 @@
 #include <string.h>
 
 #include "analysis/build/causes.h"
+#include "base/path.h"
 #include "fmt/columns.h"
 #include "structure/names/assign-name.h"
 
 #define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */
 #define NOTHING 1e-9     /* of a sum of values */
 #define KERNEL_MIN 0.005 /* of the CPU time */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 /* Name of a function without return type and parameters, for the site column. */
 static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
@@ -32,13 +27,13 @@ static char *make_site(const struct model *model, const struct variable *variabl
         variable->class == CLASS_WAITING)
         return strdup("");
     if (variable->function && line)
-        code = asprintf(&site, "%.*s (%s:%u)", len, name, base_name(file), line);
+        code = asprintf(&site, "%.*s (%s:%u)", len, name, path_last(file), line);
     else if (variable->function)
         code = asprintf(&site, "%.*s", len, name);
     else if (line)
-        code = asprintf(&site, "%s:%u", base_name(file), line);
+        code = asprintf(&site, "%s:%u", path_last(file), line);
     else
-        code = asprintf(&site, "%s", base_name(model_text(model, variable->module)));
+        code = asprintf(&site, "%s", path_last(model_text(model, variable->module)));
     return code < 0 ? NULL : site;
 }
 

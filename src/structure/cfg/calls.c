@@ -83,8 +83,8 @@ static bool is_name_of_ending(const char *name)
                                         "__clang_call_terminate",
                                         "_ZSt9terminatev",
                                         "_ZSt10unexpectedv",
-                                        "_ZSt17rethrow_exceptionNSt15__exception_ptr"
-                                        "13exception_ptrE",
+                                        ("_ZSt17rethrow_exceptionNSt15__exception_ptr"
+                                         "13exception_ptrE"),
                                         "_gfortran_stop_numeric",
                                         "_gfortran_stop_string",
                                         "_gfortran_error_stop_numeric",

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "base/search.h"
 
 #define GROUPS_MAX 1024
@@ -144,16 +145,10 @@ static int open_inside(const char *directory, const char *name)
     return fd;
 }
 
-static const char *last_component(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int compare_paths(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
-    int order = strcmp(last_component(x), last_component(y));
+    int order = strcmp(path_last(x), path_last(y));
     return order ? order : strcmp(x, y);
 }
 
@@ -206,12 +201,12 @@ struct sought_name {
 static bool is_path_before(const void *context, size_t i)
 {
     const struct sought_name *sought = context;
-    return strcmp(last_component(sought->index->paths[i]), sought->name) < 0;
+    return strcmp(path_last(sought->index->paths[i]), sought->name) < 0;
 }
 
 static int open_indexed(struct index *index, const char *directory, const char *path)
 {
-    const char *best = NULL, *name = last_component(path);
+    const char *best = NULL, *name = path_last(path);
     size_t n_best = 0;
     if (!index->is_made) {
         index->is_made = true;
@@ -220,7 +215,7 @@ static int open_indexed(struct index *index, const char *directory, const char *
             qsort(index->paths, index->n_paths, sizeof *index->paths, compare_paths);
     }
     size_t low = search_where(index->n_paths, is_path_before, &(struct sought_name){index, name});
-    for (; low < index->n_paths && strcmp(last_component(index->paths[low]), name) == 0; low++) {
+    for (; low < index->n_paths && strcmp(path_last(index->paths[low]), name) == 0; low++) {
         size_t n = count_common(index->paths[low], path);
         if (n > n_best) {
             n_best = n;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/search.h"
 
 /* --- elements and attributes --- */
@@ -31,7 +32,8 @@ struct xml_in {
 
 #define BLANKS " \t\r\n"
 
-static int fail(const struct xml_in *xml, const char *reason, struct error *err)
+/* Says what is wrong where the reader stands; ERR_FORMAT. */
+static int report_bad_xml(const struct xml_in *xml, const char *reason, struct error *err)
 {
     return error_set(err, ERR_FORMAT, "%s: offset %zu: %s", xml->name, (size_t)(xml->at - xml->text), reason);
 }
@@ -119,15 +121,15 @@ static int take_attribute(struct xml_in *xml, struct error *err)
     char *name = xml->at, *name_end = name + strcspn(name, BLANKS "=/>\"'<");
     xml->at = name_end + strspn(name_end, BLANKS);
     if (name_end == name || *xml->at != '=')
-        return fail(xml, "an attribute has no value", err);
+        return report_bad_xml(xml, "an attribute has no value", err);
     xml->at++;
     xml->at += strspn(xml->at, BLANKS);
     char quote = *xml->at;
     if (quote != '"' && quote != '\'')
-        return fail(xml, "the value of an attribute is not quoted", err);
+        return report_bad_xml(xml, "the value of an attribute is not quoted", err);
     char *value = ++xml->at, *close = memchr(value, quote, (size_t)(xml->end - value));
     if (!close)
-        return fail(xml, "the text ends in the value of an attribute", err);
+        return report_bad_xml(xml, "the text ends in the value of an attribute", err);
     *name_end = 0;
     *close = 0;
     xml->at = close + 1;
@@ -145,7 +147,7 @@ static int take_element(struct xml_in *xml, struct error *err)
     bool is_close = *xml->at == '/';
     char *name = xml->at + is_close, *name_end = name + strcspn(name, BLANKS "/>\"'<=");
     if (name_end == name)
-        return fail(xml, "an element has no name", err);
+        return report_bad_xml(xml, "an element has no name", err);
     xml->element = name;
     xml->n_attributes = 0;
     xml->at = name_end;
@@ -159,7 +161,7 @@ static int take_element(struct xml_in *xml, struct error *err)
             return is_close ? XML_CLOSE : XML_OPEN;
         }
         if (xml->at >= xml->end)
-            return fail(xml, "the text ends in an element", err);
+            return report_bad_xml(xml, "the text ends in an element", err);
         int code = take_attribute(xml, err);
         if (code)
             return code;
@@ -185,7 +187,7 @@ static int xml_in_next(struct xml_in *xml, struct error *err)
         else
             return take_element(xml, err);
         if (!ok)
-            return fail(xml, "the text ends in a comment or declaration", err);
+            return report_bad_xml(xml, "the text ends in a comment or declaration", err);
     }
     return XML_END_OF_TEXT;
 }
@@ -559,17 +561,11 @@ void structure_file_free(struct structure_file *file)
     free(file);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 size_t structure_file_module(const struct structure_file *file, const char *path)
 {
     for (size_t i = 0; i < file->n_modules; i++) {
         const char *other = file->modules[i].path;
-        if (strcmp(other, path) == 0 || (*other != '/' && strcmp(base_name(other), base_name(path)) == 0))
+        if (strcmp(other, path) == 0 || (*other != '/' && strcmp(path_last(other), path_last(path)) == 0))
             return i;
     }
     return SIZE_MAX;
