@@ -146,11 +146,19 @@ struct arena_hit {
     uint8_t class;  /* enum hit_class */
     uint16_t flags; /* HIT_FLAG_* */
     uint64_t var;
-    uint32_t metrics;
-    uint32_t offsets; /* newest arena_offsets, 0 = none */
+    union {
+        struct {
+            uint32_t metrics;
+            uint32_t offsets; /* newest arena_offsets, 0 = none */
+        };
+        _Atomic uint64_t marked_blocks; /* of HIT_EVENT_ALLOC and HIT_EVENT_FREE: count when the mark was made */
+    };
     _Atomic uint64_t count;
     _Atomic uint64_t weight;
-    _Atomic uint64_t latency;
+    union {
+        _Atomic uint64_t latency;
+        _Atomic uint64_t marked_bytes; /* of HIT_EVENT_ALLOC and HIT_EVENT_FREE: weight when the mark was made */
+    };
     _Atomic uint64_t first_offset;
     _Atomic uint64_t n_offsets;
     uint64_t pattern;
@@ -499,22 +507,13 @@ static inline uint32_t arena_ref(const void *base, const void *record)
  * so that the measurement of a killed process has it, too. Apart from arena.h because only the companion and the
  * program's API need it. Any context: plain loads and stores. */
 
-/* A hit of allocations or of frees keeps what it had counted when the mark was made: bytes in latency, blocks in
- * metrics (low half) and offsets, none of which it has another use for.  ctx: any */
+/* A hit of allocations or of frees keeps what it has counted by now.  ctx: any */
 static inline void arena_mark_hit(struct arena_hit *hit)
 {
     uint64_t n_blocks = atomic_load_explicit(&hit->count, memory_order_relaxed);
     uint64_t n_bytes = atomic_load_explicit(&hit->weight, memory_order_relaxed);
-    __atomic_store_n(&hit->metrics, (uint32_t)n_blocks, __ATOMIC_RELAXED);
-    __atomic_store_n(&hit->offsets, (uint32_t)(n_blocks >> 32), __ATOMIC_RELAXED);
-    atomic_store_explicit(&hit->latency, n_bytes, memory_order_relaxed);
-}
-
-/* Blocks that a hit had counted at the mark.  ctx: any */
-static inline uint64_t arena_marked_blocks(const struct arena_hit *hit)
-{
-    return (uint64_t)__atomic_load_n(&hit->offsets, __ATOMIC_RELAXED) << 32 |
-           __atomic_load_n(&hit->metrics, __ATOMIC_RELAXED);
+    atomic_store_explicit(&hit->marked_blocks, n_blocks, memory_order_relaxed);
+    atomic_store_explicit(&hit->marked_bytes, n_bytes, memory_order_relaxed);
 }
 
 /* Marks all hits in n_chunks chunks, whose table and data the caller knows to lie there.  ctx: any */

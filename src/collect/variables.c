@@ -190,13 +190,13 @@ static bool sum_blocks(const struct view *view, const struct arena_node *node, s
         if (hit.event == HIT_EVENT_ALLOC) {
             blocks->n_allocated += hit.count;
             blocks->bytes_allocated += hit.weight;
-            blocks->n_marked += arena_marked_blocks(&hit);
-            blocks->bytes_marked += hit.latency;
+            blocks->n_marked += hit.marked_blocks;
+            blocks->bytes_marked += hit.marked_bytes;
         } else if (hit.event == HIT_EVENT_FREE) {
             blocks->n_freed += hit.count;
             blocks->bytes_freed += hit.weight;
-            n_gone += arena_marked_blocks(&hit);
-            bytes_gone += hit.latency;
+            n_gone += hit.marked_blocks;
+            bytes_gone += hit.marked_bytes;
         }
     }
     blocks->n_live = rest_of(blocks->n_allocated, blocks->n_freed);

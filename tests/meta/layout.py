@@ -21,6 +21,8 @@ def structures(text):
     """{name: fields} of the structures that a header defines."""
     found = {}
     for name, body in re.findall(r"^struct (\w+) \{\n(.*?)^\}", tree.without_comments(text), re.M | re.S):
+        for _ in range(2):  # members without a name of their own: theirs are the structure's
+            body = re.sub(r"\b(?:union|struct) \{([^{}]*)\};", r"\1", body)
         body = re.sub(r"\{[^{}]*\}", "", body)
         names = [re.search(r"(\w+)\s*(?:\[[^;]*?\]\s*)*(?:__attribute__.*)?$", part)
                  for line in body.split(";") for part in re.sub(r"\[[^\]]*\]|\([^()]*\)", "", line).split(",")]
