@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/clock.h"
 #include "base/vec.h"
 #include "companion/state.h"
 #include "measurement/names.h"
@@ -139,13 +140,11 @@ static void checkpoint(struct companion *c, struct companion_process *process)
 /* Notes what is live in the processes whose moment has come. */
 static void mark_processes(struct companion *c, int64_t now_ms)
 {
-    struct timespec now;
     for (struct companion_process *p = c->processes; p; p = p->next) {
         if (p->state != PROCESS_LIVE || !p->mark_due_ms || now_ms < p->mark_due_ms)
             continue;
-        (void)clock_gettime(CLOCK_REALTIME, &now);
         arena_mark_chunks(companion_arena_table(p), companion_arena_data(p, 0), companion_arena_n_chunks(p));
-        atomic_store(&p->arena->mark_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+        atomic_store(&p->arena->mark_ns, clock_now_ns(CLOCK_REALTIME));
         p->mark_due_ms = 0;
     }
 }

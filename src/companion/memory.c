@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 #include "fnbounds/recipe-make.h"
 
@@ -227,13 +228,11 @@ static void fill_header(const struct companion *c, struct companion_process *pro
 {
     struct arena_header *arena = process->arena;
     const struct companion_setup *setup = c->setup;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     arena->version = ARENA_VERSION;
     arena->header_bytes = sizeof *arena;
     arena->pid = process->pid;
     arena->uid = geteuid();
-    arena->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    arena->start_ns = clock_now_ns(CLOCK_REALTIME);
     arena->trace = setup->trace;
     arena->delay_sampling = setup->delay_sampling;
     arena->begin_ns = setup->delay_ns ? c->start_ns + setup->delay_ns : 0;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 
 /* --- CPU time --- */
@@ -246,11 +247,8 @@ struct companion_process *companion_process_add(struct companion *c, const struc
 
 static void note_end(struct arena_header *arena)
 {
-    struct timespec now;
-    if (atomic_load(&arena->end_ns))
-        return;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    atomic_store(&arena->end_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+    if (!atomic_load(&arena->end_ns))
+        atomic_store(&arena->end_ns, clock_now_ns(CLOCK_REALTIME));
 }
 
 static bool deserves_files(const struct companion *c, const struct companion_process *process)

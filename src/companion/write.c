@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 #include "collect/collect.h"
 #include "fnbounds/modtab-cache.h"
@@ -73,7 +74,7 @@ void companion_jit_look(struct companion_process *process)
 static bool is_usable(const struct companion *c, const struct companion_process *process, const char *what,
                       const struct stat *info)
 {
-    uint64_t written_ns = (uint64_t)info->st_mtim.tv_sec * 1000000000u + (uint64_t)info->st_mtim.tv_nsec;
+    uint64_t written_ns = clock_ns_of(&info->st_mtim);
     if (!S_ISREG(info->st_mode) || info->st_size <= 0)
         return false;
     if (info->st_uid != process->peer_uid && (process->is_foreign || info->st_uid != 0))

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 #include "base/path.h"
 
@@ -241,8 +242,7 @@ static int read_headers(struct modtab_elf *m, struct error *err)
         return status;
     struct stat st;
     if (!m->header.id && m->fd >= 0 && fstat(m->fd, &st) == 0)
-        m->header.id = modtab_id_of_file(st.st_ino, (uint64_t)st.st_size,
-                                         (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
+        m->header.id = modtab_id_of_file(st.st_ino, (uint64_t)st.st_size, clock_ns_of(&st.st_mtim));
     if (!m->header.id)
         m->header.id = modtab_id_of_file(0, m->image_bytes, 0);
     m->header.machine = m->ehdr.e_machine;

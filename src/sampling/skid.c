@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What kind of machine this is, as far as skid depends on it. */
+#include "base/clock.h"
 #include "sampling/skid.h"
 
 #include <errno.h>
@@ -97,13 +98,6 @@ struct report {
     int failed_errno; /* of the last trigger that was tried */
 };
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool start_perf(void)
 {
     struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
@@ -176,9 +170,9 @@ static void run_loops(char *memory, struct report *report)
     for (unsigned k = 0; k < SKID_KERNELS; k++) {
         uint64_t position = (uintptr_t)memory;
         void *base = k == 1 ? (void *)small : memory;
-        uint64_t end_ns = cpu_ns() + LOOP_NS;
+        uint64_t end_ns = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + LOOP_NS;
         skid_count_sig(&loops[k], &report->kernels[k]);
-        while (cpu_ns() < end_ns)
+        while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
             position = loops[k].run(position, TURNS, base, (MEMORY_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1));
         skid_count_sig(NULL, NULL);
         /* The stores overwrite no link, so the order of the loops does not matter. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/input.h"
 #include "collect/collect.h"
 #include "sampling/abi/data-src.h"
@@ -524,7 +525,7 @@ int perf_import(const char *path, const char *directory, struct model *model, st
     if (!code)
         code = survey(&import);
     if (!code && stat(path, &info) == 0)
-        import.end_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000 + (uint64_t)info.st_mtim.tv_nsec;
+        import.end_ns = clock_ns_of(&info.st_mtim);
     for (size_t i = 0; i < import.data.n_records && !code; i++)
         code = take_record(&import, &import.data.records[i]);
     if (!code)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "runtime/own/arch.h"
 #include "runtime/own/own-call.h"
 #include "runtime/own/process.h"
@@ -302,7 +303,7 @@ uint64_t event_clock_period_sig(const struct arena_event *plan)
     if (!is_clock || plan->flags & (EVENT_DRAINED | EVENT_RING | EVENT_KERNEL | EVENT_SILENT | EVENT_REPLAY) ||
         plan->leader || !attr->sample_period)
         return 0;
-    return attr->freq ? 1000000000u / attr->sample_freq : attr->sample_period;
+    return attr->freq ? CLOCK_S_NS / attr->sample_freq : attr->sample_period;
 }
 
 /* How often the timer of an event ticks, ns.  ctx: any */
@@ -313,8 +314,8 @@ static uint64_t event_timer_interval_sig(const struct arena_event *plan)
 
 static void timer_arm_sig(const struct thread_event *event, uint64_t interval_ns)
 {
-    struct timespec interval = {.tv_sec = (time_t)(interval_ns / 1000000000u),
-                                .tv_nsec = (long)(interval_ns % 1000000000u)};
+    struct timespec interval = {.tv_sec = (time_t)(interval_ns / CLOCK_S_NS),
+                                .tv_nsec = (long)(interval_ns % CLOCK_S_NS)};
     struct itimerspec setting = {.it_interval = interval, .it_value = interval};
     own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
 }

@@ -18,10 +18,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/raw-mmap.h"
 #include "runtime/own/arch.h"
-#include "runtime/own/zone.h"
 #include "runtime/own/process.h"
+#include "runtime/own/zone.h"
 #include "base/sigsafe.h"
 
 /* --- filters of a sandbox, and the door --- */
@@ -298,7 +299,7 @@ uint64_t own_clock_ns_sig(clockid_t clock)
     else
         clock_gettime(clock, &now);
     errno = saved_errno;
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return clock_ns_of(&now);
 }
 
 void sandbox_stop_clocks_sig(void)

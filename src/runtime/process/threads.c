@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "alloc-wrap/alloc-wrap.h"
+#include "base/clock.h"
 #include "runtime/events/events.h"
 #include "runtime/objmap/objmap.h"
 #include "runtime/own/own-call.h"
@@ -28,7 +29,7 @@
 
 static uint64_t ns_of(const struct timeval *time)
 {
-    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+    return (uint64_t)time->tv_sec * CLOCK_S_NS + (uint64_t)time->tv_usec * 1000u;
 }
 
 static bool read_own(uint64_t *user_ns, uint64_t *system_ns)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/clock.h"
 #include "runtime/own/arch.h"
 #include "runtime/own/own-call.h"
 #include "runtime/record/arena-writer.h"
@@ -213,8 +214,7 @@ static uint64_t file_id_sig(const char *name, uint64_t inode)
     struct stat status;
     if (!name || own_call_sig(SYS_newfstatat, AT_FDCWD, name, &status, 0) != 0 || (inode && status.st_ino != inode))
         return 0;
-    return modtab_id_of_file(status.st_ino, (uint64_t)status.st_size,
-                             (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec);
+    return modtab_id_of_file(status.st_ino, (uint64_t)status.st_size, clock_ns_of(&status.st_mtim));
 }
 
 static void hex_name_sig(char *out, uint64_t id)
