@@ -2,7 +2,13 @@
 /* The malloc family and the operators of C++. Below the threshold a call is one comparison and a jump to the real
  * function, or between a look-up of the caller and a note of where the block comes from; the slow halves are entered
  * by a jump as well, so that their caller's frame is the program's. */
-#include "alloc-wrap/tail.h"
+
+/* Before any function: the slow halves look at their caller's frame, gcc makes tail calls from its second level of
+ * optimisation only, and builds at other levels must report the same sites. (clang is told at each call, see
+ * ALLOC_TAIL.) */
+#ifndef __clang__
+#pragma GCC optimize("O2", "optimize-sibling-calls")
+#endif
 
 #include <errno.h>
 #include <malloc.h>

@@ -39,7 +39,7 @@ uint32_t own_tid_sig(void);
  * 33, which libc keeps for itself, are among them, so no asynchronous cancellation comes in between either. For the
  * other kind, code of ours in the program calls no function of libc that is a cancellation point; it makes the system
  * calls itself (tests/meta/symbols.py looks). Shields nest. They keep errno as well: the program finds the value that
- * it had, whatever failed behind the shield. In a sandbox (own-call.h) that is all they do. The hooks in malloc, which
+ * it had, whatever failed behind the shield. In a sandbox that is all they do. The hooks in malloc, which
  * run too often for two system calls, have no shield: see objmap.h for what their locks do instead. */
 
 /* The signals that the thread blocked before, as the kernel has them, and its errno. */
@@ -59,7 +59,7 @@ void shield_lower_sig(const struct shield *shield);
 /* --- sandboxes --- */
 
 /* Whether the program has entered a sandbox, and what its filters allow. A seccomp filter may answer a system call that
- * it does not expect by killing, so from then on the runtime makes none that the filters would not allow (own-call.h),
+ * it does not expect by killing, so from then on the runtime makes none that the filters would not allow,
  * and does without the usual ones: no events for new threads, no farewell to the companion, which sees the end by
  * itself. */
 

@@ -37,7 +37,7 @@ struct thread_event {
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
 };
 
-/* Until position of the ring of an event, [start, end) was var: see moves.h. */
+/* Until position of the ring of an event, [start, end) was var: see events.h. */
 struct thread_move {
     uintptr_t start, end;
     uint64_t var, position;
@@ -133,7 +133,7 @@ struct thread_state {
     bool is_holding;       /* a signal of our number is held back for the program, and no samples are taken */
     bool is_waiting;       /* the program waits for a signal of our number, and no samples are taken */
     bool is_cramped;       /* the program's alternate signal stack has no room for a sample: our signal is blocked */
-    uint8_t odd_mask;      /* of mask-sig.c */
+    uint8_t odd_mask;      /* of signals-sig.c */
     uint32_t toggle;       /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */

@@ -209,8 +209,8 @@ WRAP_EXPORT void locus_region_end_event(void)
 
 /* --- tasks of ITT as regions --- */
 
-/* Tasks of ITT as regions: what its static library looks up in the library that INTEL_LIBITTNOTIFY64 names. Apart from
- * api.c because the layouts are somebody else's: the public header ittnotify.h has them. */
+/* Tasks of ITT as regions: what its static library looks up in the library that INTEL_LIBITTNOTIFY64 names. The layouts
+ * are those of the public header ittnotify.h. */
 
 #define STRINGS_MAX 4096
 
