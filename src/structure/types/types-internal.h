@@ -22,10 +22,9 @@ struct type_name {
 struct types {
     struct type_node **nodes; /* [n_nodes], node 0 stands for all unknown types */
     size_t n_nodes, cap_nodes;
-    uint32_t *slots; /* [n_slots] ids by the address of the DIE, 0 empty */
-    size_t n_slots;
-    size_t n_fields; /* of all types */
-    unsigned depth;  /* of types that are being read */
+    struct slots slots; /* of the nodes, by the address of the DIE */
+    size_t n_fields;    /* of all types */
+    unsigned depth;     /* of types that are being read */
     bool is_indexed;
     struct type_name *names; /* [n_name_slots] of types and of variables outside functions */
     size_t n_names, n_name_slots;

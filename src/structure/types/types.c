@@ -257,29 +257,19 @@ static void types_read(struct symbols *symbols, struct type_node *node)
 
 /* --- the table --- */
 
-static size_t slot_of(const struct types *types, const void *address)
+static uint64_t hash_node(const void *item)
 {
-    size_t slot = (size_t)((uintptr_t)address * 0x9e3779b97f4a7c15u >> 20) & (types->n_slots - 1);
-    while (types->slots[slot] && types->nodes[types->slots[slot]]->die.addr != address)
-        slot = (slot + 1) & (types->n_slots - 1);
-    return slot;
+    const struct type_node *const *node = item;
+    return (uintptr_t)(*node)->die.addr;
 }
 
-static bool grow_slots(struct types *types)
+static bool is_same_node(const void *a, const void *b)
 {
-    if (types->n_nodes * 2 < types->n_slots)
-        return true;
-    free(types->slots);
-    types->n_slots = types->n_slots ? types->n_slots * 2 : 1024;
-    types->slots = calloc(types->n_slots, sizeof *types->slots);
-    if (!types->slots) {
-        types->n_slots = 0;
-        return false;
-    }
-    for (size_t i = 1; i < types->n_nodes; i++)
-        types->slots[slot_of(types, types->nodes[i]->die.addr)] = (uint32_t)i;
-    return true;
+    const struct type_node *const *one = a, *const *other = b;
+    return (*one)->die.addr == (*other)->die.addr;
 }
+
+static const struct slots_kind by_die = {sizeof(struct type_node *), hash_node, is_same_node};
 
 static struct type_node *add_node(struct types *types)
 {
@@ -302,7 +292,7 @@ static void types_free(struct types *types)
         free(types->nodes[i]);
     }
     free(types->nodes);
-    free(types->slots);
+    slots_fini(&types->slots);
     free(types->names);
     free(types);
 }
@@ -405,17 +395,19 @@ uint32_t types_enter(struct symbols *symbols, Dwarf_Die *from)
     if (!types || !peel(&die))
         return 0;
     enum type_kind kind = kind_of_tag(dwarf_tag(&die));
-    if (kind == TYPE_UNKNOWN || !grow_slots(types))
+    if (kind == TYPE_UNKNOWN || !slots_reserve(&types->slots, &by_die, types->nodes, types->n_nodes))
         return 0;
-    size_t slot = slot_of(types, die.addr);
-    if (types->slots[slot])
-        return types->slots[slot];
+    const struct type_node like = {.die = die}, *const key = &like;
+    size_t found = slots_find(&types->slots, &by_die, types->nodes, &key);
+    if (found != SLOTS_NONE)
+        return (uint32_t)found;
     struct type_node *node = types->n_nodes < TYPES_MAX ? add_node(types) : NULL;
     if (!node)
         return 0;
     node->die = die;
     node->type = (struct type){.kind = kind, .name = dwarf_diename(&die), .die = dwarf_dieoffset(&die)};
-    return types->slots[slot] = (uint32_t)types->n_nodes - 1;
+    slots_add(&types->slots, &by_die, types->nodes, types->n_nodes - 1);
+    return (uint32_t)types->n_nodes - 1;
 }
 
 uint32_t types_enter_of(struct symbols *symbols, Dwarf_Die *die)
