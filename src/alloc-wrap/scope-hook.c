@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 
 #include "alloc-wrap/real.h"
-#include "base/min-bytes.h"
+#include "base/environment.h"
 
 /* --- Poisson sampling --- */
 

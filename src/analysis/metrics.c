@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #include "analysis/build/waits.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 
 static const struct metric_derived *const families[] = {metric_latency, metric_levels, metric_remote, metric_access};
 
@@ -183,8 +183,8 @@ static int64_t add_metric(struct model *model, int64_t whole, enum cause_part pa
     int64_t known = cause_metrics_part(model, (size_t)whole, part);
     if (known < 0 && name_part(model->metrics[whole].name, parts[part].word, &name) < 0)
         return -1;
-    bool is_new = known < 0 && vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1,
-                                           sizeof *model->metrics);
+    bool is_new =
+        known < 0 && vec_reserve(&model->metrics, &model->cap_metrics, model->n_metrics + 1, sizeof *model->metrics);
     if (is_new && asprintf(&description, "of %s: what %s", model->metrics[whole].name, parts[part].sentence) >= 0) {
         model->metrics[model->n_metrics] = (struct metric){.name = name,
                                                            .description = description,
@@ -222,7 +222,7 @@ int cause_metrics_add(struct model *model, const struct cause_table *causes, str
 struct splitting {
     const struct build *build;
     struct value_splits *splits;
-    uint32_t events[64]; /* [splits->n_metrics] */
+    uint32_t events[64];    /* [splits->n_metrics] */
     struct waits *waits[2]; /* for metrics that are no time, and those that are */
 };
 
@@ -266,16 +266,14 @@ static void split_node(const struct splitting *splitting, const struct raw_node 
     bool is_time = metrics_is_time(model->metrics[splitting->splits->metrics[i].metric].name);
     struct waits *waits = splitting->waits[is_time];
     bool is_none = variable && (variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_WAITING);
-    bool is_aside =
-        variable && waits_are_possible(waits, variable) && waits_label(waits, variable, node->leaf) >= 0;
+    bool is_aside = variable && waits_are_possible(waits, variable) && waits_label(waits, variable, node->leaf) >= 0;
     memset(fractions, 0, CAUSE_PARTS * sizeof *fractions);
     if (is_aside || (is_none && !causes_are_unknown(model_text(model, variable->name))))
         fractions[CAUSE_EXECUTION] = 1;
     else if (is_none || !variable)
         fractions[CAUSE_UNVERIFIED] = 1;
     else
-        causes_parts(splitting->build->causes, node->variable, splitting->events[i], node->module, node->ip,
-                     fractions);
+        causes_parts(splitting->build->causes, node->variable, splitting->events[i], node->module, node->ip, fractions);
 }
 
 static int split_nodes(const struct splitting *splitting, struct error *err)

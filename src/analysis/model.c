@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 
 int model_init(struct model *model, struct error *err)
 {

@@ -501,7 +501,7 @@ static inline uint32_t arena_ref(const void *base, const void *record)
     return (uint32_t)((uint64_t)((const char *)record - (const char *)base) / ARENA_UNIT);
 }
 
-/* --- arena-mark --- */
+/* --- marks --- */
 
 /* The mark: what of the allocations is live at a moment that the user or the program names, noted in the arena itself,
  * so that the measurement of a killed process has it, too. Apart from arena.h because only the companion and the
@@ -541,7 +541,7 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
     atomic_store_explicit(&header->mark_ns, t_ns, memory_order_release);
 }
 
-/* --- companion --- */
+/* --- the protocol of the companion --- */
 
 /* What the runtime and the companion process say to each other: SOCK_SEQPACKET datagrams over a connection of its own
  * for each conversation. Plain structs, native byte order, same machine and build.

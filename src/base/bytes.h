@@ -53,7 +53,7 @@ static inline uint64_t bytes_bits_of(double value)
     return bits;
 }
 
-/* --- pack --- */
+/* --- packed fields --- */
 
 /* Numbers and strings one after the other in a byte string, as the machine has them: for messages between processes
  * that run the same program, never for files. Who takes must take in the order of putting; nothing is checked. Ordinary

@@ -48,7 +48,7 @@ const char *input_reason(int number)
     return number == NOT_REGULAR ? "not a regular file" : strerror(number);
 }
 
-/* --- printable --- */
+/* --- text that may be shown --- */
 
 /* Escaping what a terminal would obey: see input.h. */
 

@@ -21,7 +21,7 @@ FILE *input_stream(const char *name);
 /* Words for errno after one of the two has failed: "not a regular file", or those of strerror. */
 const char *input_reason(int number);
 
-/* --- printable --- */
+/* --- text that may be shown --- */
 
 /* Text that programs have made, for people: names of files and of variables hold any byte. Ordinary code. */
 

@@ -199,7 +199,7 @@ int options_next(const struct option_spec *spec, struct option_scan *scan, int a
     return match.row->id;
 }
 
-/* --- options-complete --- */
+/* --- completion in shells --- */
 
 /* Shell completion of an option table, for bash and zsh: see options.h. Written at build time and installed where the
  * shells look for it, so that nothing has to be started to complete a word. */
@@ -425,7 +425,7 @@ static void options_print_zsh(const struct option_spec *spec, FILE *out)
     print_zsh_operands(spec, out);
 }
 
-/* --- options-man --- */
+/* --- man pages --- */
 
 /* The man page of an option table, in man(7) macros: see options.h. It carries no date, so that equal sources give
  * equal pages. */
@@ -566,7 +566,7 @@ void options_print_man(const struct option_spec *spec, const char *version, FILE
     print_section(out, "SEE ALSO", spec->see_also);
 }
 
-/* --- options-print --- */
+/* --- help --- */
 
 /* The --help text of an option table: see options.h. The man page of the same table is options.c. */
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/stack.h" /* with which every main begins */
+#include "base/process.h" /* with which every main begins */
 
 /* One option. names: all spellings with their dashes, separated by blanks ("-o --output"); multi-letter single-dash
  * names such as "-ds" are allowed. arg: name of the argument in help texts, NULL for a flag; "[=FILE]" for one that may

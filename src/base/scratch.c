@@ -102,7 +102,7 @@ void scratch_remove_noted(void)
     (void)pthread_mutex_unlock(&noted.mutex);
 }
 
-/* --- spill --- */
+/* --- what does not fit into memory --- */
 
 /* Temporary files by place: see scratch.h. */
 

@@ -27,7 +27,7 @@ void scratch_forget(const char *path);
 /* Removes all that are noted, while other threads may still write into them. For a process that ends at once. */
 void scratch_remove_noted(void);
 
-/* --- spill --- */
+/* --- what does not fit into memory --- */
 
 /* A file without a name that holds what memory should not: pieces are appended by any thread and read back by place. It
  * is gone when the program ends, however it does. Ordinary code. */

@@ -129,7 +129,7 @@ void strtab_fini(struct strtab *table)
     *table = (struct strtab){0};
 }
 
-/* --- slots --- */
+/* --- a set by hash --- */
 
 /* Open addressing, at most half full; see vec.h. */
 

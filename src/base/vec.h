@@ -47,7 +47,7 @@ int64_t strtab_find(const struct strtab *table, const char *text);
 /* Frees all strings and makes the table empty. */
 void strtab_fini(struct strtab *table);
 
-/* --- slots --- */
+/* --- a set by hash --- */
 
 /* Finds the items of an array by their keys: a hash table beside the array, which its owner goes on appending to.
  * Ordinary code. */

@@ -135,7 +135,7 @@ int workers_run(struct workers *workers, struct error *err)
     return workers->error.code;
 }
 
-/* --- team --- */
+/* --- a team of processes --- */
 
 /* What all teams have: see workers.h. */
 

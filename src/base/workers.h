@@ -58,7 +58,7 @@ void job_begin(const struct job *job, const char *phase);
 /* Processors that this process may run on, at least 1. */
 size_t workers_processors(void);
 
-/* --- team --- */
+/* --- a team of processes --- */
 
 /* Several processes that do one job together, such as the ranks of an MPI program. Who carries the messages is not
  * known here; a job without a team is done by one process alone. All members call the collective operations in the same

@@ -7,7 +7,6 @@
 #include "arena/arena.h"
 #include "base/vec.h"
 #include "collect/collect.h"
-#include "fmt/columns.h"
 #include "fmt/hpcrun.h"
 #include "fmt/objects.h"
 

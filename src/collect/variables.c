@@ -9,7 +9,7 @@
 
 #include "arena/arena.h"
 #include "base/path.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 #include "fmt/file.h"
 #include "fmt/log.h"
 

@@ -14,7 +14,7 @@
 
 #include "arena/arena.h"
 #include "base/error.h"
-#include "base/proc.h"
+#include "base/process.h"
 #include "base/vec.h"
 #include "companion/companion.h"
 #include "measurement/names.h"

@@ -11,8 +11,36 @@
 
 #include "base/error.h"
 #include "base/vec.h"
+#include "fmt/file.h"
 #include "fmt/json.h"
-#include "fmt/wire.h"
+#include "sampling/abi/data-src.h"
+
+/* --- names of metrics --- */
+
+/* Metrics of hardware samples beside the table in sampling/abi/data-src.h: their names in profiles and databases, and
+ * which data sources count as remote. Shared by who writes them and who reads them. Any context. */
+
+/* Cycles from issue to data, summed over the samples and multiplied by the event's period like every count. */
+#define MEM_LATENCY_NAME "LATENCY (cycles)"
+
+/* The part of it that belongs to accesses served by another NUMA node. */
+#define MEM_REMOTE_LATENCY_NAME "LATENCY-REMOTE (cycles)"
+
+/* Served by another node: its memory, or a cache there. */
+#define MEM_REMOTE_METRICS (1u << MEM_HITM_REMOTE | 1u << MEM_REMOTE_HIT | 1u << MEM_DRAM_REMOTE)
+
+/* --- names of allocation metrics --- */
+
+/* Names of the metrics of allocations, the first three as in the original. Shared by who writes them and who reads
+ * them. Any context. */
+
+#define LEAK_ALLOCATED_NAME "Bytes Allocated"
+#define LEAK_FREED_NAME "Bytes Freed"
+#define LEAK_LEAKED_NAME "Bytes Leaked"
+#define LEAK_MARKED_NAME "Bytes Live at Mark"
+#define LEAK_NAMES_PREFIX "Bytes " /* of all of them, and of no other metric of ours */
+
+/* --- the file --- */
 
 struct hpcrun_pair {
     char *name, *value;
@@ -128,7 +156,7 @@ int64_t hpcrun_add_node(struct hpcrun_profile *profile, const struct hpcrun_node
 /* Frees everything and makes the profile empty. */
 void hpcrun_fini(struct hpcrun_profile *profile);
 
-/* --- hpcrun-visit --- */
+/* --- node by node --- */
 
 /* Walking through a profile of any size without holding it: its tables first, then node by node with the values that
  * are not zero. Ordinary code. */
@@ -153,7 +181,7 @@ struct hpcrun_visitor {
  * take a few hundred kilobytes; others are read as a whole.  err: as hpcrun_read, and the visitor's */
 int hpcrun_visit(const char *path, const struct hpcrun_visitor *visitor, struct error *err);
 
-/* --- hpcrun-text --- */
+/* --- as text and JSON --- */
 
 /* Profiles as text and as JSON, for people and for tests. Ordinary code. */
 
@@ -167,7 +195,7 @@ void hpcrun_put_json(const struct hpcrun_profile *profile, struct buf *out);
 /* Makes a profile of such JSON; *profile must be empty and is left empty on failure. Returns take->code. */
 int hpcrun_take_json(struct json_take *take, const json_t *root, struct hpcrun_profile *profile);
 
-/* --- hpcrun-parts --- */
+/* --- private part --- */
 
 /* The parts of a profile file that the dense and the sparse layout share; used by hpcrun-*.c only.
  * Each function takes its part at the cursor, adds it to the profile and returns in->code. Ordinary code. */

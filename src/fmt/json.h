@@ -31,9 +31,9 @@ void json_put_double_at(struct buf *out, const char *key, double value);
 /* [a, b, ...]: value points at n_values words. */
 void json_put_words(struct buf *out, const uint64_t *values, size_t n_values);
 
-/* --- json-take --- */
+/* --- reading --- */
 
-/* Typed values out of a JSON tree, with messages that name file, place and what was expected. As in wire.h the first
+/* Typed values out of a JSON tree, with messages that name file, place and what was expected. As in file.h the first
  * failure is remembered and everything after it returns nothing. Ordinary code. */
 
 /* Fill name and err, the rest zero. where and index name the list that is being read, for messages. */

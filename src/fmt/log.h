@@ -72,7 +72,7 @@ void log_put_json(const struct log_summary *summary, struct buf *out);
 /* Frees everything and makes the summary empty. */
 void log_fini(struct log_summary *summary);
 
-/* --- log-sum --- */
+/* --- the sum of many logs --- */
 
 /* Many logs added up: what the processes of a measurement directory had to say. Ordinary code. */
 
@@ -93,7 +93,7 @@ void log_sum_put_text(const struct log_sum *sum, struct buf *out);
 /* Frees everything and makes the sum empty. */
 void log_sum_fini(struct log_sum *sum);
 
-/* --- log-lines --- */
+/* --- private part --- */
 
 /* The counter lines of a log as a table, for log.c and log.c. */
 

@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "fmt/file.h"
 #include "fmt/json.h"
-#include "fmt/wire.h"
 
 #define MAGIC "HPCPROF-metricdb__"
 #define VERSION "00.10"

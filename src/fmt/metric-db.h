@@ -30,7 +30,7 @@ int metric_db_write_file(const struct metric_db *db, const char *path, struct er
 /* Frees the values and makes the struct empty. */
 void metric_db_fini(struct metric_db *db);
 
-/* --- metric-db-text --- */
+/* --- as text and JSON --- */
 
 /* Metric files as text and as JSON, for people and for tests. Ordinary code. */
 

@@ -5,6 +5,7 @@
 #ifndef LOCUS_FMT_OBJECTS_H
 #define LOCUS_FMT_OBJECTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +14,38 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "fmt/json.h"
-#include "fmt/spread.h"
+
+/* --- spreads --- */
+
+/* How samples spread over the offsets of an object: a bounded list of (offset, samples). While it has room it is exact;
+ * beyond that a fair choice of the offsets stands for all of them, and the sum stays right. Ordinary code. */
+
+#define SPREAD_MAX 64 /* offsets that a list keeps */
+
+struct spread_entry {
+    uint64_t offset; /* bytes */
+    uint64_t count;  /* samples */
+};
+
+/* All zero is empty. */
+struct spread {
+    struct spread_entry *entries; /* [n] with different offsets, in no order */
+    size_t n, capacity;
+};
+
+/* Adds samples at an offset. False when out of memory. */
+bool spread_add(struct spread *spread, uint64_t offset, uint64_t count);
+
+/* Brings the list to SPREAD_MAX entries at most and sorts it by offset. The choice depends on the entries alone. */
+void spread_reduce(struct spread *spread);
+
+/* Samples of all entries. */
+uint64_t spread_total(const struct spread *spread);
+
+/* Frees the list and makes it empty. */
+void spread_fini(struct spread *spread);
+
+/* --- the file --- */
 
 struct objects_count {
     uint32_t cpu;
@@ -172,7 +204,7 @@ int objects_write_memory(const struct objects_file *file, struct buf *out, struc
 /* Frees everything and makes the file empty. */
 void objects_fini(struct objects_file *file);
 
-/* --- objects-names --- */
+/* --- private part --- */
 
 /* What the side file's reader and writer share with each other and with the table of file kinds: the format mark, the
  * names of the kinds of variables (enum var_kind of arena/arena.h), and reading from a JSON tree. */

@@ -16,7 +16,6 @@
 #include "base/scratch.h"
 #include "fmt/file.h"
 #include "fmt/json.h"
-#include "fmt/wire.h"
 
 #define MAGIC "HPCRUN-trace______"
 

@@ -69,7 +69,7 @@ int trace_writer_close(struct trace_writer *writer, struct error *err);
 /* Gives up: nothing is left. */
 void trace_writer_abandon(struct trace_writer *writer);
 
-/* --- trace-text --- */
+/* --- as text and JSON --- */
 
 /* Trace files as text and as JSON, for people and for tests. Ordinary code. */
 

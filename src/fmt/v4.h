@@ -175,12 +175,12 @@ void v4_fini(struct v4_file *file);
 void v4_put_text(const struct v4_file *file, struct buf *out);
 void v4_put_json(const struct v4_file *file, struct buf *out);
 
-/* --- v4-write --- */
+/* --- writing --- */
 
 /* The parts of writing a file of a version 4 database. What is written depends on the structures alone: a file of ours
  * that is read and written again has the same bytes. Ordinary code. */
 
-/* --- v4-wire --- */
+/* --- private part --- */
 
 /* Little-endian fields at any offset of a version 4 file, with bounds checks. Its parts are found by pointers, which in
  * a damaged file may lead anywhere and to the same place many times: all that is taken through them counts against a

@@ -101,7 +101,7 @@ int modtab_default_cache_dir(char *dir, size_t n, struct error *err)
                      (unsigned)geteuid());
 }
 
-/* --- modtab-cache --- */
+/* --- the cache --- */
 
 /* The cache of module tables: look, else lock, look again, make, write under a temporary name, rename. Works without
  * the lock where the file system has none; then a module may be made twice, with the same result. */

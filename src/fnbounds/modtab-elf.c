@@ -73,7 +73,7 @@ static void modtab_debug_close(struct modtab_elf *m)
     m->debug_elf = NULL;
 }
 
-/* --- modtab-make-elf --- */
+/* --- the ELF file --- */
 
 /* Opens an ELF file for the table maker: headers, segments, identity. Ordinary code. Sections are read on demand
  * (no mapping of the file: a file that shrinks meanwhile must not end the maker). */

@@ -186,7 +186,7 @@ void modtab_make_funcs(const struct modtab_elf *m, const struct modtab_vec *fdes
         discover_code(m, funcs);
 }
 
-/* --- modtab-make-syms --- */
+/* --- data symbols --- */
 
 /* The data symbols of a module: objects and COMMON by ELF symbol, the uncovered rest of the data sections as named
  * regions, thread-local symbols apart. Of several symbols for the same bytes the winner is: global, then longest, then
@@ -433,7 +433,7 @@ void modtab_make_syms(const struct modtab_elf *m, struct modtab_vec *syms, struc
     free(tls_done.items);
 }
 
-/* --- modtab-make --- */
+/* --- the table --- */
 
 /* Puts the parts of a module table together in the layout of fnbounds/modtab.h. */
 

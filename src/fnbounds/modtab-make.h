@@ -129,7 +129,7 @@ void modtab_make_syms(const struct modtab_elf *m, struct modtab_vec *syms, struc
  * err: ERR_MEMORY */
 int modtab_make_table(const struct modtab_elf *m, char **table, size_t *n_bytes, struct error *err);
 
-/* --- modtab-rule --- */
+/* --- rules --- */
 
 /* One register's rule in a row of call frame information, in the few forms that unwind rows can say; and the rows of
  * machines with a link register. Inside of fnbounds. */
@@ -150,7 +150,7 @@ struct modtab_rule {
 /* DWARF columns of the return address. */
 enum { MODTAB_LINK_AARCH64 = 30, MODTAB_LINK_PPC64 = 65 };
 
-/* --- modtab-height --- */
+/* --- heights from code --- */
 
 /* Where the caller's frame is, as x86-64 code itself tells: how each instruction moves the stack pointer and copies of
  * it, and where it puts the caller's rbp and rbx. For assembly without unwind information. Ordinary code. */

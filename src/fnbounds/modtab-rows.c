@@ -40,7 +40,7 @@ static bool modtab_rule_is_undefined(Dwarf_Frame *frame, int reg)
     return dwarf_frame_register(frame, reg, mem, &ops, &n) == 0 && n == 0 && ops != NULL;
 }
 
-/* --- modtab-make-link --- */
+/* --- processors with a link register --- */
 
 /* Unwind rows of machines with a link register: 64-bit Arm and POWER. A row says where the caller's stack pointer is,
  * and where the return address and the frame pointer have gone. Ordinary code, untrusted input.
@@ -121,7 +121,7 @@ static struct modtab_row modtab_row_of_ppc64(Dwarf_Frame *frame, bool is_signal)
     return row_of(frame, is_signal, &machine);
 }
 
-/* --- modtab-make-fde --- */
+/* --- frame descriptions --- */
 
 /* Enumerates the frame description entries of .eh_frame: which ranges of code have unwind information. libdw looks up
  * one address; the list is ours. Encodings: LSB core specification, "DWARF Exception Header Encoding".
@@ -324,7 +324,7 @@ void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes)
         qsort(fdes->items, fdes->n, sizeof(struct modtab_range), compare_ranges);
 }
 
-/* --- modtab-make-code --- */
+/* --- rows from code --- */
 
 /* Unwind rows of x86-64 code that has no unwind information, or has some that cannot be true (assembly with a frame
  * description that never mentions its pushes): the frame is followed through all paths of the code. What is not
@@ -498,7 +498,7 @@ static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, ui
     free(r.work.items);
 }
 
-/* --- modtab-make-rows --- */
+/* --- all rows --- */
 
 /* Unwind rows: every row of every FDE as libdw computes it, translated into the 16 bytes that the unwinder interprets;
  * here with the translation of x86-64 (others: modtab-rows.c). What cannot be said in a row is MODTAB_BAD: the

@@ -286,7 +286,7 @@ uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edg
     return entry;
 }
 
-/* --- recipe-guard --- */
+/* --- guards --- */
 
 /* Telling the first pass of a loop from the later ones: see recipe-make.h. */
 

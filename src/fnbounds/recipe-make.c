@@ -102,7 +102,7 @@ static const uint8_t *recipe_image_bytes(const struct recipe_image *image, uint6
     return NULL;
 }
 
-/* --- recipe-store --- */
+/* --- the store --- */
 
 /* Layout and growth of the recipe store. Blocks are filled before their slot names them. */
 
@@ -176,7 +176,7 @@ void recipe_store_refuse(struct recipe_store *store, uint64_t module_id, uint32_
         (void)recipe_store_publish(store, block);
 }
 
-/* --- recipe-make --- */
+/* --- making --- */
 
 /* The maker: module image + decoder + rules -> published blocks. */
 

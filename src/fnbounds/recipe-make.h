@@ -38,7 +38,7 @@ int recipe_maker_func(struct recipe_maker *maker, struct recipe_store *store, ui
 /* Closes the maker (NULL allowed). What it has published stays. */
 void recipe_maker_close(struct recipe_maker *maker);
 
-/* --- recipe-insn --- */
+/* --- instructions --- */
 
 /* Decoded machine code as the recipe rules need it: for each instruction its kind, data operands, registers read and
  * written, and those changes of general registers that can be undone. The only part that knows the disassembler is
@@ -119,7 +119,7 @@ void insn_decoder_close(struct insn_decoder *decoder);
 void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_t n_bytes, uint32_t pc,
                  struct insn *out);
 
-/* --- recipe-flow --- */
+/* --- flow --- */
 
 /* Control flow of one function: its instructions in address order and, for each, where control may come from.
  * Predecessors decide which instruction a sampled pc waited for. Ordinary code, outside the profiled program. */
@@ -177,7 +177,7 @@ bool flow_is_waiting(const struct flow *flow, uint32_t i);
  * jump round its innermost loop; else INSN_NONE. */
 uint32_t flow_loop_entry(const struct flow *flow, uint32_t i, uint32_t *back_edge);
 
-/* --- recipe-guard --- */
+/* --- guards --- */
 
 /* Telling the first pass of a loop from the later ones at the head of the loop, where control comes from two sides: a
  * register that is set before the loop and counted in it still has its first value. Ordinary code. */
@@ -194,7 +194,7 @@ struct recipe_guard {
 bool recipe_guard_find(const struct flow *flow, uint32_t head, uint32_t back_edge, uint32_t entry,
                        struct recipe_guard *guard);
 
-/* --- recipe-image --- */
+/* --- the code --- */
 
 /* The bytes of a load module by virtual address, from its file or from the mapped vdso. Read-only; every offset of the
  * file is checked, because modules may be damaged or replaced. Ordinary code, outside the profiled program. */
@@ -205,11 +205,11 @@ struct recipe_image {
     bool is_mapped; /* munmap on close */
 };
 
-/* --- recipe-store --- */
+/* --- the store --- */
 
 /* Writer's side of the recipe store: room for a block, and its publication. Ordinary code, one writer at a time. */
 
-/* --- recipe-rules --- */
+/* --- rules --- */
 
 /* The rules that turn a sampled pc into the data address of the instruction it waited for (see recipe.h for the law
  * behind them). Ordinary code, outside the profiled program. */
@@ -222,7 +222,7 @@ void recipe_rules_apply(const struct flow *flow, uint32_t i, struct recipe *out)
  * apart. */
 bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out);
 
-/* --- recipe-stride --- */
+/* --- strides --- */
 
 /* How the instructions of a function walk through memory: the innermost loop around each, by how much its address moves
  * in a turn of that loop, and which others walk along with it. Ordinary code, outside the profiled program. */
@@ -235,7 +235,7 @@ bool recipe_rules_entry(const struct flow *flow, uint32_t i, struct recipe *out)
  * err: none, returns false when out of memory. */
 bool stride_build(struct flow *flow);
 
-/* --- recipe-value --- */
+/* --- values --- */
 
 /* Where an old address is now: follows the values of registers along a path of instructions and rewrites the operand
  * of an earlier instruction in terms of the registers at its end. Ordinary code, outside the profiled program. */

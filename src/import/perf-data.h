@@ -142,7 +142,7 @@ void perf_data_put_json(const struct perf_data *data, struct buf *out);
 /* Name of a record type, "RECORD <n>" for others (static or in text[32]). */
 const char *perf_data_type_name(unsigned type, char text[static 32]);
 
-/* --- perf-data-internal --- */
+/* --- private part --- */
 
 /* Inside of the perf.data reader (perf-data.h): checked reading of fields, and the parts that perf-data*.c share.
  * Nobody outside perf-data*.c includes it. */

@@ -44,7 +44,7 @@ enum pending_state {
  * run. Stale markers are ignored.  ctx: ordinary, sleeps in steps of 20 ms */
 enum pending_state pending_wait(const char *dir, int timeout_ms);
 
-/* --- detour --- */
+/* --- files that wait elsewhere --- */
 
 /* Directories on a node's own disk that hold measurements on their way into a measurement directory: one per
  * companion, `locus-detour-XXXXXX`, in it one directory per process, with its files and perhaps its arena. A lock says

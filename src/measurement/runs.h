@@ -58,7 +58,7 @@ bool runs_last(const char *text, char id[RUNS_ID_MAX]);
 /* Adds the ids of all runs of the directory to ids, each once.  err: ERR_MEMORY */
 int runs_list(const char *directory, struct strtab *ids, struct error *err);
 
-/* --- gather --- */
+/* --- bringing files together --- */
 
 /* Moving the files of processes from one measurement directory into another: from one on a node's own disk, where they
  * were written, into the one that all nodes share. Names are claimed anew there, so that many may write at once. What

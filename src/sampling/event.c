@@ -78,7 +78,7 @@ int source_parse_event(const char *text, char *name, unsigned n_name, struct sou
     return separator ? parse_threshold(text, separator + 1, threshold, err) : 0;
 }
 
-/* --- near-name --- */
+/* --- names that are near --- */
 
 /* Nearest names by edit distance; see event.h. Ordinary code of the launcher. */
 
@@ -191,7 +191,7 @@ void near_name_list(const char *name, char *text, size_t n)
         tracepoint_visit(consider_tracepoint, &nearest);
 }
 
-/* --- event-table --- */
+/* --- the table of events --- */
 
 /* Reading pmu-events.txt; see event.h. */
 
@@ -448,7 +448,7 @@ bool event_table_find(const struct machine_cpu *cpu, const char *pmu, struct eve
     return search.is_found;
 }
 
-/* --- event-list --- */
+/* --- lists of events --- */
 
 /* Listing events; see event.h. */
 

@@ -34,7 +34,7 @@ bool event_table_find(const struct machine_cpu *cpu, const char *pmu, struct eve
 /* Where a user's own rows go, for advice: the file in the configuration directory. */
 void event_table_user_path(char *path, size_t n_path);
 
-/* --- event-list --- */
+/* --- lists of events --- */
 
 /* All events that -e takes on this machine, by the unit that counts them, and which of them open. Ordinary code of the
  * launcher. */
@@ -62,7 +62,7 @@ struct event_lister {
  * Events of one of libpfm4's tables share one probe where its answer is about the unit. Returns the number listed. */
 unsigned event_list(const char *const *patterns, const struct event_lister *lister);
 
-/* --- event-places --- */
+/* --- places in an event --- */
 
 /* Events that are places: tracepoints of the kernel (sched:sched_switch) and breakpoints on data or code
  * (mem:0x404040/8:w). Ordinary code of the launcher. */
@@ -76,7 +76,7 @@ const char *tracepoint_obstacle(void);
 /* Calls visit for each tracepoint, sorted; stops when it returns false. */
 void tracepoint_visit(bool (*visit)(const char *name, void *ctx), void *ctx);
 
-/* --- near-name --- */
+/* --- names that are near --- */
 
 /* "Did you mean": the known event names nearest to an unknown one. Ordinary code of the launcher. */
 

@@ -138,7 +138,7 @@ bool attr_field_get(const struct perf_event_attr *attr, const char *name, uint64
     return false;
 }
 
-/* --- machine --- */
+/* --- what is read --- */
 
 /* Where the launcher reads sysfs and procfs from; see machine.h. */
 
@@ -205,7 +205,7 @@ long machine_read_number(const char *path, long fallback)
     return end == text ? fallback : value;
 }
 
-/* --- machine-cpu --- */
+/* --- the processor --- */
 
 /* Which CPU this is, by /proc/cpuinfo of each architecture; see machine.h. */
 
@@ -318,7 +318,7 @@ void machine_cpu(struct machine_cpu *cpu)
                     strstr(meltdown, "PTI") != NULL;
 }
 
-/* --- machine-opens --- */
+/* --- what can be opened --- */
 
 /* Would the kernel open this event? On this machine it is asked; a fixture answers by the rules in its file opens.
  * See machine.h. */
@@ -501,7 +501,7 @@ int machine_try_open(const struct perf_event_attr *attr, const struct perf_event
     return answer;
 }
 
-/* --- machine-record --- */
+/* --- recording a machine --- */
 
 /* Keeping what this machine's kernel answers, as rules for a description of the machine: with HPCRUN_RECORD_OPENS=FILE
  * each trial of an event adds one to FILE. A rule names the fields that an answer may depend on, those that are 0 too.

@@ -58,7 +58,7 @@ struct machine_cpu {
 /* Reads it; CPU_UNKNOWN and zeros when the machine does not tell. */
 void machine_cpu(struct machine_cpu *cpu);
 
-/* --- attr-fields --- */
+/* --- fields of an attribute --- */
 
 /* The fields of struct perf_event_attr by name, for rules of fixtures and for printing plans. Bit fields have no
  * address, so a table of offsets will not do. Ordinary code of the launcher. */

@@ -114,7 +114,7 @@ static const char *pfm_model_of(const struct machine_cpu *cpu)
     }
 }
 
-/* --- perf-names --- */
+/* --- names of events --- */
 
 /* Names of perf events; see perf-names.h. Ordinary code of the launcher. */
 

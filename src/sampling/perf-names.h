@@ -53,7 +53,7 @@ void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), 
 void perf_table_visit_events(const char *table, bool with_parts,
                              void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
 
-/* --- pfm-models --- */
+/* --- models of libpfm --- */
 
 /* Which of libpfm4's tables describe the CPU of a fixture: libpfm4 itself finds that out for the running CPU only.
  * Ordinary code of the launcher. */

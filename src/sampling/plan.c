@@ -160,7 +160,7 @@ unsigned source_tick_hz(void)
     return (unsigned)(1000000000L / tick.tv_nsec);
 }
 
-/* --- plan --- */
+/* --- the plan --- */
 
 /* From the user's -e options to a plan; "datacentric" is resolved here: the best address source that works on this
  * machine, page faults, and the sizes of variables. Ordinary code of the launcher. */

@@ -164,7 +164,7 @@ bool pmu_event_label(const char *event, char *out, unsigned n_out)
     return has_label;
 }
 
-/* --- pmu-modifiers --- */
+/* --- modifiers --- */
 
 /* The letters behind an event and the groups around events; see pmu.h.  src: perf-list(1), "EVENT MODIFIERS" */
 
@@ -317,7 +317,7 @@ int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, str
     }
 }
 
-/* --- pmu-format --- */
+/* --- fields of a format --- */
 
 /* Bits of attr.config... by the PMU's format directory: "config:0-7,32-35" spreads a value over the bits from the
  * lowest up. See pmu.h.  src: Documentation/ABI/testing/sysfs-bus-event_source-devices-format */
@@ -426,7 +426,7 @@ int pmu_set_term(const struct pmu *pmu, const char *term, uint64_t value, struct
     return 0;
 }
 
-/* --- breakpoint --- */
+/* --- breakpoints --- */
 
 /* Breakpoints as events; see event.h. */
 
@@ -507,7 +507,7 @@ static int breakpoint_encode(const char *event, struct perf_event_attr *attr, co
     return check(event, attr, err);
 }
 
-/* --- tracepoint --- */
+/* --- tracepoints --- */
 
 /* Tracepoints by the directory that the kernel keeps of them; see event.h. */
 
@@ -618,7 +618,7 @@ void tracepoint_visit(bool (*visit)(const char *name, void *ctx), void *ctx)
         (void)visit_entries(&walk, "", visit_subsystem);
 }
 
-/* --- pmu-encode --- */
+/* --- an event --- */
 
 /* From an event's text to attr: who knows the name is asked in order, the kernel's sysfs before libpfm4. See pmu.h. */
 

@@ -127,7 +127,7 @@ void pmu_visit_terms(const struct pmu *pmu, bool (*visit)(const char *name, cons
     visit_files((struct file_visitor){pmu, "format", visit, ctx});
 }
 
-/* --- pmu-find --- */
+/* --- finding one --- */
 
 /* Finding the PMU that a user means: by a name without its number, or by one of its events. See pmu.h. */
 

@@ -74,7 +74,7 @@ bool pmu_event_label(const char *event, char *out, unsigned n_out);
  * plain event is a group of one. Returns the number.  err: ERR_USAGE */
 int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, struct error *err);
 
-/* --- pmu-parts --- */
+/* --- private part --- */
 
 /* What the files pmu-*.c share. Ordinary code of the launcher. */
 

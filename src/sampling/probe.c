@@ -235,7 +235,7 @@ static void source_probe_timer(struct source_probe *out)
     }
 }
 
-/* --- clock --- */
+/* --- clocks --- */
 
 /* The CPU clock of EADDR and CPUTIME; see probe.h. exclude_kernel=1 is what makes it harmless: an overflow can
  * only fire in user mode, so no system call returns EINTR. Ordinary code of the launcher. */
@@ -307,7 +307,7 @@ int source_clock_plan(const struct source_clock *clock, const char *event, const
     return 0;
 }
 
-/* --- address-event --- */
+/* --- events with addresses --- */
 
 /* Shared pieces of the sources of hardware address sampling; see probe.h. Ordinary code of the launcher. */
 

@@ -57,7 +57,7 @@ uint64_t source_default_frequency(uint64_t hz);
 /* Highest rate of a CPU-time timer: the kernel's tick, in Hz. */
 unsigned source_tick_hz(void);
 
-/* --- clock --- */
+/* --- clocks --- */
 
 /* The trigger that EADDR and CPUTIME share: a per-thread CPU clock by perf, or by a timer where perf is refused.
  * Ordinary code of the launcher. */
@@ -80,7 +80,7 @@ void source_clock_probe(struct source_probe *out);
 int source_clock_plan(const struct source_clock *clock, const char *event, const struct source_threshold *threshold,
                       struct source_plan *plan, struct error *err);
 
-/* --- address-event --- */
+/* --- events with addresses --- */
 
 /* What the sources of hardware address sampling share: the fields of their samples, and how often they sample.
  * Ordinary code of the launcher. */
@@ -120,7 +120,7 @@ struct source_event *address_plan_add(struct source_plan *plan, const char *name
 int address_set_rate(const struct address_rate *rate, const char *event, const struct source_threshold *threshold,
                      struct source_event *row, struct source_plan *plan, struct error *err);
 
-/* --- aux-size --- */
+/* --- size of the AUX area --- */
 
 /* How large the AUX area of each thread may be. The kernel counts rings and AUX areas of one user against
  * kernel.perf_event_mlock_kb, for each CPU, and what lies above against the limit of locked memory.
@@ -150,7 +150,7 @@ void aux_limits_read(struct aux_limits *limits);
 /* 32 pages but at most 1 MiB, less when there must be enough for a thread on each CPU, at least 4 pages. */
 void aux_size_choose(const struct aux_limits *limits, struct aux_size *size);
 
-/* --- source-perf --- */
+/* --- events of perf --- */
 
 /* Trying an event by name without planning it. Ordinary code of the launcher. */
 
@@ -158,7 +158,7 @@ void aux_size_choose(const struct aux_limits *limits, struct aux_size *size);
  * struct source_probe, or why the name cannot be understood. */
 void source_perf_try(const char *event, struct source_probe *out);
 
-/* --- pebs-events --- */
+/* --- events of PEBS --- */
 
 /* Which events give data addresses on this Intel CPU, and how the kernel takes them: one load and one store event for
  * each kind of cores, from sysfs (mem-loads, mem-stores), the event table or libpfm4, in this order.

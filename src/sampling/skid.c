@@ -79,7 +79,7 @@ static void skid_key_read(struct skid_key *key)
     hypervisor_name(key->hypervisor, sizeof key->hypervisor);
 }
 
-/* --- skid-measure --- */
+/* --- measuring --- */
 
 /* Runs the loops under a sampling signal in a child process and judges the counts. */
 
@@ -243,7 +243,7 @@ int skid_measure(struct skid_result *result, struct error *err)
     return code;
 }
 
-/* --- skid-text --- */
+/* --- as text and JSON --- */
 
 /* Names of the self-test's loops and its result as JSON. */
 
@@ -327,7 +327,7 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
     return text.len_bytes < n_bytes ? (int)text.len_bytes : -1;
 }
 
-/* --- skid-cache --- */
+/* --- what was measured before --- */
 
 /* Keeps the result of the skid self-test in a file per kind of machine: one line per fact, the key first, so that a
  * reader can tell a file that is not its own. */

@@ -66,7 +66,7 @@ bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result 
  * when it does not fit. */
 int skid_to_json(const struct skid_result *result, char *text, size_t n_bytes);
 
-/* --- skid-kernels --- */
+/* --- the loops --- */
 
 /* The loops of the skid self-test (skid-kernels.S, x86-64) and the handler that sorts samples into them. */
 

@@ -81,7 +81,7 @@ static uint64_t pebs_load_period(uint64_t ldlat, uint64_t period)
     return period;
 }
 
-/* --- pebs-events --- */
+/* --- events of PEBS --- */
 
 /* Finding the events; see probe.h. Ordinary code of the launcher. */
 
@@ -422,7 +422,7 @@ static void pebs_events_find(const struct pebs_request *request, struct pebs_fou
         explain_unknown(&finder);
 }
 
-/* --- source-pebs --- */
+/* --- the source --- */
 
 /* PEBS: loads with their latency and stores, by data address, from the hardware of Intel processors. Each sample is one
  * access that really happened, with the level of memory that served it. Two forms: a signal and call path for each

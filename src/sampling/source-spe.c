@@ -105,7 +105,7 @@ void aux_size_choose(const struct aux_limits *limits, struct aux_size *size)
     };
 }
 
-/* --- source-spe --- */
+/* --- the source --- */
 
 /* SPE: Arm's statistical profiling extension. The hardware writes records of sampled loads and stores into an AUX area
  * of each thread; the thread's handler reads them when half of it is full. Machines with unequal cores have a unit for

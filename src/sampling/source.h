@@ -88,7 +88,7 @@ int source_parse_event(const char *text, char *name, unsigned n_name, struct sou
 /* Parses a threshold alone ("100000", "f500") that belongs to event (for messages).  err: ERR_USAGE, ERR_RANGE */
 int source_parse_threshold(const char *event, const char *text, struct source_threshold *threshold, struct error *err);
 
-/* --- source-number --- */
+/* --- numbers of sources --- */
 
 /* Numbers of sources and flags of events as they go into struct source_event. They equal SOURCE_x and EVENT_x of
  * arena/arena.h, which this folder must not include; the launcher asserts it where it copies the plan. */

@@ -19,7 +19,7 @@ void kernel_names_free(struct kernel_names *names);
 /* Name of the function that holds address, which is [*start, *end); NULL when none does, or names is NULL. Borrowed. */
 const char *kernel_names_find(const struct kernel_names *names, uint64_t address, uint64_t *start, uint64_t *end);
 
-/* --- jit-names --- */
+/* --- just-in-time compilers --- */
 
 /* Functions of code that a program generates while it runs, by address, as it writes them down for perf: in a map
  * (/tmp/perf-PID.map) or a jitdump. Neither says until when a function was where it is: the one written last counts.

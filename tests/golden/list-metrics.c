@@ -7,7 +7,7 @@
 
 #include "analysis/metrics.h"
 #include "analysis/report/report.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 #include "sampling/abi/data-src.h"
 #include "sampling/abi/ibs.h"
 #include "sampling/abi/spe.h"

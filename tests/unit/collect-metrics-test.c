@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "arena-maker.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 #include "fmt/log.h"
 
 enum { LOADS = CPUTIME + 1, STORES, FREQUENT };

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analysis/metrics.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 
 #define SAMPLES 4000
 

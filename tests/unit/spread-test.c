@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Unit tests of fmt/spread.h: exact while there is room, fair beyond it, and always right in the sum. */
+/* Unit tests of fmt/objects.h: exact while there is room, fair beyond it, and always right in the sum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fmt/spread.h"
+#include "fmt/objects.h"
 
 static void test_exact(void **state)
 {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/min-bytes.h"
+#include "base/environment.h"
 #include "base/options.h"
 #include "fnbounds/modtab-cache.h"
 #include "fnbounds/modtab-make.h"

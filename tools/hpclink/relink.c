@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/static-program.h"
+#include "base/environment.h"
 #include "base/vec.h"
 
 /* --- reading a link line: what is not known here is the compiler's business and passed on --- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcprof: one process. */
-#include "base/stack.h"
+#include "base/process.h"
 #include "hpcprof.h"
 
 static int run_tool(int argc, char **argv)

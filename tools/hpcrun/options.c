@@ -12,7 +12,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/min-bytes.h"
+#include "base/environment.h"
 #include "hpcrun.h"
 
 /* --- values of the options that say when a program is sampled --- */

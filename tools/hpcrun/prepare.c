@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/min-bytes.h"
+#include "base/environment.h"
 #include "fnbounds/modtab-cache.h"
 #include "measurement/names.h"
 #include "sampling/skid.h"

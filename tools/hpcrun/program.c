@@ -15,8 +15,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/input.h"
-#include "base/static-program.h"
 
 /* --- its ELF file --- */
 

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/mpi-rank.h"
-#include "base/proc.h"
+#include "base/environment.h"
+#include "base/process.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
 

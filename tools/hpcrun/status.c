@@ -19,7 +19,7 @@
 
 #include "arena/arena.h"
 #include "base/options.h"
-#include "base/proc.h"
+#include "base/process.h"
 #include "base/vec.h"
 
 /* --- finding --- */

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "base/input.h"
-#include "base/min-bytes.h"
 #include "base/options.h"
 #include "base/path.h"
 #include "fmt/hpcrun.h"

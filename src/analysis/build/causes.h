@@ -7,7 +7,7 @@
 #include "analysis/model.h"
 #include "base/access-pattern.h"
 #include "base/vec.h"
-#include "fmt/spread.h"
+#include "fmt/objects.h"
 
 /* Samples of one event by one instruction on the variable of one node of the merged tree. */
 struct access {

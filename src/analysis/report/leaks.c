@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/build/heap-name.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 
 static uint64_t rest_of(uint64_t n, uint64_t n_gone)
 {

@@ -8,7 +8,7 @@
 
 #include "analysis/build/causes.h"
 #include "base/path.h"
-#include "fmt/columns.h"
+#include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
 #define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */

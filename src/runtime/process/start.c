@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "alloc-wrap/alloc-wrap.h"
-#include "base/mpi-rank.h"
+#include "base/environment.h"
 #include "runtime/allocs/alloc-events.h"
 #include "runtime/objmap/objmap.h"
 #include "runtime/own/own-call.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
-#include "base/static-program.h"
+#include "base/environment.h"
 #include "runtime/own/own-call.h"
 #include "runtime/process/start.h"
 #include "runtime/record/loadmap.h"

@@ -99,7 +99,7 @@ unsigned mem_latency_bin_sig(uint64_t lat_cycles);
 /* Lowest latency of a bin, core cycles.  ctx: any */
 uint64_t mem_latency_of_bin_sig(unsigned bin);
 
-/* --- data-src-bits --- */
+/* --- bits --- */
 
 /* The fields of union perf_mem_data_src as shifts and values, for those who take such a word apart and those who make
  * one. Our own names, so that what newer kernels tell is known with any kernel headers.

@@ -218,7 +218,7 @@ size_t spe_record_parse_sig(const void *data, size_t n_bytes, struct spe_record 
     return 0;
 }
 
-/* --- spe-source --- */
+/* --- data sources --- */
 
 /* What an SPE record says of the memory hierarchy, as the kernel's word for it: see spe.h. Apart from the packets
  * because each maker of CPUs has numbers of its own. Runs in the signal handler.

@@ -1,13 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A stack of our own for main, entered as a context; see stack.h. */
-#include "stack.h"
+/* Reading proc(5); see process.h. */
+#include "base/process.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <ucontext.h>
+
+#include "base/input.h"
+
+bool proc_stat_read(pid_t pid, struct proc_stat *stat)
+{
+    char path[64], text[1024];
+    *stat = (struct proc_stat){0};
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = input_stream(path);
+    size_t n = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        (void)fclose(file);
+    text[n] = '\0';
+    const char *after_name = strrchr(text, ')'); /* which may hold anything */
+    struct proc_stat found = {0};
+    if (!after_name ||
+        sscanf(after_name + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu",
+               &found.state, &found.parent, &found.user_ticks, &found.system_ticks, &found.start) != 5)
+        return false;
+    *stat = found;
+    return true;
+}
+
+/* --- room on the stack --- */
+
+/* A stack of our own for main, entered as a context; see process.h. */
 
 #define GUARD_BYTES (1 << 16) /* of the largest pages there are */
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* DATACENTRIC_MIN_BYTES: from which size on a block or variable is recorded. Here because launcher, hpcstruct and
+ * hpcfnbounds must agree. Ordinary code (reads the environment). */
+#ifndef LOCUS_BASE_ENVIRONMENT_H
+#define LOCUS_BASE_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+#define MIN_BYTES_DEFAULT 1024
+
+#define MIN_BYTES_ENV "DATACENTRIC_MIN_BYTES"
+
+/* The smallest recorded size in bytes: DATACENTRIC_MIN_BYTES, or the default when it is not set or no number > 0. */
+static inline uint64_t min_bytes_of_environment(void)
+{
+    const char *text = getenv(MIN_BYTES_ENV);
+    char *end = NULL;
+    unsigned long long value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    return end && !*end && value > 0 ? value : MIN_BYTES_DEFAULT;
+}
+
+/* Tools refuse what they would otherwise take for the default.  err: ERR_USAGE */
+static inline int min_bytes_check(struct error *err)
+{
+    const char *text = getenv(MIN_BYTES_ENV);
+    char *end = NULL;
+    bool is_number = text && text[0] >= '0' && text[0] <= '9' && strtoull(text, &end, 10) > 0 && !*end;
+    if (!text || !text[0] || is_number)
+        return 0;
+    return error_set(err, ERR_USAGE, MIN_BYTES_ENV ": '%.64s' is no number of bytes, at least 1.", text);
+}
+
+/* --- the MPI rank --- */
+
+/* The MPI rank of a process as the launchers of MPI programs tell it: the runtime names files by it, hpcrun chooses
+ * processes by it. Header only, because the runtime reads its environment in its own way. */
+
+/* The rank in an environment whose variables get returns (NULL when not set); -1 when there is none. A batch system's
+ * own number comes last: all ranks that a launcher of MPI starts within one of its tasks share it.  ctx: ordinary */
+static inline int mpi_rank_of_environment(const char *(*get)(const char *name))
+{
+    static const char *const names[] = {
+        "PMI_RANK",    "PMIX_RANK",      "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "MVP_COMM_WORLD_RANK",
+        "PALS_RANKID", "FLUX_TASK_RANK", "ALPS_APP_PE",          "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = get(names[i]);
+        if (value && value[0])
+            return atoi(value);
+    }
+    return -1;
+}
+
+/* --- static programs --- */
+
+/* What hpclink and the runtime inside a static program agree on. */
+
+/* In the runtime's data: hpclink writes the path of hpcrun behind it, and hpcrun knows the program by it. */
+#define STATIC_PROGRAM_MARK "Locus runtime inside, launched by:"
+#define STATIC_PROGRAM_PATH_BYTES 4096
+
+/* Set in the environment by a program that replaces itself by hpcrun; value: its process id. */
+#define STATIC_PROGRAM_ENV "HPCRUN_SELF_LAUNCHED"
+
+#endif

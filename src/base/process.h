@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the kernel says of a process (proc(5)). Ordinary code. */
+#ifndef LOCUS_BASE_PROCESS_H
+#define LOCUS_BASE_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Of /proc/PID/stat. */
+struct proc_stat {
+    char state; /* Z, X: it has ended */
+    pid_t parent;
+    unsigned long long user_ticks, system_ticks; /* clock ticks of CPU time */
+    unsigned long long start; /* clock ticks after the boot: with its number a process is never the same again */
+};
+
+/* Asks the kernel about process pid; false, and all zero, when there is none or it cannot be asked. */
+bool proc_stat_read(pid_t pid, struct proc_stat *stat);
+
+/* --- room on the stack --- */
+
+/* Room on the stack whatever the limit: `ulimit -s` is meant for the program that a tool starts, not for the tool. */
+
+/* The body of a tool's main. */
+typedef int stack_main(int argc, char **argv);
+
+/* Calls body on a stack of at least STACK_BYTES, and gives the threads that it starts as much; where there is no memory
+ * for that, on the stack that there is. Returns what body does. Call it first in main, once.  ctx: ordinary, no other
+ * thread */
+int stack_run(stack_main *body, int argc, char **argv);
+
+#define STACK_BYTES (1 << 20)
+
+#endif
