@@ -137,9 +137,9 @@ static const char *senseless(uint32_t entry, uint32_t kind)
         (strcmp(explore.entries[entry].name, "exit") == 0 || strcmp(explore.entries[entry].name, "quick_exit") == 0))
         return "undefined: out of what exit calls";
     /* Which native runs do not show, as they are disturbed at the beginning and at the end alone. */
-    if (kind == KIND_THROW && strncmp(explore.entries[entry].name, "_Zn", 3) == 0 &&
+    if ((kind == KIND_THROW || kind == KIND_PTHREAD_EXIT) && strncmp(explore.entries[entry].name, "_Zn", 3) == 0 &&
         strstr(explore.entries[entry].name, "nothrow"))
-        return "the function itself catches what is thrown inside";
+        return "the function itself catches what unwinds inside";
     if (kind == KIND_PTHREAD_EXIT && strcmp(explore.entries[entry].name, "thread-exit") == 0)
         return "undefined: pthread_exit inside pthread_exit";
     if ((kind == KIND_LONGJMP || kind == KIND_THROW || kind == KIND_PTHREAD_EXIT) &&

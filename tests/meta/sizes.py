@@ -18,8 +18,8 @@ BELOW = (
 )
 # name, before, limit, goal as people say it
 ROWS = {
-    "files": ("files in src and tools", 752, 440, "<= 430"),
-    "short": ("files under 60 lines, %", 36.6, 25, "<= 15"),
+    "files": ("files in src and tools", 752, 430, "<= 430"),
+    "short": ("files under 60 lines, %", 36.6, 15, "<= 15"),
     "median": (".c: median lines", 154, 350, "200-350"),
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
     "max": (".c: the longest", 648, FILE_MAX, "<= 1000"),
@@ -30,7 +30,7 @@ ROWS = {
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
     "tracked": ("tracked files", 2693, 1100, "<= 1100"),
-    "overhead": ("include, guard and licence lines, %", 5.5, 6, "<= 3"),
+    "overhead": ("include, guard and licence lines, %", 5.5, 4, "<= 3"),
 }
 PROTOTYPE = re.compile(r"^(?!static|typedef|#|extern)[A-Za-z_][\w \*]*?[ \*](\w+)\([^;{}]*\)[^;{}]*;", re.M)
 DEFINITION = re.compile(r"^(?!static|typedef|#)[A-Za-z_][^;={}#]*?\b(\w+)\s*\([^;={}]*\)[^;={}]*\n\{\n", re.M)

@@ -4,12 +4,14 @@
 #ifndef LOCUS_ANALYSIS_LOAD_LOAD_H
 #define LOCUS_ANALYSIS_LOAD_LOAD_H
 
+#include <stdint.h>
+
 #include "analysis/build/build.h"
 #include "analysis/load/ingest.h"
 #include "analysis/load/profile-list.h"
 #include "analysis/load/team.h"
-#include "analysis/load/topology.h"
 #include "analysis/load/values.h"
+#include "base/error.h"
 #include "base/workers.h"
 #include "fmt/objects.h"
 
@@ -97,7 +99,6 @@ void load_sides_place(struct load_sides *sides, const struct raw_tree *tree);
 /* Frees what was read; the model keeps its part. */
 void load_sides_fini(struct load_sides *sides);
 
-#endif
 
 /* --- private part --- */
 
@@ -160,3 +161,27 @@ int load_team_gather(struct load *load, int code, struct error *err);
 
 /* When the leader has built the model: the others get as much of it as writing values takes. */
 int load_team_return(struct load *load, int code, struct error *err);
+
+/* --- the topology of a host --- */
+
+/* Which NUMA node each CPU of a host belongs to, and how large caches are, from the hwloc XML in the measurement
+ * directory. Ordinary code. */
+
+struct topology {
+    uint32_t *node_of; /* [n_cpus] operating-system index of the node, UINT32_MAX where there is no such CPU */
+    uint32_t n_cpus;
+    uint32_t n_nodes;  /* highest node index + 1 */
+    uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has for itself; 0: not known */
+    char summary[256]; /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
+};
+
+/* Reads path; *topology must be empty (all zero) and is left empty on failure. A child process parses it: text that
+ * crashes the parser, or keeps it from ending for 20 s, is one that cannot be read.
+ * err: ERR_FORMAT, ERR_IO, ERR_MEMORY */
+int topology_read(const char *path, struct topology *topology, struct error *err);
+void topology_fini(struct topology *topology);
+
+/* Node of a CPU, UINT32_MAX when not known. */
+uint32_t topology_node(const struct topology *topology, uint32_t cpu);
+
+#endif

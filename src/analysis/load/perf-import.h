@@ -163,7 +163,6 @@ void perf_arena_hit(struct perf_arena *arena, size_t thread, uint32_t node, cons
 /* Adds a sample of an event on a variable to those of a CPU. */
 void perf_arena_place(struct perf_arena *arena, size_t thread, uint8_t event, uint64_t var, uint16_t cpu);
 
-#endif
 
 /* --- a process --- */
 
@@ -213,3 +212,5 @@ struct perf_place perf_process_data(struct perf_process *process, struct perf_fi
 
 /* Frees everything and makes it empty. */
 void perf_process_fini(struct perf_process *process);
+
+#endif

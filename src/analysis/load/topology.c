@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading a captured topology with hwloc, in a child process that may fail. */
-#include "analysis/load/topology.h"
+#include "analysis/load/load.h"
 
 #include <errno.h>
 #include <fcntl.h>
