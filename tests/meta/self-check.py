@@ -38,6 +38,8 @@ FILES = {
                           "f() {\n    shift\n    timeout 9 \"$@\"\n}\nf seven perf\ntrap 'odd; quaint' EXIT\n"
                           "# comment\ncat <<'END'\ndocument\nEND\ncase $x in pattern) again ;; esac\n",
     "tests/e2e/calls.py": "import subprocess\nsubprocess.run(['scarce', '-x'])\n",
+    "CONTRIBUTING.md": "## A code tour\n\n1. `src/base/nowhere.c` `f`: here.\n2. `src/base/deep-sig.c` `nobody`: there.\n"
+                       "3. somewhere\n",
     "debian/rules": "",
     "src/arena/arena.h": LICENCE + WHAT + "struct odd {\n    int a, b[2];\n};\n",
     "tests/Makefile.am": "a: b\n\t$(AM_V_GEN)unwonted $(X) >$@\n",
@@ -60,6 +62,7 @@ MUST_SAY = {
                     "calls.sh:7 calls quaint,", "calls.sh:12 calls again,", "calls.py:2 calls scarce,",
                     "calls unwonted,", "odd is not in Debian 12", "nothing calls unused"],
     "layout.py": ["there is no SIZE(odd, ", "there is no FIELD(odd, b, "],
+    "tour.py": ["there is no src/base/nowhere.c", "deep-sig.c does not define nobody", "names no file and function"],
     "stack.py": ["f_sig needs 5", "recursion: r_sig > r_sig", "r_sig calls through a pointer"],
 }
 

@@ -13,6 +13,8 @@ BELOW = (
     "extern functions with one client: a function of a handler's file (-sig), of a hook's or of a file that the build\n"
     "chooses cannot be static in the ordinary file that calls it; and a room with two or three chapters, each the other's\n"
     "only client, reads better than one file of 2000 lines. It was counted with tests as clients first (55 %).",
+    "one sample's tour: CONTRIBUTING.md names where something is decided; what was counted before (84 files, 27 folder\n"
+    "changes) was every file that its way touched, when the folders had no subfolders.",
     "include, guard and licence lines: every header names what it needs, system headers included.",
     "tracked files: golden inputs of one purpose are one text; what remains are programs, scripts and texts of their own.",
 )
@@ -24,8 +26,8 @@ ROWS = {
     "p90": (".c: nine in ten at most", 347, 700, "<= 700"),
     "max": (".c: the longest", 648, FILE_MAX, "<= 1000"),
     "one_client": ("extern functions with one client file, %", 60, 65, "<= 35"),
-    "tour": ("files that one sample crosses", 84, 50, "<= 50"),
-    "changes": ("folder changes on its way", 27, 12, "<= 12"),
+    "tour": ("files at the stops of one sample's tour", 84, 50, "<= 50"),
+    "changes": ("changes of room on its way", 27, 12, "<= 12"),
     "function_median": ("function: median lines", 11, 15, "<= 15"),
     "function_p90": ("function: nine in ten at most", 22, 40, "<= 40"),
     "function_max": ("function: the longest", 59, FUNCTION_MAX, "<= 80"),
@@ -62,11 +64,11 @@ def one_client(texts):
 
 
 def tour():
-    """(files, folder changes) of the first code tour in CONTRIBUTING.md, which tour.py holds against the code."""
+    """(files, changes of room) of the first code tour in CONTRIBUTING.md, which tour.py holds against the code."""
     page = tree.read("CONTRIBUTING.md") if (tree.ROOT / "CONTRIBUTING.md").exists() else ""
     stops = re.findall(r"^\d+\. `((?:src|tools)/[\w/.-]+)`", page.partition("### One sample")[2].partition("\n### ")[0], re.M)
-    folders = [stop.rpartition("/")[0] for stop in stops]
-    return len(set(stops)), sum(a != b for a, b in zip(folders, folders[1:]))
+    rooms = ["/".join(stop.split("/")[:2]) for stop in stops]
+    return len(set(stops)), sum(a != b for a, b in zip(rooms, rooms[1:]))
 
 
 def measure(texts, lengths):
