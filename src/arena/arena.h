@@ -9,6 +9,18 @@
  * complete, except for their counters and links, which are single words that change atomically. Native byte order: an
  * arena never leaves its machine.
  *
+ *
+ *   0                chunk_table_offset        chunk_data_offset
+ *   +----------------+-------------------------+---------+---------+---------+---------+---------+-- - -
+ *   | arena_header   | arena_chunk [limit]     | chunk 0 | chunk 1 | chunk 2 | chunk 3 | chunk 4 |
+ *   | events, log,   | kind, thread, used_bytes| <---- a run of two -> <- another, of three -----> |
+ *   | requests       | of each chunk           | records of one kind     records of another kind   |
+ *   +----------------+-------------------------+---------+---------+---------+---------+---------+-- - -
+ *
+ *   a sample:   arena_hit (event, class, count) --var--> what it touched: see enum var_kind
+ *                   ^ hits: a list at the node
+ *               arena_node (ip, module) --parent--> arena_node --parent--> ... the call path
+ *
  * Declarations only; nothing here allocates or locks, so every context may use it. */
 #ifndef LOCUS_ARENA_ARENA_H
 #define LOCUS_ARENA_ARENA_H

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The object map: which recorded block holds an address. Two indexes over the same block records: splay trees (one
  * lock each, sharded by address, never touched by the signal handler) for the allocation side, and a wait-free page map
- * (radix over granules, immutable sorted arrays, epochs) for the handler. Records are private memory of the process,
- * not part of the arena; they come from an own mmap'ed pool, never from malloc. */
+ * (radix over granules, sorted lists, epochs) for the handler. Records are private memory of the process,
+ * not part of the arena; they come from an own mmap'ed pool, never from malloc.
+ *
+ *   an address (48 bits, and one that tells the layer of pools)
+ *   |  top node  |  node ...  |  leaf: 9 bits  |  inside the granule: 16 bits (64 KiB) or 14  |
+ *        |             |              |
+ *        v             v              v
+ *   objmap_entry   objmap_entry   slot of the granule: nothing | one record | a list | split into slots of 4 KiB
+ *   whole: a record that covers all below                       |
+ *   child: node or leaf                                         v
+ *                                           objmap_record: start, end, var, flags  <-- the splay trees hold the same
+ *
+ * The handler goes down from the top within its epoch; the lowest record on the way that holds the address is the one.
+ * While a list changes, each of its states answers right. */
 #ifndef LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 #define LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 
