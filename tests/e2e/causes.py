@@ -31,6 +31,7 @@ SECONDS = 1.2  # of the original: 1200 samples
 WITHIN = 10
 VERIFIED = WITHIN  # points that are unverified, below which a share counts as verified
 WIDE, WIDE_PART = 40, 0.25
+TABLE_RUNS = 12  # runs, below which half of the intervals may be wide: which of them are is a matter of the processor
 LEAD = 15
 TIMER_WITHIN = 8
 DISTURBED = 20  # points between the quartiles of the truth above which it is none
@@ -142,7 +143,7 @@ class Verdicts:
         print(f"{len(self.widths)} runs; {n_wide} with an interval of more than {WIDE} points; variables: " +
               ", ".join(f"{kind} {n}" for kind, n in sorted(self.kinds.items())) +
               f"; {len(self.known)} known misses, {len(self.wrong)} others")
-        if n_wide > WIDE_PART * len(self.widths):
+        if n_wide > (WIDE_PART if len(self.widths) >= TABLE_RUNS else 0.5) * len(self.widths):
             self.wrong.append(f"{n_wide} of {len(self.widths)} intervals are wider than {WIDE} points")
         if self.kinds["disturbed"]:
             print(f"SKIP (part): other programs disturb {self.kinds['disturbed']} truths")

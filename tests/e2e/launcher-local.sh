@@ -109,5 +109,5 @@ fates again --processes 2 --state complete,killed
 status=0
 "$hpcrun" --strict --local no-such -o refused ./burn >said 2>&1 || status=$?
 [ "$status" = 1 ] || fail "status $status with a local directory that does not exist"
-expect_text said 'local directory no-such cannot be used: No such file'
+expect_text said '--local: no-such: cannot be used: No such file'
 finish

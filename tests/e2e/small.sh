@@ -58,9 +58,9 @@ measure plain containers
 expect plain containers "small <= 5" 'site("containers") > 30' # the rest is on the stack, without optimisation
 measure small callers
 expect small callers "small <= 5" 'site("add_to_first") + site("add_to_second") > 70' \
-    '1.7 < site("add_to_second") / site("add_to_first") < 5'
+    '1.3 < site("add_to_second") / site("add_to_first") < 5'
 measure plain callers
-expect plain callers "small <= 5" '1.7 < site("add_to_second") / site("add_to_first") < 5'
+expect plain callers "small <= 5" '1.3 < site("add_to_second") / site("add_to_first") < 5'
 measure small threads
 expect small threads "small <= 5" 'site("make_in_thread") > 60'
 measure small fork

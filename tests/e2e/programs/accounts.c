@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #ifndef N
-#define N (1u << 18) /* words of the table */
+#define N (1u << 22) /* words of the table, more than the caches of a core hold */
 #endif
 #ifdef __x86_64__
 #define PAUSE() __builtin_ia32_pause()
