@@ -452,43 +452,38 @@ static struct cause_sum judge(const struct cause_entry *entry, bool is_in_order)
     return scaled(sum, n);
 }
 
+static int compare_words(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
 static int compare_entries(const void *a, const void *b)
 {
     const struct cause_entry *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    if (x->walk != y->walk)
-        return x->walk < y->walk ? -1 : 1;
-    return x->n_samples < y->n_samples ? -1 : x->n_samples > y->n_samples;
+    int order = compare_words(x->node, y->node);
+    order = order ? order : compare_words(x->event, y->event);
+    order = order ? order : compare_words(x->module, y->module);
+    order = order ? order : compare_words(x->walk, y->walk);
+    return order ? order : compare_words(x->n_samples, y->n_samples);
 }
 
 /* As compare_entries orders them. */
 static int compare_spots_by_walk(const void *a, const void *b)
 {
     const struct cause_spot *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->event != y->event)
-        return x->event < y->event ? -1 : 1;
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    return x->walk < y->walk ? -1 : x->walk > y->walk;
+    int order = compare_words(x->node, y->node);
+    order = order ? order : compare_words(x->event, y->event);
+    order = order ? order : compare_words(x->module, y->module);
+    return order ? order : compare_words(x->walk, y->walk);
 }
 
 static int compare_spots(const void *a, const void *b)
 {
     const struct cause_spot *x = a, *y = b;
-    if (x->node != y->node)
-        return x->node < y->node ? -1 : 1;
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    if (x->vaddr != y->vaddr)
-        return x->vaddr < y->vaddr ? -1 : 1;
-    return x->event < y->event ? -1 : x->event > y->event;
+    int order = compare_words(x->node, y->node);
+    order = order ? order : compare_words(x->module, y->module);
+    order = order ? order : compare_words(x->vaddr, y->vaddr);
+    return order ? order : compare_words(x->event, y->event);
 }
 
 static void join(struct cause_entry *to, const struct cause_entry *from)

@@ -378,34 +378,32 @@ static void note_spawned(pid_t pid, const char *path, pid_t *child)
         arena_ring_sig();
 }
 
-WRAP_EXPORT int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,
-                            const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+/* Both forms: call is the real one. */
+static int spawn(spawn_function *call, pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,
+                 const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
 {
     struct wrap_signal_state before;
     wrap_signal_show(&before);
     if (sandbox_is_deadly_sig())
         environment = environ_without_us_sig(environment, alloca(environ_room_sig(environment)));
     pid_t pid;
-    int result = real.posix_spawn(&pid, path, file_actions, attributes, arguments, environment);
+    int result = call(&pid, path, file_actions, attributes, arguments, environment);
     wrap_signal_hide(&before);
     if (result == 0)
         note_spawned(pid, path, child);
     return result;
 }
 
+WRAP_EXPORT int posix_spawn(pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,
+                            const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
+{
+    return spawn(real.posix_spawn, child, path, file_actions, attributes, arguments, environment);
+}
+
 WRAP_EXPORT int posix_spawnp(pid_t *child, const char *file, const posix_spawn_file_actions_t *file_actions,
                              const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
 {
-    struct wrap_signal_state before;
-    wrap_signal_show(&before);
-    if (sandbox_is_deadly_sig())
-        environment = environ_without_us_sig(environment, alloca(environ_room_sig(environment)));
-    pid_t pid;
-    int result = real.posix_spawnp(&pid, file, file_actions, attributes, arguments, environment);
-    wrap_signal_hide(&before);
-    if (result == 0)
-        note_spawned(pid, file, child);
-    return result;
+    return spawn(real.posix_spawnp, child, file, file_actions, attributes, arguments, environment);
 }
 
 WRAP_EXPORT int system(const char *command)
