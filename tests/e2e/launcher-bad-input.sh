@@ -18,7 +18,7 @@ refused() {
 
 # Words that cannot be understood: status 2, nothing is run.
 touch "$scratch/marker"
-refused 2 'hpcrun: there is no command' -e CPUTIME
+refused 2 'hpcrun: no command is given' -e CPUTIME
 refused 2 '--nonsense' --nonsense true
 refused 2 "no event 'EADR'.*EADDR" -e EADR rm "$scratch/marker"
 refused 2 'period of 5 ns is impossible' -e CPUTIME@5 rm "$scratch/marker"

@@ -113,7 +113,7 @@ expect_text "$scratch/out" '^  [+] cpu/mem-stores/'
 [ "$(cat names)" = "task-clock cpu-clock cpu/mem-loads/ cpu/mem-loads-aux/ cpu/mem-stores/ " ] ||
     fail "the patterns match $(cat names)"
 expect_status 1 "$hpcrun" -L no-such-event
-expect_text "$scratch/err" 'no event here matches'
+expect_text "$scratch/err" 'no event of this machine matches'
 [ ! -s "$scratch/out" ] || fail "something is printed about nothing"
 expect_status 0 "$hpcrun" --machine "$machines/zen4" --doctor
 expect_text "$scratch/out" '^ +ibs_op: type [0-9]+, 0 events, 3 terms$'

@@ -79,7 +79,7 @@ fi
 end_program busy
 python3 "$srcdir/tests/lib/check-fates.py" busy.m --processes 1 --threads 3 >out || fail "busy: $(cat out)"
 expect_status 1 timeout 60 "$hpcrun" --status "$program"
-expect_text err "There is no process $program"
+expect_text err "there is no process $program"
 
 # What hpcrun stays the parent of, as in a step of Slurm, is found from there; and so are many children.
 begin kept busy env SLURM_JOB_ID=77
@@ -101,10 +101,10 @@ done
 end_program many
 
 expect_status 1 timeout 60 "$hpcrun" --status $$
-expect_text err 'is not being measured, nor is any that it started'
+expect_text err 'is not being measured, nor is any process that it started'
 mkdir empty
 expect_status 1 timeout 60 "$hpcrun" --status empty
-expect_text err 'No running process is being measured into empty'
+expect_text err 'no running process is being measured into empty'
 expect_status 2 timeout 60 "$hpcrun" --status nowhere
 expect_status 2 timeout 60 "$hpcrun" --status 12x
 expect_status 2 timeout 60 "$hpcrun" --status 1 2

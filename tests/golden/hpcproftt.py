@@ -155,7 +155,7 @@ def check_bad_input(scratch):
     refused("cut.json", b"{", "offset 1 (line 1, column 1): not valid JSON", scratch, *back)
     refused("none.json", b"{}", "format:", scratch, *back)
     full = subprocess.run(f"'{TOOL}' '{GOLDEN}/log/input.log' >/dev/full", shell=True, capture_output=True, check=False)
-    expect(full.returncode == 1 and b"cannot write" in full.stderr, f"a full device is not noticed: {full.stderr}")
+    expect(full.returncode == 1 and b"cannot be written" in full.stderr, f"a full device is not noticed: {full.stderr}")
     for name, words in (("missing", "cannot be read: No such file"), ("", "not a regular file")):
         result = tool(scratch / name)
         expect(result.returncode == 1 and words in result.stderr.decode(), f"'{name}' is not refused: {result.stderr}")

@@ -483,7 +483,7 @@ static const struct option_row rows[] = {
      "section."},
     {OPTION_EMPTY, "-x --no-variables", NULL, "With -c: write an array of variables that is empty."},
     {OPTION_NO_DISCOVERY, "-d --no-discovery", NULL,
-     "List no code that has neither a symbol nor unwind information (as in stripped assembly)."},
+     "Leave out code that has neither a symbol nor unwind information (as in stripped assembly)."},
     {OPTION_ROWS, "--rows", NULL, "Write the unwind rows instead of the functions."},
     {OPTION_TABLE, "--table", "DIR",
      "Make the module's table in the cache directory DIR, unless it is there already, and print its path. The "
@@ -527,12 +527,6 @@ struct request {
     unsigned n_jobs;
     int fd_in; /* of the server, -1: none */
 };
-
-static int fail(int status, const struct error *err)
-{
-    (void)tool_error("hpcfnbounds", "%s", err->text);
-    return status;
-}
 
 static int usage(const char *sentence)
 {
@@ -613,14 +607,14 @@ static int run(struct request *request, char **paths, int n_paths)
         return usage("no module is given");
     if (request->cache_dir && strcmp(request->cache_dir, "default") == 0) {
         if (modtab_default_cache_dir(default_dir, sizeof default_dir, &err) != 0)
-            return fail(1, &err);
+            return tool_error("hpcfnbounds", "%s", err.text);
         request->cache_dir = default_dir;
     }
     if (request->cache_dir && request->n_jobs > 1)
         make_tables(request, paths, n_paths);
     for (int i = 0; i < n_paths; i++)
         if ((request->cache_dir ? make_table(request, paths[i], &err) : list(request, paths[i], &err)) != 0)
-            failed = fail(1, &err);
+            failed = tool_error("hpcfnbounds", "%s", err.text);
     return failed;
 }
 
@@ -640,7 +634,7 @@ static int run_server(const struct request *request, char **operands, int n_oper
     struct error err = {0};
     if (n_operands != 1 || !read_number(operands[0], INT_MAX, &options.fd_out))
         return usage("-s takes two descriptors, such as -s 3 4");
-    return serve(&options, &err) == 0 ? 0 : fail(1, &err);
+    return serve(&options, &err) == 0 ? 0 : tool_error("hpcfnbounds", "%s", err.text);
 }
 
 /* Takes what excludes everything else of its kind; a sentence when it comes after another. */
@@ -711,7 +705,7 @@ static int run_tool(int argc, char **argv)
     int status =
         request.fd_in >= 0 ? run_server(&request, operands, scan.n_operands) : run(&request, operands, scan.n_operands);
     if (fflush(stdout) != 0)
-        status = fail(1, (error_set(&err, ERR_IO, "cannot write to standard output"), &err));
+        status = tool_error("hpcfnbounds", "standard output cannot be written");
     return status;
 }
 

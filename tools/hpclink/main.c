@@ -16,9 +16,9 @@ enum { OPT_DATA = 1, OPT_MEMLEAK, OPT_UNDEFINED, OPT_OUTPUT, OPT_VERBOSE };
 
 static const struct option_row rows[] = {
     {OPT_DATA, "--datacentric --data-centric -data", NULL,
-     "Intercept allocations. Always done here: the option is for scripts made for HPCToolkit."},
+     "Intercept allocations. No effect, as this is always done; accepted for scripts made for HPCToolkit."},
     {OPT_MEMLEAK, "--memleak", NULL,
-     "Prepare for counting leaked bytes (event MEMLEAK). Always done here, together with the former."},
+     "Prepare for counting leaked bytes (event MEMLEAK). No effect, as this is always done."},
     {OPT_UNDEFINED, "-u --undefined", "SYMBOL",
      "Pull the definition of SYMBOL out of the archives of the link line. May be given several times."},
     {OPT_OUTPUT, "-o", "FILE", "Write the program to FILE, whatever the link line says."},
@@ -32,17 +32,17 @@ static const struct option_spec spec = {
     .summary = "relink a static program with the runtime inside",
     .synopsis = "[options] COMPILER ARGUMENT...",
     .description =
-        "Nothing can be preloaded into a statically linked program, so the runtime is linked into it: put hpclink in "
-        "front of the line that links it, as in CC=\"hpclink gcc\" or in the rule of a Makefile. C, C++, Fortran and "
-        "MPI compilers work, with -static or -static-pie. The program is linked twice: once as it is, to see what it "
-        "consists of, and once with the runtime, allocation functions and some others being wrapped (the linker's "
-        "--wrap). Lines that only compile are passed to the compiler unchanged; so are options that hpclink does not "
+        "Nothing can be preloaded into a statically linked program, so hpclink links the runtime into it. Put hpclink "
+        "in front of the line that links the program, as in CC=\"hpclink gcc\" or in the rule of a Makefile. C, C++, "
+        "Fortran and MPI compilers work, with -static or -static-pie. hpclink links the program twice: first as it is, "
+        "to see what it consists of, then with the runtime, which wraps allocation functions and some others (the "
+        "linker's --wrap). Lines that only compile go to the compiler unchanged; so do options that hpclink does not "
         "know.\n\n"
-        "The result behaves as before. It is measured under hpcrun, like a dynamic program; and when it is started "
-        "alone while HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH is set, in which case it starts hpcrun itself, from where "
-        "it was when the program was linked, or from PATH.\n\n"
-        "Programs linked with musl are refused. Where nothing can be intercepted, because the program has an allocator "
-        "under names of its own, a warning says so: static and stack variables are named all the same.",
+        "The result behaves as before. hpcrun measures it like a dynamic program. When it is started alone while "
+        "HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH is set, it starts hpcrun itself, from where hpcrun was when the program "
+        "was linked, or from PATH.\n\n"
+        "Programs linked with musl are refused. When nothing can be intercepted, because the program has an allocator "
+        "under names of its own, a warning says so; static and stack variables are still named.",
     .rows = rows,
     .examples = "  hpclink gcc -static -O2 -g -o solver solver.o -lm\n  hpcrun ./solver\n"
                 "Links a program and measures it.\n\n"

@@ -564,7 +564,7 @@ static int run_with_runtime(const struct work *work, struct error *err)
     return status;
 }
 
-/* What a report of this program can lack is said now and not left to be wondered about. */
+/* Says now what a report of this program will lack. */
 static void say_findings(const struct work *work)
 {
     const char *definer = work->references.definer;

@@ -74,6 +74,8 @@ static int read_directory(const char *directory, struct structures *structures, 
     return code;
 }
 
+/* Reads the files, and of directories all files in them that end in .hpcstruct, in the order of their names.
+ * err: ERR_IO, ERR_FORMAT, ERR_NOT_FOUND (a directory without any), ERR_MEMORY */
 static int structures_read(const char *const *paths, size_t n_paths, struct structures *structures, struct error *err)
 {
     int code = 0;
@@ -85,8 +87,6 @@ static int structures_read(const char *const *paths, size_t n_paths, struct stru
     return code;
 }
 
-/* Reads the files, and of directories all files in them that end in .hpcstruct, in the order of their names.
- * err: ERR_IO, ERR_FORMAT, ERR_NOT_FOUND (a directory without any), ERR_MEMORY */
 static void structures_fini(struct structures *structures)
 {
     for (size_t i = 0; i < structures->n; i++)
@@ -99,7 +99,7 @@ static void structures_fini(struct structures *structures)
 
 #define INTERVAL_NS 100000000
 
-/* How long a signal waits for the work to end by itself. */
+/* How long after a signal the work may take to end by itself. */
 #define GRACE_NS 400000000
 
 static struct {
@@ -136,7 +136,7 @@ static _Noreturn void die(int number)
     _exit(128 + number);
 }
 
-/* The work looks for signals between its steps. When one of them takes long, for example because a file server does not
+/* The work checks for signals between its steps. When a step takes long, for example because a file server does not
  * answer, or when another signal comes, this thread ends the process, and leaves nothing half-made. */
 static void *end_at_once(void *unused)
 {
@@ -154,9 +154,9 @@ static void *end_at_once(void *unused)
     return unused;
 }
 
-/* From here on SIGINT, SIGTERM and SIGHUP are taken as the wish to stop: the work ends at its next step, or, when that
- * takes long or another signal comes, the process does, and removes what is noted (base/scratch.h).
- * with_times: progress_end tells how long each phase took. */
+/* From here on SIGINT, SIGTERM and SIGHUP mean: stop. The work ends at its next step. When that takes long, or when
+ * another signal comes, the process ends and removes what is noted (base/scratch.h).
+ * with_times: end_phase prints how long each phase took. */
 static void progress_begin(bool with_times)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -178,7 +178,7 @@ static void progress_begin(bool with_times)
     progress.phase_begin_ns = now_ns();
 }
 
-/* Takes the line away. */
+/* Clears the line on the terminal. */
 static void progress_end(void)
 {
     if (progress.is_shown)
@@ -197,6 +197,7 @@ static void end_phase(const char *next)
     progress.phase_begin_ns = now;
 }
 
+/* For struct job: shows a line on standard error when that is a terminal, at most some times a second. */
 static void progress_show(void *context, const char *phase, size_t n_done, size_t n_tasks)
 {
     (void)context;
@@ -212,7 +213,7 @@ static void progress_show(void *context, const char *phase, size_t n_done, size_
     (void)fprintf(stderr, "\r\033[K%s: %zu of %zu", phase, n_done, n_tasks);
 }
 
-/* For struct job: shows a line on standard error when that is a terminal, at most some times a second. */
+/* For struct job: whether a signal asks the work to stop. */
 static bool progress_stopped(void *context)
 {
     (void)context;
@@ -255,7 +256,7 @@ static char *default_output(const char *path, const char *program)
 }
 
 /* Without -I and -R nobody expects the sources of system libraries. */
-static void tell_sources(const struct settings *settings, const struct source_copies *copies)
+static void report_sources(const struct settings *settings, const struct source_copies *copies)
 {
     bool is_asked = settings->verbose || settings->search.n + settings->replace.n > 0;
     if (settings->quiet || !is_asked || settings->no_sources)
@@ -273,8 +274,8 @@ static int check_threads(const struct settings *settings, const struct model *mo
     if (settings->xml_metrics != SUMMARY_THREADS || settings->forces_metrics || model->n_threads <= SUMMARY_THREADS_MAX)
         return 0;
     return error_set(err, ERR_RANGE,
-                     "%s: has not been written: -M thread would write %zu metrics of %zu threads each; "
-                     "--force-metric does so",
+                     "%s: was not written: -M thread would write %zu metrics of %zu threads each; "
+                     "add --force-metric to write them",
                      settings->xml, model->n_metrics, model->n_threads);
 }
 
@@ -304,7 +305,7 @@ static int write_database(const struct settings *settings, const struct job *job
         code = database_write_xml(model, settings->xml, &how, err);
     progress_end();
     if (code == 0)
-        tell_sources(settings, &copies);
+        report_sources(settings, &copies);
     sources_fini(&copies);
     if (code == 0 && settings->verbose)
         (void)printf("%zu threads of %zu processes, %zu nodes, %zu variables, %zu metrics\n", model->n_threads,

@@ -34,25 +34,25 @@ static const struct option_row rows[] = {
      "Write the database into the directory DB (default: hpctoolkit-<program>-database, after the name of the "
      "measurement directory). An older database there is replaced."},
     {OPT_EXTEND, "-x --extend", NULL,
-     "Add the measurements to the database there is (-o) without reading those that it was made from again. Profiles "
-     "that it has already are passed over, so that the directory of a run that has gone on can be given once more. "
-     "hpcprof-mpi does not extend."},
+     "Add the measurements to an existing database (-o) without reading again those that it was made from. Profiles "
+     "that it has already are skipped, so the directory of a run that has gone on can be given once more. "
+     "Not in hpcprof-mpi."},
     {OPT_XML, "--xml", "DIR",
-     "Write experiment.xml and .metric-db files into the directory DIR too, for tools that know this older form only. "
-     "It holds fewer than 500 threads in each process. hpcprof-mpi does not write it."},
+     "Also write experiment.xml and .metric-db files into the directory DIR, for tools that know this older form only. "
+     "A process may have fewer than 500 threads. Not in hpcprof-mpi."},
     {OPT_INCLUDE, "-I --include", "DIR",
-     "Look for source files in DIR too, by the last parts of their names; DIR/+ means all directories below DIR, too. "
+     "Also search DIR for source files, by the last parts of their names; DIR/+ includes all directories below DIR. "
      "May be given several times."},
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Read source files whose path begins with OLD under NEW instead; may "
      "be given several times."},
     {OPT_NO_SOURCES, "--no-sources", NULL,
-     "Do not copy source files into the database. Otherwise those that it names and that are found are copied into its "
-     "directory src."},
+     "Do not copy source files into the database. Otherwise the files that it names are copied into its directory src, "
+     "as far as they are found."},
     {OPT_STRUCTURE, "-S --structure", "FILE",
-     "Take functions, inlining, loops and lines of the modules that FILE describes from there, as hpcstruct wrote "
-     "them, and not from the modules, which need not be here. Names of heap variables and locals are not in such "
-     "files: they come from the module where it is here. A directory stands for all its files that end in .hpcstruct. "
+     "Take functions, inlining, loops and lines from FILE, which hpcstruct wrote, and not from the modules that it "
+     "describes; these need not be on this machine. Names of heap variables and locals are not in such files: they "
+     "come from the module if it is here. A directory stands for all its files that end in .hpcstruct. "
      "May be given several times."},
     {OPT_METRIC, "-M --metric", "KIND",
      "Which metrics experiment.xml (--xml) has: 'sum' over all threads, the default; 'stats': sum, mean, standard "
@@ -62,12 +62,11 @@ static const struct option_row rows[] = {
     {OPT_METRIC_DB, "--metric-db", "yes|no",
      "Whether the values of each thread go into .metric-db files beside experiment.xml (default: yes; Hatchet needs "
      "them)."},
-    {OPT_NORMALIZE, "-N --normalize", "all|none",
-     "Known for the sake of scripts, without effect: the tree has one form only."},
+    {OPT_NORMALIZE, "-N --normalize", "all|none", "No effect; accepted for older scripts. The tree has one form only."},
     {OPT_REMOVE_REDUNDANCY, "--remove-redundancy", NULL,
-     "Known for the sake of scripts, without effect: every name is written once anyway."},
+     "No effect; accepted for older scripts. Every name is written once anyway."},
     {OPT_STRUCT_ID, "--struct-id", NULL,
-     "Known for the sake of scripts, without effect: scopes do not keep the numbers of structure files."},
+     "No effect; accepted for older scripts. Scopes do not keep the numbers of structure files."},
     {OPT_NAME, "-n --name --title", "NAME", "Title of the database (default: the program's name)."},
     {OPT_THREADS, "-j --jobs", "N", "Work with N threads (default: one for each processor). The database is the same."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
@@ -87,11 +86,11 @@ static const struct option_spec spec_alone = {
     .summary = "combine measurements into a database",
     .synopsis = "[options] DIR|FILE...",
     .description = DESCRIPTION
-    "A FILE that the perf tool recorded (perf.data) is a measurement, too: of every process in it, with variables "
-    "where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
+    "A FILE that the perf tool recorded (perf.data) is a measurement, too. It gives every process in it, with "
+    "variables where its events have data addresses (perf mem record, perf record -d). perf records no allocations, so "
     "static variables, stacks and file mappings have names, heap blocks have none.\n\n"
-    "A measurement that is still being written is waited for. A profile that cannot be read is left out with a "
-    "message; the rest is written, and the exit status is 1.",
+    "hpcprof waits for a measurement that is still being written. It leaves out a profile that it cannot read, with a "
+    "message; it writes the rest, and the exit status is 1.",
     .rows = rows,
     .examples = "  hpcprof hpctoolkit-app-measurements\n"
                 "  hpcprof -o both run1-measurements run2-measurements\n"
@@ -108,10 +107,10 @@ static const struct option_spec spec_team = {
     .summary = "combine measurements into a database, with many processes",
     .synopsis = "[options] DIR|FILE...",
     .description = DESCRIPTION
-    "It is started by the launcher of MPI, with as many processes as the work is to be divided among. Each reads a "
-    "part of the profiles and writes its part of the values; all need access to the measurements and to the place "
-    "of the database. Whatever their number, the database has the same bytes as that of hpcprof, and the options "
-    "are the same, but for --xml and --extend.",
+    "The launcher of MPI starts it, with as many processes as shall share the work. Each reads a part of the profiles "
+    "and writes its part of the values; all need access to the measurements and to the directory of the database. "
+    "Whatever their number, the database has the same bytes as that of hpcprof. The options are the same, except "
+    "--xml and --extend.",
     .rows = rows,
     .examples = "  mpiexec -n 16 hpcprof-mpi -o app-database hpctoolkit-app-measurements\n"
                 "  srun -n 64 hpcprof-mpi -j 2 -o app-database hpctoolkit-app-measurements",

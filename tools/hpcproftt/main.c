@@ -19,9 +19,9 @@ static const struct option_row rows[] = {
      "Write JSON instead of text. It holds everything that the file does: integers beyond 2^53 as strings of digits, "
      "metric values of profiles as raw 64-bit words, strings that are not UTF-8 as {\"bytes\": \"<hex>\"}."},
     {OPTION_FROM_JSON, "--from-json", NULL,
-     "Take JSON as --json writes it, of one profile, trace, file of a database or side file, and make that file "
-     "again. Needs -o. Unchanged JSON gives the same bytes (of version 4 files of other programs, the same content); "
-     "a changed value arrives in the file or is refused."},
+     "Read JSON as --json writes it, of one profile, trace, file of a database or side file, and make that file "
+     "again. Needs -o. Unchanged JSON gives the same bytes (of version 4 files of other programs, the same content). "
+     "A changed value arrives in the file or is refused."},
     {OPTION_LOG, "--log", NULL,
      "Add up the logs of measurement directories (or single logs): counters, what became of "
      "the samples of each event, messages."},
@@ -40,9 +40,9 @@ static const struct option_spec spec = {
         "Prints profiles (.hpcrun, versions 02.00, 02.10, 03.00, 03.10 and 04.00), traces (.hpctrace, 01.00 and "
         "01.01), metric files of databases (.metric-db), the files of version 4 databases (meta.db, profile.db, "
         "cct.db, trace.db; all of them for the directory of a database), side files (.objects), logs (.log) and files "
-        "of the perf tool (perf.data, of either byte order, compressed or piped; every record in order of time). What "
-        "a file is, is told by its content. A file that is damaged or none of these is refused with its name, the "
-        "offset and the reason; the others are still printed.",
+        "of the perf tool (perf.data, of either byte order, compressed or piped; every record in order of time). The "
+        "content of a file decides which kind it is. A file that is damaged or of another kind is refused with its "
+        "name, the offset and the reason; the others are still printed.",
     .rows = rows,
     .examples = "  hpcproftt m/app-000000-000-007f0100-4711-0.hpcrun\n"
                 "A profile as text.\n\n"
@@ -60,12 +60,6 @@ struct request {
     const char *output;
 };
 
-static int fail(int status, const struct error *err)
-{
-    (void)tool_error("hpcproftt", "%s", err->text);
-    return status;
-}
-
 static int usage(const char *sentence)
 {
     return tool_usage("hpcproftt", "%s", sentence);
@@ -77,11 +71,11 @@ static int emit(const struct request *request, struct buf *out)
     struct error err = {0};
     int status = 0;
     if (out->failed)
-        status = fail(1, (error_set(&err, ERR_MEMORY, "out of memory"), &err));
+        status = tool_error("hpcproftt", "out of memory");
     else if (request->output && file_write_new(request->output, out->data, out->len_bytes, &err))
-        status = fail(1, &err);
+        status = tool_error("hpcproftt", "%s", err.text);
     else if (!request->output && out->len_bytes && fwrite(out->data, 1, out->len_bytes, stdout) != out->len_bytes)
-        status = fail(1, (error_set(&err, ERR_IO, "cannot write to standard output"), &err));
+        status = tool_error("hpcproftt", "standard output cannot be written");
     buf_fini(out);
     return status;
 }
@@ -97,7 +91,7 @@ static int dump_one(const struct request *request, const char *path, struct buf 
     struct any_file file = {0};
     struct error err = {0};
     if (any_read(path, &file, &err))
-        return fail(1, &err);
+        return tool_error("hpcproftt", "%s", err.text);
     if (request->json)
         any_put_json(&file, out);
     else {
@@ -114,9 +108,8 @@ static int dump_path(const struct request *request, const char *path, struct buf
     int status = 0;
     for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++) {
         char *name = NULL;
-        struct error err = {0};
         if (asprintf(&name, "%s/%s", path, v4_file_name(kind)) < 0)
-            return fail(1, (error_set(&err, ERR_MEMORY, "out of memory"), &err));
+            return tool_error("hpcproftt", "out of memory");
         bool is_there = access(name, F_OK) == 0;
         if (is_there || (kind != V4_META && kind != V4_TRACE))
             status |= dump_one(request, name, out);
@@ -154,7 +147,7 @@ static int from_json(const struct request *request, const char *path)
     if (!code)
         return emit(request, &out);
     buf_fini(&out);
-    return fail(1, &err);
+    return tool_error("hpcproftt", "%s", err.text);
 }
 
 static int sum_logs(const struct request *request, char **paths, int n_paths)
@@ -165,7 +158,7 @@ static int sum_logs(const struct request *request, char **paths, int n_paths)
     int status = 0;
     for (int i = 0; i < n_paths; i++)
         if (log_sum_add(&sum, paths[i], &err))
-            status = fail(1, &err);
+            status = tool_error("hpcproftt", "%s", err.text);
     if (sum.total.n_logs && request->json)
         log_put_json(&sum.total, &out);
     else if (sum.total.n_logs)
@@ -206,7 +199,7 @@ static int run_tool(int argc, char **argv)
     }
     int status = run(&request, argv + scan.index, scan.n_operands);
     if (fflush(stdout) != 0)
-        status = fail(1, (error_set(&err, ERR_IO, "cannot write to standard output"), &err));
+        status = tool_error("hpcproftt", "standard output cannot be written");
     return status;
 }
 

@@ -42,26 +42,25 @@ enum {
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
     {OPT_JSON, "--json", NULL, "Print JSON."},
-    {OPT_HTML, "--html", NULL,
-     "Print a page for a browser, which needs nothing else: vars, with the paths to each allocation."},
+    {OPT_HTML, "--html", NULL, "vars: print a page for a browser in one file, with the paths to each allocation."},
     {OPT_TOP, "--top", "N",
      "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
      "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
-     "told it, else the first with data addresses."},
+     "reported it, else the first with data addresses."},
     {OPT_ALL, "-a --all", NULL,
-     "vars: list variables without samples too. leaks: list allocation paths too of which nothing is live."},
-    {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, also where name and site are the same."},
+     "vars: also list variables without samples. leaks: also list allocation paths without live blocks."},
+    {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, even where name and site are the same."},
     {OPT_BY, "--by", "region", "vars: for each region that the program names, the variables that cost the time there."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_ORDER, "--order", "time",
-     "vars: order the rows by all time at a variable. Default: by what waited for memory, or may have, where that is "
-     "known."},
+     "vars: order the rows by all time at a variable. Default: by the time that waited, or may have waited, for "
+     "memory, where that is known."},
     {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
     {OPT_VERBOSE, "-v --verbose", NULL,
-     "vars: also tell how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
+     "vars: also print how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
     {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     OPTION_ROWS_STANDARD,
@@ -92,26 +91,25 @@ static const struct option_spec spec = {
     .summary = "print reports from a database",
     .synopsis = "vars [options] DB\ntree [options] DB\nleaks [options] DB",
     .description =
-        "vars prints the variables that the samples fell on: share of all samples, name, class, size, number of "
-        "blocks, where it was allocated or declared, on which NUMA nodes the accessing threads ran, and the lines "
-        "that access it with the loops around them. Samples without address and addresses without variable are rows "
-        "too, so that the shares add up to 100 percent. Where hardware told about each access, the rows are sorted by "
-        "latency and show its mean and 95th percentile, the shares of the cache levels, and of memory of this and of "
-        "other NUMA nodes. "
-        "With --fields every variable is followed by the fields that its samples lie in, as the debug "
-        "information of the program tells: of structures, of what was allocated, of local variables; where it tells "
-        "nothing, by offset.\n\n"
+        "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
+        "number of blocks, where the variable was allocated or declared, on which NUMA nodes the accessing threads "
+        "ran, and the lines that access it with the loops around them. Samples without address and addresses without "
+        "variable are rows too, so that the shares add up to 100 percent. Where hardware reported each access, the "
+        "rows are sorted by latency and show its mean and 95th percentile, the shares of the cache levels, and of "
+        "memory of this and of other NUMA nodes. With --fields the fields that its samples lie in follow each "
+        "variable: fields of structures, of what was allocated, of local variables. Without debug information they are "
+        "offsets.\n\n"
         "tree prints the call tree with the data-centric tree below <datacentric>. Regions that the program names "
         "(locus.h, ITT tasks, NVTX ranges) stand above the call paths.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
-        "that was allocated there, the share of the samples that fell on it, or that none did. Live means allocated "
-        "and not freed; what still points to a block is not looked at. It needs no measurement of its own: any one "
-        "that recorded allocations will do.\n\n"
+        "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
+        "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
+        "do.\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; with "
-        "--fields they are variable, class, alloc_site, field, samples, share. "
-        "Samples are as counted; values are estimates of all events, scaled where an event shared its counter. "
-        "threads_ and ranks_ columns tell how the values spread over all threads and all processes: how many have any, "
-        "mean, least and greatest value, standard deviation, and that divided by the mean (cov).",
+        "--fields they are variable, class, alloc_site, field, samples, share. Samples are as counted; values are "
+        "estimates of all events, scaled where an event shared its counter. threads_ and ranks_ columns show how the "
+        "values spread over all threads and all processes: how many have a value, mean, least and greatest value, "
+        "standard deviation, and that divided by the mean (cov).",
     .rows = rows,
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
@@ -135,11 +133,6 @@ struct settings {
 static int usage(const char *text)
 {
     return tool_usage("hpcquery", "%s", text);
-}
-
-static int fail(const char *text)
-{
-    return tool_error("hpcquery", "%s", text);
 }
 
 /* Takes one option; 0 when the program goes on, else its exit status + 1. */
@@ -214,14 +207,14 @@ static unsigned terminal_columns(void)
 }
 
 /* Says which metrics there are. */
-static int fail_metric(const struct model *model, const char *name)
+static int refuse_metric(const struct model *model, const char *name)
 {
     struct buf text = {0};
-    buf_printf(&text, name ? "The database has no metric '%s'; it has:" : "The database has no metric%.0s",
+    buf_printf(&text, name ? "the database has no metric '%s'; it has:" : "the database has no metric%.0s",
                name ? name : "");
     for (size_t i = 0; i < model->n_metrics; i++)
         buf_printf(&text, "%s '%s'", i ? "," : "", model->metrics[i].name);
-    int status = fail(text.data ? text.data : "out of memory");
+    int status = tool_error("hpcquery", "%s", text.data ? text.data : "out of memory");
     buf_fini(&text);
     return status;
 }
@@ -231,7 +224,7 @@ static int print_report(const struct settings *settings, const struct exporter *
 {
     int64_t metric = model_choose_metric(model, settings->metric);
     if (metric < 0)
-        return fail_metric(model, settings->metric);
+        return refuse_metric(model, settings->metric);
     bool text_form = strcmp(settings->form, "text") == 0 || strcmp(settings->form, "html") == 0;
     long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "tree") != 0 ? 12 : 0;
     const char *no_color = getenv("NO_COLOR");
@@ -253,11 +246,11 @@ static int print_report(const struct settings *settings, const struct exporter *
     struct error err = {0};
     int status = 0;
     if (exporter->write(&job, &out, &err) != 0)
-        status = fail(err.text);
+        status = tool_error("hpcquery", "%s", err.text);
     else if (out.failed)
-        status = fail("out of memory");
+        status = tool_error("hpcquery", "out of memory");
     else if (fwrite(out.data ? out.data : "", 1, out.len_bytes, stdout) != out.len_bytes || fflush(stdout) != 0)
-        status = fail("the report cannot be written");
+        status = tool_error("hpcquery", "the report cannot be written");
     buf_fini(&out);
     return status;
 }
@@ -277,11 +270,11 @@ static int query(const struct settings *settings, const char *report, const char
     struct model model;
     struct error err = {0};
     if (model_init(&model, &err) != 0)
-        return fail(err.text);
+        return tool_error("hpcquery", "%s", err.text);
     struct thread_values *values = NULL;
     int status = 0;
     if (database_read(path, &model, &err) != 0 || thread_values_open(path, &model, &values, &err) != 0)
-        status = fail(err.text);
+        status = tool_error("hpcquery", "%s", err.text);
     else
         status = print_report(settings, exporter, &model, values);
     thread_values_free(values);
@@ -296,7 +289,7 @@ static int list_metrics(char **words)
         struct model model;
         struct error err;
         if (model_init(&model, &err) != 0)
-            return fail(err.text);
+            return tool_error("hpcquery", "%s", err.text);
         bool is_read = database_read(*words, &model, &err) == 0;
         for (size_t i = 0; is_read && i < model.n_metrics; i++)
             if (!model.metrics[i].hidden)

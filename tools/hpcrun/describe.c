@@ -305,7 +305,7 @@ static void print_skid(FILE *out, const char *cache)
     static const char *const verdicts[] = {
         [SKID_UNKNOWN] = "too few samples to judge",
         [SKID_HOLDS] = "interrupted programs stop right behind the stalled instruction",
-        [SKID_FAILS] = "interrupted programs stop elsewhere than right behind the stall: no software addresses",
+        [SKID_FAILS] = "interrupted programs do not stop right behind the stalled instruction: no software addresses",
     };
     struct skid_result result;
     struct error err;
@@ -341,7 +341,7 @@ static void print_installation(FILE *out, const char *cache, const struct error 
         (void)close(memory);
 }
 
-/* How call paths are found, as configure chose; with its limits where that is not by our own walker. */
+/* How call paths are found, as configure chose, and the limits of libunwind. */
 static void print_unwinder(FILE *out)
 {
     bool is_own = strcmp(UNWINDER, "own") == 0;
@@ -353,7 +353,7 @@ static void print_unwinder(FILE *out)
     (void)fprintf(out, "%-12s   code without unwind information ends a path; no static programs (hpclink)\n", "");
 }
 
-/* What a fixture does not describe is left out, not taken from the machine that hpcrun runs on. */
+/* Leaves out what a fixture does not describe, and takes nothing from the machine that hpcrun runs on. */
 static void print_machine(FILE *out)
 {
     struct utsname name;

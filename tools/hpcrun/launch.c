@@ -73,8 +73,8 @@ static void set_preload(const struct prepared *prepared)
     set_text("LD_PRELOAD", &list);
 }
 
-/* Programs that are built with the address sanitizer refuse to run behind another library. Those that the program
- * starts are not known beforehand, so all are told not to mind. */
+/* Programs built with the address sanitizer refuse to run behind another library. Which programs this one starts is
+ * not known beforehand, so the option is set for all. */
 static void set_sanitizer_options(void)
 {
     const char *before = getenv("ASAN_OPTIONS");
@@ -93,13 +93,13 @@ static bool environment_set(const struct hpcrun_options *options, const struct p
     set_sanitizer_options();
     companion_way_keep(prepared->way_fd, prepared->socket, companion);
     set(COMPANION_ENV, companion);
-    /* Where the static library of ITT looks for who collects, unless somebody else does: the program's pools may tell
-     * of their blocks by it. Not in a static program, which would load a second runtime beside its own. */
+    /* The static library of ITT finds its collector by this; the program's pools may report their blocks through it.
+     * Another collector keeps its place. A static program would load a second runtime beside its own. */
     if (!getenv("INTEL_LIBITTNOTIFY64") && !prepared->program.is_static) {
         set("INTEL_LIBITTNOTIFY64", prepared->library);
         set("INTEL_ITTNOTIFY_GROUPS", "heap,structure");
     }
-    /* Likewise the code of NVTX, which tells of ranges. */
+    /* Likewise the code of NVTX, for ranges. */
     if (!getenv("NVTX_INJECTION64_PATH") && !prepared->program.is_static)
         set("NVTX_INJECTION64_PATH", prepared->library);
     set("HPCRUN_OUT_PATH", prepared->setup.dir);
@@ -231,7 +231,7 @@ static bool collect(const struct forked *forked, int *wait_status)
     return false;
 }
 
-/* Until its end of the pipe is closed; what it has to say it says there. */
+/* Waits until the companion closes its end of the pipe, and prints what it writes there. */
 static void wait_for_companion(int fd)
 {
     char text[6000];
@@ -346,7 +346,7 @@ static int execute(const struct program *program, char **command)
     return status;
 }
 
-static void complain(const char *sentence)
+static void print_problem(const char *sentence)
 {
     (void)tool_error("hpcrun", "%s", sentence);
 }
@@ -399,7 +399,7 @@ static int run_replaced(const struct hpcrun_options *options, struct prepared *p
     return execute_measured(options, prepared);
 }
 
-/* A Slurm step ends with its last task, a container with its process 1: then somebody must wait for the companion. */
+/* A Slurm step ends with its last task, a container with its process 1, so hpcrun must wait for the companion. */
 static bool must_stay(const struct hpcrun_options *options)
 {
     return options->report || getpid() == 1 || getenv("SLURM_JOB_ID") || getenv("SLURM_STEP_ID");
@@ -434,7 +434,7 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     if (prepared->way_fd >= 0)
         (void)close(prepared->way_fd);
     int status = parent_run(&forked, is_measured);
-    size_t n_recovered = is_measured ? companion_collect_left(prepared->setup.dir, complain) : 0;
+    size_t n_recovered = is_measured ? companion_collect_left(prepared->setup.dir, print_problem) : 0;
     if (n_recovered)
         (void)fprintf(
             stderr,
@@ -502,7 +502,8 @@ int launch_collect(const struct hpcrun_options *options)
 {
     struct companion_collected collected;
     struct error err;
-    if (companion_collect(options->collect, options->local, options->allows_foreign, complain, &collected, &err) != 0) {
+    if (companion_collect(options->collect, options->local, options->allows_foreign, print_problem, &collected, &err) !=
+        0) {
         (void)tool_error("hpcrun", "%s", err.text);
         return EXIT_FAILED;
     }

@@ -9,8 +9,6 @@
 #include "sampling/machine.h"
 #include "status.h"
 
-enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
-
 /* Where standard streams are closed, their numbers must not become those of our sockets. CLOEXEC: the program finds
  * them closed, as they were. */
 static void hold_standard_streams(void)
@@ -22,27 +20,23 @@ static void hold_standard_streams(void)
         }
 }
 
-static int fail(int status, const char *why)
-{
-    (void)tool_error("hpcrun", "%s", why);
-    return status;
-}
-
 static int print_events(const struct hpcrun_options *options)
 {
     const char *const *patterns = (const char *const *)options->command;
     if (list_events(patterns, stdout) > 0)
         return 0;
-    return fail(STATUS_FAILED, "no event here matches; hpcrun -L alone lists all, hpcrun -L 'sched:*' tracepoints");
+    return tool_error("hpcrun",
+                      "no event of this machine matches; hpcrun -L lists all events, hpcrun -L 'sched:*' tracepoints");
 }
 
 static int print_plan(const struct hpcrun_options *options)
 {
     struct error err;
     int status = plan_print(options, stdout, &err);
-    if (status != 0)
-        return fail(status == ERR_USAGE || status == ERR_RANGE ? STATUS_USAGE : STATUS_FAILED, err.text);
-    return 0;
+    if (status == 0)
+        return 0;
+    return status == ERR_USAGE || status == ERR_RANGE ? tool_usage("hpcrun", "%s", err.text)
+                                                      : tool_error("hpcrun", "%s", err.text);
 }
 
 /* Options end at the first operand; here one may still follow. */
@@ -54,7 +48,7 @@ static int print_status(const struct hpcrun_options *options)
         if (strcmp(*word, "--json") == 0)
             is_json = true;
         else if (operand)
-            return fail(STATUS_USAGE, "--status takes one process id or directory, or none");
+            return tool_usage("hpcrun", "--status takes one process id, one measurement directory, or nothing");
         else
             operand = *word;
     }
@@ -72,13 +66,13 @@ static int run_tool(int argc, char **argv)
     if (status == 0)
         status = machine_use(options.machine, &err);
     if (status != 0)
-        return fail(STATUS_USAGE, err.text);
+        return tool_usage("hpcrun", "%s", err.text);
     if (options.doctor)
         return doctor_print(stdout);
     if (options.status)
         return print_status(&options);
     if (options.json)
-        return fail(STATUS_USAGE, "--json goes with --status only");
+        return tool_usage("hpcrun", "--json goes with --status only");
     if (options.lists_names)
         return list_event_names(stdout);
     if (options.lists)
@@ -88,10 +82,10 @@ static int run_tool(int argc, char **argv)
     if (options.collect)
         return launch_collect(&options);
     if (options.machine)
-        return fail(STATUS_USAGE, "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
-                                  "machine that is merely described");
+        return tool_usage("hpcrun", "--machine goes with --doctor, -L and --print-plan only: a program cannot run on a "
+                                    "machine that is merely described");
     if (!options.command[0])
-        return fail(STATUS_USAGE, "there is no command to run; see hpcrun --help");
+        return tool_usage("hpcrun", "no command is given");
     return launch_run(&options);
 }
 

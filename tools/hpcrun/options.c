@@ -70,7 +70,7 @@ static const char *why_not(int number)
     static const int of_errors[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
     for (size_t i = 0; i < sizeof of_errors / sizeof of_errors[0]; i++)
         if (number == of_errors[i])
-            return "tells of errors of the program";
+            return "reports errors of the program";
     if (number == SIGKILL || number == SIGSTOP)
         return "cannot be caught";
     if (number == SIGURG)
@@ -148,36 +148,36 @@ static const struct option_row rows[] = {
      "Sample this event; may be given several times. PERIOD is in events, for clocks in nanoseconds; fHZ is a rate in "
      "samples per second. Sources of the hardware take terms: PEBS,ldlat=30 for loads of at least 30 cycles, "
      "PEBS,large for large buffers (less overhead, no call paths). The default, datacentric, takes the best source of "
-     "data addresses that works on this machine, page faults, and the sizes of variables. Besides the sources of "
-     "hpcrun EVENT is any event that the kernel or libpfm4 names (-L), PMU/TERM=VALUE,.../, rHEX, "
-     "SUBSYSTEM:TRACEPOINT, mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}; modifiers follow a colon, as for "
-     "perf: u k h p pp ppp P G H I D e."},
+     "data addresses that works on this machine, page faults, and the sizes of variables. EVENT is a source of hpcrun, "
+     "any event that the kernel or libpfm4 names (-L), PMU/TERM=VALUE,.../, rHEX, SUBSYSTEM:TRACEPOINT, "
+     "mem:ADDRESS[/BYTES][:rwx], or a group {EVENT,EVENT,...}. Modifiers follow a colon, as for perf: u k h p pp ppp P "
+     "G H I D e."},
     {OPT_COUNT, "-c --count", "PERIOD|fHZ", "Period or rate of events that are given without one."},
     {OPT_TRACE, "-t --trace", NULL, "Also record a trace: the call path of every sample over time."},
     {OPT_OUTPUT, "-o --output", "DIR",
-     "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has a directory "
-     "of its own: an earlier measurement there is moved to DIR.1, the next one to DIR.2. Where it cannot be moved, "
-     "because it is still being written or other files lie beside it, the new one takes the next number. The ranks "
-     "of an MPI program or Slurm step share one."},
+     "Write the measurements into DIR instead of hpctoolkit-COMMAND-measurements[-JOBID]. Each launch has its own "
+     "directory: hpcrun moves an earlier measurement there to DIR.1, the next one to DIR.2. When it cannot move it, "
+     "because it is still being written or other files lie beside it, the new measurement takes the next number. The "
+     "ranks of an MPI program or Slurm step share one directory."},
     {OPT_APPEND, "--append", NULL,
      "Add this run to the measurement that is in the directory already, so that reports cover both."},
     {OPT_FOREIGN, "--foreign-directory", NULL,
-     "Accept a measurement directory that belongs to another user, or to which another user's link leads: without this "
-     "option it is refused, as that user decides what becomes of files there."},
+     "Accept a measurement directory that belongs to another user, or to which another user's link leads. Without this "
+     "option hpcrun refuses it, because that user decides what becomes of the files there."},
     {OPT_DOCTOR, "--doctor", NULL,
      "Say for each source whether it works on this machine, exactly why not, and what would help."},
     {OPT_REPORT, "--report", "[=FILE]",
      "When the program has ended, combine the measurements and print the variables: to standard error, so that the "
-     "program's output stays as it is, or into FILE, as a page for a browser where its name ends in .html. Of the "
-     "ranks of an MPI program or Slurm step the one that ends last does so, for all of them."},
+     "program's output stays as it is, or into FILE, as a page for a browser if its name ends in .html. In an MPI "
+     "program or Slurm step the rank that ends last prints one report for all ranks."},
     {OPT_LEAKS, "--leaks", NULL,
-     "Also count bytes allocated, freed and leaked (never freed) by allocation path: adds the event MEMLEAK to those "
-     "of -e, or to the default ones, so that one run tells what is left over and how much it was used. With --report "
-     "prints that, too (hpcquery leaks), beside a page (--report=FILE.html) as text to standard error. Blocks below "
-     "DATACENTRIC_MIN_BYTES are not among them, unless -ck SAMPLE_BYTES=N estimates them."},
+     "Also count bytes allocated, freed and leaked (never freed) by allocation path. This adds the event MEMLEAK to "
+     "those of -e, or to the default ones, so that one run shows what is left over and how much it was used. With "
+     "--report the list is printed too (hpcquery leaks); with a page (--report=FILE.html) it goes to standard error "
+     "as text. Blocks below DATACENTRIC_MIN_BYTES do not count, unless -ck SAMPLE_BYTES=N estimates them."},
     {OPT_LEAKS_AT, "--leaks-at", "SECONDS",
-     "As --leaks, and note in each process, so long after its start, which blocks are live then. A program can do so "
-     "itself, at any moment: locus_mark_live() of locus.h."},
+     "As --leaks, and also note in each process which blocks are live this long after its start. A program can note it "
+     "at any moment by locus_mark_live() of locus.h."},
     {OPT_LIST, "-L -l --list-events", NULL,
      "List the events of this machine by the unit that counts them, and say which can be opened. Operands are "
      "patterns: those of the shell for whole names (\"cpu/mem-*\"), otherwise parts of names. Tracepoints are listed "
@@ -186,12 +186,13 @@ static const struct option_row rows[] = {
      "Print what would be sampled, with every field of each event's perf_event_attr as NAME=VALUE, and exit without "
      "running anything."},
     {OPT_MACHINE, "--machine", "DIR",
-     "With --doctor, -L and --print-plan: look at the machine that DIR describes instead of this one. DIR holds copies "
+     "With --doctor, -L and --print-plan: examine the machine that DIR describes instead of this one. DIR holds copies "
      "of its /sys/bus/event_source/devices and /proc/cpuinfo, and a file named opens with what its kernel answers. "
-     "Nothing can be run then."},
+     "No program can run then."},
     {OPT_STATUS, "--status", NULL,
-     "Say how far measured processes are, without stopping them: process PID, those that it started, those that are "
-     "measured into DIR, or all yours. Of a single one also which variables have most samples so far."},
+     "Show the progress of measured processes without stopping them: of process PID or of those that it started, of "
+     "those measured into DIR, or of all your processes. For a single process also show the variables with most "
+     "samples so far."},
     {OPT_JSON, "--json", NULL, "With --status: print JSON."},
     {OPT_STRICT, "--strict", NULL,
      "Do not run the program at all when it cannot be measured (exit status 1). Without this option it runs "
@@ -199,7 +200,7 @@ static const struct option_row rows[] = {
     {OPT_DELAY_SAMPLING, "-ds --delay-sampling", NULL,
      "Do not sample before the program calls hpctoolkit_sampling_start(), or before a signal of --start-signal."},
     {OPT_DELAY, "--delay", "SECONDS",
-     "Begin to sample this long after the start. Blocks that are allocated before keep their names."},
+     "Begin to sample this long after the start. Blocks that were allocated before keep their names."},
     {OPT_DURATION, "--duration", "SECONDS",
      "End the sampling for good this long after the start, or after the delay. The program goes on."},
     {OPT_START_SIGNAL, "--start-signal", "SIGNAL",
@@ -208,43 +209,42 @@ static const struct option_row rows[] = {
     {OPT_STOP_SIGNAL, "--stop-signal", "SIGNAL",
      "Stop the sampling when this signal comes. With the same signal as --start-signal it stops and starts in turn."},
     {OPT_LIFETIME, "--lifetime", "SECONDS",
-     "Send each process SIGALRM this many seconds after its start, which ends it, unless it handles that signal; what "
-     "was measured is written."},
+     "Send each process SIGALRM this many seconds after its start. The signal ends a process that does not handle it; "
+     "what was measured is written."},
     {OPT_FRACTION, "-f -fp --process-fraction", "FRACTION",
-     "Measure only this fraction of the processes, for example 0.1 or 1/10; the others run as they are and are named "
-     "in the index of the measurement directory. Of MPI ranks the same are chosen each time, rank 0 first."},
+     "Measure only this fraction of the processes, for example 0.1 or 1/10. The others run as they are, and the index "
+     "of the measurement directory names them. For MPI the choice of ranks is the same each time, rank 0 first."},
     {OPT_MEMSIZE, "-ms --memsize", "BYTES",
      "Address space for the records of one process (suffixes k, m, g; default 1g; memory is only used as it fills)."},
     {OPT_LOW_MEMSIZE, "-lm --low-memsize", "BYTES", "Memory kept ready ahead of what is in use (default 1m)."},
     {OPT_LOCAL, "--local", "DIR",
      "Write records and files into DIR on this node first, a directory in memory or on a local disk, and move them "
-     "into the measurement directory when a process has ended. Records are files there: they survive when everything "
-     "is killed at once, up to the last sample. Default: HPCRUN_LOCAL; without it only files that the measurement "
-     "directory does not take go through TMPDIR."},
+     "into the measurement directory when a process has ended. Records are files there, so they survive up to the "
+     "last sample even when everything is killed at once. Default: HPCRUN_LOCAL. Without it, only files that the "
+     "measurement directory does not take go through TMPDIR."},
     {OPT_COLLECT, "--collect", "DIR",
-     "Move into the measurement directory DIR what is still on its way to it on this node, because measuring was "
-     "killed or DIR did not take it, and exit. Looks into --local, HPCRUN_LOCAL and TMPDIR (/tmp)."},
+     "Move files that are still on their way to the measurement directory DIR on this node into it, and exit. Files "
+     "are left when measuring was killed or DIR did not take them. Searches --local, HPCRUN_LOCAL and TMPDIR (/tmp)."},
     {OPT_MAX_SIZE, "--max-size", "BYTES",
      "Largest size of all files of one process together (suffixes k, m, g; default 1g, at least 256k). What does not "
      "fit is left out and counted in the log: first the end of traces, then the call paths that cost least, whose "
-     "values their callers get."},
+     "values go to their callers."},
     {OPT_MEMLEAK_PROB, "-mp --memleak-prob", "P",
      "Record only a sample of the allocations, those of DATACENTRIC_MIN_BYTES with probability P, larger ones more "
      "often; reports are scaled accordingly."},
-    {OPT_MERGE, "-m --merge-threads", "0|1",
-     "Has no effect, accepted for older scripts: each thread has files of its own."},
+    {OPT_MERGE, "-m --merge-threads", "0|1", "No effect; accepted for older scripts. Each thread has its own files."},
     {OPT_RECURSION, "-r --retain-recursion", NULL,
-     "Has no effect, accepted for older scripts: recursive calls are always kept."},
+     "No effect; accepted for older scripts. Recursive calls are always kept."},
     {OPT_FNBOUNDS, "-fnb --fnbounds", "PATH",
-     "Has no effect, accepted for older scripts: hpcrun makes tables of functions itself."},
+     "No effect; accepted for older scripts. hpcrun makes tables of functions itself."},
     {OPT_JOBS, "-js --jobs-symtab", "N",
      "Processes that prepare tables of libraries at the same time, from 1 to 1024 (default 4)."},
     {OPT_KNOB, "-ck --control-knob", "NAME=VALUE",
-     "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: record blocks below "
-     "DATACENTRIC_MIN_BYTES too, one for every N bytes on average. Others are handed to the program in "
+     "CHECKPOINT_SECONDS=N: seconds between checkpoints (default 10). SAMPLE_BYTES=N: also record blocks below "
+     "DATACENTRIC_MIN_BYTES, one for every N bytes on average. hpcrun hands other knobs to the program in "
      "HPCRUN_CONTROL_KNOBS."},
     {OPT_DEBUG, "-d --debug", NULL, "Wait for a debugger to attach before the program starts."},
-    {OPT_DEBUG_FLAG, "-dd --dynamic-debug", "FLAG", "Adds FLAG to HPCRUN_DEBUG_FLAGS."},
+    {OPT_DEBUG_FLAG, "-dd --dynamic-debug", "FLAG", "Add FLAG to HPCRUN_DEBUG_FLAGS."},
     {OPT_LIST_NAMES, "--list-names", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -262,17 +262,17 @@ static const struct option_spec spec = {
                 "-L [--machine DIR] [PATTERN...]\n"
                 "--print-plan [-e EVENT]... [--machine DIR]\n--collect DIR [--local DIR]",
     .description =
-        "Runs COMMAND and samples it: where its time goes, by call path and, with the default event, by the variable "
-        "that was touched. The program keeps its process id, its standard streams, its exit status and its signals; "
-        "under Slurm and as process 1 of a container hpcrun stays as its parent and passes them on.\n\n"
-        "Measurements go into a directory, one set of files per thread, also when the program is killed. "
+        "Runs COMMAND and samples it: it records where the time goes, by call path and, with the default event, by the "
+        "variable that was touched. The program keeps its process id, its standard streams, its exit status and its "
+        "signals. Under Slurm and as process 1 of a container hpcrun stays as the parent and passes them on.\n\n"
+        "Measurements go into a directory, one set of files per thread, even when the program is killed. "
         "hpcprof(1) combines them, hpcquery(1) prints reports; --report does both.",
     .rows = rows,
     .examples = "  hpcrun ./app                       data-centric measurement of ./app\n"
                 "  hpcrun -e CPUTIME@f500 -t ./app    500 samples per CPU second, with a trace\n"
                 "  hpcrun --report ./app              measure, combine, print the variables\n"
                 "  srun hpcrun -o DIR ./app           all ranks into one directory\n"
-                "  hpcrun --status                    what is being measured here, and how far it is",
+                "  hpcrun --status                    what is being measured here, and its progress",
     .environment =
         "HPCRUN_OUT_PATH  Measurement directory, when -o is not given.\n"
         "HPCRUN_EVENT_LIST  Events, separated by blanks, when -e is not given.\n"
@@ -283,13 +283,14 @@ static const struct option_spec spec = {
         "HPCRUN_LIFETIME  As --lifetime, when that is not given.\n"
         "HPCRUN_PROCESS_FRACTION  As -f, when that is not given.\n"
         "DATACENTRIC_MIN_BYTES  Smallest block that is always recorded (default 1024).\n"
-        "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: also for MEMLEAK alone.\n"
+        "DATACENTRIC_SMALL_SITES  0: do not note where smaller blocks come from. 1: note it for MEMLEAK alone, too.\n"
         "HPCRUN_PYTHON  0: do not read which Python code a block is for.\n"
         "HPCRUN_DATACENTRIC_PROB  As -mp.\n"
-        "XDG_CACHE_HOME  Where tables of libraries are kept between runs (in its directory locus).",
-    .exit_status = "That of COMMAND; when it was killed by a signal, hpcrun has been replaced by it or dies of the "
-                   "same signal. 127 when COMMAND does not exist, 126 when it cannot be executed, 2 for wrong "
-                   "options or events, 1 for other failures of hpcrun itself.",
+        "XDG_CACHE_HOME  Tables of libraries are kept between runs in its directory locus.",
+    .exit_status =
+        "That of COMMAND. When a signal kills COMMAND, the caller of hpcrun sees the same signal. 127 when COMMAND "
+        "does not exist, 126 when it cannot be executed, 2 for wrong options or events, 1 for other failures "
+        "of hpcrun itself.",
     .see_also = "hpcprof(1), hpcquery(1)",
     .stop_at_operand = 1,
     .choices = choices,
@@ -298,7 +299,7 @@ static const struct option_spec spec = {
 static int append(const char **items, unsigned *n, const char *value, struct error *err)
 {
     if (*n == HPCRUN_EVENTS_MAX)
-        return error_set(err, ERR_USAGE, "more than %d of one option cannot be given", HPCRUN_EVENTS_MAX);
+        return error_set(err, ERR_USAGE, "one option can be given %d times at most", HPCRUN_EVENTS_MAX);
     items[(*n)++] = value;
     return 0;
 }
@@ -380,7 +381,7 @@ static void set_flag(int id, struct hpcrun_options *options)
     options->json |= id == OPT_JSON;
 }
 
-/* What says when to sample. */
+/* Options that say when to sample. */
 static int take_control(int id, const char *value, struct hpcrun_options *options, struct error *err)
 {
     switch (id) {

@@ -94,7 +94,8 @@ static int report_print(const struct report_wish *wish)
     return status;
 }
 
-/* Whether it is for this run to report. Where fewer ranks have begun than there are, others may be about to begin. */
+/* Whether this run is the one that reports. When fewer ranks have begun than there are, others may be about to begin.
+ */
 static bool is_last(const char *dir, const struct run *run)
 {
     const struct timespec step = {.tv_nsec = 100000000};

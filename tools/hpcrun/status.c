@@ -164,6 +164,13 @@ static int add_process(struct status_list *list, const struct companion_message 
     return 0;
 }
 
+static void note_skipped(struct status_list *list, const char *who, uid_t uid, const char *what)
+{
+    char text[160];
+    (void)snprintf(text, sizeof text, "%s of user %lu %s", who, (unsigned long)uid, what);
+    (void)strtab_intern(&list->skipped, text);
+}
+
 int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err)
 {
     struct companion_message message;
@@ -187,10 +194,10 @@ int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err)
     if (!is_foreign(uid))
         list->n_silent += answer == ANSWER_SILENT;
     else if (answer != ANSWER_LAST)
-        buf_printf(&list->skipped, "A companion process of user %lu %s.\n", (unsigned long)uid,
-                   answer == ANSWER_SILENT    ? "did not answer"
-                   : answer == ANSWER_ENDLESS ? "answered without end"
-                                              : "answered what makes no sense");
+        note_skipped(list, "a companion process", uid,
+                     answer == ANSWER_SILENT    ? "did not answer"
+                     : answer == ANSWER_ENDLESS ? "answered without end"
+                                                : "gave an answer that makes no sense");
     return code;
 }
 
@@ -246,7 +253,7 @@ static int ask_foreign(struct status_list *list, int fd, uid_t uid, struct spent
     if (!ms || *ms < 0)
         return 0;
     if (*ms > FOREIGN_ALL_MS) {
-        buf_printf(&list->skipped, "Further companion processes of user %lu were not asked.\n", (unsigned long)uid);
+        note_skipped(list, "further companion processes", uid, "were not asked");
         *ms = -1;
         return 0;
     }
@@ -302,20 +309,13 @@ void status_fini(struct status_list *list)
         live_fini(&list->processes[i].live);
     }
     free(list->processes);
-    buf_fini(&list->skipped);
+    strtab_fini(&list->skipped);
     *list = (struct status_list){0};
 }
 
 /* --- the answer --- */
 
-enum { STATUS_FAILED = 1, STATUS_USAGE = 2 };
 enum { DEPTH_MAX = 256 };
-
-static int fail(int status, const char *why)
-{
-    (void)tool_error("hpcrun", "%s", why);
-    return status;
-}
 
 static pid_t parent_of(pid_t pid)
 {
@@ -342,7 +342,7 @@ static void keep(struct status_list *list, bool (*accepts)(const struct status_p
     size_t n = 0;
     rest.processes = calloc(list->n + 1, sizeof *rest.processes);
     rest.n = 0;
-    rest.skipped = (struct buf){0};
+    rest.skipped = (struct strtab){0};
     for (size_t i = 0; i < list->n; i++) {
         bool is_kept = accepts(&list->processes[i], argument) || !rest.processes;
         if (is_kept)
@@ -372,24 +372,19 @@ static bool is_in_directory(const struct status_process *process, const void *di
 /* Why there is nothing to tell about a process. */
 static int explain_pid(const struct status_list *list, pid_t pid)
 {
-    char path[64], text[256];
+    char path[64];
     struct stat status;
     (void)snprintf(path, sizeof path, "/proc/%ld", (long)pid);
     if (stat(path, &status) != 0)
-        (void)snprintf(text, sizeof text, "There is no process %ld.", (long)pid);
-    else if (status.st_uid != geteuid() && geteuid() != 0)
-        (void)snprintf(text, sizeof text,
-                       "Process %ld belongs to another user (%lu): only that user and root may look "
-                       "at its measurement.",
-                       (long)pid, (unsigned long)status.st_uid);
-    else if (list->n_silent)
-        (void)snprintf(text, sizeof text,
-                       "Process %ld is not known to be measured; %u companion process%s did not "
-                       "answer.",
-                       (long)pid, list->n_silent, list->n_silent == 1 ? "" : "es");
-    else
-        (void)snprintf(text, sizeof text, "Process %ld is not being measured, nor is any that it started.", (long)pid);
-    return fail(STATUS_FAILED, text);
+        return tool_error("hpcrun", "there is no process %ld", (long)pid);
+    if (status.st_uid != geteuid() && geteuid() != 0)
+        return tool_error("hpcrun",
+                          "process %ld belongs to another user (%lu): only that user and root may see its measurement",
+                          (long)pid, (unsigned long)status.st_uid);
+    if (list->n_silent)
+        return tool_error("hpcrun", "process %ld is not known to be measured; %u companion process%s did not answer",
+                          (long)pid, list->n_silent, list->n_silent == 1 ? "" : "es");
+    return tool_error("hpcrun", "process %ld is not being measured, nor is any process that it started", (long)pid);
 }
 
 /* A process, or else those below it: hpcrun itself, a shell, srun, make. */
@@ -400,7 +395,7 @@ static int choose_pid(struct status_list *list, const char *operand)
     long value = strtol(operand, &end, 10);
     pid_t pid = (pid_t)value;
     if (errno || *end || value <= 0 || value != (long)pid)
-        return fail(STATUS_USAGE, "--status takes a process id, a measurement directory, or nothing");
+        return tool_usage("hpcrun", "--status takes one process id, one measurement directory, or nothing");
     bool is_there = false;
     for (size_t i = 0; i < list->n; i++)
         is_there |= list->processes[i].pid == pid;
@@ -410,10 +405,8 @@ static int choose_pid(struct status_list *list, const char *operand)
 
 static int choose_directory(struct status_list *list, const char *operand, const char *real)
 {
-    char text[PATH_MAX + 64];
     keep(list, is_in_directory, real);
-    (void)snprintf(text, sizeof text, "No running process is being measured into %s.", operand);
-    return list->n ? 0 : fail(STATUS_FAILED, text);
+    return list->n ? 0 : tool_error("hpcrun", "no running process is being measured into %s", operand);
 }
 
 static int choose(struct status_list *list, const char *operand)
@@ -424,10 +417,8 @@ static int choose(struct status_list *list, const char *operand)
         return 0;
     if (strspn(operand, "0123456789") == strlen(operand))
         return choose_pid(list, operand);
-    if (!realpath(operand, real) || stat(real, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        (void)tool_error("hpcrun", "%s: neither a process id nor a directory", operand);
-        return STATUS_USAGE;
-    }
+    if (!realpath(operand, real) || stat(real, &status) != 0 || !S_ISDIR(status.st_mode))
+        return tool_usage("hpcrun", "%s: neither a process id nor a directory", operand);
     return choose_directory(list, operand, real);
 }
 
@@ -479,9 +470,9 @@ static int print(const struct status_list *list, bool is_json, bool is_all, FILE
     if (list->n_silent)
         (void)tool_error("hpcrun", "%u companion process%s did not answer", list->n_silent,
                          list->n_silent == 1 ? "" : "es");
-    if (list->skipped.len_bytes)
-        (void)fprintf(stderr, "hpcrun: %s", list->skipped.data);
-    return fflush(out) == 0 ? 0 : fail(STATUS_FAILED, "the status cannot be written");
+    for (size_t i = 0; i < list->skipped.n_strings; i++)
+        (void)tool_error("hpcrun", "%s", list->skipped.strings[i]);
+    return fflush(out) == 0 ? 0 : tool_error("hpcrun", "the status cannot be written");
 }
 
 int status_run(const char *operand, bool is_json, FILE *out)
@@ -489,10 +480,10 @@ int status_run(const char *operand, bool is_json, FILE *out)
     struct status_list list;
     struct error err;
     if (status_find(&list, &err) != 0)
-        return fail(STATUS_FAILED, err.text);
+        return tool_error("hpcrun", "%s", err.text);
     int status = choose(&list, operand);
     if (status == 0 && look_twice(&list, &err) != 0)
-        status = fail(STATUS_FAILED, err.text);
+        status = tool_error("hpcrun", "%s", err.text);
     if (status == 0)
         status = print(&list, is_json, operand == NULL, out);
     status_fini(&list);

@@ -26,8 +26,8 @@ struct status_process {
 struct status_list {
     struct status_process *processes; /* [n] by id */
     size_t n, capacity;
-    unsigned n_silent;  /* companions that did not answer in time */
-    struct buf skipped; /* a sentence per companion of another user that does not do as it should */
+    unsigned n_silent;     /* companions that did not answer in time */
+    struct strtab skipped; /* sentences about companions of other users that did not answer as they should */
 };
 
 /* Adds what the companion of user uid at the other end of fd tells of its processes. Another user's (also root's, for

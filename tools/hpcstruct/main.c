@@ -84,7 +84,7 @@ struct make_settings {
     const char *cache_dir;          /* NULL: none */
 };
 
-/* What is told about one file that was made. */
+/* What is reported about one file that was made. */
 struct make_report {
     bool from_cache;
     bool has_debug, knows_loops; /* the rest only when not from the cache */
@@ -270,15 +270,15 @@ static const struct option_row rows[] = {
      "- means standard output. For one module only."},
     {OPT_JOBS, "-j --jobs --jobs-parse --jobs-symtab", "N", "Use N threads (default: one for each CPU)."},
     {OPT_CACHE, "-c --cache", "DIR",
-     "Keep structure files in the directory DIR and take them from there, told apart by the build id of the module. "
-     "Default: what HPCTOOLKIT_HPCSTRUCT_CACHE names, else a directory in this user's cache."},
-    {OPT_NO_CACHE, "--nocache", NULL, "Neither look into a cache nor keep anything there."},
+     "Keep structure files in the directory DIR, by the build id of the module, and take them from there. "
+     "Default: the directory that HPCTOOLKIT_HPCSTRUCT_CACHE names, else one in this user's cache."},
+    {OPT_NO_CACHE, "--nocache", NULL, "Use no cache."},
     {OPT_REPLACE, "-R --replace-path", "OLD=NEW",
      "Write source paths that begin with OLD with NEW instead; may be given several times. Such files are not kept in "
      "the cache."},
     {OPT_TYPES, "--types", NULL,
-     "Write local variables with the places where they live, and the types of all variables with their fields, too: in "
-     "elements of our own, which other tools do not know. Such files are not kept in the cache."},
+     "Also write local variables with the places where they live, and the types of all variables with their fields. "
+     "Other tools do not know these elements. Such files are not kept in the cache."},
     {OPT_TIME, "--time", NULL, "Print CPU time and memory at the end, on standard error."},
     {OPT_QUIET, "-q --quiet", NULL, "Print errors only."},
     {OPT_VERBOSE, "-v --verbose", NULL, "Say what was found in each module."},
@@ -307,8 +307,9 @@ static const struct option_spec spec = {
                 "  hpcstruct hpctoolkit-app-measurements\nThe structure of everything that was sampled.",
     .environment = "DATACENTRIC_MIN_BYTES  the smallest variable that is written, in bytes (default 1024).\n"
                    "HPCTOOLKIT_HPCSTRUCT_CACHE  the cache directory.",
-    .exit_status = "0 when everything was written, 1 when a module could not be read or a file not be written, 2 for a "
-                   "wrong command line.",
+    .exit_status =
+        "0 when everything was written, 1 when a module could not be read or a file could not be written, 2 for "
+        "a wrong command line.",
     .see_also = "hpcrun(1), hpcprof(1), hpcfnbounds(1)",
 };
 
@@ -323,11 +324,6 @@ struct request {
 static int usage(const char *sentence)
 {
     return tool_usage("hpcstruct", "%s", sentence);
-}
-
-static int fail(const struct error *err)
-{
-    return tool_error("hpcstruct", "%s", err->text);
 }
 
 static bool add_replacement(struct request *request, char *value)
@@ -390,33 +386,32 @@ static int take_option(int id, char *value, struct request *request)
     return 0;
 }
 
-static void tell(const struct request *request, const char *path, const char *output, const struct make_report *report)
+static void report(const struct request *request, const char *path, const char *output, const struct make_report *made)
 {
     if (request->quiet || strcmp(output, "-") == 0)
         return;
-    if (report->from_cache)
+    if (made->from_cache)
         (void)printf("%s: from the cache\n", output);
-    else if (!report->has_debug)
-        (void)printf("%s: %zu functions; %s has no debug information\n", output, report->n_functions, path);
-    else if (!report->knows_loops)
-        (void)printf("%s: %zu functions; loops are found in code for x86-64 only\n", output, report->n_functions);
+    else if (!made->has_debug)
+        (void)printf("%s: %zu functions; %s has no debug information\n", output, made->n_functions, path);
+    else if (!made->knows_loops)
+        (void)printf("%s: %zu functions; loops are found in code for x86-64 only\n", output, made->n_functions);
     else
-        (void)printf("%s: %zu functions, %llu loops\n", output, report->n_functions,
-                     (unsigned long long)report->n_loops);
-    if (request->verbose && !report->from_cache)
+        (void)printf("%s: %zu functions, %llu loops\n", output, made->n_functions, (unsigned long long)made->n_loops);
+    if (request->verbose && !made->from_cache)
         (void)printf("  %zu variables, %llu irreducible loops, %llu indirect jumps with unknown targets\n",
-                     report->n_variables, (unsigned long long)report->n_irreducible,
-                     (unsigned long long)report->n_unresolved);
+                     made->n_variables, (unsigned long long)made->n_irreducible,
+                     (unsigned long long)made->n_unresolved);
 }
 
 static int make_one(const struct request *request, const char *path, const char *output,
                     const struct make_settings *settings)
 {
     struct error err = {0};
-    struct make_report report;
-    if (make_structure(path, output, settings, &report, &err) != 0)
-        return fail(&err);
-    tell(request, path, output, &report);
+    struct make_report made;
+    if (make_structure(path, output, settings, &made, &err) != 0)
+        return tool_error("hpcstruct", "%s", err.text);
+    report(request, path, output, &made);
     return 0;
 }
 
@@ -497,14 +492,13 @@ static int make_directory(const struct request *request, const char *directory)
     struct error err = {0};
     size_t n_bad = 0;
     char *structs = NULL;
-    int status = sampled_modules(directory, &paths, &n_bad, &err) != 0 ? fail(&err) : 0;
+    int status = sampled_modules(directory, &paths, &n_bad, &err) != 0 ? tool_error("hpcstruct", "%s", err.text) : 0;
     if (status == 0 && n_bad > 0)
-        status = fail(&err);
+        status = tool_error("hpcstruct", "%s", err.text);
     if (asprintf(&structs, "%s/structs", directory) < 0)
         return 1;
     if (paths.n_strings && mkdir(structs, 0777) != 0 && errno != EEXIST) {
-        (void)error_set(&err, ERR_IO, "%s: cannot be made: %s", structs, strerror(errno));
-        status = fail(&err);
+        status = tool_error("hpcstruct", "%s: cannot be made: %s", structs, strerror(errno));
     } else {
         struct batch batch = {
             .request = request, .directory = directory, .paths = &paths, .settings = request->settings};
@@ -525,7 +519,7 @@ static void print_time(void)
                       usage_now.ru_maxrss / 1024);
 }
 
-/* Settles which cache is used; one that cannot be made is done without. */
+/* Chooses the cache; none is used when it cannot be made. */
 static void choose_cache(struct request *request, char *buffer, size_t n)
 {
     const char *named = request->cache ? request->cache : getenv("HPCTOOLKIT_HPCSTRUCT_CACHE");
