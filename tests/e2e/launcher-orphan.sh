@@ -79,6 +79,6 @@ recovered checked
 
 # A launcher that has stayed does it by itself, and says so.
 SLURM_JOB_ID=1 orphan kept "$hpcrun"
-expect_text err '^hpcrun: The companion process had died. The records that 1 process left behind have been written'
+expect_text err '^hpcrun: the companion process died: the records that 1 process left behind have been written'
 recovered kept
 finish

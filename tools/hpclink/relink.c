@@ -570,7 +570,7 @@ static void say_findings(const struct work *work)
     const char *definer = work->references.definer;
     if (!work->references.n_callers)
         (void)fprintf(stderr,
-                      "hpclink: warning: nothing in %s but the C library calls an allocation function that can be "
+                      "hpclink: warning: only the C library in %s calls an allocation function that can be "
                       "intercepted (malloc, operator new, mmap and the like): its heap blocks will not be named, only "
                       "static and stack variables.\n",
                       work->line->output);

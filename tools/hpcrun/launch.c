@@ -377,7 +377,7 @@ static void say_start(const struct hpcrun_options *options, const struct prepare
 static int execute_measured(const struct hpcrun_options *options, const struct prepared *prepared)
 {
     if (!environment_set(options, prepared))
-        return step_aside(options, &prepared->program, "there is no memory for the program's environment");
+        return step_aside(options, &prepared->program, "out of memory for the program's environment");
     if (options->waits_for_debugger)
         wait_for_debugger();
     return execute(&prepared->program, options->command);
@@ -436,11 +436,10 @@ static int run_kept(const struct hpcrun_options *options, struct prepared *prepa
     int status = parent_run(&forked, is_measured);
     size_t n_recovered = is_measured ? companion_collect_left(prepared->setup.dir, print_problem) : 0;
     if (n_recovered)
-        (void)fprintf(
-            stderr,
-            "hpcrun: The companion process had died. The records that %zu process%s left behind have been written; "
-            "those of processes that were killed are lost.\n",
-            n_recovered, n_recovered == 1 ? "" : "es");
+        (void)tool_error("hpcrun",
+                         "the companion process died: the records that %zu process%s left behind have been written, "
+                         "those of processes that were killed are lost",
+                         n_recovered, n_recovered == 1 ? "" : "es");
     if (options->report)
         (void)end_run(options, prepared, is_measured);
     parent_end_like(status);

@@ -25,7 +25,8 @@ static int control_parse_seconds(const char *option, const char *text, uint64_t 
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end || !(value > 0) || value > SECONDS_MAX)
-        return error_set(err, ERR_USAGE, "%s: '%s' is no number of seconds above 0, such as 10 or 0.5", option, text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is not a number of seconds above 0, such as 10 or 0.5", option,
+                         text);
     *ns = (uint64_t)ceil(value * 1e9);
     return 0;
 }
@@ -36,7 +37,7 @@ static int control_parse_whole_seconds(const char *option, const char *text, uin
     char *end;
     double value = strtod(text, &end);
     if (end == text || *end || !(value >= 1) || value > SECONDS_MAX || value != floor(value))
-        return error_set(err, ERR_USAGE, "%s: '%s' is no whole number of seconds above 0", option, text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is not a whole number of seconds above 0", option, text);
     *seconds = (uint32_t)value;
     return 0;
 }
@@ -87,7 +88,7 @@ static int control_parse_signal(const char *option, const char *text, uint32_t *
 {
     int value = signal_named(text);
     if (value < 1 || value > SIGRTMAX)
-        return error_set(err, ERR_USAGE, "%s: '%s' is no signal; write USR1, RTMIN+3 or a number", option, text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is not a signal; write USR1, RTMIN+3 or a number", option, text);
     const char *reason = why_not(value);
     if (reason)
         return error_set(err, ERR_USAGE, "%s: signal %s cannot be taken, because it %s; take USR1, USR2 or RTMIN+3",
@@ -316,7 +317,8 @@ static int parse_bytes(const char *origin, const char *text, uint64_t *bytes, st
         shift = suffix ? 10 * (unsigned)((suffix - suffixes) / 2 + 1) : 99;
     if (end == text || text[0] == '-' || errno || shift > 30 || (*end && end[1]) || value == 0 ||
         value > BYTES_MAX >> shift)
-        return error_set(err, ERR_USAGE, "%s: '%s' is no size: a number of bytes, k, m or g may follow", origin, text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is not a size: a number of bytes, which k, m or g may follow",
+                         origin, text);
     *bytes = (uint64_t)value << shift;
     return 0;
 }
@@ -350,7 +352,7 @@ static int parse_number(const char *option, const char *text, unsigned long min,
     *number = has_digits_only ? strtoul(text, NULL, 10) : ULONG_MAX;
     if (*number >= min && *number <= max)
         return 0;
-    return error_set(err, ERR_USAGE, "%s: '%s' is no number from %lu to %lu", option, text, min, max);
+    return error_set(err, ERR_USAGE, "%s: '%s' is not a number from %lu to %lu", option, text, min, max);
 }
 
 /* A name that cannot be written is refused now, not when the program has run for a day. */
@@ -412,7 +414,8 @@ static int parse_fraction(const char *option, const char *text, double *part, st
         value = end != below && divisor > 0 ? value / divisor : -1;
     }
     if (end == text || *end || !(value > 0) || value > 1)
-        return error_set(err, ERR_USAGE, "%s: '%s' is no fraction between 0 and 1, such as 0.1 or 1/10", option, text);
+        return error_set(err, ERR_USAGE, "%s: '%s' is not a fraction between 0 and 1, such as 0.1 or 1/10", option,
+                         text);
     *part = value;
     return 0;
 }

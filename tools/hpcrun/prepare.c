@@ -187,10 +187,11 @@ int prepare_library(char *path, size_t n, struct error *err)
     if (access(path, R_OK) == 0)
         return check_preloadable(path, err);
     if (!own[0])
-        return error_set(err, ERR_NOT_FOUND,
-                         "/proc cannot be read here (it is not mounted, or hidden), by which hpcrun finds its own "
-                         "parts and programs are watched; nor is libhpcrun.so in %s",
-                         LOCUS_LIBRARY);
+        return error_set(
+            err, ERR_NOT_FOUND,
+            "/proc cannot be read here (it is not mounted, or hidden): hpcrun needs it to find its own parts "
+            "and to watch programs; libhpcrun.so is not in %s either",
+            LOCUS_LIBRARY);
     return error_set(err, ERR_NOT_FOUND, "libhpcrun.so is neither in %s%s nor in %s: the installation is incomplete",
                      own, places[1], LOCUS_LIBRARY);
 }
@@ -240,7 +241,7 @@ static int find_local(const struct hpcrun_options *options, struct companion_set
         return error_set(err, ERR_IO, "--local: %s: cannot be used: %s", options->local, strerror(errno));
     if (!S_ISDIR(status.st_mode) || access(path, W_OK | X_OK) != 0)
         return error_set(err, ERR_IO, "--local: %s: cannot be used: %s", options->local,
-                         S_ISDIR(status.st_mode) ? "it cannot be written" : "it is no directory");
+                         S_ISDIR(status.st_mode) ? "it cannot be written" : "it is not a directory");
     (void)snprintf(setup->local, sizeof setup->local, "%s", path);
     return 0;
 }
