@@ -33,7 +33,7 @@
 #include "base/access-pattern.h"
 
 #define ARENA_MAGIC "LOCUSAR1" /* 8 bytes, no NUL */
-#define ARENA_VERSION 8
+#define ARENA_VERSION 9
 #define ARENA_UNIT 8
 #define ARENA_CHUNK_BYTES 4096
 #define ARENA_RUN_CHUNKS 16 /* of the longest run */
@@ -483,7 +483,7 @@ struct arena_header {
     char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
     char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */
-    _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live, n_blocks_seen_foreign;
+    _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live;
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
     _Atomic uint32_t n_on_timer[ARENA_EVENTS_MAX]; /* threads on which a timer stands in for it */
     _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at once */
