@@ -63,7 +63,7 @@ const struct view_module *view_module_at(const struct view *view, uint32_t ref);
 const struct view_module *view_module_with_id(const struct view *view, uint32_t id);
 
 /* Walks the records of one thread and kind (thread 0: of all threads). Start with all zero but the first three. */
-struct view_walk {
+struct record_walk {
     enum arena_kind kind;
     uint32_t thread;
     uint32_t record_bytes;
@@ -72,7 +72,7 @@ struct view_walk {
 };
 
 /* The next record, complete as published; NULL at the end. */
-const void *view_next(const struct view *view, struct view_walk *walk);
+const void *view_next(const struct view *view, struct record_walk *walk);
 
 /* Copy of the hit at ref, which must be older than newer (0: no condition); false at the end of the list. */
 bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct arena_hit *hit);
@@ -87,7 +87,7 @@ uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct a
 #define TREE_ROOT 0u
 #define TREE_PARTIAL 1u
 
-struct tree_node {
+struct profile_node {
     uint32_t parent;
     uint16_t module;
     uint16_t type; /* enum hpcrun_node_type */
@@ -103,7 +103,7 @@ struct tree_slot {
 };
 
 struct tree {
-    struct tree_node *nodes; /* [n_nodes], parents before children */
+    struct profile_node *nodes; /* [n_nodes], parents before children */
     size_t n_nodes, cap_nodes;
     uint64_t *values; /* [n_rows][n_metrics] sums in the events' raw units */
     size_t n_rows, cap_values, n_metrics;
@@ -166,7 +166,7 @@ struct left_out {
     uint64_t n_threads;
 };
 
-struct process {
+struct collected_process {
     const struct view *view;
     const struct collect_context *context;
     struct names_file name;
@@ -198,18 +198,19 @@ struct process {
 };
 
 /* Appends a copy of column under a name; returns its index. */
-int process_add_column(struct process *process, const struct column *column, const char *name, const char *description);
+int process_add_column(struct collected_process *process, const struct column *column, const char *name,
+                       const char *description);
 
 /* --- tree.c and variables.c: one thread --- */
 
-struct path_frame {
+struct raw_frame {
     uint32_t ref; /* node */
     uint32_t module;
     uint64_t ip;
 };
 
 struct path {
-    struct path_frame *frames; /* [n] innermost first, without the root and the root of partial paths */
+    struct raw_frame *frames; /* [n] innermost first, without the root and the root of partial paths */
     size_t n, capacity;
     bool is_partial;
 };
@@ -231,7 +232,7 @@ struct declaration {
 struct access_slot;
 struct line_set;
 
-struct variable {
+struct collected_variable {
     struct objects_variable row; /* row.node: index in the tree until the file is written */
     size_t cap_cpus, cap_offsets, cap_samples, cap_latencies, cap_accesses;
 };
@@ -250,8 +251,8 @@ struct thread_column {
     uint64_t n_samples, total; /* of the ordinary tree; total in raw units */
 };
 
-struct thread {
-    struct process *process;
+struct collected_thread {
+    struct collected_process *process;
     const struct arena_thread *record;
     uint32_t ref;
     struct tree tree;
@@ -271,7 +272,7 @@ struct thread {
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
     struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
     size_t n_declarations, n_slots;
-    struct variable *variables; /* [n_variables] */
+    struct collected_variable *variables; /* [n_variables] */
     size_t n_variables, cap_variables;
     struct access_slot *access_slots; /* [n_access_slots] hash of the variables' accesses */
     size_t n_accesses, n_access_slots;
@@ -284,37 +285,38 @@ struct thread {
 bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct path *path);
 
 /* Enters the path below a node; last_type is OR-ed to the type of its last node, which is returned. */
-uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t base, uint32_t last_type);
+uint32_t path_insert(struct collected_thread *thread, const struct path *path, uint32_t base, uint32_t last_type);
 
 /* Load-map id of a path, 0 for NULL; and the id and address in the module of a run-time address. */
-uint16_t thread_module_id(struct thread *thread, const char *path);
-void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip);
+uint16_t thread_module_id(struct collected_thread *thread, const char *path);
+void thread_place(struct collected_thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module,
+                  uint64_t *ip);
 
 /* The node of a placeholder below parent. */
-uint32_t thread_placeholder(struct thread *thread, uint32_t parent, unsigned placeholder, uint32_t type);
+uint32_t thread_placeholder(struct collected_thread *thread, uint32_t parent, unsigned placeholder, uint32_t type);
 
 /* Name of a placeholder function. */
 const char *placeholder_name(unsigned placeholder);
 
 /* The declaration of the variable that a hit names. class matters for VAR_NONE only. Borrowed until the next call; NULL
  * when out of memory. */
-const struct declaration *thread_declare(struct thread *thread, uint64_t var, enum hit_class class);
+const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class);
 
 /* Sums the hits of one sample-tree node, and the records of places. */
-void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node);
-void thread_take_places(struct thread *thread);
+void thread_take_node(struct collected_thread *thread, uint32_t ref, const struct arena_node *node);
+void thread_take_places(struct collected_thread *thread);
 
 /* --- variables.c --- */
 
-/* Sums the blocks of the whole process, path by path: n_blocks to bytes_marked of struct process. */
-void process_sum_blocks(struct process *process);
+/* Sums the blocks of the whole process, path by path: n_blocks to bytes_marked of struct collected_process. */
+void process_sum_blocks(struct collected_process *process);
 
 /* Adds the column of sizes, and those of bytes allocated, freed, leaked and live at the mark. */
-void process_add_size_column(struct process *process);
-void process_add_leak_columns(struct process *process);
+void process_add_size_column(struct collected_process *process);
+void process_add_leak_columns(struct collected_process *process);
 
 /* Sums the allocations of one allocation-tree node. */
-void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node);
+void thread_take_allocations(struct collected_thread *thread, uint32_t ref, const struct arena_node *node);
 
 /* --- tree.c --- */
 
@@ -326,73 +328,75 @@ struct hit_values {
 };
 
 /* Sets the thread's weighings and columns from the times its events were enabled and running. */
-void thread_weigh(struct thread *thread);
+void thread_weigh(struct collected_thread *thread);
 
 /* --- tree.c --- */
 
 /* Adds the thread's latency histograms to the variables. */
-void thread_take_sketches(struct thread *thread);
+void thread_take_sketches(struct collected_thread *thread);
 
 /* --- offsets.c --- */
 
 /* Adds a hit of thread->path to the accesses of its variable. */
-void thread_describe_offsets(struct thread *thread, uint32_t variable, const struct arena_hit *hit);
+void thread_describe_offsets(struct collected_thread *thread, uint32_t variable, const struct arena_hit *hit);
 
 /* Brings all lists of offsets to the size that files hold, and counts the lines. */
-void thread_finish_offsets(struct thread *thread);
+void thread_finish_offsets(struct collected_thread *thread);
 
 /* Frees what was kept until thread_finish_offsets. */
-void thread_free_lines(struct thread *thread);
+void thread_free_lines(struct collected_thread *thread);
 
 /* --- view.c --- */
 
 /* The functions of the kernel, or of generated code, on the thread's paths, by address; names are borrowed. False when
  * out of memory. */
-bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
-bool thread_jit_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions);
+bool thread_kernel_functions(const struct collected_thread *thread, struct objects_function **functions,
+                             size_t *n_functions);
+bool thread_jit_functions(const struct collected_thread *thread, struct objects_function **functions,
+                          size_t *n_functions);
 
 /* --- view.c --- */
 
 /* Decides which threads are written, when the size of all files is limited. */
-void process_bound(struct process *process);
+void process_bound(struct collected_process *process);
 
 /* What the files of the next thread may take; process_spend says what they did. */
-uint64_t process_share(struct process *process, uint32_t thread_ref);
-void process_spend(struct process *process, uint64_t n_bytes);
+uint64_t process_share(struct collected_process *process, uint32_t thread_ref);
+void process_spend(struct collected_process *process, uint64_t n_bytes);
 
 /* Makes the thread's tree one of at most max_nodes; all sums stay. err: ERR_MEMORY */
-int thread_bound_tree(struct thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err);
+int thread_bound_tree(struct collected_thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err);
 
 /* Cuts off the end of a trace. */
-void thread_bound_trace(struct thread *thread, struct trace_file *trace, size_t max_records);
+void thread_bound_trace(struct collected_thread *thread, struct trace_file *trace, size_t max_records);
 
 /* Takes something out of a side file that is too large; false when nothing is left to take. *n_details: 0 at first. */
-bool process_bound_side(struct process *process, struct objects_file *file, uint64_t *n_details);
+bool process_bound_side(struct collected_process *process, struct objects_file *file, uint64_t *n_details);
 
 /* --- variables.c --- */
 
 /* Appends messages that name the allocators of the process. */
-void process_write_allocators(const struct process *process, struct buf *out);
+void process_write_allocators(const struct collected_process *process, struct buf *out);
 
 /* --- variables.c --- */
 
 /* The address in the pseudo module of regions of the one whose name the arena's string ref is: the same for equal names
  * in all processes. Remembers the name. */
-uint64_t thread_place_region(struct thread *thread, uint64_t ref);
+uint64_t thread_place_region(struct collected_thread *thread, uint64_t ref);
 
 /* --- collect.c, variables.c, log.c --- */
 
 /* The profile's id of a tree node (positive, whether it is a leaf or not). */
-int32_t thread_node_id(const struct thread *thread, uint32_t node);
+int32_t thread_node_id(const struct collected_thread *thread, uint32_t node);
 
 /* Writes the side file, of at most max_bytes; *n_bytes becomes its size.  err: ERR_IO, ERR_MEMORY */
-int thread_write_objects(const struct thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
+int thread_write_objects(const struct collected_thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
                          struct error *err);
 
 /* Frees what the variable's row points to. */
-void variable_fini(struct variable *variable);
+void variable_fini(struct collected_variable *variable);
 
 /* Writes the process's log over the claimed one.  err: ERR_IO, ERR_MEMORY */
-int process_write_log(struct process *process, struct error *err);
+int process_write_log(struct collected_process *process, struct error *err);
 
 #endif

@@ -25,7 +25,7 @@ static int compare_refs(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static bool add_mmap_node(struct process *process, size_t *capacity, uint32_t ref)
+static bool add_mmap_node(struct collected_process *process, size_t *capacity, uint32_t ref)
 {
     if (process->n_mmap_nodes && process->mmap_nodes[process->n_mmap_nodes - 1] == ref)
         return true;
@@ -36,7 +36,7 @@ static bool add_mmap_node(struct process *process, size_t *capacity, uint32_t re
 }
 
 /* Which events told what of their accesses. */
-static void sum_metrics(const struct process *process, const struct arena_hit *hit, struct sums *sums)
+static void sum_metrics(const struct collected_process *process, const struct arena_hit *hit, struct sums *sums)
 {
     uint32_t bit = 1u << hit->event, metrics = hit->metrics;
     if (!(process->view->header->events[hit->event].flags & EVENT_DATA_SRC))
@@ -49,10 +49,10 @@ static void sum_metrics(const struct process *process, const struct arena_hit *h
     }
 }
 
-static bool sum_hits(struct process *process, struct sums *sums)
+static bool sum_hits(struct collected_process *process, struct sums *sums)
 {
     size_t cap_mmap = 0;
-    struct view_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
+    struct record_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
     const struct arena_hit *hit;
     while ((hit = view_next(process->view, &walk))) {
         uint64_t count = __atomic_load_n((const uint64_t *)&hit->count, __ATOMIC_RELAXED);
@@ -71,7 +71,8 @@ static bool sum_hits(struct process *process, struct sums *sums)
     return true;
 }
 
-int process_add_column(struct process *process, const struct column *column, const char *name, const char *description)
+int process_add_column(struct collected_process *process, const struct column *column, const char *name,
+                       const char *description)
 {
     struct column *added = &process->columns[process->n_columns];
     *added = *column;
@@ -81,7 +82,7 @@ int process_add_column(struct process *process, const struct column *column, con
 }
 
 /* A fixed period goes into the metric table, so that the file holds the counts themselves. */
-static void add_event_column(struct process *process, uint32_t index, const struct sums *sums)
+static void add_event_column(struct collected_process *process, uint32_t index, const struct sums *sums)
 {
     const struct arena_event *event = &process->view->header->events[index];
     bool is_weighted = event->flags & EVENT_WEIGHTED;
@@ -102,8 +103,8 @@ static void add_event_column(struct process *process, uint32_t index, const stru
 }
 
 /* What hardware told of accesses: counts in the period of the events that they come from. */
-static int add_access_column(struct process *process, enum column_kind kind, uint32_t events, const char *name,
-                             const char *description)
+static int add_access_column(struct collected_process *process, enum column_kind kind, uint32_t events,
+                             const char *name, const char *description)
 {
     struct column column = {
         .kind = kind, .events = events, .format = HPCRUN_VALUE_INT, .period = 1, .scale = 1, .is_frequency = false};
@@ -114,7 +115,7 @@ static int add_access_column(struct process *process, enum column_kind kind, uin
     return process_add_column(process, &column, name, description);
 }
 
-static void add_access_columns(struct process *process, const struct sums *sums)
+static void add_access_columns(struct collected_process *process, const struct sums *sums)
 {
     for (int i = 0; i < MEM_METRICS; i++) {
         const struct mem_metric_row *row = mem_metric_row((enum mem_metric)i);
@@ -133,7 +134,7 @@ static void add_access_columns(struct process *process, const struct sums *sums)
                           "Cycles from issue to data of the accesses that another NUMA node served");
 }
 
-static void choose_columns(struct process *process, const struct sums *sums)
+static void choose_columns(struct collected_process *process, const struct sums *sums)
 {
     for (uint32_t i = 0; i < process->view->n_events; i++) {
         process->has_variables |= process->view->header->events[i].source == SOURCE_MEMLEAK;
@@ -167,11 +168,11 @@ static int compare_threads(const void *a, const void *b)
 }
 
 /* Threads by id; of two with the same id (which no runtime writes) only the first. */
-static bool list_threads(struct process *process)
+static bool list_threads(struct collected_process *process)
 {
     struct numbered_thread *threads = NULL;
     size_t n = 0, capacity = 0;
-    struct view_walk walk = {.kind = ARENA_THREADS, .record_bytes = sizeof(struct arena_thread)};
+    struct record_walk walk = {.kind = ARENA_THREADS, .record_bytes = sizeof(struct arena_thread)};
     const struct arena_thread *record;
     while ((record = view_next(process->view, &walk))) {
         if (!vec_reserve(&threads, &capacity, n + 1, sizeof *threads))
@@ -194,7 +195,7 @@ static bool list_threads(struct process *process)
     return true;
 }
 
-static void process_fini(struct process *process)
+static void process_fini(struct collected_process *process)
 {
     free(process->threads);
     free(process->mmap_nodes);
@@ -204,21 +205,21 @@ static void process_fini(struct process *process)
 }
 
 /* One pass over all hits and threads: what was recorded, and which columns follow.  err: ERR_MEMORY */
-static int process_init(struct process *process, const struct view *view, const struct collect_context *context,
-                        struct error *err)
+static int process_init(struct collected_process *process, const struct view *view,
+                        const struct collect_context *context, struct error *err)
 {
     struct sums sums = {0};
-    *process = (struct process){.view = view,
-                                .context = context,
-                                .size_column = -1,
-                                .allocated_column = -1,
-                                .freed_column = -1,
-                                .leaked_column = -1,
-                                .marked_column = -1,
-                                .latency_column = -1,
-                                .remote_latency_column = -1,
-                                .first_address_event = -1,
-                                .next_id = 12};
+    *process = (struct collected_process){.view = view,
+                                          .context = context,
+                                          .size_column = -1,
+                                          .allocated_column = -1,
+                                          .freed_column = -1,
+                                          .leaked_column = -1,
+                                          .marked_column = -1,
+                                          .latency_column = -1,
+                                          .remote_latency_column = -1,
+                                          .first_address_event = -1,
+                                          .next_id = 12};
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         process->column_of_event[i] = -1;
     for (int i = 0; i < MEM_METRICS; i++)
@@ -252,7 +253,7 @@ static int out_of_memory(struct error *err)
 }
 
 /* Path of a file of the thread, malloc'ed. */
-static char *file_path(const struct thread *thread, const char *suffix)
+static char *file_path(const struct collected_thread *thread, const char *suffix)
 {
     struct names_file name = thread->process->name;
     name.thread = thread->record->id;
@@ -261,7 +262,7 @@ static char *file_path(const struct thread *thread, const char *suffix)
 }
 
 /* The tree's node of a traced sample; nodes are often traced several times in a row. */
-static uint32_t traced_node(struct thread *thread, uint32_t ref, uint32_t *last_ref, uint32_t last_node)
+static uint32_t traced_node(struct collected_thread *thread, uint32_t ref, uint32_t *last_ref, uint32_t last_node)
 {
     if (ref == *last_ref)
         return last_node;
@@ -273,9 +274,9 @@ static uint32_t traced_node(struct thread *thread, uint32_t ref, uint32_t *last_
 }
 
 /* Trace records with the indexes of their nodes, which are marked to keep their ids. */
-static bool build_trace(struct thread *thread, struct trace_file *trace)
+static bool build_trace(struct collected_thread *thread, struct trace_file *trace)
 {
-    struct view_walk walk = {.kind = ARENA_TRACE, .thread = thread->ref, .record_bytes = sizeof(struct arena_trace)};
+    struct record_walk walk = {.kind = ARENA_TRACE, .thread = thread->ref, .record_bytes = sizeof(struct arena_trace)};
     const struct arena_trace *record;
     uint32_t last_ref = 0, node = TREE_NONE;
     while ((record = view_next(thread->process->view, &walk))) {
@@ -297,17 +298,17 @@ static bool build_trace(struct thread *thread, struct trace_file *trace)
     return true;
 }
 
-static void build_tree(struct thread *thread)
+static void build_tree(struct collected_thread *thread)
 {
     const struct view *view = thread->process->view;
     struct arena_node node;
     const void *record;
-    struct view_walk samples = {.kind = ARENA_NODES, .thread = thread->ref, .record_bytes = sizeof node};
+    struct record_walk samples = {.kind = ARENA_NODES, .thread = thread->ref, .record_bytes = sizeof node};
     while ((record = view_next(view, &samples))) {
         memcpy(&node, record, sizeof node);
         thread_take_node(thread, samples.ref, &node);
     }
-    struct view_walk allocations = {.kind = ARENA_ALLOC_NODES, .thread = thread->ref, .record_bytes = sizeof node};
+    struct record_walk allocations = {.kind = ARENA_ALLOC_NODES, .thread = thread->ref, .record_bytes = sizeof node};
     while ((record = view_next(view, &allocations))) {
         memcpy(&node, record, sizeof node);
         thread_take_allocations(thread, allocations.ref, &node);
@@ -329,9 +330,9 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-static bool add_pairs(const struct thread *thread, struct hpcrun_profile *profile)
+static bool add_pairs(const struct collected_thread *thread, struct hpcrun_profile *profile)
 {
-    const struct process *process = thread->process;
+    const struct collected_process *process = thread->process;
     const struct collect_context *context = process->context;
     char exe[ARENA_PATH_MAX];
     (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, process->view->header->exe);
@@ -355,7 +356,7 @@ static double mean_period(const struct thread_column *column)
     return column->n_samples ? period * (double)column->total / (double)column->n_samples : (double)column->period;
 }
 
-static bool add_columns(const struct thread *thread, struct hpcrun_profile *profile)
+static bool add_columns(const struct collected_thread *thread, struct hpcrun_profile *profile)
 {
     for (size_t i = 0; i < thread->process->n_columns; i++) {
         const struct column *column = &thread->process->columns[i];
@@ -374,12 +375,12 @@ static bool add_columns(const struct thread *thread, struct hpcrun_profile *prof
 }
 
 /* Ids are even; odd ones are kept by readers, negative ones have no children. */
-int32_t thread_node_id(const struct thread *thread, uint32_t node)
+int32_t thread_node_id(const struct collected_thread *thread, uint32_t node)
 {
     return (thread->process->next_id + 2 * (int32_t)node) | (thread->tree.nodes[node].is_retained ? 1 : 0);
 }
 
-static uint64_t value_word(const struct thread *thread, size_t column, uint64_t raw)
+static uint64_t value_word(const struct collected_thread *thread, size_t column, uint64_t raw)
 {
     double scale = thread->columns[column].scale;
     if (thread->process->columns[column].format == HPCRUN_VALUE_INT)
@@ -390,7 +391,7 @@ static uint64_t value_word(const struct thread *thread, size_t column, uint64_t 
     return word;
 }
 
-static bool add_modules(const struct thread *thread, struct hpcrun_profile *profile)
+static bool add_modules(const struct collected_thread *thread, struct hpcrun_profile *profile)
 {
     for (size_t i = 0; i < thread->modules.n_strings; i++)
         if (hpcrun_add_module(profile, (uint16_t)(i + 1), thread->modules.strings[i], 0) < 0)
@@ -398,12 +399,13 @@ static bool add_modules(const struct thread *thread, struct hpcrun_profile *prof
     return true;
 }
 
-static void put_node(const struct thread *thread, uint32_t i, const struct hpcrun_profile *profile, struct buf *bytes)
+static void put_node(const struct collected_thread *thread, uint32_t i, const struct hpcrun_profile *profile,
+                     struct buf *bytes)
 {
     uint64_t words[COLUMNS_MAX];
     const struct tree *tree = &thread->tree;
     const uint64_t *values = tree_values(tree, i);
-    const struct tree_node *from = &tree->nodes[i];
+    const struct profile_node *from = &tree->nodes[i];
     int32_t id = thread_node_id(thread, i);
     struct hpcrun_node node = {.id = from->has_child ? id : -id,
                                .parent = i == TREE_ROOT ? 0 : thread_node_id(thread, from->parent),
@@ -416,8 +418,8 @@ static void put_node(const struct thread *thread, uint32_t i, const struct hpcru
 }
 
 /* The nodes go out in pieces: a tree may be much larger than what a companion should hold twice. */
-static int put_nodes(const struct thread *thread, const struct hpcrun_profile *profile, struct buf *bytes, int fd,
-                     const char *path, struct error *err)
+static int put_nodes(const struct collected_thread *thread, const struct hpcrun_profile *profile, struct buf *bytes,
+                     int fd, const char *path, struct error *err)
 {
     int code = 0;
     for (uint32_t i = 0; i < thread->tree.n_nodes && !code; i++) {
@@ -433,7 +435,8 @@ static int put_nodes(const struct thread *thread, const struct hpcrun_profile *p
     return code;
 }
 
-static int write_head(const struct thread *thread, struct hpcrun_profile *profile, struct buf *bytes, struct error *err)
+static int write_head(const struct collected_thread *thread, struct hpcrun_profile *profile, struct buf *bytes,
+                      struct error *err)
 {
     *profile = (struct hpcrun_profile){.version = "03.10", .granularity = 1};
     if (!add_pairs(thread, profile) || !add_columns(thread, profile) || !add_modules(thread, profile))
@@ -442,7 +445,7 @@ static int write_head(const struct thread *thread, struct hpcrun_profile *profil
 }
 
 /* Bytes of the profile's head, and of each node. */
-static int measure_profile(const struct thread *thread, struct profile_size *size, struct error *err)
+static int measure_profile(const struct collected_thread *thread, struct profile_size *size, struct error *err)
 {
     struct hpcrun_profile profile;
     struct buf bytes = {0};
@@ -459,7 +462,7 @@ static int measure_profile(const struct thread *thread, struct profile_size *siz
     return code;
 }
 
-static int write_profile(const struct thread *thread, const char *path, struct error *err)
+static int write_profile(const struct collected_thread *thread, const char *path, struct error *err)
 {
     struct hpcrun_profile profile;
     struct buf bytes = {0};
@@ -477,7 +480,8 @@ static int write_profile(const struct thread *thread, const char *path, struct e
     return code;
 }
 
-static int write_trace(const struct thread *thread, struct trace_file *trace, const char *path, struct error *err)
+static int write_trace(const struct collected_thread *thread, struct trace_file *trace, const char *path,
+                       struct error *err)
 {
     struct buf bytes = {0};
     memcpy(trace->version, "01.01", 6);
@@ -490,7 +494,7 @@ static int write_trace(const struct thread *thread, struct trace_file *trace, co
     return code;
 }
 
-void variable_fini(struct variable *variable)
+void variable_fini(struct collected_variable *variable)
 {
     free(variable->row.name);
     free(variable->row.cpus);
@@ -504,7 +508,7 @@ void variable_fini(struct variable *variable)
     free(variable->row.accesses);
 }
 
-static void thread_fini(struct thread *thread)
+static void thread_fini(struct collected_thread *thread)
 {
     tree_fini(&thread->tree);
     strtab_fini(&thread->modules);
@@ -520,7 +524,7 @@ static void thread_fini(struct thread *thread)
     thread_free_lines(thread);
 }
 
-static bool build(struct thread *thread, struct trace_file *trace)
+static bool build(struct collected_thread *thread, struct trace_file *trace)
 {
     thread_weigh(thread);
     tree_init(&thread->tree, thread->process->n_columns);
@@ -534,8 +538,8 @@ static uint64_t less(uint64_t from, uint64_t n)
 }
 
 /* Half of the share is the profile's, or more where there is no trace. *rest_bytes: what it leaves. */
-static int bound_profile(struct thread *thread, struct trace_file *trace, uint64_t share_bytes, uint64_t *rest_bytes,
-                         struct error *err)
+static int bound_profile(struct collected_thread *thread, struct trace_file *trace, uint64_t share_bytes,
+                         uint64_t *rest_bytes, struct error *err)
 {
     struct profile_size size = {0};
     int code = measure_profile(thread, &size, err);
@@ -547,7 +551,7 @@ static int bound_profile(struct thread *thread, struct trace_file *trace, uint64
     return code;
 }
 
-static int write_objects(struct thread *thread, uint64_t *rest_bytes, struct error *err)
+static int write_objects(struct collected_thread *thread, uint64_t *rest_bytes, struct error *err)
 {
     char *path = file_path(thread, "objects");
     uint64_t n_bytes = 0;
@@ -558,7 +562,8 @@ static int write_objects(struct thread *thread, uint64_t *rest_bytes, struct err
     return code;
 }
 
-static int write_traced(struct thread *thread, struct trace_file *trace, uint64_t *rest_bytes, struct error *err)
+static int write_traced(struct collected_thread *thread, struct trace_file *trace, uint64_t *rest_bytes,
+                        struct error *err)
 {
     thread_bound_trace(thread, trace, (size_t)(less(*rest_bytes, TRACE_HEAD_BYTES) / TRACE_RECORD_BYTES));
     char *path = file_path(thread, "hpctrace");
@@ -568,7 +573,7 @@ static int write_traced(struct thread *thread, struct trace_file *trace, uint64_
     return code;
 }
 
-static int write_last(const struct thread *thread, struct error *err)
+static int write_last(const struct collected_thread *thread, struct error *err)
 {
     char *path = file_path(thread, "hpcrun");
     int code = path ? write_profile(thread, path, err) : out_of_memory(err);
@@ -577,9 +582,9 @@ static int write_last(const struct thread *thread, struct error *err)
 }
 
 /* The profile comes last: who finds it finds what belongs to it. */
-static int write_files(struct thread *thread, struct trace_file *trace, struct error *err)
+static int write_files(struct collected_thread *thread, struct trace_file *trace, struct error *err)
 {
-    struct process *process = thread->process;
+    struct collected_process *process = thread->process;
     uint64_t share_bytes = process_share(process, thread->ref), rest_bytes = 0;
     int code = bound_profile(thread, trace, share_bytes, &rest_bytes, err);
     int64_t last_id = process->next_id + 2 * (int64_t)thread->tree.n_nodes;
@@ -598,10 +603,10 @@ static int write_files(struct thread *thread, struct trace_file *trace, struct e
 }
 
 /* Builds and writes the files of one thread.  err: ERR_IO, ERR_MEMORY, ERR_RANGE */
-static int thread_write(struct process *process, uint32_t thread_ref, struct error *err)
+static int thread_write(struct collected_process *process, uint32_t thread_ref, struct error *err)
 {
     struct trace_file trace = {0};
-    struct thread thread = {.process = process, .ref = thread_ref, .data_root = TREE_NONE};
+    struct collected_thread thread = {.process = process, .ref = thread_ref, .data_root = TREE_NONE};
     thread.record = view_record(process->view, thread_ref, ARENA_THREADS, sizeof *thread.record);
     if (!thread.record)
         return 0;
@@ -665,7 +670,7 @@ static void remove_file(const struct collect_context *context, struct names_file
 }
 
 /* The rank became known after files had been written under another one. */
-static void remove_old_files(const struct process *process)
+static void remove_old_files(const struct collected_process *process)
 {
     struct names_file name = *process->context->claimed;
     for (size_t i = 0; i < process->n_threads; i++) {
@@ -682,7 +687,7 @@ static void remove_old_files(const struct process *process)
     remove_file(process->context, &name, "log");
 }
 
-static int choose_name(struct process *process, struct error *err)
+static int choose_name(struct collected_process *process, struct error *err)
 {
     const struct names_file *claimed = process->context->claimed;
     if (!claimed)
@@ -692,7 +697,7 @@ static int choose_name(struct process *process, struct error *err)
     return 0;
 }
 
-static int write_process(struct process *process, struct error *err)
+static int write_process(struct collected_process *process, struct error *err)
 {
     int code = choose_name(process, err);
     for (size_t i = 0; i < process->n_written_threads && !code; i++)
@@ -708,7 +713,7 @@ int collect_write(const void *arena, size_t size_bytes, const struct collect_con
                   struct collect_result *result, struct error *err)
 {
     struct view view;
-    struct process process;
+    struct collected_process process;
     *result = (struct collect_result){0};
     int code = view_open(&view, arena, size_bytes, err);
     if (code)

@@ -54,7 +54,7 @@ static void look_at_head(const struct view *view, struct live *live)
 
 static void look_at_threads(const struct view *view, struct live *live)
 {
-    struct view_walk walk = {.kind = ARENA_THREADS, .record_bytes = sizeof(struct arena_thread)};
+    struct record_walk walk = {.kind = ARENA_THREADS, .record_bytes = sizeof(struct arena_thread)};
     const struct arena_thread *thread;
     while ((thread = view_next(view, &walk))) {
         live->n_threads += 1 + (uint64_t)load_small(&thread->n_merged);
@@ -101,7 +101,7 @@ static void merge(struct live *live)
 static bool look_at_variables(const struct view *view, struct live *live)
 {
     size_t capacity = 0;
-    struct view_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
+    struct record_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
     const struct arena_hit *hit;
     const struct arena_site *site;
     while (live->address_event >= 0 && (hit = view_next(view, &walk))) {

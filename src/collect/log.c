@@ -14,7 +14,7 @@ static uint64_t load(const _Atomic uint64_t *value)
     return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
 }
 
-static void write_messages(const struct process *process, struct buf *out)
+static void write_messages(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;
     uint32_t len_bytes = __atomic_load_n((const uint32_t *)&header->log_len_bytes, __ATOMIC_ACQUIRE);
@@ -30,7 +30,7 @@ static void write_messages(const struct process *process, struct buf *out)
     }
 }
 
-static void write_blocks(const struct process *process, struct buf *out)
+static void write_blocks(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;
     char text[512];
@@ -46,7 +46,7 @@ static void write_blocks(const struct process *process, struct buf *out)
 }
 
 /* Very many threads share records, and so files. */
-static void write_merged(const struct process *process, struct buf *out)
+static void write_merged(const struct collected_process *process, struct buf *out)
 {
     char text[128];
     uint64_t n_merged = 0;
@@ -63,7 +63,7 @@ static void write_merged(const struct process *process, struct buf *out)
 }
 
 /* For lack of descriptors or rights. */
-static void write_unopened(const struct process *process, struct buf *out)
+static void write_unopened(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;
     char text[192];
@@ -83,7 +83,7 @@ static void write_unopened(const struct process *process, struct buf *out)
     }
 }
 
-static void write_children(const struct process *process, struct buf *out)
+static void write_children(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;
     uint32_t n = __atomic_load_n((const uint32_t *)&header->n_children_lost, __ATOMIC_RELAXED);
@@ -94,7 +94,7 @@ static void write_children(const struct process *process, struct buf *out)
         log_write_message(out, process->name.pid, -1, text);
 }
 
-static void write_python(const struct process *process, struct buf *out)
+static void write_python(const struct collected_process *process, struct buf *out)
 {
     char text[160];
     uint64_t n = load(&process->view->header->n_python_lost);
@@ -105,7 +105,7 @@ static void write_python(const struct process *process, struct buf *out)
         log_write_message(out, process->name.pid, -1, text);
 }
 
-static void write_regions(const struct process *process, struct buf *out)
+static void write_regions(const struct collected_process *process, struct buf *out)
 {
     static const char *const sentences[REGION_FAULTS] = {
         [REGION_TOO_DEEP] = "entered more than 64 deep: their samples went to the region at that depth",
@@ -128,7 +128,7 @@ static void add_left_out(const struct arena_thread *record, uint32_t i, struct l
     event->fates[FATE_DROP_MAX_SIZE] += load(&record->taken[i]);
 }
 
-static void write_left_out(const struct process *process, struct buf *out)
+static void write_left_out(const struct collected_process *process, struct buf *out)
 {
     const struct left_out *left_out = &process->left_out;
     const uint64_t counts[] = {left_out->n_nodes, left_out->n_variables, left_out->n_lists, left_out->n_trace_records,
@@ -151,7 +151,7 @@ static void write_left_out(const struct process *process, struct buf *out)
     buf_fini(&text);
 }
 
-static void write_untraced(const struct process *process, struct buf *out)
+static void write_untraced(const struct collected_process *process, struct buf *out)
 {
     char text[160];
     uint64_t n_untraced = 0;
@@ -168,7 +168,7 @@ static void write_untraced(const struct process *process, struct buf *out)
         log_write_message(out, process->name.pid, -1, text);
 }
 
-static bool add_thread(const struct process *process, const struct arena_thread *record, bool is_left_out,
+static bool add_thread(const struct collected_process *process, const struct arena_thread *record, bool is_left_out,
                        struct log_summary *summary)
 {
     for (uint32_t i = 0; i < process->view->n_events; i++) {
@@ -202,7 +202,7 @@ static bool add_thread(const struct process *process, const struct arena_thread 
     return true;
 }
 
-static bool write_counters(const struct process *process, struct buf *out)
+static bool write_counters(const struct collected_process *process, struct buf *out)
 {
     struct log_summary summary = {.n_logs = 1, .n_complete = 1};
     bool is_complete = true;
@@ -217,7 +217,7 @@ static bool write_counters(const struct process *process, struct buf *out)
     return is_complete;
 }
 
-int process_write_log(struct process *process, struct error *err)
+int process_write_log(struct collected_process *process, struct error *err)
 {
     struct buf text = {0};
     struct names_file name = process->name;

@@ -24,12 +24,12 @@ struct line_set {
     uint64_t first_line, last_line;
 };
 
-static const struct objects_access *access_at(const struct thread *thread, const struct access_slot *slot)
+static const struct objects_access *access_at(const struct collected_thread *thread, const struct access_slot *slot)
 {
     return &thread->variables[slot->variable - 1].row.accesses[slot->access];
 }
 
-static struct access_slot *find_slot(const struct thread *thread, struct access_slot *slots, size_t n_slots,
+static struct access_slot *find_slot(const struct collected_thread *thread, struct access_slot *slots, size_t n_slots,
                                      uint32_t variable, const struct objects_access *like)
 {
     uint64_t key = like->ip ^ like->pattern >> 32;
@@ -44,7 +44,7 @@ static struct access_slot *find_slot(const struct thread *thread, struct access_
     return &slots[slot];
 }
 
-static bool grow_slots(struct thread *thread)
+static bool grow_slots(struct collected_thread *thread)
 {
     if (thread->n_accesses * 2 < thread->n_access_slots)
         return true;
@@ -64,9 +64,10 @@ static bool grow_slots(struct thread *thread)
 }
 
 /* The variable's access like this one, added when new; NULL when out of memory. Borrowed until the next call. */
-static struct access_slot *find_access(struct thread *thread, uint32_t variable, const struct objects_access *like)
+static struct access_slot *find_access(struct collected_thread *thread, uint32_t variable,
+                                       const struct objects_access *like)
 {
-    struct variable *owner = &thread->variables[variable];
+    struct collected_variable *owner = &thread->variables[variable];
     if (!grow_slots(thread))
         return NULL;
     struct access_slot *slot = find_slot(thread, thread->access_slots, thread->n_access_slots, variable, like);
@@ -165,7 +166,8 @@ static bool add_record(const struct view *view, const struct arena_hit *hit, str
 }
 
 /* The access's sums of lines, begun when there are none; NULL when out of memory. */
-static struct line_set *lines_of(struct thread *thread, struct access_slot *slot, struct objects_access *access)
+static struct line_set *lines_of(struct collected_thread *thread, struct access_slot *slot,
+                                 struct objects_access *access)
 {
     if (slot->set)
         return &thread->line_sets[slot->set - 1];
@@ -177,7 +179,7 @@ static struct line_set *lines_of(struct thread *thread, struct access_slot *slot
     return &thread->line_sets[slot->set - 1];
 }
 
-static bool add_lines(struct thread *thread, struct access_slot *slot, const struct arena_hit *hit,
+static bool add_lines(struct collected_thread *thread, struct access_slot *slot, const struct arena_hit *hit,
                       const uint64_t *places, size_t n)
 {
     struct objects_access *access = &thread->variables[slot->variable - 1].row.accesses[slot->access];
@@ -207,7 +209,7 @@ static size_t offsets_of_places(uint64_t *places, size_t n)
     return n_offsets;
 }
 
-void thread_describe_offsets(struct thread *thread, uint32_t variable, const struct arena_hit *hit)
+void thread_describe_offsets(struct collected_thread *thread, uint32_t variable, const struct arena_hit *hit)
 {
     uint64_t offsets[ARENA_OFFSETS_MAX];
     struct objects_access like = {.event = hit->event, .pattern = hit->pattern};
@@ -273,7 +275,7 @@ static uint64_t add_bins(struct line_set *set, uint64_t bits[LINE_BINS / 64])
     return n;
 }
 
-static void finish_lines(struct thread *thread, const struct pooled *pooled, uint64_t bits[LINE_BINS / 64])
+static void finish_lines(struct collected_thread *thread, const struct pooled *pooled, uint64_t bits[LINE_BINS / 64])
 {
     struct line_set *set = &thread->line_sets[pooled->set];
     struct objects_lines *lines = thread->variables[pooled->variable].row.accesses[pooled->access].lines;
@@ -286,7 +288,7 @@ static void finish_lines(struct thread *thread, const struct pooled *pooled, uin
 }
 
 /* Counts the bins of all accesses, those that share them in the order of the variable's list. */
-static void finish_sets(struct thread *thread)
+static void finish_sets(struct collected_thread *thread)
 {
     uint64_t bits[LINE_BINS / 64];
     struct pooled *list = malloc((thread->n_line_sets + 1) * sizeof *list);
@@ -317,7 +319,7 @@ static void finish_sets(struct thread *thread)
     free(list);
 }
 
-void thread_finish_offsets(struct thread *thread)
+void thread_finish_offsets(struct collected_thread *thread)
 {
     finish_sets(thread);
     for (size_t i = 0; i < thread->n_variables; i++)
@@ -325,7 +327,7 @@ void thread_finish_offsets(struct thread *thread)
             spread_reduce(&thread->variables[i].row.accesses[j].offsets);
 }
 
-void thread_free_lines(struct thread *thread)
+void thread_free_lines(struct collected_thread *thread)
 {
     for (size_t i = 0; i < thread->n_line_sets; i++) {
         free(thread->line_sets[i].bits);

@@ -38,7 +38,7 @@ static bool grow_slots(struct tree *tree)
     return true;
 }
 
-static uint32_t add_node(struct tree *tree, const struct tree_node *node)
+static uint32_t add_node(struct tree *tree, const struct profile_node *node)
 {
     if (tree->n_nodes >= INT32_MAX || !grow_slots(tree) ||
         !vec_reserve(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1, sizeof *tree->nodes)) {
@@ -52,7 +52,7 @@ static uint32_t add_node(struct tree *tree, const struct tree_node *node)
 void tree_init(struct tree *tree, size_t n_metrics)
 {
     *tree = (struct tree){.n_metrics = n_metrics};
-    (void)add_node(tree, &(struct tree_node){0});
+    (void)add_node(tree, &(struct profile_node){0});
     (void)tree_child(tree, TREE_ROOT, 0, 1, 0);
 }
 
@@ -70,13 +70,13 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_
         return TREE_NONE;
     uint32_t hash = hash_of(parent, module, ip);
     for (size_t slot = hash & (tree->n_slots - 1); tree->slots[slot].node; slot = (slot + 1) & (tree->n_slots - 1)) {
-        struct tree_node *node = &tree->nodes[tree->slots[slot].node - 1];
+        struct profile_node *node = &tree->nodes[tree->slots[slot].node - 1];
         if (tree->slots[slot].hash == hash && node->parent == parent && node->module == module && node->ip == ip) {
             node->type |= (uint16_t)type;
             return tree->slots[slot].node - 1;
         }
     }
-    struct tree_node node = {.parent = parent, .module = module, .type = (uint16_t)type, .ip = ip};
+    struct profile_node node = {.parent = parent, .module = module, .type = (uint16_t)type, .ip = ip};
     uint32_t index = add_node(tree, &node);
     if (index != TREE_NONE) {
         put_slot(tree->slots, tree->n_slots, (struct tree_slot){.hash = hash, .node = index + 1});
@@ -131,7 +131,7 @@ static uint64_t fixed_period(const struct arena_event *event)
     return !(event->flags & EVENT_WEIGHTED) && is_whole ? (uint64_t)event->scale : 0;
 }
 
-static void weigh_event(struct thread *thread, uint32_t i)
+static void weigh_event(struct collected_thread *thread, uint32_t i)
 {
     const struct arena_event *event = &thread->process->view->header->events[i];
     uint64_t enabled_ns = load(&thread->record->enabled_ns[i]), running_ns = load(&thread->record->running_ns[i]);
@@ -151,7 +151,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 }
 
 /* Columns of one event keep its counts; the others count in the largest unit that all their events have in common. */
-static void weigh_column(struct thread *thread, size_t index)
+static void weigh_column(struct collected_thread *thread, size_t index)
 {
     const struct column *column = &thread->process->columns[index];
     struct thread_column *mine = &thread->columns[index];
@@ -171,7 +171,7 @@ static void weigh_column(struct thread *thread, size_t index)
         mine->period = unit;
 }
 
-void thread_weigh(struct thread *thread)
+void thread_weigh(struct collected_thread *thread)
 {
     for (uint32_t i = 0; i < thread->process->view->n_events; i++)
         weigh_event(thread, i);
@@ -188,16 +188,16 @@ static void put(struct hit_values *values, int column, uint64_t value)
 }
 
 /* Weights are scaled hit by hit, so that both trees get the same whole numbers. */
-static uint64_t scaled_weight(const struct thread *thread, const struct arena_hit *hit)
+static uint64_t scaled_weight(const struct collected_thread *thread, const struct arena_hit *hit)
 {
     double ratio = thread->weighings[hit->event].ratio;
     return ratio > 1 ? collect_whole((double)hit->weight * ratio) : hit->weight;
 }
 
 /* Samples of a weighted event count what they weigh, latency the mean weight of the hit's samples. */
-static void weigh_access(const struct thread *thread, const struct arena_hit *hit, struct hit_values *values)
+static void weigh_access(const struct collected_thread *thread, const struct arena_hit *hit, struct hit_values *values)
 {
-    const struct process *process = thread->process;
+    const struct collected_process *process = thread->process;
     bool is_weighted = process->view->header->events[hit->event].flags & EVENT_WEIGHTED;
     uint64_t weight = scaled_weight(thread, hit), unit = thread->weighings[hit->event].unit;
     double mean_weight = hit->count ? (double)weight / (double)hit->count : 0;
@@ -218,9 +218,10 @@ static void weigh_access(const struct thread *thread, const struct arena_hit *hi
 }
 
 /* The values of a hit of an event of the view; none when its event has no column. */
-static void thread_weigh_hit(const struct thread *thread, const struct arena_hit *hit, struct hit_values *values)
+static void thread_weigh_hit(const struct collected_thread *thread, const struct arena_hit *hit,
+                             struct hit_values *values)
 {
-    const struct process *process = thread->process;
+    const struct collected_process *process = thread->process;
     values->n = 0;
     if (hit->event >= process->view->n_events || process->column_of_event[hit->event] < 0)
         return;
@@ -238,7 +239,8 @@ static void thread_weigh_hit(const struct thread *thread, const struct arena_hit
 /* What the side file says of the samples of a variable: their numbers, metric by metric and never scaled, and the
  * latencies that the hardware told. */
 
-static void add_samples(struct thread *thread, struct variable *variable, uint32_t metric, uint64_t n_samples)
+static void add_samples(struct collected_thread *thread, struct collected_variable *variable, uint32_t metric,
+                        uint64_t n_samples)
 {
     struct objects_variable *row = &variable->row;
     for (size_t i = 0; i < row->n_samples; i++)
@@ -254,7 +256,8 @@ static void add_samples(struct thread *thread, struct variable *variable, uint32
 }
 
 /* The variable's latencies of an event, added when new; NULL when out of memory. */
-static struct objects_latency *latency_of(struct thread *thread, struct variable *variable, uint32_t event)
+static struct objects_latency *latency_of(struct collected_thread *thread, struct collected_variable *variable,
+                                          uint32_t event)
 {
     struct objects_variable *row = &variable->row;
     for (size_t i = 0; i < row->n_latencies; i++)
@@ -269,8 +272,8 @@ static struct objects_latency *latency_of(struct thread *thread, struct variable
 }
 
 /* Adds a hit's samples, metric by metric, and its latency to its variable. */
-static void thread_describe_samples(struct thread *thread, struct variable *variable, const struct arena_hit *hit,
-                                    const struct hit_values *values)
+static void thread_describe_samples(struct collected_thread *thread, struct collected_variable *variable,
+                                    const struct arena_hit *hit, const struct hit_values *values)
 {
     for (size_t i = 0; i < values->n; i++)
         add_samples(thread, variable, (uint32_t)values->columns[i], hit->count);
@@ -286,7 +289,7 @@ static void thread_describe_samples(struct thread *thread, struct variable *vari
     }
 }
 
-static void take_sketch(struct thread *thread, const struct arena_sketch *sketch)
+static void take_sketch(struct collected_thread *thread, const struct arena_sketch *sketch)
 {
     const struct view *view = thread->process->view;
     bool is_wanted = sketch->event < view->n_events && thread->process->column_of_event[sketch->event] >= 0 &&
@@ -300,9 +303,9 @@ static void take_sketch(struct thread *thread, const struct arena_sketch *sketch
         latency->bins[i] += sketch->bins[i];
 }
 
-void thread_take_sketches(struct thread *thread)
+void thread_take_sketches(struct collected_thread *thread)
 {
-    struct view_walk walk = {
+    struct record_walk walk = {
         .kind = ARENA_SKETCHES, .thread = thread->ref, .record_bytes = sizeof(struct arena_sketch)};
     const void *record;
     while ((record = view_next(thread->process->view, &walk))) {
@@ -367,7 +370,7 @@ bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct
         } else {
             if (!vec_reserve(&path->frames, &path->capacity, path->n + 1, sizeof *path->frames))
                 return false;
-            path->frames[path->n++] = (struct path_frame){ref, node.module, node.ip};
+            path->frames[path->n++] = (struct raw_frame){ref, node.module, node.ip};
         }
         /* A parent is older than its child: this ends, whatever the memory holds. */
         if (node.parent >= ref || path->n >= PATH_FRAMES_MAX)
@@ -376,7 +379,7 @@ bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct
     }
 }
 
-uint16_t thread_module_id(struct thread *thread, const char *path)
+uint16_t thread_module_id(struct collected_thread *thread, const char *path)
 {
     if (!path)
         return 0;
@@ -389,7 +392,7 @@ uint16_t thread_module_id(struct thread *thread, const char *path)
 }
 
 /* Each start of each machine has its kernel's functions elsewhere: "[kernel]" becomes "[kernel:<which>]". */
-static uint16_t kernel_module_id(struct thread *thread, const char *path)
+static uint16_t kernel_module_id(struct collected_thread *thread, const char *path)
 {
     char text[80];
     const char *kernel = thread->process->context->kernel;
@@ -399,7 +402,7 @@ static uint16_t kernel_module_id(struct thread *thread, const char *path)
 }
 
 /* Code outside all modules that the program has described; each process has its own at these addresses. */
-static uint16_t jit_module_id(struct thread *thread, uint64_t address)
+static uint16_t jit_module_id(struct collected_thread *thread, uint64_t address)
 {
     const struct collect_context *context = thread->process->context;
     const struct arena_header *header = thread->process->view->header;
@@ -415,7 +418,8 @@ static uint16_t jit_module_id(struct thread *thread, uint64_t address)
     return thread->jit_module;
 }
 
-void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module, uint64_t *ip)
+void thread_place(struct collected_thread *thread, uint32_t module_ref, uint64_t address, uint16_t *module,
+                  uint64_t *ip)
 {
     if (!module_ref || thread->placed_ref != module_ref) {
         const struct view_module *found = view_module_at(thread->process->view, module_ref);
@@ -432,7 +436,7 @@ void thread_place(struct thread *thread, uint32_t module_ref, uint64_t address, 
     *ip = thread->is_placed_region ? thread_place_region(thread, address) : address - thread->placed_bias;
 }
 
-static struct known_path *known_slot(struct thread *thread, uint32_t base, uint32_t ref)
+static struct known_path *known_slot(struct collected_thread *thread, uint32_t base, uint32_t ref)
 {
     uint64_t hash = ((uint64_t)base << 32 | ref) * 0x9e3779b97f4a7c15u;
     return &thread->known[hash >> 48 & (KNOWN_PATHS - 1)];
@@ -440,7 +444,7 @@ static struct known_path *known_slot(struct thread *thread, uint32_t base, uint3
 
 /* The number of frames, from the innermost on, that are not known to be in the tree below base; *node: the last one
  * that is known. */
-static size_t count_unknown(struct thread *thread, const struct path *path, uint32_t base, uint32_t *node)
+static size_t count_unknown(struct collected_thread *thread, const struct path *path, uint32_t base, uint32_t *node)
 {
     *node = base;
     if (!thread->known)
@@ -457,7 +461,7 @@ static size_t count_unknown(struct thread *thread, const struct path *path, uint
     return path->n;
 }
 
-uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t base, uint32_t last_type)
+uint32_t path_insert(struct collected_thread *thread, const struct path *path, uint32_t base, uint32_t last_type)
 {
     uint32_t node;
     if (base == TREE_NONE)
@@ -465,7 +469,7 @@ uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t ba
     for (size_t i = count_unknown(thread, path, base, &node); i-- > 0 && node != TREE_NONE;) {
         uint16_t module;
         uint64_t ip;
-        const struct path_frame *frame = &path->frames[i];
+        const struct raw_frame *frame = &path->frames[i];
         thread_place(thread, frame->module, frame->ip, &module, &ip);
         node = tree_child(&thread->tree, node, module, ip, 0);
         if (thread->known && node != TREE_NONE)
@@ -476,7 +480,7 @@ uint32_t path_insert(struct thread *thread, const struct path *path, uint32_t ba
     return node;
 }
 
-uint32_t thread_placeholder(struct thread *thread, uint32_t parent, unsigned placeholder, uint32_t type)
+uint32_t thread_placeholder(struct collected_thread *thread, uint32_t parent, unsigned placeholder, uint32_t type)
 {
     const struct arena_header *header = thread->process->view->header;
     uint64_t address = header->placeholders[placeholder], ip;
@@ -491,7 +495,8 @@ uint32_t thread_placeholder(struct thread *thread, uint32_t parent, unsigned pla
 /* From hits to values: every sample goes to its call path and, when its event yields addresses, below its variable as
  * well, so that the totals of both trees agree. */
 
-static void add_stack_offset(struct thread *thread, struct variable *variable, uint64_t var, uint64_t n_samples)
+static void add_stack_offset(struct collected_thread *thread, struct collected_variable *variable, uint64_t var,
+                             uint64_t n_samples)
 {
     struct objects_variable *row = &variable->row;
     int64_t offset_bytes = (int64_t)var_key_a(var) * 16;
@@ -510,12 +515,12 @@ static void add_stack_offset(struct thread *thread, struct variable *variable, u
     row->stack_offsets[2 * row->n_stack_offsets++ + 1] = (int64_t)n_samples;
 }
 
-static void describe_hit(struct thread *thread, const struct declaration *declaration, const struct arena_hit *hit,
-                         const struct hit_values *values)
+static void describe_hit(struct collected_thread *thread, const struct declaration *declaration,
+                         const struct arena_hit *hit, const struct hit_values *values)
 {
     if (declaration->variable == TREE_NONE)
         return;
-    struct variable *variable = &thread->variables[declaration->variable];
+    struct collected_variable *variable = &thread->variables[declaration->variable];
     uint64_t count = hit->count;
     thread_describe_samples(thread, variable, hit, values);
     thread_describe_offsets(thread, declaration->variable, hit);
@@ -529,14 +534,14 @@ static void describe_hit(struct thread *thread, const struct declaration *declar
         add_stack_offset(thread, variable, hit->var, count);
 }
 
-static void add_values(struct thread *thread, uint32_t node, const struct hit_values *values)
+static void add_values(struct collected_thread *thread, uint32_t node, const struct hit_values *values)
 {
     for (size_t i = 0; i < values->n; i++)
         tree_add(&thread->tree, node, values->columns[i], values->values[i]);
 }
 
 /* For the metric table: how many samples the columns hold. */
-static void count_values(struct thread *thread, const struct hit_values *values, uint64_t n_samples)
+static void count_values(struct collected_thread *thread, const struct hit_values *values, uint64_t n_samples)
 {
     for (size_t i = 0; i < values->n; i++) {
         thread->columns[values->columns[i]].n_samples += n_samples;
@@ -545,9 +550,9 @@ static void count_values(struct thread *thread, const struct hit_values *values,
 }
 
 /* *leaf: the path's node in the ordinary tree, TREE_NONE until there is something to put there. */
-static void take_hit(struct thread *thread, const struct arena_hit *hit, uint32_t *leaf)
+static void take_hit(struct collected_thread *thread, const struct arena_hit *hit, uint32_t *leaf)
 {
-    struct process *process = thread->process;
+    struct collected_process *process = thread->process;
     struct hit_values values;
     thread_weigh_hit(thread, hit, &values);
     if (!values.n)
@@ -567,7 +572,7 @@ static void take_hit(struct thread *thread, const struct arena_hit *hit, uint32_
     add_values(thread, node, &values);
 }
 
-void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_node *node)
+void thread_take_node(struct collected_thread *thread, uint32_t ref, const struct arena_node *node)
 {
     struct arena_hit hit;
     uint32_t leaf = TREE_NONE;
@@ -584,7 +589,7 @@ void thread_take_node(struct thread *thread, uint32_t ref, const struct arena_no
     }
 }
 
-static void take_place(struct thread *thread, const struct arena_place *place)
+static void take_place(struct collected_thread *thread, const struct arena_place *place)
 {
     int column = place->event < ARENA_EVENTS_MAX ? thread->process->column_of_event[place->event] : -1;
     bool has_variable = var_key_kind(place->var) != VAR_NONE && column >= 0 &&
@@ -593,7 +598,7 @@ static void take_place(struct thread *thread, const struct arena_place *place)
         has_variable && place->count ? thread_declare(thread, place->var, HIT_MEMORY) : NULL;
     if (!declaration || declaration->variable == TREE_NONE)
         return;
-    struct variable *variable = &thread->variables[declaration->variable];
+    struct collected_variable *variable = &thread->variables[declaration->variable];
     for (size_t i = 0; i < variable->row.n_cpus; i++) {
         if (variable->row.cpus[i].cpu == place->cpu && variable->row.cpus[i].metric == (uint32_t)column) {
             variable->row.cpus[i].count += place->count;
@@ -608,9 +613,9 @@ static void take_place(struct thread *thread, const struct arena_place *place)
         (struct objects_count){.cpu = place->cpu, .metric = (uint32_t)column, .count = place->count};
 }
 
-void thread_take_places(struct thread *thread)
+void thread_take_places(struct collected_thread *thread)
 {
-    struct view_walk walk = {.kind = ARENA_PLACES, .thread = thread->ref, .record_bytes = sizeof(struct arena_place)};
+    struct record_walk walk = {.kind = ARENA_PLACES, .thread = thread->ref, .record_bytes = sizeof(struct arena_place)};
     const void *record;
     while ((record = view_next(thread->process->view, &walk))) {
         struct arena_place place;

@@ -35,7 +35,7 @@ static const struct library libraries[] = {
     {"libhugetlbfs", "libhugetlbfs", "malloc's heap and the program's data may lie on huge pages; blocks are seen"},
 };
 
-static void write_library(const struct process *process, const char *path, struct buf *out)
+static void write_library(const struct collected_process *process, const char *path, struct buf *out)
 {
     const char *base = path_last(path);
     char text[512];
@@ -50,7 +50,7 @@ static void write_library(const struct process *process, const char *path, struc
 
 /* Whether function i of those below is somebody else's operator new or delete that goes on to the malloc that we see.
  */
-static bool is_passed_on(const struct process *process, int i)
+static bool is_passed_on(const struct collected_process *process, int i)
 {
     const struct arena_header *header = process->view->header;
     const char *owner = header->allocator_owner[i];
@@ -62,7 +62,7 @@ static bool is_passed_on(const struct process *process, int i)
 }
 
 /* Functions that somebody else takes, and by whose code where that can be told. */
-static void write_owners(const struct process *process, struct buf *out)
+static void write_owners(const struct collected_process *process, struct buf *out)
 {
     static const char *const functions[4] = {"malloc", "free", "operator new", "operator delete"};
     const struct arena_header *header = process->view->header;
@@ -82,7 +82,7 @@ static void write_owners(const struct process *process, struct buf *out)
 
 /* A sentence for reports when the blocks of the process's allocator are not seen; NULL when they are, or when out of
  * memory. The caller frees it. */
-static char *process_note(const struct process *process)
+static char *process_note(const struct collected_process *process)
 {
     const struct arena_header *header = process->view->header;
     bool is_malloc = header->allocator_owner[0][0];
@@ -112,7 +112,7 @@ static char *process_note(const struct process *process)
     return len < 0 ? NULL : note;
 }
 
-void process_write_allocators(const struct process *process, struct buf *out)
+void process_write_allocators(const struct collected_process *process, struct buf *out)
 {
     write_owners(process, out);
     for (size_t i = 0; i < process->view->n_modules; i++)
@@ -138,7 +138,7 @@ static uint64_t address_of(const char *name)
 }
 
 /* Index of the first region at or behind start. */
-static size_t find(const struct thread *thread, uint64_t start)
+static size_t find(const struct collected_thread *thread, uint64_t start)
 {
     size_t i = 0;
     while (i < thread->n_regions && thread->regions[i].start < start)
@@ -146,7 +146,7 @@ static size_t find(const struct thread *thread, uint64_t start)
     return i;
 }
 
-uint64_t thread_place_region(struct thread *thread, uint64_t ref)
+uint64_t thread_place_region(struct collected_thread *thread, uint64_t ref)
 {
     const char *name = ref <= UINT32_MAX ? view_string(thread->process->view, (uint32_t)ref) : NULL;
     uint64_t address = address_of(name ? name : "");
@@ -206,9 +206,9 @@ static bool sum_blocks(const struct view *view, const struct arena_node *node, s
     return blocks->n_allocated || blocks->n_freed;
 }
 
-void process_sum_blocks(struct process *process)
+void process_sum_blocks(struct collected_process *process)
 {
-    struct view_walk walk = {.kind = ARENA_ALLOC_NODES, .record_bytes = sizeof(struct arena_node)};
+    struct record_walk walk = {.kind = ARENA_ALLOC_NODES, .record_bytes = sizeof(struct arena_node)};
     struct arena_node node;
     struct blocks blocks;
     for (const void *record; (record = view_next(process->view, &walk));) {
@@ -224,8 +224,8 @@ void process_sum_blocks(struct process *process)
     }
 }
 
-static int add_bytes_column(struct process *process, enum column_kind kind, const char *name, const char *description,
-                            uint64_t bytes)
+static int add_bytes_column(struct collected_process *process, enum column_kind kind, const char *name,
+                            const char *description, uint64_t bytes)
 {
     if (!bytes)
         return -1;
@@ -234,12 +234,12 @@ static int add_bytes_column(struct process *process, enum column_kind kind, cons
     return process_add_column(process, &column, name, description);
 }
 
-void process_add_size_column(struct process *process)
+void process_add_size_column(struct collected_process *process)
 {
     process->size_column = add_bytes_column(process, COLUMN_SIZE, "Size (byte)", "Size (byte)", 1);
 }
 
-void process_add_leak_columns(struct process *process)
+void process_add_leak_columns(struct collected_process *process)
 {
     process->allocated_column = add_bytes_column(process, COLUMN_ALLOCATED, LEAK_ALLOCATED_NAME,
                                                  "Bytes allocated in recorded blocks", process->bytes_allocated);
@@ -251,7 +251,7 @@ void process_add_leak_columns(struct process *process)
                                               "Bytes allocated and not freed at the mark", process->bytes_marked);
 }
 
-static bool is_mapping(const struct process *process, uint32_t ref)
+static bool is_mapping(const struct collected_process *process, uint32_t ref)
 {
     size_t low = 0, high = process->n_mmap_nodes;
     while (low < high) {
@@ -265,9 +265,9 @@ static bool is_mapping(const struct process *process, uint32_t ref)
 }
 
 /* The totals of the ordinary and of the data-centric tree agree. */
-static void add_bytes(struct thread *thread, uint32_t node, const struct blocks *blocks)
+static void add_bytes(struct collected_thread *thread, uint32_t node, const struct blocks *blocks)
 {
-    const struct process *process = thread->process;
+    const struct collected_process *process = thread->process;
     tree_add(&thread->tree, node, process->size_column, blocks->bytes_allocated);
     tree_add(&thread->tree, node, process->allocated_column, blocks->bytes_allocated);
     tree_add(&thread->tree, node, process->freed_column, blocks->bytes_freed);
@@ -275,9 +275,9 @@ static void add_bytes(struct thread *thread, uint32_t node, const struct blocks 
     tree_add(&thread->tree, node, process->marked_column, blocks->bytes_marked);
 }
 
-void thread_take_allocations(struct thread *thread, uint32_t ref, const struct arena_node *node)
+void thread_take_allocations(struct collected_thread *thread, uint32_t ref, const struct arena_node *node)
 {
-    struct process *process = thread->process;
+    struct collected_process *process = thread->process;
     struct blocks blocks;
     if (!sum_blocks(process->view, node, &blocks) || !path_of(process->view, ref, ARENA_ALLOC_NODES, &thread->path))
         return;
@@ -305,7 +305,7 @@ void thread_take_allocations(struct thread *thread, uint32_t ref, const struct a
 /* The variables of one thread: where each is declared in the data-centric tree, and its row of the side file.
  * */
 
-static uint32_t data_root(struct thread *thread)
+static uint32_t data_root(struct collected_thread *thread)
 {
     if (thread->data_root == TREE_NONE)
         thread->data_root = thread_placeholder(thread, TREE_ROOT, PLACEHOLDER_ROOT, HPCRUN_NODE_ROOT);
@@ -313,7 +313,7 @@ static uint32_t data_root(struct thread *thread)
 }
 
 /* The variable that the node declares, added when it is the first; TREE_NONE when out of memory. */
-static uint32_t variable_at(struct thread *thread, uint32_t node, enum var_kind kind)
+static uint32_t variable_at(struct collected_thread *thread, uint32_t node, enum var_kind kind)
 {
     if (node == TREE_NONE)
         return TREE_NONE;
@@ -324,12 +324,12 @@ static uint32_t variable_at(struct thread *thread, uint32_t node, enum var_kind 
         thread->tree.failed = true;
         return TREE_NONE;
     }
-    thread->variables[thread->n_variables] = (struct variable){.row = {.node = node, .kind = kind}};
+    thread->variables[thread->n_variables] = (struct collected_variable){.row = {.node = node, .kind = kind}};
     thread->tree.nodes[node].variable = (uint32_t)++thread->n_variables;
     return (uint32_t)thread->n_variables - 1;
 }
 
-static void name_variable(struct thread *thread, uint32_t variable, const char *name)
+static void name_variable(struct collected_thread *thread, uint32_t variable, const char *name)
 {
     if (variable == TREE_NONE || !name || thread->variables[variable].row.name)
         return;
@@ -338,7 +338,7 @@ static void name_variable(struct thread *thread, uint32_t variable, const char *
         thread->tree.failed = true;
 }
 
-static struct declaration declare_reason(struct thread *thread, unsigned placeholder, enum var_kind kind)
+static struct declaration declare_reason(struct collected_thread *thread, unsigned placeholder, enum var_kind kind)
 {
     uint32_t unknown =
         thread_placeholder(thread, data_root(thread), PLACEHOLDER_UNKNOWN, HPCRUN_NODE_UNKNOWN_ATTRIBUTE);
@@ -346,13 +346,13 @@ static struct declaration declare_reason(struct thread *thread, unsigned placeho
     return (struct declaration){.base = node, .variable = variable_at(thread, node, kind)};
 }
 
-static struct declaration declare_lost(struct thread *thread)
+static struct declaration declare_lost(struct collected_thread *thread)
 {
     return declare_reason(thread, PLACEHOLDER_REASON + UNKNOWN_NO_BLOCK, VAR_UNKNOWN);
 }
 
 /* The sizes of the blocks that have no record. */
-static void note_small(struct thread *thread, uint32_t variable, const struct arena_site *site)
+static void note_small(struct collected_thread *thread, uint32_t variable, const struct arena_site *site)
 {
     if (variable == TREE_NONE)
         return;
@@ -367,7 +367,7 @@ static void note_small(struct thread *thread, uint32_t variable, const struct ar
         row->max_block_bytes = most;
 }
 
-static struct declaration declare_heap(struct thread *thread, uint64_t var)
+static struct declaration declare_heap(struct collected_thread *thread, uint64_t var)
 {
     if (!path_of(thread->process->view, var_key_b(var), ARENA_ALLOC_NODES, &thread->declared) || !thread->declared.n)
         return declare_lost(thread);
@@ -384,9 +384,9 @@ static int compare_keys(const void *a, const void *b)
 }
 
 /* The size of a static variable is written once for a process, so that sums over threads are right. */
-static void size_once(struct thread *thread, uint32_t node, uint64_t var, uint64_t size_bytes)
+static void size_once(struct collected_thread *thread, uint32_t node, uint64_t var, uint64_t size_bytes)
 {
-    struct process *process = thread->process;
+    struct collected_process *process = thread->process;
     if (process->n_sized && bsearch(&var, process->sized, process->n_sized, sizeof var, compare_keys))
         return;
     if (!vec_reserve(&process->sized, &process->cap_sized, process->n_sized + 1, sizeof var)) {
@@ -400,7 +400,7 @@ static void size_once(struct thread *thread, uint32_t node, uint64_t var, uint64
     tree_add(&thread->tree, node, process->size_column, size_bytes);
 }
 
-static struct declaration declare_static(struct thread *thread, uint64_t var)
+static struct declaration declare_static(struct collected_thread *thread, uint64_t var)
 {
     bool is_tls = var_key_kind(var) == VAR_TLS;
     const struct collect_context *context = thread->process->context;
@@ -427,7 +427,7 @@ static struct declaration declare_static(struct thread *thread, uint64_t var)
 
 /* Address that stands for the function of a frame, such that the address - 1 lies inside: the function's start + 1, or
  * else the return address; an interrupted pc has no children and is moved by one. */
-static uint64_t frame_address(struct thread *thread, const struct arena_node *frame)
+static uint64_t frame_address(struct collected_thread *thread, const struct arena_node *frame)
 {
     const struct collect_context *context = thread->process->context;
     const struct view_module *module = view_module_at(thread->process->view, frame->module);
@@ -438,7 +438,7 @@ static uint64_t frame_address(struct thread *thread, const struct arena_node *fr
     return address;
 }
 
-static struct declaration declare_stack(struct thread *thread, uint64_t var)
+static struct declaration declare_stack(struct collected_thread *thread, uint64_t var)
 {
     struct arena_node frame;
     const void *record = view_record(thread->process->view, var_key_b(var), ARENA_NODES, sizeof frame);
@@ -453,7 +453,7 @@ static struct declaration declare_stack(struct thread *thread, uint64_t var)
     return (struct declaration){.base = node, .variable = variable_at(thread, node, VAR_STACK)};
 }
 
-static struct declaration declare_other_stack(struct thread *thread, uint64_t var)
+static struct declaration declare_other_stack(struct collected_thread *thread, uint64_t var)
 {
     char name[64];
     const struct arena_thread *other = view_record(thread->process->view, var_key_b(var), ARENA_THREADS, sizeof *other);
@@ -467,7 +467,7 @@ static struct declaration declare_other_stack(struct thread *thread, uint64_t va
     return (struct declaration){.base = node, .variable = variable};
 }
 
-static struct declaration declare_file(struct thread *thread, uint64_t var)
+static struct declaration declare_file(struct collected_thread *thread, uint64_t var)
 {
     const char *path = view_string(thread->process->view, var_key_b(var));
     if (!path || !*path)
@@ -479,7 +479,7 @@ static struct declaration declare_file(struct thread *thread, uint64_t var)
     return (struct declaration){.base = node, .variable = variable};
 }
 
-static struct declaration declare_none(struct thread *thread, enum hit_class class)
+static struct declaration declare_none(struct collected_thread *thread, enum hit_class class)
 {
     if (class == HIT_COMPUTE)
         return declare_reason(thread, PLACEHOLDER_NO_COMPUTE, VAR_NONE);
@@ -490,7 +490,7 @@ static struct declaration declare_none(struct thread *thread, enum hit_class cla
     return declare_reason(thread, PLACEHOLDER_NO_LOST, VAR_NONE);
 }
 
-static struct declaration declare(struct thread *thread, uint64_t var, enum hit_class class)
+static struct declaration declare(struct collected_thread *thread, uint64_t var, enum hit_class class)
 {
     switch (var_key_kind(var)) {
     case VAR_NONE:
@@ -524,7 +524,7 @@ static struct declaration *find_slot(struct declaration *slots, size_t n_slots, 
     return &slots[slot];
 }
 
-static bool grow_declarations(struct thread *thread)
+static bool grow_declarations(struct collected_thread *thread)
 {
     if (thread->n_declarations * 2 < thread->n_slots)
         return true;
@@ -553,7 +553,7 @@ static uint64_t declaration_key(uint64_t var, enum hit_class class)
     return var;
 }
 
-const struct declaration *thread_declare(struct thread *thread, uint64_t var, enum hit_class class)
+const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class)
 {
     uint64_t key = declaration_key(var, class), of = key;
     const struct arena_site *site = NULL;
@@ -606,7 +606,7 @@ static void fill_undecided(struct objects_event *event)
 }
 
 /* Samples of threads without files have their fate in the first thread's. */
-static void fill_left_out(const struct process *process, struct objects_event *event, uint32_t i)
+static void fill_left_out(const struct collected_process *process, struct objects_event *event, uint32_t i)
 {
     for (size_t t = process->n_written_threads; t < process->n_threads; t++) {
         const struct arena_thread *record =
@@ -617,7 +617,7 @@ static void fill_left_out(const struct process *process, struct objects_event *e
     }
 }
 
-static void fill_event(struct side *side, const struct thread *thread, uint32_t i)
+static void fill_event(struct side *side, const struct collected_thread *thread, uint32_t i)
 {
     const struct arena_event *from = &thread->process->view->header->events[i];
     struct objects_event *event = &side->events[i];
@@ -645,7 +645,7 @@ static void fill_event(struct side *side, const struct thread *thread, uint32_t 
         fill_left_out(thread->process, event, i);
 }
 
-static void fill_thread(struct side *side, const struct thread *thread)
+static void fill_thread(struct side *side, const struct collected_thread *thread)
 {
     const struct arena_header *header = thread->process->view->header;
     const struct arena_thread *record = thread->record;
@@ -690,7 +690,7 @@ static void fill_context(struct side *side, const struct collect_context *contex
     side->file.topology = borrowed(context->topology);
 }
 
-static bool fill_variables(struct side *side, const struct thread *thread)
+static bool fill_variables(struct side *side, const struct collected_thread *thread)
 {
     side->file.variables = calloc(thread->n_variables + 1, sizeof *side->file.variables);
     if (!side->file.variables)
@@ -703,7 +703,7 @@ static bool fill_variables(struct side *side, const struct thread *thread)
     return true;
 }
 
-static bool fill_placeholders(struct side *side, const struct thread *thread)
+static bool fill_placeholders(struct side *side, const struct collected_thread *thread)
 {
     const struct arena_header *header = thread->process->view->header;
     const struct view_module *module = view_module_at(thread->process->view, header->libhpcrun_module);
@@ -720,7 +720,7 @@ static bool fill_placeholders(struct side *side, const struct thread *thread)
 }
 
 /* The builds of the files in the load map, so that readers can tell whether they have the same. */
-static bool fill_modules(struct side *side, const struct thread *thread)
+static bool fill_modules(struct side *side, const struct collected_thread *thread)
 {
     const struct view *view = thread->process->view;
     side->file.modules = calloc(thread->modules.n_strings + 1, sizeof *side->file.modules);
@@ -738,8 +738,8 @@ static bool fill_modules(struct side *side, const struct thread *thread)
     return true;
 }
 
-static int write_bounded(struct process *process, struct objects_file *file, const char *path, uint64_t max_bytes,
-                         uint64_t *n_bytes, struct error *err)
+static int write_bounded(struct collected_process *process, struct objects_file *file, const char *path,
+                         uint64_t max_bytes, uint64_t *n_bytes, struct error *err)
 {
     struct buf text = {0};
     uint64_t n_details = 0;
@@ -755,7 +755,7 @@ static int write_bounded(struct process *process, struct objects_file *file, con
     return code;
 }
 
-int thread_write_objects(const struct thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
+int thread_write_objects(const struct collected_thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
                          struct error *err)
 {
     struct side *side = calloc(1, sizeof *side);

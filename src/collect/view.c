@@ -83,7 +83,7 @@ static void name_once(struct view *view, size_t i)
 static bool list_modules(struct view *view)
 {
     size_t capacity = 0;
-    struct view_walk walk = {.kind = ARENA_MODULES, .record_bytes = sizeof(struct arena_module)};
+    struct record_walk walk = {.kind = ARENA_MODULES, .record_bytes = sizeof(struct arena_module)};
     const struct arena_module *module;
     while ((module = view_next(view, &walk))) {
         const char *path = view_string(view, module->path);
@@ -193,7 +193,7 @@ static uint32_t first_chunk(const struct view *view, uint32_t thread, enum arena
 }
 
 /* The run that the walk is in, the next fitting one when it has left one; NULL at the end. */
-static const struct view_chunk *walk_chunk(const struct view *view, struct view_walk *walk)
+static const struct view_chunk *walk_chunk(const struct view *view, struct record_walk *walk)
 {
     const struct view_chunk *table = walk->thread ? view->sorted : view->chunks;
     uint32_t n_chunks = walk->thread ? view->n_sorted : view->n_chunks;
@@ -208,7 +208,7 @@ static const struct view_chunk *walk_chunk(const struct view *view, struct view_
     return NULL;
 }
 
-const void *view_next(const struct view *view, struct view_walk *walk)
+const void *view_next(const struct view *view, struct record_walk *walk)
 {
     if (walk->thread && !walk->ref)
         walk->chunk = first_chunk(view, walk->thread, walk->kind);
@@ -274,7 +274,7 @@ static uint64_t recorded_bytes(const struct view *view, uint32_t thread_ref)
     return sum;
 }
 
-void process_bound(struct process *process)
+void process_bound(struct collected_process *process)
 {
     uint64_t max_bytes = process->context->max_bytes;
     process->n_written_threads = process->n_threads;
@@ -289,7 +289,7 @@ void process_bound(struct process *process)
         process->rest_recorded_bytes += recorded_bytes(process->view, process->threads[i]);
 }
 
-uint64_t process_share(struct process *process, uint32_t thread_ref)
+uint64_t process_share(struct collected_process *process, uint32_t thread_ref)
 {
     if (!process->context->max_bytes)
         return UINT64_MAX;
@@ -301,7 +301,7 @@ uint64_t process_share(struct process *process, uint32_t thread_ref)
     return share < (double)process->rest_bytes ? (uint64_t)share : process->rest_bytes;
 }
 
-void process_spend(struct process *process, uint64_t n_bytes)
+void process_spend(struct collected_process *process, uint64_t n_bytes)
 {
     process->rest_bytes -= n_bytes < process->rest_bytes ? n_bytes : process->rest_bytes;
 }
@@ -336,7 +336,7 @@ static int compare_costs(const void *a, const void *b)
 }
 
 /* The new index of each node: its own when it stays, else that of the caller that takes its values. */
-static uint32_t *choose(const struct thread *thread, size_t n_keep)
+static uint32_t *choose(const struct collected_thread *thread, size_t n_keep)
 {
     const struct tree *tree = &thread->tree;
     struct cost *costs = malloc(tree->n_nodes * sizeof *costs);
@@ -367,12 +367,12 @@ static bool fold_tree(struct tree *tree, const uint32_t *to)
     bool has_room = true;
     for (uint32_t i = 0; i < tree->n_nodes && has_room; i++) {
         bool is_kept = to[i] == folded.n_nodes;
-        const struct tree_node *from = &tree->nodes[i];
+        const struct profile_node *from = &tree->nodes[i];
         if (is_kept) {
             has_room = vec_reserve(&folded.nodes, &folded.cap_nodes, folded.n_nodes + 1, sizeof *folded.nodes);
             if (!has_room)
                 break;
-            struct tree_node *node = &folded.nodes[folded.n_nodes++];
+            struct profile_node *node = &folded.nodes[folded.n_nodes++];
             *node = *from;
             node->parent = i == TREE_ROOT ? 0 : to[from->parent];
             node->row = 0;
@@ -393,11 +393,11 @@ static bool fold_tree(struct tree *tree, const uint32_t *to)
 }
 
 /* A variable whose node is gone is one of its group, whose sums still have it. */
-static void fold_variables(struct thread *thread, const uint32_t *to)
+static void fold_variables(struct collected_thread *thread, const uint32_t *to)
 {
     size_t n = 0;
     for (size_t i = 0; i < thread->n_variables; i++) {
-        struct variable *variable = &thread->variables[i];
+        struct collected_variable *variable = &thread->variables[i];
         uint32_t node = to[variable->row.node];
         if (thread->tree.nodes[node].variable != i + 1) {
             variable_fini(variable);
@@ -411,7 +411,7 @@ static void fold_variables(struct thread *thread, const uint32_t *to)
     thread->n_variables = n;
 }
 
-int thread_bound_tree(struct thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err)
+int thread_bound_tree(struct collected_thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err)
 {
     size_t n_nodes = thread->tree.n_nodes, n_keep = max_nodes > NODES_MIN ? max_nodes : NODES_MIN;
     if (n_nodes <= n_keep)
@@ -431,7 +431,7 @@ int thread_bound_tree(struct thread *thread, struct trace_file *trace, size_t ma
     return 0;
 }
 
-void thread_bound_trace(struct thread *thread, struct trace_file *trace, size_t max_records)
+void thread_bound_trace(struct collected_thread *thread, struct trace_file *trace, size_t max_records)
 {
     if (trace->n_records <= max_records)
         return;
@@ -455,7 +455,7 @@ static int compare_described(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-bool process_bound_side(struct process *process, struct objects_file *file, uint64_t *n_details)
+bool process_bound_side(struct collected_process *process, struct objects_file *file, uint64_t *n_details)
 {
     if (!file->n_variables)
         return false;
@@ -535,13 +535,13 @@ static void make_unique(struct list *list)
     list->n = n;
 }
 
-static bool list_functions(const struct thread *thread, uint16_t module, const struct finder *finder,
+static bool list_functions(const struct collected_thread *thread, uint16_t module, const struct finder *finder,
                            struct objects_function **functions, size_t *n_functions)
 {
     struct list list = {0};
     bool is_complete = true;
     for (size_t i = 0; module && i < thread->tree.n_nodes; i++) {
-        const struct tree_node *node = &thread->tree.nodes[i];
+        const struct profile_node *node = &thread->tree.nodes[i];
         if (node->module != module)
             continue;
         /* callers are return addresses: their calls lie before */
@@ -553,13 +553,15 @@ static bool list_functions(const struct thread *thread, uint16_t module, const s
     return is_complete;
 }
 
-bool thread_kernel_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions)
+bool thread_kernel_functions(const struct collected_thread *thread, struct objects_function **functions,
+                             size_t *n_functions)
 {
     const struct finder finder = {thread->process->context, find_kernel};
     return list_functions(thread, thread->kernel_module, &finder, functions, n_functions);
 }
 
-bool thread_jit_functions(const struct thread *thread, struct objects_function **functions, size_t *n_functions)
+bool thread_jit_functions(const struct collected_thread *thread, struct objects_function **functions,
+                          size_t *n_functions)
 {
     const struct finder finder = {thread->process->context, find_jit};
     return list_functions(thread, thread->jit_module, &finder, functions, n_functions);
