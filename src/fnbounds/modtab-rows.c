@@ -658,8 +658,8 @@ static const struct machine *machine_of(const GElf_Ehdr *ehdr)
     return NULL;
 }
 
-/* What the rows of one file are made from. */
-struct source {
+/* Makes the rows of one file. */
+struct row_maker {
     const struct modtab_elf *m;
     const struct machine *machine;
     Dwarf_CFI *cfi;
@@ -668,25 +668,25 @@ struct source {
 
 /* The rows of the FDE [start, end). One that says from its first to its last instruction that nothing has been pushed
  * is checked against the code: much hand-written assembly says so and pushes. */
-static void add_fde_rows(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+static void add_fde_rows(const struct row_maker *maker, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
-    uint64_t at = start, base = s->m->header.base_vaddr;
+    uint64_t at = start, base = maker->m->header.base_vaddr;
     struct modtab_row row = {.kind = MODTAB_BAD};
     for (int i = 0; at < end; i++) {
         Dwarf_Frame *frame = NULL;
         Dwarf_Addr row_start, row_end;
         bool is_signal;
-        if (i == ROWS_PER_FDE_MAX || dwarf_cfi_addrframe(s->cfi, at, &frame) != 0) {
+        if (i == ROWS_PER_FDE_MAX || dwarf_cfi_addrframe(maker->cfi, at, &frame) != 0) {
             modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_BAD}, at - base);
             return;
         }
         int ra = dwarf_frame_info(frame, &row_start, &row_end, &is_signal);
         row = (struct modtab_row){.kind = MODTAB_BAD};
-        if (ra == s->machine->return_column)
-            row = s->machine->row_of(frame, is_signal);
+        if (ra == maker->machine->return_column)
+            row = maker->machine->row_of(frame, is_signal);
         free(frame);
-        if (i == 0 && row_end >= end && s->machine->reads_code && same_rule(&row, &plain)) {
-            modtab_make_code_rows(s->m, start, end, s->funcs, plain, rows);
+        if (i == 0 && row_end >= end && maker->machine->reads_code && same_rule(&row, &plain)) {
+            modtab_make_code_rows(maker->m, start, end, maker->funcs, plain, rows);
             return;
         }
         modtab_add_row(rows, row, at - base);
@@ -697,39 +697,39 @@ static void add_fde_rows(const struct source *s, uint64_t start, uint64_t end, s
 }
 
 /* The function that holds the file's entry point, when it starts in [start, end); NULL otherwise. */
-static const struct modtab_range *entry_in(const struct source *s, uint64_t start, uint64_t end)
+static const struct modtab_range *entry_in(const struct row_maker *maker, uint64_t start, uint64_t end)
 {
-    const struct modtab_range *f = s->funcs->items;
-    uint64_t entry = s->m->ehdr.e_entry;
-    for (size_t i = 0; entry >= start && entry < end && i < s->funcs->n; i++)
+    const struct modtab_range *f = maker->funcs->items;
+    uint64_t entry = maker->m->ehdr.e_entry;
+    for (size_t i = 0; entry >= start && entry < end && i < maker->funcs->n; i++)
         if (f[i].start >= start && f[i].start <= entry && entry < f[i].end && f[i].end <= end)
             return &f[i];
     return NULL;
 }
 
 /* [start, end) has no FDE. Where the process begins there is no caller (the loader's own start has no FDE). */
-static void add_gap(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+static void add_gap(const struct row_maker *maker, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
     const struct modtab_row *last = rows->n ? (struct modtab_row *)rows->items + rows->n - 1 : NULL;
     const struct modtab_row gap = {.kind = MODTAB_GAP};
-    const struct modtab_range *entry = entry_in(s, start, end);
+    const struct modtab_range *entry = entry_in(maker, start, end);
     if (entry) {
-        add_gap(s, start, entry->start, rows);
-        modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_END}, entry->start - s->m->header.base_vaddr);
+        add_gap(maker, start, entry->start, rows);
+        modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_END}, entry->start - maker->m->header.base_vaddr);
         start = entry->end;
     }
-    if (end - start >= PADDING_MAX && s->machine->reads_code)
-        modtab_make_code_rows(s->m, start, end, s->funcs, gap, rows);
-    else if (end > start && !s->machine->reads_code)
-        modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
+    if (end - start >= PADDING_MAX && maker->machine->reads_code)
+        modtab_make_code_rows(maker->m, start, end, maker->funcs, gap, rows);
+    else if (end > start && !maker->machine->reads_code)
+        modtab_add_row(rows, gap, start - maker->m->header.base_vaddr);
     else if (end > start && (entry || (last && !same_rule(last, &plain))))
-        modtab_add_row(rows, gap, start - s->m->header.base_vaddr);
+        modtab_add_row(rows, gap, start - maker->m->header.base_vaddr);
 }
 
 /* The gap up to end, from one section of code to the next. */
-static void add_gaps(const struct source *s, uint64_t start, uint64_t end, struct modtab_vec *rows)
+static void add_gaps(const struct row_maker *maker, uint64_t start, uint64_t end, struct modtab_vec *rows)
 {
-    const struct modtab_elf *m = s->m;
+    const struct modtab_elf *m = maker->m;
     while (start < end) {
         const struct modtab_segment *code = modtab_elf_code(m, start);
         uint64_t stop = code && code->end < end ? code->end : end;
@@ -737,7 +737,7 @@ static void add_gaps(const struct source *s, uint64_t start, uint64_t end, struc
             if (m->code[i].start > start && m->code[i].start < stop)
                 stop = m->code[i].start;
         if (code)
-            add_gap(s, start, stop, rows);
+            add_gap(maker, start, stop, rows);
         else
             modtab_add_row(rows, (struct modtab_row){.kind = MODTAB_GAP}, start - m->header.base_vaddr);
         start = stop;
@@ -749,20 +749,20 @@ void modtab_make_rows(const struct modtab_elf *m, const struct modtab_vec *fdes,
 {
     const struct modtab_range *fde = fdes->items;
     uint64_t base = m->header.base_vaddr, done = base, end = m->header.end_vaddr;
-    struct source source = {.m = m, .machine = machine_of(&m->ehdr), .funcs = funcs};
-    if (!source.machine)
+    struct row_maker maker = {.m = m, .machine = machine_of(&m->ehdr), .funcs = funcs};
+    if (!maker.machine)
         return;
     if (end - base > UINT32_MAX)
         end = base + UINT32_MAX;
-    source.cfi = fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
-    for (size_t i = 0; source.cfi && i < fdes->n && !rows->failed; i++) {
+    maker.cfi = fdes->n ? dwarf_getcfi_elf(m->elf) : NULL;
+    for (size_t i = 0; maker.cfi && i < fdes->n && !rows->failed; i++) {
         uint64_t start = fde[i].start > done ? fde[i].start : done;
         if (fde[i].end <= start || fde[i].end > end)
             continue;
-        add_gaps(&source, done, start, rows);
-        add_fde_rows(&source, start, fde[i].end, rows);
+        add_gaps(&maker, done, start, rows);
+        add_fde_rows(&maker, start, fde[i].end, rows);
         done = fde[i].end;
     }
-    add_gaps(&source, done, end, rows);
-    dwarf_cfi_end(source.cfi);
+    add_gaps(&maker, done, end, rows);
+    dwarf_cfi_end(maker.cfi);
 }

@@ -10,8 +10,8 @@ struct insn_decoder {
     ZydisDecoder zydis;
 };
 
-/* One instruction while it is being translated. */
-struct source {
+/* An instruction as the disassembler sees it. */
+struct decoded {
     const ZydisDecodedInstruction *head;
     const ZydisDecodedOperand *operands; /* [n] */
     unsigned n;
@@ -62,9 +62,9 @@ static uint64_t reg_bit(ZydisRegister reg)
     return number == RECIPE_NO_REG ? 0 : INSN_BIT(number);
 }
 
-static bool is_zero_idiom(const struct source *s)
+static bool is_zero_idiom(const struct decoded *d)
 {
-    switch (s->head->mnemonic) {
+    switch (d->head->mnemonic) {
     case ZYDIS_MNEMONIC_XOR:
     case ZYDIS_MNEMONIC_SUB:
     case ZYDIS_MNEMONIC_XORPS:
@@ -79,16 +79,16 @@ static bool is_zero_idiom(const struct source *s)
     default:
         return false;
     }
-    unsigned last = s->head->operand_count_visible;
-    if (last < 2 || s->operands[last - 1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-        s->operands[last - 2].type != ZYDIS_OPERAND_TYPE_REGISTER)
+    unsigned last = d->head->operand_count_visible;
+    if (last < 2 || d->operands[last - 1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        d->operands[last - 2].type != ZYDIS_OPERAND_TYPE_REGISTER)
         return false;
-    return s->operands[last - 1].reg.value == s->operands[last - 2].reg.value;
+    return d->operands[last - 1].reg.value == d->operands[last - 2].reg.value;
 }
 
-static bool is_no_access(const struct source *s)
+static bool is_no_access(const struct decoded *d)
 {
-    switch (s->head->meta.category) {
+    switch (d->head->meta.category) {
     case ZYDIS_CATEGORY_NOP:
     case ZYDIS_CATEGORY_WIDENOP:
     case ZYDIS_CATEGORY_PREFETCH:
@@ -96,7 +96,7 @@ static bool is_no_access(const struct source *s)
     case ZYDIS_CATEGORY_CLDEMOTE:
         return true;
     default:
-        return s->head->mnemonic == ZYDIS_MNEMONIC_INVLPG || s->head->mnemonic == ZYDIS_MNEMONIC_CLFLUSH;
+        return d->head->mnemonic == ZYDIS_MNEMONIC_INVLPG || d->head->mnemonic == ZYDIS_MNEMONIC_CLFLUSH;
     }
 }
 
@@ -118,7 +118,7 @@ static bool has_index32(ZydisMnemonic mnemonic)
 }
 
 /* An address the recipe can express: full registers, no exotic segment. The displacement is relative to the pc. */
-static void add_operand(const struct source *s, const ZydisDecodedOperand *from, struct insn *out)
+static void add_operand(const struct decoded *d, const ZydisDecodedOperand *from, struct insn *out)
 {
     const ZydisDecodedOperandMem *mem = &from->mem;
     struct recipe_operand *to = &out->operands[out->n_operands];
@@ -126,14 +126,14 @@ static void add_operand(const struct source *s, const ZydisDecodedOperand *from,
     *to = (struct recipe_operand){.base = RECIPE_NO_REG, .index = RECIPE_NO_REG};
     if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP) {
         to->base = RECIPE_RIP;
-        disp += s->head->length;
+        disp += d->head->length;
     } else if (mem->base != ZYDIS_REGISTER_NONE) {
         to->base = reg_number(mem->base);
     }
     if (mem->index != ZYDIS_REGISTER_NONE) {
         to->index = reg_number(mem->index);
         to->scale = mem->scale;
-        to->flags |= mem->type == ZYDIS_MEMOP_TYPE_VSIB && has_index32(s->head->mnemonic) ? RECIPE_OP_INDEX32 : 0;
+        to->flags |= mem->type == ZYDIS_MEMOP_TYPE_VSIB && has_index32(d->head->mnemonic) ? RECIPE_OP_INDEX32 : 0;
     }
     if (from->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
         to->flags |= RECIPE_OP_READ;
@@ -143,11 +143,11 @@ static void add_operand(const struct source *s, const ZydisDecodedOperand *from,
         to->flags |= RECIPE_OP_FS;
     if (mem->segment == ZYDIS_REGISTER_GS)
         to->flags |= RECIPE_OP_GS;
-    if (s->head->address_width == 32)
+    if (d->head->address_width == 32)
         to->flags |= RECIPE_OP_ADDR32;
-    if (s->head->mnemonic == ZYDIS_MNEMONIC_XLAT)
+    if (d->head->mnemonic == ZYDIS_MNEMONIC_XLAT)
         to->flags |= RECIPE_OP_INEXACT;
-    if (s->head->mnemonic == ZYDIS_MNEMONIC_LEAVE)
+    if (d->head->mnemonic == ZYDIS_MNEMONIC_LEAVE)
         to->flags |= RECIPE_OP_STACK;
     to->disp = (int32_t)disp;
     to->size_bytes = (uint16_t)(from->size / 8);
@@ -163,33 +163,33 @@ static bool is_access(const ZydisDecodedOperand *operand)
 
 /* Explicit operands first; an implicit stack slot only where nothing else is accessed (push of a memory operand waits
  * for that operand, not for the stack). */
-static void add_operands(const struct source *s, struct insn *out)
+static void add_operands(const struct decoded *d, struct insn *out)
 {
-    if (is_no_access(s))
+    if (is_no_access(d))
         return;
-    bool is_string = s->head->meta.category == ZYDIS_CATEGORY_STRINGOP;
-    for (unsigned i = 0; i < s->n && out->n_operands < 2; i++) {
-        const ZydisDecodedOperand *operand = &s->operands[i];
+    bool is_string = d->head->meta.category == ZYDIS_CATEGORY_STRINGOP;
+    for (unsigned i = 0; i < d->n && out->n_operands < 2; i++) {
+        const ZydisDecodedOperand *operand = &d->operands[i];
         if (is_access(operand) && (is_string || operand->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN ||
                                    operand->mem.base != ZYDIS_REGISTER_RSP))
-            add_operand(s, operand, out);
+            add_operand(d, operand, out);
     }
-    for (unsigned i = 0; i < s->n && !out->n_operands; i++) {
-        const ZydisDecodedOperand *operand = &s->operands[i];
+    for (unsigned i = 0; i < d->n && !out->n_operands; i++) {
+        const ZydisDecodedOperand *operand = &d->operands[i];
         if (!is_access(operand))
             continue;
-        add_operand(s, operand, out);
+        add_operand(d, operand, out);
         out->operands[0].flags |= RECIPE_OP_STACK;
         if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
             out->operands[0].disp = -(int32_t)out->operands[0].size_bytes;
     }
 }
 
-static void add_registers(const struct source *s, struct insn *out)
+static void add_registers(const struct decoded *d, struct insn *out)
 {
-    bool is_zero = is_zero_idiom(s);
-    for (unsigned i = 0; i < s->n; i++) {
-        const ZydisDecodedOperand *operand = &s->operands[i];
+    bool is_zero = is_zero_idiom(d);
+    for (unsigned i = 0; i < d->n; i++) {
+        const ZydisDecodedOperand *operand = &d->operands[i];
         if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
             uint64_t bit = reg_bit(operand->reg.value);
             if (operand->actions & (ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_CONDWRITE) && !is_zero)
@@ -217,13 +217,13 @@ static void add_constant(struct insn *out, uint8_t reg, int64_t value)
 }
 
 /* add/sub reg, imm or reg: 32-bit forms count as 64-bit ones (an index that wraps is out of bounds anyhow). */
-static void add_sum(const struct source *s, struct insn *out, int sign)
+static void add_sum(const struct decoded *d, struct insn *out, int sign)
 {
-    uint8_t reg = reg_number(s->operands[0].reg.value);
-    const ZydisDecodedOperand *operand = &s->operands[1];
+    uint8_t reg = reg_number(d->operands[0].reg.value);
+    const ZydisDecodedOperand *operand = &d->operands[1];
     if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
         add_constant(out, reg, sign * operand->imm.value.s);
-    } else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER && s->operands[0].size == 64 &&
+    } else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER && d->operands[0].size == 64 &&
                reg_number(operand->reg.value) != reg) {
         struct insn_effect *effect = new_effect(out, EFFECT_ADD, reg);
         effect->source = reg_number(operand->reg.value);
@@ -241,38 +241,38 @@ static void add_scale(struct insn *out, uint8_t reg, uint8_t other, int64_t scal
     effect->value = (int32_t)value;
 }
 
-static void add_extension(const struct source *s, struct insn *out, unsigned from)
+static void add_extension(const struct decoded *d, struct insn *out, unsigned from)
 {
-    if (s->operands[from].type == ZYDIS_OPERAND_TYPE_REGISTER && s->operands[from].size == 32)
-        new_effect(out, EFFECT_EXTEND, reg_number(s->operands[0].reg.value))->other =
-            reg_number(s->operands[from].reg.value);
+    if (d->operands[from].type == ZYDIS_OPERAND_TYPE_REGISTER && d->operands[from].size == 32)
+        new_effect(out, EFFECT_EXTEND, reg_number(d->operands[0].reg.value))->other =
+            reg_number(d->operands[from].reg.value);
 }
 
 /* shl and imul with a constant, of whole registers. */
-static void add_product(const struct source *s, struct insn *out)
+static void add_product(const struct decoded *d, struct insn *out)
 {
-    const ZydisDecodedOperand *constant = &s->operands[s->head->operand_count_visible - 1];
-    const ZydisDecodedOperand *factor = &s->operands[s->head->operand_count_visible - 2];
+    const ZydisDecodedOperand *constant = &d->operands[d->head->operand_count_visible - 1];
+    const ZydisDecodedOperand *factor = &d->operands[d->head->operand_count_visible - 2];
     if (constant->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || factor->type != ZYDIS_OPERAND_TYPE_REGISTER ||
-        s->operands[0].size != 64)
+        d->operands[0].size != 64)
         return;
     int64_t value = constant->imm.value.s;
-    if (s->head->mnemonic != ZYDIS_MNEMONIC_IMUL)
+    if (d->head->mnemonic != ZYDIS_MNEMONIC_IMUL)
         value = value >= 0 && value < 7 ? 1 << value : 0;
-    add_scale(out, reg_number(s->operands[0].reg.value), reg_number(factor->reg.value), value, 0);
+    add_scale(out, reg_number(d->operands[0].reg.value), reg_number(factor->reg.value), value, 0);
 }
 
-static void add_lea(const struct source *s, struct insn *out)
+static void add_lea(const struct decoded *d, struct insn *out)
 {
-    const ZydisDecodedOperandMem *mem = &s->operands[1].mem;
-    uint8_t reg = reg_number(s->operands[0].reg.value);
+    const ZydisDecodedOperandMem *mem = &d->operands[1].mem;
+    uint8_t reg = reg_number(d->operands[0].reg.value);
     int64_t value = mem->disp.has_displacement ? mem->disp.value : 0;
     if (mem->base == ZYDIS_REGISTER_RIP)
         out->table = (uint32_t)(out->pc + out->len_bytes + (uint64_t)value);
     if (mem->base == ZYDIS_REGISTER_RIP || mem->base == ZYDIS_REGISTER_EIP || value != (int32_t)value)
         return;
     if ((mem->base == ZYDIS_REGISTER_NONE || mem->base == mem->index) && mem->index != ZYDIS_REGISTER_NONE) {
-        if (s->operands[0].size == 64)
+        if (d->operands[0].size == 64)
             add_scale(out, reg, reg_number(mem->index), mem->scale + (mem->base == mem->index), value);
         return;
     }
@@ -285,8 +285,8 @@ static void add_lea(const struct source *s, struct insn *out)
         index = base;
         base = reg;
     }
-    if (s->operands[0].size != 64 && base != reg) {
-        if (index == RECIPE_NO_REG && s->operands[0].size == 32) {
+    if (d->operands[0].size != 64 && base != reg) {
+        if (index == RECIPE_NO_REG && d->operands[0].size == 32) {
             struct insn_effect *narrow = new_effect(out, EFFECT_NARROW, reg);
             narrow->source = base;
             narrow->value = (int32_t)value;
@@ -308,11 +308,11 @@ static void add_lea(const struct source *s, struct insn *out)
 }
 
 /* and of two whole registers. */
-static void add_mask(const struct source *s, struct insn *out, uint8_t reg)
+static void add_mask(const struct decoded *d, struct insn *out, uint8_t reg)
 {
-    if (s->operands[0].size == 64 && s->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-        reg_number(s->operands[1].reg.value) != reg)
-        new_effect(out, EFFECT_MASK, reg)->source = reg_number(s->operands[1].reg.value);
+    if (d->operands[0].size == 64 && d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+        reg_number(d->operands[1].reg.value) != reg)
+        new_effect(out, EFFECT_MASK, reg)->source = reg_number(d->operands[1].reg.value);
 }
 
 /* reg = value, of a 32- or 64-bit register. */
@@ -322,54 +322,54 @@ static void add_value(struct insn *out, uint8_t reg, int64_t value)
         new_effect(out, EFFECT_CONSTANT, reg)->value = (int32_t)value;
 }
 
-static void add_mov(const struct source *s, struct insn *out)
+static void add_mov(const struct decoded *d, struct insn *out)
 {
-    uint8_t reg = reg_number(s->operands[0].reg.value);
-    if (s->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-        add_value(out, reg, s->operands[1].imm.value.s);
+    uint8_t reg = reg_number(d->operands[0].reg.value);
+    if (d->operands[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+        add_value(out, reg, d->operands[1].imm.value.s);
         return;
     }
-    if (s->operands[0].size != 64) {
-        add_extension(s, out, 1);
+    if (d->operands[0].size != 64) {
+        add_extension(d, out, 1);
         return;
     }
-    if (s->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && reg_number(s->operands[1].reg.value) < 16)
-        new_effect(out, EFFECT_COPY, reg)->source = reg_number(s->operands[1].reg.value);
-    else if (s->operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY && out->n_operands == 1)
+    if (d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && reg_number(d->operands[1].reg.value) < 16)
+        new_effect(out, EFFECT_COPY, reg)->source = reg_number(d->operands[1].reg.value);
+    else if (d->operands[1].type == ZYDIS_OPERAND_TYPE_MEMORY && out->n_operands == 1)
         new_effect(out, EFFECT_LOAD, reg);
 }
 
 /* mov of a whole general register to memory. */
-static void add_store(const struct source *s, struct insn *out)
+static void add_store(const struct decoded *d, struct insn *out)
 {
-    if (s->head->mnemonic == ZYDIS_MNEMONIC_MOV && out->n_operands == 1 && out->operands[0].size_bytes == 8 &&
-        s->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && reg_number(s->operands[1].reg.value) < 16)
-        new_effect(out, EFFECT_STORE, RECIPE_NO_REG)->source = reg_number(s->operands[1].reg.value);
+    if (d->head->mnemonic == ZYDIS_MNEMONIC_MOV && out->n_operands == 1 && out->operands[0].size_bytes == 8 &&
+        d->operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER && reg_number(d->operands[1].reg.value) < 16)
+        new_effect(out, EFFECT_STORE, RECIPE_NO_REG)->source = reg_number(d->operands[1].reg.value);
 }
 
-static bool writes_gpr(const struct source *s)
+static bool writes_gpr(const struct decoded *d)
 {
-    return s->n && s->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && s->operands[0].size >= 32 &&
-           reg_number(s->operands[0].reg.value) < 16;
+    return d->n && d->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER && d->operands[0].size >= 32 &&
+           reg_number(d->operands[0].reg.value) < 16;
 }
 
-static void add_register_effect(const struct source *s, struct insn *out)
+static void add_register_effect(const struct decoded *d, struct insn *out)
 {
-    if (!writes_gpr(s)) {
-        add_store(s, out);
+    if (!writes_gpr(d)) {
+        add_store(d, out);
         return;
     }
-    uint8_t reg = reg_number(s->operands[0].reg.value);
-    if (is_zero_idiom(s)) {
+    uint8_t reg = reg_number(d->operands[0].reg.value);
+    if (is_zero_idiom(d)) {
         add_value(out, reg, 0);
         return;
     }
-    switch (s->head->mnemonic) {
+    switch (d->head->mnemonic) {
     case ZYDIS_MNEMONIC_ADD:
-        add_sum(s, out, 1);
+        add_sum(d, out, 1);
         break;
     case ZYDIS_MNEMONIC_SUB:
-        add_sum(s, out, -1);
+        add_sum(d, out, -1);
         break;
     case ZYDIS_MNEMONIC_INC:
         add_constant(out, reg, 1);
@@ -378,21 +378,21 @@ static void add_register_effect(const struct source *s, struct insn *out)
         add_constant(out, reg, -1);
         break;
     case ZYDIS_MNEMONIC_LEA:
-        add_lea(s, out);
+        add_lea(d, out);
         break;
     case ZYDIS_MNEMONIC_MOV:
-        add_mov(s, out);
+        add_mov(d, out);
         break;
     case ZYDIS_MNEMONIC_MOVSXD:
     case ZYDIS_MNEMONIC_CDQE:
-        add_extension(s, out, 1);
+        add_extension(d, out, 1);
         break;
     case ZYDIS_MNEMONIC_AND:
-        add_mask(s, out, reg);
+        add_mask(d, out, reg);
         break;
     case ZYDIS_MNEMONIC_SHL:
     case ZYDIS_MNEMONIC_IMUL:
-        add_product(s, out);
+        add_product(d, out);
         break;
     default:
         break;
@@ -400,24 +400,24 @@ static void add_register_effect(const struct source *s, struct insn *out)
 }
 
 /* Implicit changes: stack pointer and the pointers of single string operations. */
-static void add_implicit_effects(const struct source *s, struct insn *out)
+static void add_implicit_effects(const struct decoded *d, struct insn *out)
 {
-    int32_t size = s->head->operand_width / 8;
-    switch (s->head->meta.category) {
+    int32_t size = d->head->operand_width / 8;
+    switch (d->head->meta.category) {
     case ZYDIS_CATEGORY_PUSH:
         add_constant(out, RECIPE_RSP, -size);
         break;
     case ZYDIS_CATEGORY_POP:
         add_constant(out, RECIPE_RSP, size);
-        if (writes_gpr(s) && out->operands[0].base == RECIPE_RSP)
-            new_effect(out, EFFECT_LOAD, reg_number(s->operands[0].reg.value));
+        if (writes_gpr(d) && out->operands[0].base == RECIPE_RSP)
+            new_effect(out, EFFECT_LOAD, reg_number(d->operands[0].reg.value));
         break;
     case ZYDIS_CATEGORY_STRINGOP:
         for (unsigned i = 0; i < out->n_operands && out->kind != INSN_REP; i++)
             add_constant(out, out->operands[i].base, out->operands[i].size_bytes);
         break;
     default:
-        if (s->head->mnemonic == ZYDIS_MNEMONIC_LEAVE) {
+        if (d->head->mnemonic == ZYDIS_MNEMONIC_LEAVE) {
             struct insn_effect *effect = new_effect(out, EFFECT_COPY, RECIPE_RSP);
             effect->source = RECIPE_RBP;
             effect->value = 8;
@@ -426,10 +426,10 @@ static void add_implicit_effects(const struct source *s, struct insn *out)
     }
 }
 
-static enum insn_kind branch_kind(const struct source *s)
+static enum insn_kind branch_kind(const struct decoded *d)
 {
-    bool is_direct = s->n && s->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-    switch (s->head->meta.category) {
+    bool is_direct = d->n && d->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+    switch (d->head->meta.category) {
     case ZYDIS_CATEGORY_COND_BR:
         return INSN_JCC;
     case ZYDIS_CATEGORY_UNCOND_BR:
@@ -445,9 +445,9 @@ static enum insn_kind branch_kind(const struct source *s)
     }
 }
 
-static enum insn_kind kind_of(const struct source *s)
+static enum insn_kind kind_of(const struct decoded *d)
 {
-    switch (s->head->mnemonic) {
+    switch (d->head->mnemonic) {
     case ZYDIS_MNEMONIC_ENDBR32:
     case ZYDIS_MNEMONIC_ENDBR64:
         return INSN_NOP;
@@ -462,12 +462,12 @@ static enum insn_kind kind_of(const struct source *s)
     default:
         break;
     }
-    if (s->head->meta.category == ZYDIS_CATEGORY_NOP || s->head->meta.category == ZYDIS_CATEGORY_WIDENOP)
+    if (d->head->meta.category == ZYDIS_CATEGORY_NOP || d->head->meta.category == ZYDIS_CATEGORY_WIDENOP)
         return INSN_NOP;
-    if (s->head->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE) &&
-        s->head->meta.category == ZYDIS_CATEGORY_STRINGOP)
+    if (d->head->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE) &&
+        d->head->meta.category == ZYDIS_CATEGORY_STRINGOP)
         return INSN_REP;
-    return branch_kind(s);
+    return branch_kind(d);
 }
 
 static bool is_fusible(ZydisMnemonic mnemonic)
@@ -489,9 +489,9 @@ static bool is_fusible(ZydisMnemonic mnemonic)
 }
 
 /* Arithmetic of three cycles or more on every processor of the last years. */
-static bool is_slow(const struct source *s)
+static bool is_slow(const struct decoded *d)
 {
-    switch (s->head->mnemonic) {
+    switch (d->head->mnemonic) {
     case ZYDIS_MNEMONIC_IMUL:
     case ZYDIS_MNEMONIC_MUL:
     case ZYDIS_MNEMONIC_IDIV:
@@ -500,20 +500,20 @@ static bool is_slow(const struct source *s)
     default:
         break;
     }
-    bool is_move = s->head->meta.category == ZYDIS_CATEGORY_DATAXFER;
-    return !is_move && s->n > 1 && s->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-           (s->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 ||
-            s->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT64);
+    bool is_move = d->head->meta.category == ZYDIS_CATEGORY_DATAXFER;
+    return !is_move && d->n > 1 && d->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           (d->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT32 ||
+            d->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT64);
 }
 
 /* Direct branch target; addresses outside 32 bits belong to another module anyhow. */
-static void set_target(const struct source *s, struct insn *out)
+static void set_target(const struct decoded *d, struct insn *out)
 {
     if (out->kind != INSN_JCC && out->kind != INSN_JMP && out->kind != INSN_CALL)
         return;
-    for (unsigned i = 0; i < s->n; i++)
-        if (s->operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && s->operands[i].imm.is_relative)
-            out->target = (uint32_t)(out->pc + s->head->length + (uint64_t)s->operands[i].imm.value.s);
+    for (unsigned i = 0; i < d->n; i++)
+        if (d->operands[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && d->operands[i].imm.is_relative)
+            out->target = (uint32_t)(out->pc + d->head->length + (uint64_t)d->operands[i].imm.value.s);
 }
 
 void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_t n_bytes, uint32_t pc,
@@ -528,24 +528,24 @@ void insn_decode(const struct insn_decoder *decoder, const uint8_t *bytes, size_
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder->zydis, &context, bytes, n_bytes, &head)) ||
         !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder->zydis, &context, &head, operands, head.operand_count)))
         return;
-    struct source s = {&head, operands, head.operand_count};
+    struct decoded d = {&head, operands, head.operand_count};
     out->len_bytes = head.length;
-    out->kind = (uint8_t)kind_of(&s);
+    out->kind = (uint8_t)kind_of(&d);
     out->is_pause = head.mnemonic == ZYDIS_MNEMONIC_PAUSE;
     out->is_fusible = is_fusible(head.mnemonic);
-    out->is_slow = is_slow(&s);
-    set_target(&s, out);
+    out->is_slow = is_slow(&d);
+    set_target(&d, out);
     if (out->kind == INSN_NOP || out->kind == INSN_STOP)
         return;
-    add_operands(&s, out);
-    add_registers(&s, out);
+    add_operands(&d, out);
+    add_registers(&d, out);
     if (out->kind == INSN_CALL) {
         out->writes |= INSN_CALL_CLOBBERS;
         out->writes &= ~INSN_BIT(RECIPE_RSP);
         out->reads = 0;
         return;
     }
-    add_implicit_effects(&s, out);
+    add_implicit_effects(&d, out);
     if (out->n_effects == 0)
-        add_register_effect(&s, out);
+        add_register_effect(&d, out);
 }
