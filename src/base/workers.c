@@ -49,7 +49,8 @@ static size_t take(struct workers *workers)
     return i;
 }
 
-static void fail(struct workers *workers, const struct error *error)
+/* Remembers the first failure; all threads stop at their next task. */
+static void note_failure(struct workers *workers, const struct error *error)
 {
     (void)pthread_mutex_lock(&workers->mutex);
     if (!workers->failed)
@@ -96,7 +97,7 @@ static void *work(void *context)
     for (size_t i; (i = take(workers)) != SIZE_MAX;) {
         struct error err = {0};
         if (workers->task(workers->context, workers, worker->number, i, &err) != 0)
-            fail(workers, &err);
+            note_failure(workers, &err);
         else if (workers_turn(workers, i))
             workers_turned(workers, i);
         count(workers);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collect/collect-internal.h"
+#include "base/path.h"
 #include "fmt/file.h"
 #include "fmt/trace.h"
 
@@ -630,7 +631,7 @@ static void fill_name(const struct view *view, const struct collect_context *con
     (void)snprintf(name->exe, sizeof name->exe, "%.255s", header->argv0);
     if (!name->exe[0]) {
         (void)snprintf(exe, sizeof exe, "%.*s", ARENA_PATH_MAX - 1, header->exe);
-        (void)snprintf(name->exe, sizeof name->exe, "%.200s", exe[0] ? names_base(exe) : "unknown");
+        (void)snprintf(name->exe, sizeof name->exe, "%.200s", exe[0] ? path_last(exe) : "unknown");
     }
     for (char *c = name->exe; *c; c++)
         if (*c == '/')

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fmt/file.h"
 
 #define NOTES_BYTES_MAX ((size_t)1 << 20)
@@ -18,9 +19,7 @@
 
 int64_t companion_now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(clock_now_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* Not even a file of lines grows without limit; the last line says that it is full. */

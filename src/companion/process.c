@@ -45,7 +45,7 @@ static void companion_times_look(struct companion_process *process)
 static uint64_t ns_between(unsigned long long from, unsigned long long to)
 {
     long per_second = sysconf(_SC_CLK_TCK);
-    return to > from && per_second > 0 ? (to - from) * (1000000000u / (unsigned long)per_second) : 0;
+    return to > from && per_second > 0 ? (to - from) * (CLOCK_S_NS / (unsigned long)per_second) : 0;
 }
 
 /* What the thread's samples stand for, ns; 0 when they do not measure time. *is_user_only: in user mode. */

@@ -266,7 +266,7 @@ struct reader {
     int code;
 };
 
-static void fail(struct reader *reader, const char *key)
+static void note_bad_number(struct reader *reader, const char *key)
 {
     if (!reader->code)
         reader->code = error_set(reader->err, ERR_FORMAT, "%.400s: offset %zu: no number behind '%s'", reader->name,
@@ -279,7 +279,7 @@ static uint64_t take_word(struct reader *reader, const char *text, const char *k
     errno = 0;
     uint64_t value = strtoull(text, &end, 10);
     if (errno || end == text || *text == '-')
-        fail(reader, key);
+        note_bad_number(reader, key);
     return value;
 }
 
@@ -288,7 +288,7 @@ static double take_meg(struct reader *reader, const char *text, const char *key)
     char *end = NULL;
     double value = strtod(text, &end);
     if (end == text)
-        fail(reader, key);
+        note_bad_number(reader, key);
     return value;
 }
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 
 #define NOBODY 65534 /* as kernels and servers call a user whom they do not know */
 
@@ -67,17 +68,11 @@ uint32_t names_host_id(void)
     return host.id;
 }
 
-const char *names_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 char *names_directory(const char *out_path, const char *program, const char *job_id)
 {
     if (out_path && *out_path)
         return strdup(out_path);
-    const char *exe = names_base(program);
+    const char *exe = path_last(program);
     char *directory = NULL;
     bool has_job = job_id && *job_id;
     int len = asprintf(&directory, "./hpctoolkit-%s-measurements%s%s", exe, has_job ? "-" : "", has_job ? job_id : "");
@@ -187,7 +182,7 @@ int names_parse(const char *path, struct names_file *file, struct error *err)
 {
     *file = (struct names_file){0};
     char *text = file->exe;
-    int len = snprintf(text, sizeof file->exe, "%s", names_base(path));
+    int len = snprintf(text, sizeof file->exe, "%s", path_last(path));
     char *dot = strrchr(text, '.');
     if (len < (int)sizeof file->exe && dot && dot[1] && strlen(dot + 1) < sizeof file->suffix) {
         memcpy(file->suffix, dot + 1, strlen(dot + 1) + 1);

@@ -31,9 +31,6 @@ const char *names_job_id(void);
  * call stays: the host may be given another name. Never 0.  ctx: ordinary, single-threaded */
 uint32_t names_host_id(void);
 
-/* The last part of a path; borrowed from it. */
-const char *names_base(const char *path);
-
 /* Default measurement directory "./hpctoolkit-<exe>-measurements[-<job_id>]" for a program path, malloc'ed, NULL when
  * out of memory. out_path, when not NULL or empty, is taken instead. job_id may be NULL; '/' in it becomes '_'. */
 char *names_directory(const char *out_path, const char *program, const char *job_id);

@@ -37,10 +37,10 @@ static int append(const char *directory, const char *line, int flags, struct err
         return error_set(err, errno == EEXIST ? ERR_NOT_FOUND : ERR_IO, "%.600s: cannot be written: %s.", path,
                          strerror(errno));
     size_t len = strlen(line);
-    bool is_fit = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink <= 1;
-    if (!is_fit || write(fd, line, len) != (ssize_t)len)
+    bool is_own_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink <= 1;
+    if (!is_own_file || write(fd, line, len) != (ssize_t)len)
         code = error_set(err, ERR_IO, "%.600s: cannot be written: %s.", path,
-                         is_fit ? strerror(errno) : "not a regular file of its own");
+                         is_own_file ? strerror(errno) : "not a regular file of its own");
     (void)close(fd);
     return code;
 }
@@ -255,7 +255,7 @@ struct moving {
     size_t n_files, cap_files;
 };
 
-static int fail(const char *path, const char *verb, struct error *err)
+static int refused_by_system(const char *path, const char *verb, struct error *err)
 {
     return error_set(err, ERR_IO, "%.600s: cannot %s: %s", path, verb, strerror(errno));
 }
@@ -299,7 +299,7 @@ static int list_files(struct moving *moving, struct error *err)
     struct error ignored;
     DIR *dir = opendir(moving->from);
     if (!dir)
-        return fail(moving->from, "read", err);
+        return refused_by_system(moving->from, "read", err);
     for (const struct dirent *entry; (entry = readdir(dir));) {
         if (entry->d_name[0] == '.')
             continue;
@@ -380,7 +380,7 @@ static int copy_bytes(int from_fd, int to_fd, const char *from, const char *to, 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            code = fail(from, "read", err);
+            code = refused_by_system(from, "read", err);
         if (n <= 0)
             break;
         *n_bytes += (uint64_t)n;

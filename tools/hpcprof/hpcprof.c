@@ -16,10 +16,10 @@
 
 #include "analysis/load/load.h"
 #include "base/input.h"
+#include "base/path.h"
 #include "base/scratch.h"
 #include "export/database/database.h"
 #include "fmt/file.h"
-#include "measurement/names.h"
 #include "structure/xml/structure-file.h"
 
 /* --- structure files --- */
@@ -282,7 +282,7 @@ static int check_threads(const struct settings *settings, const struct model *mo
 static int write_database(const struct settings *settings, const struct job *job, const struct value_source *source,
                           struct model *model, const char *input, struct error *err)
 {
-    const char *program = model->program ? names_base(model->program) : "program";
+    const char *program = model->program ? path_last(model->program) : "program";
     char *path = default_output(input, program);
     if (!path)
         return error_set(err, ERR_MEMORY, "out of memory");

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/path.h"
 #include "base/process.h"
 #include "measurement/names.h"
 #include "measurement/pending.h"
@@ -187,7 +188,7 @@ static const char *why_it_stays(const char *real, const struct contents *content
 /* The numbers that directories beside it have: the next free one, malloc'ed. */
 static char *next_number(const char *real)
 {
-    const char *base = names_base(real);
+    const char *base = path_last(real);
     char *parent = strndup(real, (size_t)(base - real)), *path = NULL;
     size_t len = strlen(base);
     long highest = 0;
@@ -341,7 +342,7 @@ static int try_once(const struct search *search, char **real_path, struct error 
 /* Launches take turns, as far as file systems have locks and nobody keeps one: everything holds without, too. */
 static int lock_parent(const char *name)
 {
-    const char *base = names_base(name);
+    const char *base = path_last(name);
     char *parent = strndup(name, (size_t)(base - name));
     int fd = parent ? open(*parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     for (int i = 0; fd >= 0 && i < TRIES_MAX && flock(fd, LOCK_EX | LOCK_NB) != 0; i++)
