@@ -62,76 +62,9 @@ void buf_fini(struct buf *buf)
     *buf = (struct buf){0};
 }
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, 64 bits */
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
-/* The slot that holds text, or the empty one where it belongs; the table has slots. */
-static size_t find_slot(const struct strtab *table, const char *text)
-{
-    size_t slot = (size_t)hash_text(text) & (table->n_slots - 1);
-    while (table->slots[slot] && strcmp(table->strings[table->slots[slot] - 1], text) != 0)
-        slot = (slot + 1) & (table->n_slots - 1);
-    return slot;
-}
-
-static bool grow_slots(struct strtab *table)
-{
-    if (table->n_strings * 2 < table->n_slots)
-        return true;
-    size_t n_slots = table->n_slots ? table->n_slots * 2 : 64;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    free(table->slots);
-    table->slots = slots;
-    table->n_slots = n_slots;
-    for (size_t i = 0; i < table->n_strings; i++)
-        slots[find_slot(table, table->strings[i])] = (uint32_t)i + 1;
-    return true;
-}
-
-int64_t strtab_intern(struct strtab *table, const char *text)
-{
-    if (!grow_slots(table))
-        return -1;
-    size_t slot = find_slot(table, text);
-    if (table->slots[slot])
-        return table->slots[slot] - 1;
-    if (!vec_reserve(&table->strings, &table->capacity, table->n_strings + 1, sizeof *table->strings))
-        return -1;
-    char *copy = strdup(text);
-    if (!copy)
-        return -1;
-    table->strings[table->n_strings++] = copy;
-    table->slots[slot] = (uint32_t)table->n_strings;
-    return (int64_t)table->n_strings - 1;
-}
-
-int64_t strtab_find(const struct strtab *table, const char *text)
-{
-    if (!table->n_slots)
-        return -1;
-    size_t slot = find_slot(table, text);
-    return (int64_t)table->slots[slot] - 1;
-}
-
-void strtab_fini(struct strtab *table)
-{
-    for (size_t i = 0; i < table->n_strings; i++)
-        free(table->strings[i]);
-    free(table->strings);
-    free(table->slots);
-    *table = (struct strtab){0};
-}
-
 /* --- a set by hash --- */
 
-/* Open addressing, at most half full; see vec.h. */
+/* Open addressing, at most half full. */
 
 #define SLOTS_LEAST 256
 
@@ -177,4 +110,52 @@ void slots_fini(struct slots *slots)
 {
     free(slots->at);
     *slots = (struct slots){0};
+}
+
+/* --- interned strings --- */
+
+static uint64_t hash_text(const void *item)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, 64 bits */
+    for (const char *text = *(const char *const *)item; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static bool is_same_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b) == 0;
+}
+
+static const struct slots_kind texts = {sizeof(char *), hash_text, is_same_text};
+
+int64_t strtab_intern(struct strtab *table, const char *text)
+{
+    size_t found = slots_find(&table->slots, &texts, table->strings, &text);
+    if (found != SLOTS_NONE)
+        return (int64_t)found;
+    if (!slots_reserve(&table->slots, &texts, table->strings, table->n_strings) ||
+        !vec_reserve(&table->strings, &table->capacity, table->n_strings + 1, sizeof *table->strings))
+        return -1;
+    char *copy = strdup(text);
+    if (!copy)
+        return -1;
+    table->strings[table->n_strings] = copy;
+    slots_add(&table->slots, &texts, table->strings, table->n_strings);
+    return (int64_t)table->n_strings++;
+}
+
+int64_t strtab_find(const struct strtab *table, const char *text)
+{
+    size_t found = slots_find(&table->slots, &texts, table->strings, &text);
+    return found != SLOTS_NONE ? (int64_t)found : -1;
+}
+
+void strtab_fini(struct strtab *table)
+{
+    for (size_t i = 0; i < table->n_strings; i++)
+        free(table->strings[i]);
+    free(table->strings);
+    slots_fini(&table->slots);
+    *table = (struct strtab){0};
 }

@@ -29,24 +29,6 @@ void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(
 /* Frees the data and makes the buffer empty. */
 void buf_fini(struct buf *buf);
 
-/* Interns strings: equal strings get equal ids 0, 1, 2, ... in order of first use. All zero is empty. */
-struct strtab {
-    char **strings; /* [n_strings], each malloc'ed, owned by the table */
-    size_t n_strings;
-    size_t capacity;
-    uint32_t *slots; /* [n_slots] open addressing, id + 1, 0 empty */
-    size_t n_slots;
-};
-
-/* The id of text, added when new; -1 when out of memory. */
-int64_t strtab_intern(struct strtab *table, const char *text);
-
-/* The id of text, -1 when it is not in the table. */
-int64_t strtab_find(const struct strtab *table, const char *text);
-
-/* Frees all strings and makes the table empty. */
-void strtab_fini(struct strtab *table);
-
 /* --- a set by hash --- */
 
 /* Finds the items of an array by their keys: a hash table beside the array, which its owner goes on appending to.
@@ -79,5 +61,24 @@ void slots_add(struct slots *slots, const struct slots_kind *kind, const void *i
 
 /* Frees the table and makes it empty; the items are not touched. */
 void slots_fini(struct slots *slots);
+
+/* --- interned strings --- */
+
+/* Interns strings: equal strings get equal ids 0, 1, 2, ... in order of first use. All zero is empty. */
+struct strtab {
+    char **strings; /* [n_strings], each malloc'ed, owned by the table */
+    size_t n_strings;
+    size_t capacity;
+    struct slots slots;
+};
+
+/* The id of text, added when new; -1 when out of memory. */
+int64_t strtab_intern(struct strtab *table, const char *text);
+
+/* The id of text, -1 when it is not in the table. */
+int64_t strtab_find(const struct strtab *table, const char *text);
+
+/* Frees all strings and makes the table empty. */
+void strtab_fini(struct strtab *table);
 
 #endif
