@@ -88,7 +88,7 @@ uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct a
 #define TREE_PARTIAL 1u
 
 struct profile_node {
-    uint32_t parent;
+    uint32_t parent; /* TREE_NONE for the root */
     uint16_t module;
     uint16_t type; /* enum hpcrun_node_type */
     uint64_t ip;
@@ -97,19 +97,13 @@ struct profile_node {
     bool has_child, is_retained;
 };
 
-struct tree_slot {
-    uint32_t hash;
-    uint32_t node; /* index + 1, 0 empty */
-};
-
 struct tree {
     struct profile_node *nodes; /* [n_nodes], parents before children */
     size_t n_nodes, cap_nodes;
     uint64_t *values; /* [n_rows][n_metrics] sums in the events' raw units */
     size_t n_rows, cap_values, n_metrics;
-    struct tree_slot *slots; /* [n_slots] open addressing by the hash of (parent, module, ip) */
-    size_t n_slots;
-    bool failed; /* out of memory: the tree is not complete */
+    struct slots slots; /* nodes by (parent, module, ip) */
+    bool failed;        /* out of memory: the tree is not complete */
 };
 
 /* Begins a tree with its root and the root of partial paths. */
@@ -225,11 +219,11 @@ struct known_path {
 /* What a variable key stands for in this thread's tree. */
 struct declaration {
     uint64_t key;
-    uint32_t base;     /* node below which access paths go */
+    uint32_t base;     /* node below which access paths go; never TREE_NONE */
     uint32_t variable; /* index, TREE_NONE when there is none */
 };
 
-struct access_slot;
+struct access_entry;
 struct line_set;
 
 struct collected_variable {
@@ -270,12 +264,14 @@ struct collected_thread {
     struct objects_function *regions; /* [n_regions] that were placed, by address; names are borrowed */
     size_t n_regions, cap_regions;
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
-    struct declaration *declarations; /* [n_slots] hash by key; base TREE_NONE: empty */
-    size_t n_declarations, n_slots;
+    struct declaration *declarations; /* [n_declarations] */
+    size_t n_declarations, cap_declarations;
+    struct slots declaration_slots;       /* by key */
     struct collected_variable *variables; /* [n_variables] */
     size_t n_variables, cap_variables;
-    struct access_slot *access_slots; /* [n_access_slots] hash of the variables' accesses */
-    size_t n_accesses, n_access_slots;
+    struct access_entry *accesses; /* [n_accesses] those of all variables */
+    size_t n_accesses, cap_accesses;
+    struct slots access_slots;  /* by what they are of */
     struct line_set *line_sets; /* [n_line_sets] the lines of the accesses that call for them */
     size_t n_line_sets, cap_line_sets;
     uint64_t trace_min_ns, trace_max_ns;

@@ -516,12 +516,14 @@ static void thread_fini(struct collected_thread *thread)
     free(thread->path.frames);
     free(thread->declared.frames);
     free(thread->declarations);
+    slots_fini(&thread->declaration_slots);
     free(thread->known);
     free(thread->regions);
     for (size_t i = 0; i < thread->n_variables; i++)
         variable_fini(&thread->variables[i]);
     free(thread->variables);
-    free(thread->access_slots);
+    free(thread->accesses);
+    slots_fini(&thread->access_slots);
     thread_free_lines(thread);
 }
 

@@ -9,11 +9,13 @@
 #define HASHES_MAX 1024 /* that are kept one by one */
 #define LINE_BINS (1u << PATTERN_HASH_BITS)
 
-/* Finds (variable, event, module, ip, pattern) among a thread's accesses. */
-struct access_slot {
-    uint32_t variable; /* index + 1, 0 empty */
-    uint32_t access;   /* index in the variable's list */
-    uint32_t set;      /* index + 1 of its line_set, 0 none */
+/* An access of a variable, by what makes it another one: variable, event, instruction and pattern. */
+struct access_entry {
+    uint64_t ip, pattern;
+    uint32_t variable, event;
+    uint32_t access; /* index in the variable's list */
+    uint32_t set;    /* index + 1 of its line_set, 0 none */
+    uint16_t module;
 };
 
 /* The bins that the lines of an access hit: one by one, or, of many, a bit each. */
@@ -24,62 +26,50 @@ struct line_set {
     uint64_t first_line, last_line;
 };
 
-static const struct objects_access *access_at(const struct collected_thread *thread, const struct access_slot *slot)
+static struct objects_access *access_of(const struct collected_thread *thread, const struct access_entry *entry)
 {
-    return &thread->variables[slot->variable - 1].row.accesses[slot->access];
+    return &thread->variables[entry->variable].row.accesses[entry->access];
 }
 
-static struct access_slot *find_slot(const struct collected_thread *thread, struct access_slot *slots, size_t n_slots,
-                                     uint32_t variable, const struct objects_access *like)
+static uint64_t hash_of_access(const void *item)
 {
-    uint64_t key = like->ip ^ like->pattern >> 32;
-    key ^= (uint64_t)variable << 40 ^ (uint64_t)like->module << 20 ^ like->event;
-    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (n_slots - 1);
-    for (; slots[slot].variable; slot = (slot + 1) & (n_slots - 1)) {
-        const struct objects_access *access = access_at(thread, &slots[slot]);
-        if (slots[slot].variable == variable + 1 && access->ip == like->ip && access->module == like->module &&
-            access->event == like->event && access->pattern == like->pattern)
-            break;
-    }
-    return &slots[slot];
+    const struct access_entry *entry = item;
+    uint64_t hash = entry->ip ^ entry->pattern >> 32;
+    return hash ^ (uint64_t)entry->variable << 40 ^ (uint64_t)entry->module << 20 ^ entry->event;
 }
 
-static bool grow_slots(struct collected_thread *thread)
+static bool is_same_access(const void *a, const void *b)
 {
-    if (thread->n_accesses * 2 < thread->n_access_slots)
-        return true;
-    size_t n_slots = thread->n_access_slots ? thread->n_access_slots * 2 : 256;
-    struct access_slot *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < thread->n_access_slots; i++) {
-        const struct access_slot *from = &thread->access_slots[i];
-        if (from->variable)
-            *find_slot(thread, slots, n_slots, from->variable - 1, access_at(thread, from)) = *from;
-    }
-    free(thread->access_slots);
-    thread->access_slots = slots;
-    thread->n_access_slots = n_slots;
-    return true;
+    const struct access_entry *x = a, *y = b;
+    return x->variable == y->variable && x->ip == y->ip && x->module == y->module && x->event == y->event &&
+           x->pattern == y->pattern;
 }
+
+static const struct slots_kind accesses_by_key = {sizeof(struct access_entry), hash_of_access, is_same_access};
 
 /* The variable's access like this one, added when new; NULL when out of memory. Borrowed until the next call. */
-static struct access_slot *find_access(struct collected_thread *thread, uint32_t variable,
-                                       const struct objects_access *like)
+static struct access_entry *find_access(struct collected_thread *thread, uint32_t variable,
+                                        const struct objects_access *like)
 {
     struct collected_variable *owner = &thread->variables[variable];
-    if (!grow_slots(thread))
+    struct access_entry entry = {.ip = like->ip,
+                                 .pattern = like->pattern,
+                                 .variable = variable,
+                                 .event = like->event,
+                                 .access = (uint32_t)owner->row.n_accesses,
+                                 .module = like->module};
+    size_t found = slots_find(&thread->access_slots, &accesses_by_key, thread->accesses, &entry);
+    if (found != SLOTS_NONE)
+        return &thread->accesses[found];
+    if (!slots_reserve(&thread->access_slots, &accesses_by_key, thread->accesses, thread->n_accesses) ||
+        !vec_reserve(&thread->accesses, &thread->cap_accesses, thread->n_accesses + 1, sizeof entry) ||
+        !vec_reserve(&owner->row.accesses, &owner->cap_accesses, owner->row.n_accesses + 1,
+                     sizeof *owner->row.accesses))
         return NULL;
-    struct access_slot *slot = find_slot(thread, thread->access_slots, thread->n_access_slots, variable, like);
-    if (!slot->variable) {
-        if (!vec_reserve(&owner->row.accesses, &owner->cap_accesses, owner->row.n_accesses + 1,
-                         sizeof *owner->row.accesses))
-            return NULL;
-        owner->row.accesses[owner->row.n_accesses] = *like;
-        *slot = (struct access_slot){variable + 1, (uint32_t)owner->row.n_accesses++, 0};
-        thread->n_accesses++;
-    }
-    return slot;
+    owner->row.accesses[owner->row.n_accesses++] = *like;
+    thread->accesses[thread->n_accesses] = entry;
+    slots_add(&thread->access_slots, &accesses_by_key, thread->accesses, thread->n_accesses);
+    return &thread->accesses[thread->n_accesses++];
 }
 
 /* Copies the offsets or places that a hit keeps; returns their number. */
@@ -166,27 +156,27 @@ static bool add_record(const struct view *view, const struct arena_hit *hit, str
 }
 
 /* The access's sums of lines, begun when there are none; NULL when out of memory. */
-static struct line_set *lines_of(struct collected_thread *thread, struct access_slot *slot,
+static struct line_set *lines_of(struct collected_thread *thread, struct access_entry *entry,
                                  struct objects_access *access)
 {
-    if (slot->set)
-        return &thread->line_sets[slot->set - 1];
+    if (entry->set)
+        return &thread->line_sets[entry->set - 1];
     if (!vec_reserve(&thread->line_sets, &thread->cap_line_sets, thread->n_line_sets + 1, sizeof *thread->line_sets) ||
         !(access->lines = calloc(1, sizeof *access->lines)))
         return NULL;
     thread->line_sets[thread->n_line_sets] = (struct line_set){.first_line = UINT64_MAX};
-    slot->set = (uint32_t)++thread->n_line_sets;
-    return &thread->line_sets[slot->set - 1];
+    entry->set = (uint32_t)++thread->n_line_sets;
+    return &thread->line_sets[entry->set - 1];
 }
 
-static bool add_lines(struct collected_thread *thread, struct access_slot *slot, const struct arena_hit *hit,
+static bool add_lines(struct collected_thread *thread, struct access_entry *entry, const struct arena_hit *hit,
                       const uint64_t *places, size_t n)
 {
-    struct objects_access *access = &thread->variables[slot->variable - 1].row.accesses[slot->access];
+    struct objects_access *access = access_of(thread, entry);
     bool has_footprint = pattern_has_footprint(access->pattern);
     if (!has_footprint && !pattern_has_contrast(access->pattern))
         return true;
-    struct line_set *set = lines_of(thread, slot, access);
+    struct line_set *set = lines_of(thread, entry, access);
     if (!set)
         return false;
     if (add_record(thread->process->view, hit, access->lines, set))
@@ -217,18 +207,18 @@ void thread_describe_offsets(struct collected_thread *thread, uint32_t variable,
     if (thread->path.n == 0 || kind < VAR_HEAP || (kind > VAR_STACK && !hit->pattern))
         return;
     thread_place(thread, thread->path.frames[0].module, thread->path.frames[0].ip, &like.module, &like.ip);
-    struct access_slot *slot = find_access(thread, variable, &like);
-    if (!slot) {
+    struct access_entry *entry = find_access(thread, variable, &like);
+    if (!entry) {
         thread->tree.failed = true;
         return;
     }
-    struct objects_access *access = &thread->variables[variable].row.accesses[slot->access];
+    struct objects_access *access = access_of(thread, entry);
     size_t n = copy_offsets(thread->process->view, hit, offsets);
     uint64_t count = hit->count, n_placed = hit->n_offsets < count ? hit->n_offsets : count;
     access->n_samples += count;
     if (hit->pattern && n) {
         size_t n_kept = n;
-        if (!add_lines(thread, slot, hit, offsets, n))
+        if (!add_lines(thread, entry, hit, offsets, n))
             thread->tree.failed = true;
         n = offsets_of_places(offsets, n);
         n_placed = n == n_kept ? n_placed : n_placed * n / n_kept;
@@ -297,17 +287,17 @@ static void finish_sets(struct collected_thread *thread)
         thread->tree.failed = true;
         return;
     }
-    for (size_t i = 0; i < thread->n_access_slots; i++) {
-        const struct access_slot *slot = &thread->access_slots[i];
-        if (!slot->variable || !slot->set)
+    for (size_t i = 0; i < thread->n_accesses; i++) {
+        const struct access_entry *entry = &thread->accesses[i];
+        if (!entry->set)
             continue;
-        const struct objects_access *access = access_at(thread, slot);
+        const struct objects_access *access = access_of(thread, entry);
         list[n++] = (struct pooled){.pool = pattern_pool(access->pattern),
-                                    .variable = slot->variable - 1,
+                                    .variable = entry->variable,
                                     .event = access->event,
                                     .module = access->module,
-                                    .access = slot->access,
-                                    .set = slot->set - 1,
+                                    .access = entry->access,
+                                    .set = entry->set - 1,
                                     .has_footprint = pattern_has_footprint(access->pattern)};
     }
     qsort(list, n, sizeof *list, compare_pooled);

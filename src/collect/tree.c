@@ -6,53 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t hash_of(uint32_t parent, uint16_t module, uint64_t ip)
+static uint64_t hash_of_node(const void *item)
 {
-    uint64_t hash = (ip ^ (uint64_t)module << 48) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ hash >> 29 ^ parent) * 0xbf58476d1ce4e5b9u;
-    return (uint32_t)(hash >> 28);
+    const struct profile_node *node = item;
+    uint64_t hash = (node->ip ^ (uint64_t)node->module << 48) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29 ^ node->parent;
 }
 
-static void put_slot(struct tree_slot *slots, size_t n_slots, struct tree_slot entry)
+static bool is_same_node(const void *a, const void *b)
 {
-    size_t slot = entry.hash & (n_slots - 1);
-    while (slots[slot].node)
-        slot = (slot + 1) & (n_slots - 1);
-    slots[slot] = entry;
+    const struct profile_node *x = a, *y = b;
+    return x->parent == y->parent && x->module == y->module && x->ip == y->ip;
 }
 
-static bool grow_slots(struct tree *tree)
-{
-    if (tree->n_nodes * 2 < tree->n_slots)
-        return true;
-    size_t n_slots = tree->n_slots ? tree->n_slots * 2 : 1024;
-    struct tree_slot *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < tree->n_slots; i++)
-        if (tree->slots[i].node)
-            put_slot(slots, n_slots, tree->slots[i]);
-    free(tree->slots);
-    tree->slots = slots;
-    tree->n_slots = n_slots;
-    return true;
-}
+static const struct slots_kind nodes_by_key = {sizeof(struct profile_node), hash_of_node, is_same_node};
 
 static uint32_t add_node(struct tree *tree, const struct profile_node *node)
 {
-    if (tree->n_nodes >= INT32_MAX || !grow_slots(tree) ||
+    if (tree->n_nodes >= INT32_MAX || !slots_reserve(&tree->slots, &nodes_by_key, tree->nodes, tree->n_nodes) ||
         !vec_reserve(&tree->nodes, &tree->cap_nodes, tree->n_nodes + 1, sizeof *tree->nodes)) {
         tree->failed = true;
         return TREE_NONE;
     }
     tree->nodes[tree->n_nodes] = *node;
+    slots_add(&tree->slots, &nodes_by_key, tree->nodes, tree->n_nodes);
     return (uint32_t)tree->n_nodes++;
 }
 
 void tree_init(struct tree *tree, size_t n_metrics)
 {
     *tree = (struct tree){.n_metrics = n_metrics};
-    (void)add_node(tree, &(struct profile_node){0});
+    (void)add_node(tree, &(struct profile_node){.parent = TREE_NONE});
     (void)tree_child(tree, TREE_ROOT, 0, 1, 0);
 }
 
@@ -60,28 +44,23 @@ void tree_fini(struct tree *tree)
 {
     free(tree->nodes);
     free(tree->values);
-    free(tree->slots);
+    slots_fini(&tree->slots);
     *tree = (struct tree){0};
 }
 
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_t ip, uint32_t type)
 {
+    const struct profile_node node = {.parent = parent, .module = module, .type = (uint16_t)type, .ip = ip};
     if (parent >= tree->n_nodes)
         return TREE_NONE;
-    uint32_t hash = hash_of(parent, module, ip);
-    for (size_t slot = hash & (tree->n_slots - 1); tree->slots[slot].node; slot = (slot + 1) & (tree->n_slots - 1)) {
-        struct profile_node *node = &tree->nodes[tree->slots[slot].node - 1];
-        if (tree->slots[slot].hash == hash && node->parent == parent && node->module == module && node->ip == ip) {
-            node->type |= (uint16_t)type;
-            return tree->slots[slot].node - 1;
-        }
+    size_t found = slots_find(&tree->slots, &nodes_by_key, tree->nodes, &node);
+    if (found != SLOTS_NONE) {
+        tree->nodes[found].type |= (uint16_t)type;
+        return (uint32_t)found;
     }
-    struct profile_node node = {.parent = parent, .module = module, .type = (uint16_t)type, .ip = ip};
     uint32_t index = add_node(tree, &node);
-    if (index != TREE_NONE) {
-        put_slot(tree->slots, tree->n_slots, (struct tree_slot){.hash = hash, .node = index + 1});
+    if (index != TREE_NONE)
         tree->nodes[parent].has_child = true;
-    }
     return index;
 }
 

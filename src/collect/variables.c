@@ -9,6 +9,7 @@
 
 #include "arena/arena.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "fmt/hpcrun.h"
 #include "fmt/file.h"
 #include "fmt/log.h"
@@ -137,20 +138,12 @@ static uint64_t address_of(const char *name)
     return hash ? hash : 2;
 }
 
-/* Index of the first region at or behind start. */
-static size_t find(const struct collected_thread *thread, uint64_t start)
-{
-    size_t i = 0;
-    while (i < thread->n_regions && thread->regions[i].start < start)
-        i++;
-    return i;
-}
-
 uint64_t thread_place_region(struct collected_thread *thread, uint64_t ref)
 {
     const char *name = ref <= UINT32_MAX ? view_string(thread->process->view, (uint32_t)ref) : NULL;
     uint64_t address = address_of(name ? name : "");
-    size_t at = find(thread, address - 1);
+    size_t at =
+        search_below(thread->regions, thread->n_regions, SEARCH_KEY(struct objects_function, start), address - 1);
     if (at < thread->n_regions && thread->regions[at].start == address - 1)
         return address;
     if (!vec_reserve(&thread->regions, &thread->cap_regions, thread->n_regions + 1, sizeof *thread->regions)) {
@@ -253,15 +246,9 @@ void process_add_leak_columns(struct collected_process *process)
 
 static bool is_mapping(const struct collected_process *process, uint32_t ref)
 {
-    size_t low = 0, high = process->n_mmap_nodes;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (process->mmap_nodes[middle] < ref)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < process->n_mmap_nodes && process->mmap_nodes[low] == ref;
+    const struct search_key whole = {sizeof ref, 0, sizeof ref};
+    size_t i = search_below(process->mmap_nodes, process->n_mmap_nodes, whole, ref);
+    return i < process->n_mmap_nodes && process->mmap_nodes[i] == ref;
 }
 
 /* The totals of the ordinary and of the data-centric tree agree. */
@@ -516,32 +503,18 @@ static struct declaration declare(struct collected_thread *thread, uint64_t var,
     }
 }
 
-static struct declaration *find_slot(struct declaration *slots, size_t n_slots, uint64_t key)
+static uint64_t hash_of_declaration(const void *item)
 {
-    size_t slot = (size_t)(key * 0x9e3779b97f4a7c15u >> 24) & (n_slots - 1);
-    while (slots[slot].base != TREE_NONE && slots[slot].key != key)
-        slot = (slot + 1) & (n_slots - 1);
-    return &slots[slot];
+    return ((const struct declaration *)item)->key;
 }
 
-static bool grow_declarations(struct collected_thread *thread)
+static bool is_same_declaration(const void *a, const void *b)
 {
-    if (thread->n_declarations * 2 < thread->n_slots)
-        return true;
-    size_t n_slots = thread->n_slots ? thread->n_slots * 2 : 256;
-    struct declaration *slots = calloc(n_slots, sizeof *slots);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < n_slots; i++)
-        slots[i].base = TREE_NONE;
-    for (size_t i = 0; i < thread->n_slots; i++)
-        if (thread->declarations[i].base != TREE_NONE)
-            *find_slot(slots, n_slots, thread->declarations[i].key) = thread->declarations[i];
-    free(thread->declarations);
-    thread->declarations = slots;
-    thread->n_slots = n_slots;
-    return true;
+    return ((const struct declaration *)a)->key == ((const struct declaration *)b)->key;
 }
+
+static const struct slots_kind declarations_by_key = {sizeof(struct declaration), hash_of_declaration,
+                                                      is_same_declaration};
 
 /* Keys of one declaration: the offset in a frame and, where there is no variable, the class make the difference. */
 static uint64_t declaration_key(uint64_t var, enum hit_class class)
@@ -555,26 +528,29 @@ static uint64_t declaration_key(uint64_t var, enum hit_class class)
 
 const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class)
 {
-    uint64_t key = declaration_key(var, class), of = key;
+    struct declaration made = {.key = declaration_key(var, class)};
+    uint64_t key = made.key, of = key;
     const struct arena_site *site = NULL;
-    if (!grow_declarations(thread)) {
+    struct slots *slots = &thread->declaration_slots;
+    size_t found = slots_find(slots, &declarations_by_key, thread->declarations, &made);
+    if (found != SLOTS_NONE)
+        return &thread->declarations[found];
+    if (!slots_reserve(slots, &declarations_by_key, thread->declarations, thread->n_declarations) ||
+        !vec_reserve(&thread->declarations, &thread->cap_declarations, thread->n_declarations + 1, sizeof made)) {
         thread->tree.failed = true;
         return NULL;
     }
-    struct declaration *slot = find_slot(thread->declarations, thread->n_slots, key);
-    if (slot->base != TREE_NONE)
-        return slot;
     if (var_key_kind(key) == VAR_SMALL)
         of = view_heap_of_site(thread->process->view, key, &site);
-    struct declaration made = declare(thread, of, class);
+    made = declare(thread, of, class);
     if (made.base == TREE_NONE)
         return NULL;
     if (site)
         note_small(thread, made.variable, site);
     made.key = key;
-    *slot = made;
-    thread->n_declarations++;
-    return slot;
+    thread->declarations[thread->n_declarations] = made;
+    slots_add(slots, &declarations_by_key, thread->declarations, thread->n_declarations);
+    return &thread->declarations[thread->n_declarations++];
 }
 
 /* --- the side file --- */

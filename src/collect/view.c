@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "fmt/trace.h"
 
 static int refuse(const char *reason, struct error *err)
@@ -177,19 +178,22 @@ const struct view_module *view_module_with_id(const struct view *view, uint32_t 
     return NULL;
 }
 
+struct chunk_search {
+    const struct view *view;
+    struct view_chunk key;
+};
+
+static bool is_chunk_before(const void *context, size_t i)
+{
+    const struct chunk_search *search = context;
+    return compare_chunks(&search->view->sorted[i], &search->key) < 0;
+}
+
 /* First run of the thread and kind in the sorted table. */
 static uint32_t first_chunk(const struct view *view, uint32_t thread, enum arena_kind kind)
 {
-    uint32_t low = 0, high = view->n_sorted;
-    const struct view_chunk key = {.thread = thread, .kind = (uint16_t)kind};
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (compare_chunks(&view->sorted[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct chunk_search search = {view, {.thread = thread, .kind = (uint16_t)kind}};
+    return (uint32_t)search_where(view->n_sorted, is_chunk_before, &search);
 }
 
 /* The run that the walk is in, the next fitting one when it has left one; NULL at the end. */
@@ -261,16 +265,9 @@ struct cost {
 static uint64_t recorded_bytes(const struct view *view, uint32_t thread_ref)
 {
     uint64_t sum = THREAD_BYTES;
-    uint32_t low = 0, high = view->n_sorted;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (view->sorted[middle].thread < thread_ref)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < view->n_sorted && view->sorted[low].thread == thread_ref; low++)
-        sum += view->sorted[low].used_bytes;
+    size_t i = search_below(view->sorted, view->n_sorted, SEARCH_KEY(struct view_chunk, thread), thread_ref);
+    for (; i < view->n_sorted && view->sorted[i].thread == thread_ref; i++)
+        sum += view->sorted[i].used_bytes;
     return sum;
 }
 
@@ -362,8 +359,7 @@ static uint32_t *choose(const struct collected_thread *thread, size_t n_keep)
 
 static bool fold_tree(struct tree *tree, const uint32_t *to)
 {
-    struct tree folded = {.n_metrics = tree->n_metrics, .n_slots = tree->n_slots, .slots = tree->slots};
-    tree->slots = NULL;
+    struct tree folded = {.n_metrics = tree->n_metrics};
     bool has_room = true;
     for (uint32_t i = 0; i < tree->n_nodes && has_room; i++) {
         bool is_kept = to[i] == folded.n_nodes;
@@ -374,10 +370,12 @@ static bool fold_tree(struct tree *tree, const uint32_t *to)
                 break;
             struct profile_node *node = &folded.nodes[folded.n_nodes++];
             *node = *from;
-            node->parent = i == TREE_ROOT ? 0 : to[from->parent];
             node->row = 0;
             node->has_child = false;
-            folded.nodes[node->parent].has_child |= i != TREE_ROOT;
+            if (i != TREE_ROOT) {
+                node->parent = to[from->parent];
+                folded.nodes[node->parent].has_child = true;
+            }
         } else {
             folded.nodes[to[i]].type |= from->type & (HPCRUN_NODE_LEAF | HPCRUN_NODE_MEMACCESS);
             folded.nodes[to[i]].is_retained |= from->is_retained;
