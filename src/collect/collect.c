@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/collect-internal.h"
 #include "base/path.h"
+#include "collect/profile.h"
 #include "fmt/file.h"
 #include "fmt/trace.h"
 
@@ -44,7 +44,7 @@ static void sum_metrics(const struct collected_process *process, const struct ar
         return;
     for (int i = 0; i < MEM_METRICS; i++)
         sums->metric_events[i] |= metrics & 1u << i ? bit : 0;
-    if (__atomic_load_n((const uint64_t *)&hit->latency, __ATOMIC_RELAXED)) {
+    if (view_count(&hit->latency)) {
         sums->latency_events |= bit;
         sums->remote_latency_events |= metrics & MEM_REMOTE_METRICS ? bit : 0;
     }
@@ -56,8 +56,8 @@ static bool sum_hits(struct collected_process *process, struct sums *sums)
     struct record_walk walk = {.kind = ARENA_HITS, .record_bytes = sizeof(struct arena_hit)};
     const struct arena_hit *hit;
     while ((hit = view_next(process->view, &walk))) {
-        uint64_t count = __atomic_load_n((const uint64_t *)&hit->count, __ATOMIC_RELAXED);
-        uint64_t weight = __atomic_load_n((const uint64_t *)&hit->weight, __ATOMIC_RELAXED);
+        uint64_t count = view_count(&hit->count);
+        uint64_t weight = view_count(&hit->weight);
         if (hit->event < process->view->n_events) {
             sums->counts[hit->event] += count;
             sums->weights[hit->event] += weight;
@@ -180,7 +180,7 @@ static bool list_threads(struct collected_process *process)
             break;
         threads[n++] = (struct numbered_thread){record->id, walk.ref};
         for (uint32_t i = 0; i < process->view->n_events; i++)
-            process->n_samples += __atomic_load_n((const uint64_t *)&record->taken[i], __ATOMIC_RELAXED);
+            process->n_samples += view_count(&record->taken[i]);
     }
     process->threads = calloc(n + 1, sizeof *process->threads);
     if (record || !process->threads) {

@@ -6,12 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/collect-internal.h"
-
-static uint64_t load(const _Atomic uint64_t *value)
-{
-    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
-}
+#include "collect/profile.h"
 
 static uint32_t load_small(const _Atomic uint32_t *value)
 {
@@ -40,8 +35,8 @@ static void look_at_head(const struct view *view, struct live *live)
     live->start_ns = header->start_ns;
     live->used_bytes = (uint64_t)view->n_chunks * ARENA_CHUNK_BYTES;
     live->limit_bytes = (uint64_t)header->chunk_limit * ARENA_CHUNK_BYTES;
-    live->n_blocks = load(&header->n_blocks_recorded);
-    live->bytes = load(&header->bytes_recorded);
+    live->n_blocks = view_count(&header->n_blocks_recorded);
+    live->bytes = view_count(&header->bytes_recorded);
     live->n_events = view->n_events;
     live->address_event = -1;
     for (uint32_t i = 0; i < view->n_events; i++) {
@@ -60,9 +55,9 @@ static void look_at_threads(const struct view *view, struct live *live)
         live->n_threads += 1 + (uint64_t)load_small(&thread->n_merged);
         live->n_threads_live += __atomic_load_n(&thread->end_ns, __ATOMIC_RELAXED) == 0;
         for (uint32_t i = 0; i < view->n_events; i++) {
-            live->events[i].n_taken += load(&thread->taken[i]);
+            live->events[i].n_taken += view_count(&thread->taken[i]);
             for (int fate = 0; fate < FATE_MAX; fate++)
-                live->events[i].fates[fate] += load(&thread->fates[i][fate]);
+                live->events[i].fates[fate] += view_count(&thread->fates[i][fate]);
         }
     }
 }
@@ -105,7 +100,7 @@ static bool look_at_variables(const struct view *view, struct live *live)
     const struct arena_hit *hit;
     const struct arena_site *site;
     while (live->address_event >= 0 && (hit = view_next(view, &walk))) {
-        uint64_t n = load(&hit->count), var = hit->var;
+        uint64_t n = view_count(&hit->count), var = hit->var;
         if (hit->event != live->address_event || !n)
             continue;
         live->n_address_samples += n;

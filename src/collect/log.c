@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/collect-internal.h"
+#include "collect/profile.h"
 #include "fmt/file.h"
 #include "fmt/log.h"
-
-static uint64_t load(const _Atomic uint64_t *value)
-{
-    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
-}
 
 static void write_messages(const struct collected_process *process, struct buf *out)
 {
@@ -36,11 +31,11 @@ static void write_blocks(const struct collected_process *process, struct buf *ou
     char text[512];
     uint64_t n_unrecorded = 0;
     for (int i = 0; i < 8; i++)
-        n_unrecorded += load(&header->n_alloc_unrecorded[i]);
+        n_unrecorded += view_count(&header->n_alloc_unrecorded[i]);
     (void)snprintf(text, sizeof text,
                    "blocks: %llu recorded (%llu bytes), %llu of them not freed (%llu bytes), %llu passed by unrecorded",
-                   (unsigned long long)load(&header->n_blocks_recorded),
-                   (unsigned long long)load(&header->bytes_recorded), (unsigned long long)process->n_blocks_live,
+                   (unsigned long long)view_count(&header->n_blocks_recorded),
+                   (unsigned long long)view_count(&header->bytes_recorded), (unsigned long long)process->n_blocks_live,
                    (unsigned long long)process->bytes_live, (unsigned long long)n_unrecorded);
     log_write_message(out, process->name.pid, -1, text);
 }
@@ -97,7 +92,7 @@ static void write_children(const struct collected_process *process, struct buf *
 static void write_python(const struct collected_process *process, struct buf *out)
 {
     char text[160];
-    uint64_t n = load(&process->view->header->n_python_lost);
+    uint64_t n = view_count(&process->view->header->n_python_lost);
     (void)snprintf(text, sizeof text,
                    "Python: %llu block%s named by native code, for lack of room for more lines of code",
                    (unsigned long long)n, n == 1 ? " is" : "s are");
@@ -115,7 +110,7 @@ static void write_regions(const struct collected_process *process, struct buf *o
     };
     for (int i = 0; i < REGION_FAULTS; i++) {
         char text[160];
-        uint64_t n = load(&process->view->header->n_region_faults[i]);
+        uint64_t n = view_count(&process->view->header->n_region_faults[i]);
         (void)snprintf(text, sizeof text, "regions: %llu %s", (unsigned long long)n, sentences[i]);
         if (n)
             log_write_message(out, process->name.pid, -1, text);
@@ -124,8 +119,8 @@ static void write_regions(const struct collected_process *process, struct buf *o
 
 static void add_left_out(const struct arena_thread *record, uint32_t i, struct log_event *event)
 {
-    event->taken += load(&record->taken[i]);
-    event->fates[FATE_DROP_MAX_SIZE] += load(&record->taken[i]);
+    event->taken += view_count(&record->taken[i]);
+    event->fates[FATE_DROP_MAX_SIZE] += view_count(&record->taken[i]);
 }
 
 static void write_left_out(const struct collected_process *process, struct buf *out)
@@ -158,7 +153,7 @@ static void write_untraced(const struct collected_process *process, struct buf *
     for (size_t i = 0; i < process->n_threads; i++) {
         const struct arena_thread *record =
             view_record(process->view, process->threads[i], ARENA_THREADS, sizeof *record);
-        n_untraced += record ? load(&record->n_untraced) : 0;
+        n_untraced += record ? view_count(&record->n_untraced) : 0;
     }
     (void)snprintf(text, sizeof text,
                    "the trace was full (--max-size, --memsize): %llu later samples are only in the "
@@ -181,23 +176,23 @@ static bool add_thread(const struct collected_process *process, const struct are
             add_left_out(record, i, event);
             continue;
         }
-        event->taken += load(&record->taken[i]);
-        event->overflows += load(&record->overflows[i]);
+        event->taken += view_count(&record->taken[i]);
+        event->overflows += view_count(&record->overflows[i]);
         for (int fate = 0; fate < FATE_MAX; fate++)
-            event->fates[fate] += load(&record->fates[i][fate]);
-        event->enabled_ns += load(&record->enabled_ns[i]);
-        event->running_ns += load(&record->running_ns[i]);
-        event->n_throttles += load(&record->n_throttles[i]);
-        event->n_no_metric += load(&record->n_no_metric[i]);
-        event->n_truncated += load(&record->n_truncated[i]);
-        event->n_collisions += load(&record->n_collisions[i]);
+            event->fates[fate] += view_count(&record->fates[i][fate]);
+        event->enabled_ns += view_count(&record->enabled_ns[i]);
+        event->running_ns += view_count(&record->running_ns[i]);
+        event->n_throttles += view_count(&record->n_throttles[i]);
+        event->n_no_metric += view_count(&record->n_no_metric[i]);
+        event->n_truncated += view_count(&record->n_truncated[i]);
+        event->n_collisions += view_count(&record->n_collisions[i]);
     }
-    summary->frames += load(&record->n_frames);
-    summary->unwind_frames += load(&record->n_frames);
+    summary->frames += view_count(&record->n_frames);
+    summary->unwind_frames += view_count(&record->n_frames);
     /* Stop 0 is the outermost frame: all others ended early. */
     for (size_t i = 0; i < sizeof record->unwind_stops / sizeof record->unwind_stops[0]; i++) {
-        summary->unwind_samples += load(&record->unwind_stops[i]);
-        summary->unwind_errant += i ? load(&record->unwind_stops[i]) : 0;
+        summary->unwind_samples += view_count(&record->unwind_stops[i]);
+        summary->unwind_errant += i ? view_count(&record->unwind_stops[i]) : 0;
     }
     return true;
 }

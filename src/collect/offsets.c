@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/collect-internal.h"
+#include "collect/profile.h"
 
 #define HASHES_MAX 1024 /* that are kept one by one */
 #define LINE_BINS (1u << PATTERN_HASH_BITS)

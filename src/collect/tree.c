@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tree of a profile while it is built: children found by hash, values as raw sums. Ordinary code. */
-#include "collect/collect-internal.h"
+#include "collect/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,11 +93,6 @@ const uint64_t *tree_values(const struct tree *tree, uint32_t node)
 
 #define PERIOD_MAX 1e15 /* a double holds every integer below */
 
-static uint64_t load(const _Atomic uint64_t *value)
-{
-    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
-}
-
 static uint64_t rounded(double value)
 {
     return value < 1 ? 1 : value < PERIOD_MAX ? (uint64_t)(value + 0.5) : (uint64_t)PERIOD_MAX;
@@ -113,7 +108,8 @@ static uint64_t fixed_period(const struct arena_event *event)
 static void weigh_event(struct collected_thread *thread, uint32_t i)
 {
     const struct arena_event *event = &thread->process->view->header->events[i];
-    uint64_t enabled_ns = load(&thread->record->enabled_ns[i]), running_ns = load(&thread->record->running_ns[i]);
+    uint64_t enabled_ns = view_count(&thread->record->enabled_ns[i]),
+             running_ns = view_count(&thread->record->running_ns[i]);
     struct weighing *weighing = &thread->weighings[i];
     weighing->ratio = running_ns && running_ns < enabled_ns ? (double)enabled_ns / (double)running_ns : 1;
     weighing->unit = fixed_period(event) ? rounded((double)fixed_period(event) * weighing->ratio) : 1;

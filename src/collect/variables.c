@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which allocators a process has, for its log: who takes the calls in our place, and which libraries of allocators are
  * loaded behind us. Ordinary code. */
-#include "collect/collect-internal.h"
+#include "collect/profile.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arena/arena.h"
 #include "base/path.h"
 #include "base/search.h"
-#include "fmt/hpcrun.h"
 #include "fmt/file.h"
 #include "fmt/log.h"
 
@@ -565,11 +563,6 @@ struct side {
     char exe[ARENA_PATH_MAX];
 };
 
-static uint64_t load(const _Atomic uint64_t *value)
-{
-    return __atomic_load_n((const uint64_t *)value, __ATOMIC_RELAXED);
-}
-
 /* A process that was killed, still runs or became another program by exec leaves samples that wait for their recipe or
  * whose handler is under way. */
 static void fill_undecided(struct objects_event *event)
@@ -587,7 +580,7 @@ static void fill_left_out(const struct collected_process *process, struct object
     for (size_t t = process->n_written_threads; t < process->n_threads; t++) {
         const struct arena_thread *record =
             view_record(process->view, process->threads[t], ARENA_THREADS, sizeof *record);
-        uint64_t n_taken = record ? load(&record->taken[i]) : 0;
+        uint64_t n_taken = record ? view_count(&record->taken[i]) : 0;
         event->taken += n_taken;
         event->fates[FATE_DROP_MAX_SIZE] += n_taken;
     }
@@ -602,19 +595,19 @@ static void fill_event(struct side *side, const struct collected_thread *thread,
     *event = (struct objects_event){.metric = side->metrics[i],
                                     .name = side->names[i],
                                     .scale = from->scale,
-                                    .taken = load(&thread->record->taken[i]),
-                                    .overflows = load(&thread->record->overflows[i]),
-                                    .enabled_ns = load(&thread->record->enabled_ns[i]),
-                                    .running_ns = load(&thread->record->running_ns[i]),
-                                    .n_throttles = load(&thread->record->n_throttles[i]),
-                                    .n_no_metric = load(&thread->record->n_no_metric[i]),
-                                    .n_truncated = load(&thread->record->n_truncated[i]),
-                                    .n_collisions = load(&thread->record->n_collisions[i]),
+                                    .taken = view_count(&thread->record->taken[i]),
+                                    .overflows = view_count(&thread->record->overflows[i]),
+                                    .enabled_ns = view_count(&thread->record->enabled_ns[i]),
+                                    .running_ns = view_count(&thread->record->running_ns[i]),
+                                    .n_throttles = view_count(&thread->record->n_throttles[i]),
+                                    .n_no_metric = view_count(&thread->record->n_no_metric[i]),
+                                    .n_truncated = view_count(&thread->record->n_truncated[i]),
+                                    .n_collisions = view_count(&thread->record->n_collisions[i]),
                                     .has_data_source = (from->flags & EVENT_DATA_SRC) != 0,
                                     .has_address = (from->flags & EVENT_ADDRESS) != 0,
                                     .is_user_only = from->attr.exclude_kernel && !(from->flags & EVENT_TIMER)};
     for (int fate = 0; fate < FATE_MAX; fate++)
-        event->fates[fate] = load(&thread->record->fates[i][fate]);
+        event->fates[fate] = view_count(&thread->record->fates[i][fate]);
     if (atomic_load(&thread->process->view->header->state) != ARENA_ENDED)
         fill_undecided(event);
     if (thread->ref == thread->process->threads[0])
@@ -632,16 +625,16 @@ static void fill_thread(struct side *side, const struct collected_thread *thread
     side->file.thread_id = record->id;
     side->file.rank = thread->process->name.rank;
     side->file.start_ns = record->start_ns;
-    side->file.end_ns = record->end_ns ? record->end_ns : load(&header->end_ns);
-    side->file.cpu_time_ns = load(&record->cpu_time_ns);
-    side->file.user_ns = load(&record->user_ns);
-    side->file.system_ns = load(&record->system_ns);
-    side->file.n_frames = load(&record->n_frames);
+    side->file.end_ns = record->end_ns ? record->end_ns : view_count(&header->end_ns);
+    side->file.cpu_time_ns = view_count(&record->cpu_time_ns);
+    side->file.user_ns = view_count(&record->user_ns);
+    side->file.system_ns = view_count(&record->system_ns);
+    side->file.n_frames = view_count(&record->n_frames);
     for (size_t i = 0; i < sizeof side->file.unwind_stops / sizeof side->file.unwind_stops[0]; i++)
-        side->file.unwind_stops[i] = load(&record->unwind_stops[i]);
+        side->file.unwind_stops[i] = view_count(&record->unwind_stops[i]);
     side->file.min_bytes = header->min_bytes;
     side->file.sample_bytes = header->sample_bytes;
-    side->file.mark_ns = load(&header->mark_ns);
+    side->file.mark_ns = view_count(&header->mark_ns);
     if (thread->ref == thread->process->threads[0])
         side->file.note = process_note(thread->process);
     side->file.events = side->events;

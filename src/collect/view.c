@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading an arena that may be live, half filled, or garbage: every access goes through the lengths that were published
  * when the view was made. Ordinary code. */
-#include "collect/collect-internal.h"
+#include "collect/view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/search.h"
+#include "collect/profile.h"
 #include "fmt/trace.h"
 
 static int refuse(const char *reason, struct error *err)
@@ -245,7 +246,7 @@ uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct a
     return var_key(VAR_UNKNOWN, 0, UNKNOWN_SMALL_BLOCK);
 }
 
-/* --- what a record may name --- */
+/* --- files of a bounded size --- */
 
 /* Files of a bounded size: each thread gets a share of what its process may write, by what it recorded, and a tree that
  * is too large for it keeps the nodes that cost most; values of the others go to their callers, so that no sum changes.

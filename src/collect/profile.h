@@ -1,87 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Inside of the collector (collect.h): the checked view of an arena, the tree under construction, and what is known of
- * the process and of the thread that is being written. Nobody outside collect*.c includes it. */
-#ifndef LOCUS_COLLECT_COLLECT_INTERNAL_H
-#define LOCUS_COLLECT_COLLECT_INTERNAL_H
+/* A process on its way from the arena to its files: the columns and threads that were recorded, and for the one thread
+ * that is being written its tree and its variables. For the collector's files only. Ordinary code. */
+#ifndef LOCUS_COLLECT_PROFILE_H
+#define LOCUS_COLLECT_PROFILE_H
 
-#include "arena/arena.h"
 #include "base/vec.h"
 #include "collect/collect.h"
+#include "collect/view.h"
 #include "fmt/hpcrun.h"
 #include "fmt/objects.h"
 
-/* The nearest whole number of a value; less than nothing becomes 0, what no word holds the largest. */
-static inline uint64_t collect_whole(double value)
-{
-    if (!(value > 0))
-        return 0;
-    return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_MAX;
-}
-
-/* --- view.c: the arena, checked --- */
-
-struct view_chunk {
-    uint32_t index; /* position in the arena */
-    uint32_t thread;
-    uint32_t used_bytes; /* of the run that begins here, as published when the view was made: later records do not
-                          * exist for us */
-    uint16_t kind;
-    uint16_t behind; /* chunks since the first one of the run */
-};
-
-struct view_module {
-    uint32_t ref;
-    uint32_t id;
-    const char *path; /* in the arena */
-    uint64_t bias, table_id, inode;
-};
-
-struct view {
-    const char *base;
-    const struct arena_header *header;
-    uint64_t data_offset;
-    uint32_t n_events;
-    struct view_chunk *chunks; /* [n_chunks] by position */
-    struct view_chunk *sorted; /* [n_sorted] runs by thread, kind, position */
-    uint32_t n_chunks, n_sorted;
-    struct view_module *modules; /* [n_modules] by ref */
-    size_t n_modules;
-};
-
-/* Makes a view of a mapped arena.  err: ERR_FORMAT, ERR_MEMORY */
-int view_open(struct view *view, const void *arena, size_t size_bytes, struct error *err);
-void view_close(struct view *view);
-
-/* The record that ref names when it lies wholly in the published part of a run of that kind, else NULL. */
-const void *view_record(const struct view *view, uint32_t ref, enum arena_kind kind, size_t len_bytes);
-
-/* A string record's text when it is whole, else NULL. */
-const char *view_string(const struct view *view, uint32_t ref);
-
-/* The module of a reference, or of an id; NULL when there is none. */
-const struct view_module *view_module_at(const struct view *view, uint32_t ref);
-const struct view_module *view_module_with_id(const struct view *view, uint32_t id);
-
-/* Walks the records of one thread and kind (thread 0: of all threads). Start with all zero but the first three. */
-struct record_walk {
-    enum arena_kind kind;
-    uint32_t thread;
-    uint32_t record_bytes;
-    uint32_t chunk, offset; /* position */
-    uint32_t ref;           /* of the record that was returned */
-};
-
-/* The next record, complete as published; NULL at the end. */
-const void *view_next(const struct view *view, struct record_walk *walk);
-
-/* Copy of the hit at ref, which must be older than newer (0: no condition); false at the end of the list. */
-bool view_hit(const struct view *view, uint32_t ref, uint32_t newer, struct arena_hit *hit);
-
-/* What a variable of VAR_SMALL is: VAR_HEAP with the call path of the site, as far as it is known by now. Where the
- * record is broken an unknown small block, and *site is NULL. */
-uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct arena_site **site);
-
-/* --- tree.c: the profile's tree --- */
+/* --- the tree (tree.c) --- */
 
 #define TREE_NONE UINT32_MAX
 #define TREE_ROOT 0u
@@ -93,7 +22,7 @@ struct profile_node {
     uint16_t type; /* enum hpcrun_node_type */
     uint64_t ip;
     uint32_t variable; /* index + 1 of the variable that it declares */
-    uint32_t row;      /* index + 1 of its values; 0: none, as most nodes that only lead to others */
+    uint32_t row;      /* index + 1 of its values; 0: none, as for most nodes that only lead to others */
     bool has_child, is_retained;
 };
 
@@ -110,7 +39,8 @@ struct tree {
 void tree_init(struct tree *tree, size_t n_metrics);
 void tree_fini(struct tree *tree);
 
-/* The child with this key, added when new; type is OR-ed to its type. TREE_NONE when out of memory or parent is it. */
+/* The child with this key, added when new; type is OR-ed to its type. TREE_NONE when out of memory, or when parent is
+ * TREE_NONE. */
 uint32_t tree_child(struct tree *tree, uint32_t parent, uint16_t module, uint64_t ip, uint32_t type);
 
 /* Adds value to a metric of the node; does nothing for TREE_NONE or metric < 0. */
@@ -119,7 +49,7 @@ void tree_add(struct tree *tree, uint32_t node, int metric, uint64_t value);
 /* The node's sums [n_metrics]; NULL when all are 0. Borrowed until the next tree_add. */
 const uint64_t *tree_values(const struct tree *tree, uint32_t node);
 
-/* --- collect.c: what all threads share --- */
+/* --- the process (collect.c) --- */
 
 enum column_kind {
     COLUMN_SIZE,
@@ -136,8 +66,6 @@ enum column_kind {
 
 #define COLUMNS_MAX (ARENA_EVENTS_MAX + 5 + MEM_METRICS + 2)
 
-struct trace_file;
-
 /* A metric of the profiles. */
 struct column {
     enum column_kind kind;
@@ -153,8 +81,8 @@ struct column {
 
 /* What did not fit into context->max_bytes. */
 struct left_out {
-    uint64_t n_nodes;     /* whose values their callers have */
-    uint64_t n_variables; /* whose values their group has */
+    uint64_t n_nodes;     /* their callers have their values */
+    uint64_t n_variables; /* their group has their values */
     uint64_t n_lists;     /* variables without their CPUs, stack offsets and latencies */
     uint64_t n_trace_records;
     uint64_t n_threads;
@@ -175,7 +103,7 @@ struct collected_process {
     bool has_variables;                                               /* ... or allocations are to be counted */
     int first_address_event;                                          /* -1: none */
     uint64_t n_samples, n_blocks;
-    uint64_t n_blocks_live, bytes_live; /* of the blocks recorded: not freed so far, or at the end of the process */
+    uint64_t n_blocks_live, bytes_live; /* recorded blocks that were not freed so far, or by the end of the process */
     uint64_t bytes_allocated, bytes_freed, bytes_marked;
     uint32_t *threads; /* [n_threads] references of arena_thread */
     size_t n_threads;
@@ -187,7 +115,7 @@ struct collected_process {
     size_t n_files;
     size_t n_written_threads; /* the first ones of threads; the others are left out */
     struct left_out left_out;
-    uint64_t rest_bytes;          /* of context->max_bytes */
+    uint64_t rest_bytes;          /* what is left of context->max_bytes */
     uint64_t rest_recorded_bytes; /* in the arena, of the threads that are still to be written */
 };
 
@@ -195,8 +123,17 @@ struct collected_process {
 int process_add_column(struct collected_process *process, const struct column *column, const char *name,
                        const char *description);
 
-/* --- tree.c and variables.c: one thread --- */
+/* Rounds a value to the nearest whole number; below 0 it becomes 0, beyond 64 bits UINT64_MAX. */
+static inline uint64_t collect_whole(double value)
+{
+    if (!(value > 0))
+        return 0;
+    return value < 0x1p63 ? (uint64_t)(value + 0.5) : UINT64_MAX;
+}
 
+/* --- one thread (tree.c, variables.c) --- */
+
+/* A frame as the arena has it: its node, and where it is in memory. */
 struct raw_frame {
     uint32_t ref; /* node */
     uint32_t module;
@@ -211,7 +148,7 @@ struct path {
 
 #define KNOWN_PATHS 65536u /* power of two */
 
-/* The tree node for the arena's node ref below base; callers of one path are mostly those of the next ones. */
+/* The tree node for the arena's node ref below base: paths that follow each other share most of their callers. */
 struct known_path {
     uint32_t base, ref, node; /* ref 0: nothing */
 };
@@ -231,13 +168,13 @@ struct collected_variable {
     size_t cap_cpus, cap_offsets, cap_samples, cap_latencies, cap_accesses;
 };
 
-/* How the counts of one event are brought to what they stand for, in one thread. */
+/* How the counts of one event become what they stand for, in one thread. */
 struct weighing {
     double ratio;  /* time enabled / time running, 1 when it was never switched out */
     uint64_t unit; /* what one counted sample is worth: period * ratio, rounded; 1 when samples bring weights */
 };
 
-/* What becomes of a column in one thread. */
+/* A column as one thread has it. */
 struct thread_column {
     uint64_t period;
     double scale;
@@ -255,12 +192,12 @@ struct collected_thread {
     struct strtab modules;      /* paths of the load map; the id is index + 1 */
     struct path path, declared; /* scratch */
     struct known_path *known;   /* [KNOWN_PATHS] paths entered lately, NULL until the first */
-    uint32_t placed_ref;        /* module reference that was placed last, and what came of it */
+    uint32_t placed_ref;        /* module reference that was placed last, and the result: */
     uint16_t placed_module;
     uint64_t placed_bias;
     bool is_placed_region;            /* that module is the one of regions */
     uint16_t kernel_module;           /* load-map id of the kernel, 0 until one of its frames is placed */
-    uint16_t jit_module;              /* the same of generated code that has names */
+    uint16_t jit_module;              /* the same for generated code that has names */
     struct objects_function *regions; /* [n_regions] that were placed, by address; names are borrowed */
     size_t n_regions, cap_regions;
     uint32_t data_root;               /* TREE_NONE until the data-centric tree begins */
@@ -269,13 +206,23 @@ struct collected_thread {
     struct slots declaration_slots;       /* by key */
     struct collected_variable *variables; /* [n_variables] */
     size_t n_variables, cap_variables;
-    struct access_entry *accesses; /* [n_accesses] those of all variables */
+    struct access_entry *accesses; /* [n_accesses] of all variables */
     size_t n_accesses, cap_accesses;
-    struct slots access_slots;  /* by what they are of */
-    struct line_set *line_sets; /* [n_line_sets] the lines of the accesses that call for them */
+    struct slots access_slots;  /* by all members that make an access a different one */
+    struct line_set *line_sets; /* [n_line_sets] lines of the accesses whose pattern calls for them */
     size_t n_line_sets, cap_line_sets;
     uint64_t trace_min_ns, trace_max_ns;
 };
+
+/* What one hit adds to the columns of its nodes. */
+struct hit_values {
+    size_t n;
+    int columns[MEM_METRICS + 3];
+    uint64_t values[MEM_METRICS + 3];
+};
+
+/* Sets the thread's weighings and columns from the times its events were enabled and running. */
+void thread_weigh(struct collected_thread *thread);
 
 /* Fills thread->path (or another) with the call path of a node; false when the reference names no node. */
 bool path_of(const struct view *view, uint32_t ref, enum arena_kind kind, struct path *path);
@@ -294,15 +241,12 @@ uint32_t thread_placeholder(struct collected_thread *thread, uint32_t parent, un
 /* Name of a placeholder function. */
 const char *placeholder_name(unsigned placeholder);
 
-/* The declaration of the variable that a hit names. class matters for VAR_NONE only. Borrowed until the next call; NULL
- * when out of memory. */
-const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class);
-
-/* Sums the hits of one sample-tree node, and the records of places. */
+/* Sums the hits of one sample-tree node, the samples by CPU, and the latency histograms. */
 void thread_take_node(struct collected_thread *thread, uint32_t ref, const struct arena_node *node);
 void thread_take_places(struct collected_thread *thread);
+void thread_take_sketches(struct collected_thread *thread);
 
-/* --- variables.c --- */
+/* --- allocations and variables (variables.c) --- */
 
 /* Sums the blocks of the whole process, path by path: n_blocks to bytes_marked of struct collected_process. */
 void process_sum_blocks(struct collected_process *process);
@@ -314,24 +258,22 @@ void process_add_leak_columns(struct collected_process *process);
 /* Sums the allocations of one allocation-tree node. */
 void thread_take_allocations(struct collected_thread *thread, uint32_t ref, const struct arena_node *node);
 
-/* --- tree.c --- */
+/* The declaration of the variable that a hit names. class matters for VAR_NONE only. Borrowed until the next call; NULL
+ * when out of memory. */
+const struct declaration *thread_declare(struct collected_thread *thread, uint64_t var, enum hit_class class);
 
-/* What one hit adds to the columns of its nodes. */
-struct hit_values {
-    size_t n;
-    int columns[MEM_METRICS + 3];
-    uint64_t values[MEM_METRICS + 3];
-};
+/* Remembers the region whose name is the arena's string ref, and returns its address in the pseudo module of regions:
+ * equal names have the same one in all processes. */
+uint64_t thread_place_region(struct collected_thread *thread, uint64_t ref);
 
-/* Sets the thread's weighings and columns from the times its events were enabled and running. */
-void thread_weigh(struct collected_thread *thread);
+/* Writes the side file, of at most max_bytes; *n_bytes becomes its size.  err: ERR_IO, ERR_MEMORY */
+int thread_write_objects(const struct collected_thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
+                         struct error *err);
 
-/* --- tree.c --- */
+/* Appends messages that name the allocators of the process. */
+void process_write_allocators(const struct collected_process *process, struct buf *out);
 
-/* Adds the thread's latency histograms to the variables. */
-void thread_take_sketches(struct collected_thread *thread);
-
-/* --- offsets.c --- */
+/* --- offsets and lines of accesses (offsets.c) --- */
 
 /* Adds a hit of thread->path to the accesses of its variable. */
 void thread_describe_offsets(struct collected_thread *thread, uint32_t variable, const struct arena_hit *hit);
@@ -342,7 +284,7 @@ void thread_finish_offsets(struct collected_thread *thread);
 /* Frees what was kept until thread_finish_offsets. */
 void thread_free_lines(struct collected_thread *thread);
 
-/* --- view.c --- */
+/* --- names and sizes (view.c) --- */
 
 /* The functions of the kernel, or of generated code, on the thread's paths, by address; names are borrowed. False when
  * out of memory. */
@@ -351,16 +293,16 @@ bool thread_kernel_functions(const struct collected_thread *thread, struct objec
 bool thread_jit_functions(const struct collected_thread *thread, struct objects_function **functions,
                           size_t *n_functions);
 
-/* --- view.c --- */
-
 /* Decides which threads are written, when the size of all files is limited. */
 void process_bound(struct collected_process *process);
 
-/* What the files of the next thread may take; process_spend says what they did. */
+/* How many bytes the files of the next thread may take; process_spend subtracts what they took. */
 uint64_t process_share(struct collected_process *process, uint32_t thread_ref);
 void process_spend(struct collected_process *process, uint64_t n_bytes);
 
-/* Makes the thread's tree one of at most max_nodes; all sums stay. err: ERR_MEMORY */
+struct trace_file;
+
+/* Reduces the thread's tree to at most max_nodes; all sums stay. err: ERR_MEMORY */
 int thread_bound_tree(struct collected_thread *thread, struct trace_file *trace, size_t max_nodes, struct error *err);
 
 /* Cuts off the end of a trace. */
@@ -369,25 +311,10 @@ void thread_bound_trace(struct collected_thread *thread, struct trace_file *trac
 /* Takes something out of a side file that is too large; false when nothing is left to take. *n_details: 0 at first. */
 bool process_bound_side(struct collected_process *process, struct objects_file *file, uint64_t *n_details);
 
-/* --- variables.c --- */
-
-/* Appends messages that name the allocators of the process. */
-void process_write_allocators(const struct collected_process *process, struct buf *out);
-
-/* --- variables.c --- */
-
-/* The address in the pseudo module of regions of the one whose name the arena's string ref is: the same for equal names
- * in all processes. Remembers the name. */
-uint64_t thread_place_region(struct collected_thread *thread, uint64_t ref);
-
-/* --- collect.c, variables.c, log.c --- */
+/* --- files (collect.c, log.c) --- */
 
 /* The profile's id of a tree node (positive, whether it is a leaf or not). */
 int32_t thread_node_id(const struct collected_thread *thread, uint32_t node);
-
-/* Writes the side file, of at most max_bytes; *n_bytes becomes its size.  err: ERR_IO, ERR_MEMORY */
-int thread_write_objects(const struct collected_thread *thread, const char *path, uint64_t max_bytes, uint64_t *n_bytes,
-                         struct error *err);
 
 /* Frees what the variable's row points to. */
 void variable_fini(struct collected_variable *variable);
