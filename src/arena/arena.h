@@ -74,7 +74,7 @@ enum var_kind {
     VAR_STACK_OTHER = 6,  /* another thread's stack; b: reference of its arena_thread */
     VAR_FILE = 7,         /* file mapping; b: reference of an arena_string with the file's name */
     VAR_UNKNOWN = 8,      /* b: enum unknown_reason */
-    VAR_KINDS,            /* of those above, which files have, too */
+    VAR_KINDS,            /* number of the kinds above, which files have too */
     VAR_SMALL = VAR_KINDS /* small blocks of one site; b: reference of its arena_site */
 };
 
@@ -84,7 +84,7 @@ enum unknown_reason {
     UNKNOWN_SMALL_BLOCK,  /* on the heap, in a block below the threshold */
     UNKNOWN_OWN,          /* the profiler's own memory */
     UNKNOWN_KERNEL,       /* kernel half of the address space */
-    UNKNOWN_NULL,         /* first page: a null pointer's neighbourhood */
+    UNKNOWN_NULL,         /* first page: near a null pointer */
     UNKNOWN_VDSO,         /* vdso, vvar, vsyscall */
     UNKNOWN_UNLOGGED,     /* heap or anonymous mapping in a measurement without allocations (files of perf) */
     UNKNOWN_REASONS
@@ -103,8 +103,8 @@ enum hit_class {
     HIT_CLASSES
 };
 
-/* hit.event of the two pseudo events on allocation-tree nodes. Their metrics, pad and latency hold what they had
- * counted at the mark (arena.h). */
+/* hit.event of the two pseudo events on allocation-tree nodes. Their marked_blocks and marked_bytes hold what they had
+ * counted at the mark. */
 #define HIT_EVENT_ALLOC 255 /* count: blocks recorded, weight: their bytes */
 #define HIT_EVENT_FREE 254  /* count: blocks freed, weight: their bytes */
 #define HIT_FLAG_INEXACT 1  /* right block, address within it uncertain (proxy) */
@@ -144,12 +144,13 @@ struct arena_node {
 
 /* (call-tree node, event, class, variable, metrics) with its sums. count: samples (or faults, blocks); weight: in the
  * unit of the event (ns, bytes), 0 when the event has a fixed period (then count * period is the value).
- * metrics: what the hardware said about these accesses, one bit for each enum mem_metric of sampling/abi/data-src.h;
- * 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not times the period).
+ * metrics: what the hardware reported about these accesses, one bit for each enum mem_metric of
+ * sampling/abi/data-src.h; 0 for events without EVENT_DATA_SRC. latency: core cycles, summed over the samples (not
+ * times the period).
  * Where in the variable the samples lie: n_offsets of them have an offset in bytes from the start of their block
  * or symbol, in stack frames from the address down to it from the CFA. The first is first_offset, the next ones lie in
  * the chain of arena_offsets. The chain holds ARENA_OFFSETS_MAX - 1 at most (fewer where the arena ran short); of more
- * samples each has the same chance to be among them.
+ * samples, each has the same chance of being in it.
  * pattern: how the instruction walks through memory (base/access-pattern.h), 0 = not known. Hits with a pattern keep
  * places (pattern_place) where others keep offsets, and the lines of all their samples once these are more. */
 struct arena_hit {
@@ -233,9 +234,9 @@ struct arena_sketch {
     _Atomic uint32_t bins[ARENA_SKETCH_BINS];
 };
 
-/* Where blocks below the threshold are allocated that have no record of their own. */
+/* A site that allocates blocks below the threshold. The blocks have no records of their own. */
 struct arena_site {
-    _Atomic uint64_t path; /* VAR_HEAP: the call path, as far as it is known by now what all of them have in common */
+    _Atomic uint64_t path;                 /* VAR_HEAP: the call path, as far as all blocks so far have it in common */
     _Atomic uint32_t min_bytes, max_bytes; /* smallest and largest block */
 };
 
@@ -292,7 +293,7 @@ struct arena_event {
 #define EVENT_INTEGER 16u   /* value is an integer in the profile */
 #define EVENT_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC (REALTIME) */
 #define EVENT_RING_ONLY 64u /* no signal: drained from the ring (FAULTS@ring) */
-#define EVENT_DATA_SRC 128u /* the record tells level, latency and so on of the access: hits carry metrics */
+#define EVENT_DATA_SRC 128u /* the record gives level, latency and so on of the access: hits carry metrics */
 #define EVENT_BATCH 256u    /* large-buffer mode: many records a signal, no call path, drained by the thread itself */
 #define EVENT_AUX 512u      /* records of the hardware in an AUX area (Arm SPE) */
 #define EVENT_SILENT 1024u  /* leads a group, gives no samples of its own */
@@ -314,8 +315,8 @@ enum source_id {
     SOURCE_PMU_ADDR /* hardware address sampling */
 };
 
-/* One per thread that was ever registered; where there are very many, threads go on in the records and trees of threads
- * that have ended. */
+/* One for each thread that was ever registered; when there are very many, new threads continue the records and trees of
+ * threads that have ended. */
 struct arena_thread {
     uint32_t id;               /* 0 for the main thread, then dense */
     uint32_t tid;              /* kernel thread id, of the last thread */
@@ -323,10 +324,10 @@ struct arena_thread {
     uint32_t root;             /* sample tree */
     uint32_t partial;          /* its partial root */
     uint32_t alloc_root;       /* allocation tree */
-    _Atomic uint32_t n_merged; /* threads that went on in it */
+    _Atomic uint32_t n_merged; /* later threads that continued it */
     uint64_t stack_low, stack_high;
     _Atomic uint64_t cpu_time_ns;                    /* thread CPU time used, as of the last update */
-    _Atomic uint64_t user_ns, system_ns;             /* what it went on, as the kernel splits it; both 0: not known */
+    _Atomic uint64_t user_ns, system_ns;             /* its two parts, as the kernel splits it; both 0: not known */
     _Atomic uint64_t taken[ARENA_EVENTS_MAX];        /* handler entries (or ring records) */
     _Atomic uint64_t overflows[ARENA_EVENTS_MAX];    /* by the kernel's count, 0 = not known (yet) */
     _Atomic uint64_t enabled_ns[ARENA_EVENTS_MAX];   /* how long the event was wanted ... */
@@ -334,7 +335,7 @@ struct arena_thread {
     _Atomic uint64_t n_throttles[ARENA_EVENTS_MAX];  /* the kernel stopped the event for the rest of a tick */
     _Atomic uint64_t n_no_metric[ARENA_EVENTS_MAX];  /* samples whose data source names neither load nor store */
     _Atomic uint64_t n_truncated[ARENA_EVENTS_MAX];  /* pieces of the AUX area that it was too small for */
-    _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX]; /* pieces in which the hardware gave up samples */
+    _Atomic uint64_t n_collisions[ARENA_EVENTS_MAX]; /* pieces in which the hardware dropped samples */
     _Atomic uint64_t fates[ARENA_EVENTS_MAX][FATE_MAX];
     _Atomic uint64_t n_untraced;             /* samples that the trace had no room for */
     _Atomic uint64_t unwind_stops[16];       /* by enum unwind_stop */
@@ -361,7 +362,7 @@ struct arena_chunk {
     uint32_t pad;
 };
 
-/* Makes n_chunks chunks (at least one, all handed out to the caller) a run that is empty yet.  ctx: any */
+/* Turns n_chunks chunks (at least one, all handed out to the caller) into an empty run.  ctx: any */
 static inline void arena_run_begin(struct arena_chunk *first, uint32_t n_chunks, enum arena_kind kind, uint32_t thread)
 {
     for (uint32_t i = 0; i < n_chunks; i++) {
@@ -371,7 +372,7 @@ static inline void arena_run_begin(struct arena_chunk *first, uint32_t n_chunks,
     }
 }
 
-/* Published bytes of the run that begins with a chunk, of n_chunks that follow in memory, whatever is written there.
+/* Published bytes of the run that begins at first, which has n_chunks chunks of memory, whatever it says.
  * ctx: any */
 static inline uint32_t arena_run_used(const struct arena_chunk *first, uint32_t n_chunks)
 {
@@ -380,10 +381,10 @@ static inline uint32_t arena_run_used(const struct arena_chunk *first, uint32_t 
     return used < most ? used : (uint32_t)most;
 }
 
-/* Regions that could not be taken as they came: counted, and harmless. */
+/* Regions that were used wrongly, or that there was no room for: counted, and harmless. */
 enum region_fault {
-    REGION_TOO_DEEP = 0, /* entered beyond the depth that is kept: samples go to the innermost one that is */
-    REGION_NAMELESS,     /* without name, or no room for one: samples go to the region around */
+    REGION_TOO_DEEP = 0, /* entered beyond the depth that is kept: samples go to the innermost region that is kept */
+    REGION_NAMELESS,     /* without a name, or no room for one: samples go to the enclosing region */
     REGION_NOT_ENTERED,  /* left without having been entered */
     REGION_LEFT_OPEN,    /* not left when its thread ended */
     REGION_FAULTS
@@ -420,20 +421,20 @@ enum arena_child_state {
     CHILD_STARTED,   /* it calls exec after vfork: whether it is measured shows when it says HELLO */
     CHILD_UNHEARD,   /* after fork, and the companion did not answer it */
     CHILD_SANDBOXED, /* it is in a sandbox that keeps it from being measured */
-    CHILD_CLONED     /* made past fork: measured is only what it may become by exec */
+    CHILD_CLONED     /* made without fork: only a program that it becomes by exec is measured */
 };
 
 struct arena_child {
     _Atomic uint32_t state; /* enum arena_child_state */
     uint32_t pid;           /* as it sees itself */
-    char name[248];         /* STARTED, SANDBOXED: the program as exec was told it */
+    char name[248];         /* STARTED, SANDBOXED: the program as it was given to exec */
 };
 
 /* A call of exec, which has succeeded when nothing follows it. */
 enum arena_exec {
     EXEC_NONE = 0,
     EXEC_CALLED,
-    EXEC_UNMEASURED /* in a sandbox that would end what our start does: the program gets nothing of ours */
+    EXEC_UNMEASURED /* in a sandbox that would kill our start-up code: the program starts without our library */
 };
 
 /* Start of the arena. Chunk table and chunks follow at the stated offsets. */
@@ -475,23 +476,24 @@ struct arena_header {
     uint32_t trace_chunk_limit;
     _Atomic uint32_t n_children_lost;            /* children that are known not to have been measured */
     struct arena_child children[ARENA_CHILDREN]; /* taken out by the companion */
-    char replaced_by[256];                       /* with is_replaced: the program as exec was told it */
+    char replaced_by[256];                       /* with is_replaced: the program as it was given to exec */
     char exe[ARENA_PATH_MAX];                    /* real path of the executable */
     char argv0[256];                             /* basename used in file names */
     char tables[ARENA_PATH_MAX];                 /* directory of the module-table cache */
-    char open_tables[128];     /* one of root that other users can read, for programs that become one; empty: none */
+    char open_tables[128];     /* root's directory that other users can read, for programs that change user; empty:
+                                * none */
     char left[ARENA_PATH_MAX]; /* where the process leaves a copy of the arena when the companion has died */
     char claimed[512];         /* name of the log that a checkpoint has written, empty: none */
     /* allocation accounting of the whole process */
     _Atomic uint64_t n_blocks_recorded, bytes_recorded, n_blocks_live;
     _Atomic uint32_t n_unopened[ARENA_EVENTS_MAX]; /* threads on which the event could not be opened */
     _Atomic uint32_t n_on_timer[ARENA_EVENTS_MAX]; /* threads on which a timer stands in for it */
-    _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at once */
+    _Atomic uint64_t n_retired_pending_max;        /* page-map retirements that waited at the same time */
     _Atomic uint64_t n_alloc_unrecorded[7];        /* by enum alloc_skip */
-    _Atomic uint64_t n_python_lost;                /* blocks whose Python code there was no room to tell */
+    _Atomic uint64_t n_python_lost;                /* blocks whose Python code there was no room to record */
     _Atomic uint64_t mark_ns;                      /* CLOCK_REALTIME of the last mark, 0 = none */
     _Atomic uint64_t n_region_faults[REGION_FAULTS];
-    char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when it is not us */
+    char allocator_owner[4][256]; /* who owns malloc, free, operator new, operator delete, when we do not */
     uint32_t has_small_sites;     /* 1: blocks below min_bytes are known by their sites */
     _Atomic uint32_t has_jitdump; /* 1 once jitdump is complete */
     char jitdump[ARENA_PATH_MAX]; /* the file in which the program describes code that it generates */
@@ -515,11 +517,10 @@ static inline uint32_t arena_ref(const void *base, const void *record)
 
 /* --- marks --- */
 
-/* The mark: what of the allocations is live at a moment that the user or the program names, noted in the arena itself,
- * so that the measurement of a killed process has it, too. Apart from arena.h because only the companion and the
- * program's API need it. Any context: plain loads and stores. */
+/* The mark: which allocations are live at a moment that the user or the program chooses. It is noted in the arena
+ * itself, so that the measurement of a killed process has it too. Any context: plain loads and stores. */
 
-/* A hit of allocations or of frees keeps what it has counted by now.  ctx: any */
+/* Notes in a hit of allocations or of frees what it has counted so far.  ctx: any */
 static inline void arena_mark_hit(struct arena_hit *hit)
 {
     uint64_t n_blocks = atomic_load_explicit(&hit->count, memory_order_relaxed);
@@ -528,7 +529,7 @@ static inline void arena_mark_hit(struct arena_hit *hit)
     atomic_store_explicit(&hit->marked_bytes, n_bytes, memory_order_relaxed);
 }
 
-/* Marks all hits in n_chunks chunks, whose table and data the caller knows to lie there.  ctx: any */
+/* Marks all hits in n_chunks chunks; the caller has checked that their table and data are there.  ctx: any */
 static inline void arena_mark_chunks(const struct arena_chunk *chunks, char *data, uint32_t n_chunks)
 {
     for (uint32_t i = 0; i < n_chunks; i++) {
@@ -543,7 +544,7 @@ static inline void arena_mark_chunks(const struct arena_chunk *chunks, char *dat
 }
 
 /* Marks all hits of the arena that starts at header; t_ns: now, CLOCK_REALTIME. A later mark replaces an earlier one.
- * Threads that allocate meanwhile are counted at the moment their path is looked at.  ctx: any */
+ * Allocations made meanwhile count if their path is marked after them.  ctx: any */
 static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 {
     struct arena_chunk *chunks = (struct arena_chunk *)(void *)((char *)header + header->chunk_table_offset);
@@ -560,9 +561,9 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
  *
  * The way to the companion is a descriptor that all processes inherit: one end of a socket pair, over which a process
  * sends COMPANION_KNOCK together with one end of a fresh socket pair. The kernel says who sent it. Where the descriptor
- * is gone, because the program has closed all of them, and where the companion has none left to receive that end with,
- * there is an abstract socket to connect to, which is known in the launcher's network namespace only. COMPANION_ENV
- * tells both.
+ * is gone, because the program has closed all of its descriptors, or where the companion has none left to receive that
+ * end with, the process connects to an abstract socket, which exists in the launcher's network namespace only.
+ * COMPANION_ENV names both.
  *
  * A process opens a connection, sends HELLO and receives WELCOME with three descriptors (SCM_RIGHTS, in this order):
  * its arena, the recipe store (read-only use), and a pipe to write to after posting a request in the arena. It then
@@ -576,7 +577,7 @@ static inline void arena_mark_live(struct arena_header *header, uint64_t t_ns)
 #define COMPANION_FD 940            /* lowest number of the inherited descriptor: away from what programs use */
 #define COMPANION_FD_AWAY 256       /* where the limit leaves no such number; below this one there is none */
 #define COMPANION_KNOCK 0x4c4f434bu /* uint32_t: with one descriptor, a connection */
-#define COMPANION_PREFIX "locus-"   /* of all these names */
+#define COMPANION_PREFIX "locus-"   /* of the names of these sockets */
 #define COMPANION_MAGIC 0x4c4f4331u
 #define COMPANION_VERSION 2
 #define COMPANION_END_WAIT_MS 5000
@@ -589,9 +590,9 @@ enum companion_kind {
     COMPANION_WRITTEN = 5,
     COMPANION_MODULE = 6, /* text: path; blocks until the module's table is in the cache, answer WRITTEN */
     COMPANION_FORK = 7,  /* like HELLO, from a child of fork, which copies what it needs of its parent's arena itself */
-    COMPANION_STATUS = 8 /* exit_code: a process id. Answered by STATUS about the process with the next higher one:
-                          * pid, size_bytes, text: measurement directory, and its arena, to be read only; without
-                          * arena and with pid 0 after the last. Also root may ask */
+    COMPANION_STATUS = 8 /* exit_code: a process id. Answered by STATUS about the process with the next higher one: pid,
+                          * size_bytes, text: measurement directory, and its arena, read-only; after the last process
+                          * with pid 0 and without an arena. Root may ask too */
 };
 
 struct companion_message {
@@ -600,11 +601,11 @@ struct companion_message {
     uint32_t kind; /* enum companion_kind */
     uint32_t pid;
     int32_t rank;          /* HELLO, FORK, END: MPI rank or -1 */
-    int32_t exit_code;     /* END, STATUS; HELLO: 1 when what text says stands against samples only */
+    int32_t exit_code;     /* END, STATUS; HELLO: 1 when the reason in text is against samples only */
     uint64_t size_bytes;   /* WELCOME: of the arena; HELLO: largest arena wanted, 0 = default (RLIMIT_AS); FORK: of
                             * the parent's arena */
     uint64_t recipe_bytes; /* WELCOME: size of the recipe store; FORK: of the parent's arena in use */
-    char text[4096];       /* REFUSED, MODULE; HELLO: why the process is better not measured; else empty */
+    char text[4096];       /* REFUSED, MODULE; HELLO: why the process should not be measured; else empty */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an instruction walks through memory, in one word: worked out from machine code outside the program, carried
- * through its records to the analysis, which tells waiting for memory from execution by it. 0: nothing is known.
- * Any context. */
+/* How an instruction walks through memory, in one 64-bit word. It is worked out from machine code outside the program
+ * and carried through the program's records to the analysis, which uses it to tell waiting for memory from execution.
+ * 0: nothing is known. Any context. */
 #ifndef LOCUS_BASE_ACCESS_PATTERN_H
 #define LOCUS_BASE_ACCESS_PATTERN_H
 
@@ -14,20 +14,20 @@ enum pattern_kind {
     PATTERN_UNKNOWN = 0,
     PATTERN_FIXED,     /* the same address in every turn of its loop, or a slot of the stack */
     PATTERN_STRIDED,   /* moves on by a constant in every turn */
-    PATTERN_DERIVED,   /* the same, by way of another register: mov, movsxd, lea */
+    PATTERN_DERIVED,   /* the same, through another register: mov, movsxd, lea */
     PATTERN_IRREGULAR, /* anything else: loaded addresses, computed indexes */
-    PATTERN_FED,       /* no access: an instruction without memory operand, which uses what was loaded from there */
+    PATTERN_FED,       /* no access: an instruction without a memory operand that uses what was loaded from there */
     PATTERN_STORED     /* irregular, and only written */
 };
 
-/* Bits 0-31 group: where (in the module) the first instruction lies that walks the same data in the same loop, or,
- * where the pattern has a footprint (pattern_has_footprint), the loop's head, and outside of loops the function; 32-47
- * stride in bytes, saturated; 48-51 slots - 1: how many places of a line, of PATTERN_SLOTS, the group visits; 52-54
- * firsts - 1: at how many of them a line can be met first, as far as 8; 55-57 logarithm of the bytes of an access, at
+/* Bits 0-31 group: place in the module of the first instruction that walks the same data in the same loop; where the
+ * pattern has a footprint (pattern_has_footprint), of the loop's head, or outside of loops of the function. 32-47
+ * stride in bytes, saturated; 48-51 slots - 1: how many of a line's PATTERN_SLOTS slots the group visits; 52-54 firsts
+ * - 1: in how many of them the group can enter a line, up to 8; 55-57 binary logarithm of the bytes of an access, at
  * most 64; 58-60 kind; then flags. */
 #define PATTERN_PROXY (UINT64_C(1) << 61)   /* the address is that of a neighbour: it has a line, but no place in it */
-#define PATTERN_MIXED (UINT64_C(1) << 62)   /* also computes with a value that the turn before made, slowly */
-#define PATTERN_NO_LINE (UINT64_C(1) << 63) /* the address says only which array it is */
+#define PATTERN_MIXED (UINT64_C(1) << 62)   /* also computes, slowly, with a value from the turn before */
+#define PATTERN_NO_LINE (UINT64_C(1) << 63) /* the address only tells which array it is */
 
 /* Its parts.  ctx: any */
 static inline enum pattern_kind pattern_kind(uint64_t pattern)
@@ -71,7 +71,7 @@ static inline uint64_t pattern_with_group(uint64_t pattern, uint32_t group)
     return (pattern & ~(uint64_t)UINT32_MAX) | group;
 }
 
-/* The word with slots and firsts, both from 1; where every place can be the first one, or more than 8 can, they say
+/* The word with slots and firsts, both from 1; where every slot can be the first one, or more than 8 can, they tell
  * nothing and stay 1.  ctx: any */
 static inline uint64_t pattern_with_slots(uint64_t pattern, unsigned slots, unsigned firsts)
 {
@@ -96,16 +96,15 @@ static inline int pattern_has_footprint(uint64_t pattern)
            !pattern_has_contrast(pattern) && !(pattern & PATTERN_NO_LINE);
 }
 
-/* What patterns with contrast have in common that are of one group: accesses of several sizes can be, and those that
- * come to their address by another register.  ctx: any */
+/* The part that all patterns with contrast of one group share. A group may hold accesses of several sizes, and some
+ * that reach their address through another register.  ctx: any */
 static inline uint64_t pattern_walk(uint64_t pattern)
 {
     return pattern & ((UINT64_C(1) << 55) - 1);
 }
 
-/* What the patterns have in common that are judged together on one variable: a compiler that unrolls a loop makes
- * several instructions of one access, and their samples are of the same data. Only of patterns with a footprint.  ctx:
- * any */
+/* The part that the patterns judged together on one variable share: a compiler that unrolls a loop turns one access
+ * into several instructions, and their samples are of the same data. For patterns with a footprint only.  ctx: any */
 static inline uint64_t pattern_pool(uint64_t pattern)
 {
     enum pattern_kind kind = pattern_kind(pattern);
@@ -121,7 +120,7 @@ static inline uint64_t pattern_pool(uint64_t pattern)
 /* The word for a sample at address.  ctx: any */
 static inline uint64_t pattern_place(uint64_t address, uint64_t offset_bytes)
 {
-    /* twice, so that neighbouring lines fall into the same bin as often as any others do */
+    /* multiplied twice, so that neighbouring lines share a bin as often as any others do */
     uint64_t hash = address / PATTERN_LINE_BYTES * 0x9e3779b97f4a7c15u;
     hash = ((hash ^ hash >> 32) * 0xbf58476d1ce4e5b9u) >> (64 - PATTERN_HASH_BITS);
     if (offset_bytes > PATTERN_NO_OFFSET)

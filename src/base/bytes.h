@@ -55,9 +55,9 @@ static inline uint64_t bytes_bits_of(double value)
 
 /* --- packed fields --- */
 
-/* Numbers and strings one after the other in a byte string, as the machine has them: for messages between processes
- * that run the same program, never for files. Who takes must take in the order of putting; nothing is checked. Ordinary
- * code. */
+/* Numbers and strings one after the other in a byte string, in the machine's own format: for messages between processes
+ * of the same program, never for files. They must be taken in the order in which they were put; nothing is checked.
+ * Ordinary code. */
 
 /* Appends a number (8 bytes); out->failed when out of memory. */
 static inline void pack_number(struct buf *out, uint64_t value)
@@ -65,13 +65,13 @@ static inline void pack_number(struct buf *out, uint64_t value)
     buf_append(out, &value, sizeof value);
 }
 
-/* Appends a text with the 0 behind it; out->failed when out of memory. */
+/* Appends a text and its terminating 0; out->failed when out of memory. */
 static inline void pack_text(struct buf *out, const char *text)
 {
     buf_append(out, text, strlen(text) + 1);
 }
 
-/* Takes the number at *at, which need not be aligned, and moves *at behind it. */
+/* Takes the number at *at, which need not be aligned, and moves *at past it. */
 static inline uint64_t unpack_number(const char **at)
 {
     uint64_t value;
@@ -80,7 +80,7 @@ static inline uint64_t unpack_number(const char **at)
     return value;
 }
 
-/* Takes the text at *at and moves *at behind its 0; the text is borrowed from the bytes. */
+/* Takes the text at *at and moves *at past its 0; the text is borrowed from the bytes. */
 static inline const char *unpack_text(const char **at)
 {
     const char *text = *at;

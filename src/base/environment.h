@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DATACENTRIC_MIN_BYTES: from which size on a block or variable is recorded. Here because launcher, hpcstruct and
- * hpcfnbounds must agree. Ordinary code (reads the environment). */
+/* DATACENTRIC_MIN_BYTES: the smallest size of a block or variable that is recorded. Here because launcher, hpcstruct
+ * and hpcfnbounds must agree. Ordinary code (reads the environment). */
 #ifndef LOCUS_BASE_ENVIRONMENT_H
 #define LOCUS_BASE_ENVIRONMENT_H
 
@@ -15,7 +15,7 @@
 
 #define MIN_BYTES_ENV "DATACENTRIC_MIN_BYTES"
 
-/* The smallest recorded size in bytes: DATACENTRIC_MIN_BYTES, or the default when it is not set or no number > 0. */
+/* The smallest recorded size in bytes: DATACENTRIC_MIN_BYTES, or the default when that is unset or not a number > 0. */
 static inline uint64_t min_bytes_of_environment(void)
 {
     const char *text = getenv(MIN_BYTES_ENV);
@@ -24,7 +24,7 @@ static inline uint64_t min_bytes_of_environment(void)
     return end && !*end && value > 0 ? value : MIN_BYTES_DEFAULT;
 }
 
-/* Tools refuse what they would otherwise take for the default.  err: ERR_USAGE */
+/* Refuses a value that min_bytes_of_environment would silently replace by the default.  err: ERR_USAGE */
 static inline int min_bytes_check(struct error *err)
 {
     const char *text = getenv(MIN_BYTES_ENV);
@@ -37,11 +37,11 @@ static inline int min_bytes_check(struct error *err)
 
 /* --- the MPI rank --- */
 
-/* The MPI rank of a process as the launchers of MPI programs tell it: the runtime names files by it, hpcrun chooses
- * processes by it. Header only, because the runtime reads its environment in its own way. */
+/* The MPI rank of a process, from the variables that MPI launchers set: the runtime puts it into file names, hpcrun
+ * chooses processes by it. Header only, because the runtime reads its environment in its own way. */
 
-/* The rank in an environment whose variables get returns (NULL when not set); -1 when there is none. A batch system's
- * own number comes last: all ranks that a launcher of MPI starts within one of its tasks share it.  ctx: ordinary */
+/* The rank in an environment whose variables get returns (NULL when not set); -1 when there is none. The batch system's
+ * own number comes last: all ranks that an MPI launcher starts within one task share it.  ctx: ordinary */
 static inline int mpi_rank_of_environment(const char *(*get)(const char *name))
 {
     static const char *const names[] = {
@@ -59,11 +59,11 @@ static inline int mpi_rank_of_environment(const char *(*get)(const char *name))
 
 /* What hpclink and the runtime inside a static program agree on. */
 
-/* In the runtime's data: hpclink writes the path of hpcrun behind it, and hpcrun knows the program by it. */
+/* Stands in the runtime's data: hpclink writes the path of hpcrun after it, and hpcrun recognises the program by it. */
 #define STATIC_PROGRAM_MARK "Locus runtime inside, launched by:"
 #define STATIC_PROGRAM_PATH_BYTES 4096
 
-/* Set in the environment by a program that replaces itself by hpcrun; value: its process id. */
+/* Set in the environment by a program that replaces itself with hpcrun; value: its process id. */
 #define STATIC_PROGRAM_ENV "HPCRUN_SELF_LAUNCHED"
 
 #endif

@@ -10,7 +10,7 @@ enum error_code {
     ERR_FORMAT = -2,      /* the input is not what it says it is */
     ERR_MEMORY = -3,      /* out of memory */
     ERR_RANGE = -4,       /* a value is outside what the format or the call allows */
-    ERR_USAGE = -5,       /* the user's words cannot be understood */
+    ERR_USAGE = -5,       /* what the user wrote cannot be understood */
     ERR_UNSUPPORTED = -6, /* understood, but not possible on this machine or for this file */
     ERR_NOT_FOUND = -7    /* what was asked for does not exist */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening what others may have put there: see input.h. */
+/* Opening files that others may have put there: see input.h. */
 #include "base/input.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* No file system gives this number for a file that it has. */
+/* No file system gives this errno for a file that exists. */
 #define NOT_REGULAR EMEDIUMTYPE
 
 int input_open(int dir_fd, const char *name, int flags, struct stat *info)
@@ -17,7 +17,7 @@ int input_open(int dir_fd, const char *name, int flags, struct stat *info)
     struct stat own;
     if (!info)
         info = &own;
-    /* a device may act when it is opened, and some do in spite of O_NONBLOCK; judged again below, where it counts */
+    /* opening a device may have an effect, even with O_NONBLOCK; the check that counts is the one below */
     if (fstatat(dir_fd, name, info, 0) == 0 && !S_ISREG(info->st_mode)) {
         errno = NOT_REGULAR;
         return -1;
@@ -72,7 +72,8 @@ size_t printable_utf8(const char *text)
     return code < smallest[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : len;
 }
 
-/* Of a character of len bytes: C0, DEL, C1 (U+0080 to U+009F), and U+200E, F, U+2028 to U+202E, U+2066 to U+2069. */
+/* Whether a character of len bytes is one of C0, DEL, C1 (U+0080 to U+009F), U+200E, U+200F, U+2028 to U+202E, U+2066
+ * to U+2069. */
 static bool is_control(const unsigned char *s, size_t len)
 {
     if (len == 1)

@@ -204,7 +204,7 @@ int options_next(const struct option_spec *spec, struct option_scan *scan, int a
 /* Shell completion of an option table, for bash and zsh: see options.h. Written at build time and installed where the
  * shells look for it, so that nothing has to be started to complete a word. */
 
-/* True when the argument is called what files and directories are called in our tables. */
+/* True when the argument has a name that our tables give to files and directories. */
 static bool is_file(const char *arg)
 {
     static const char *const names[] = {"FILE", "DIR", "PATH", "DB", "DATABASE", "MACHINE", NULL};
@@ -221,7 +221,7 @@ static void print_names(const struct option_row *row, char separator, FILE *out)
         (void)fputc(*name == ' ' ? separator : *name, out);
 }
 
-/* A case that lists the rows for which wanted holds, and does action. */
+/* Prints a case for the rows that wanted selects, with action as its body. */
 static void print_case(const struct option_spec *spec, bool (*wanted)(const struct option_row *row), const char *action,
                        FILE *out)
 {
@@ -291,7 +291,7 @@ static void print_bash_operands(const struct option_spec *spec, FILE *out)
                                         : " n=$((n + 1))");
 }
 
-/* What is offered behind an option that has a row among the choices. */
+/* Prints what the shell offers after the options that have a row among the choices. */
 static void print_bash_arguments(const struct option_spec *spec, FILE *out)
 {
     for (const struct option_row *row = spec->rows; row->names; row++) {
@@ -349,7 +349,7 @@ static void options_print_bash(const struct option_spec *spec, FILE *out)
     (void)fprintf(out, "    esac\n}\ncomplete -o filenames -F _%s %s\n", spec->tool, spec->tool);
 }
 
-/* What zsh offers for an argument or operand: an action of _arguments. */
+/* Prints what zsh offers for an argument or operand: an action of _arguments. */
 static void print_zsh_action(const struct option_choice *choice, bool is_file_name, FILE *out)
 {
     if (!choice)
@@ -362,7 +362,7 @@ static void print_zsh_action(const struct option_choice *choice, bool is_file_na
         (void)fputs("_files -/", out);
 }
 
-/* The first sentence of help, as it may stand in a specification of zsh. */
+/* Prints the first sentence of help, quoted for a specification of zsh. */
 static void print_zsh_help(const char *help, FILE *out)
 {
     for (const char *c = help; *c && !(c[0] == '.' && (c[1] == ' ' || !c[1])); c++) {
@@ -415,7 +415,7 @@ static void print_zsh_operands(const struct option_spec *spec, FILE *out)
         (void)fprintf(out, "    %s \\\n", spec->stop_at_operand ? "'*::program:_normal'" : "'*:file:_files'");
 }
 
-/* Prints the completion function of bash, and that of zsh. */
+/* Prints the completion function of zsh. */
 static void options_print_zsh(const struct option_spec *spec, FILE *out)
 {
     (void)fprintf(out, "#compdef %s\n# made from its table of options\n_arguments -S \\\n", spec->tool);
@@ -451,7 +451,7 @@ static void print_line(FILE *out, const char *text, size_t len_bytes)
     (void)fputc('\n', out);
 }
 
-/* Blank lines part paragraphs; lines that begin with a blank are shown unfilled. */
+/* Blank lines separate paragraphs; lines that begin with a blank are shown unfilled. */
 static void print_text(FILE *out, const char *text)
 {
     bool unfilled = false;
@@ -534,7 +534,7 @@ static void print_environment(const char *text, FILE *out)
     }
 }
 
-/* A table of the tool's own. */
+/* Prints the tool's own table. */
 static void print_table(const struct option_spec *spec, FILE *out)
 {
     char text[512];
@@ -568,7 +568,7 @@ void options_print_man(const struct option_spec *spec, const char *version, FILE
 
 /* --- help --- */
 
-/* The --help text of an option table: see options.h. The man page of the same table is options.c. */
+/* The --help text of an option table: see options.h. */
 
 enum { WIDTH = 80, TEXT_INDENT = 2, OPTION_HELP_COLUMN = 26 };
 
@@ -732,7 +732,7 @@ bool options_standard(const struct option_spec *spec, int id, const char *versio
     }
 }
 
-/* --- what every tool says of errors --- */
+/* --- error messages of all tools --- */
 
 static void print_error(const char *tool, const char *hint, const char *format, va_list args)
 {

@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "base/process.h" /* with which every main begins */
+#include "base/process.h" /* every main begins with it */
 
 /* One option. names: all spellings with their dashes, separated by blanks ("-o --output"); multi-letter single-dash
  * names such as "-ds" are allowed. arg: name of the argument in help texts, NULL for a flag; "[=FILE]" for one that may
- * be left out and is given behind an equals sign only.
+ * be left out and is only given after an equals sign.
  * help: one or more sentences; lines are wrapped by the printer; NULL hides the option from people.
  * A row whose names is NULL ends the table. */
 struct option_row {
@@ -34,8 +34,8 @@ enum { OPTION_HELP = 100001, OPTION_VERSION, OPTION_HELP_MAN, OPTION_HELP_BASH, 
         OPTION_HELP_ZSH, "--help-zsh", NULL, NULL                                                                      \
     }
 
-/* What the shell offers for an argument or operand whose name does not say it. A row whose what is NULL ends the table.
- */
+/* What the shell offers for an argument or operand when its name alone does not tell. A row whose what is NULL ends the
+ * table. */
 enum option_choice_kind {
     CHOICE_WORDS, /* what: the words, separated by blanks */
     CHOICE_LINES, /* what: an option of the tool that prints them, one a line; the words of the command line follow */
@@ -48,8 +48,8 @@ struct option_choice {
     const char *what;
 };
 
-/* Row i of a table that the man page has as a section of its own: a name, and sentences about it; false behind the last
- * one. text [n_text] receives the sentences. */
+/* Row i of a table that becomes a section of the man page: a name, and sentences about it; false after the last one.
+ * text [n_text] receives the sentences. */
 typedef bool option_section_row(size_t i, const char **name, char *text, size_t n_text);
 
 /* A tool's command line. Paragraphs of description, examples and exit status are plain text, separated by blank
@@ -92,9 +92,9 @@ bool options_is_known(const struct option_spec *spec, const char *word);
  * OPTION_ROWS_STANDARD; otherwise prints nothing and returns false. version: PACKAGE_VERSION. */
 bool options_standard(const struct option_spec *spec, int id, const char *version, FILE *out);
 
-/* Says what went wrong on standard error, one line in the voice of all tools: "TOOL: PATH: what went wrong: system's
- * reason". A full stop at the end is left out, as some libraries set one; what comes from names is escaped. Returns 1,
- * the exit status. */
+/* Prints what went wrong to standard error, in one line of the form that all tools use: "TOOL: PATH: what went wrong:
+ * system's reason". A full stop at the end is dropped, because some libraries write one; unprintable characters are
+ * escaped. Returns 1, the exit status. */
 int tool_error(const char *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for a wrong command line, which points to the help. Returns 2. */

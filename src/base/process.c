@@ -35,9 +35,9 @@ bool proc_stat_read(pid_t pid, struct proc_stat *stat)
 
 /* --- room on the stack --- */
 
-/* A stack of our own for main, entered as a context; see process.h. */
+/* A separate stack for main, entered as a context; see process.h. */
 
-#define GUARD_BYTES (1 << 16) /* of the largest pages there are */
+#define GUARD_BYTES (1 << 16) /* one page of the largest size there is */
 
 static struct {
     stack_main *body;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says of a process (proc(5)). Ordinary code. */
+/* What the kernel says about a process (proc(5)). Ordinary code. */
 #ifndef LOCUS_BASE_PROCESS_H
 #define LOCUS_BASE_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Of /proc/PID/stat. */
+/* From /proc/PID/stat. */
 struct proc_stat {
     char state; /* Z, X: it has ended */
     pid_t parent;
     unsigned long long user_ticks, system_ticks; /* clock ticks of CPU time */
-    unsigned long long start; /* clock ticks after the boot: with its number a process is never the same again */
+    unsigned long long start; /* clock ticks after the boot: together with the pid it identifies a process */
 };
 
-/* Asks the kernel about process pid; false, and all zero, when there is none or it cannot be asked. */
+/* Asks the kernel about process pid; false, and all zero, when there is none or /proc cannot be read. */
 bool proc_stat_read(pid_t pid, struct proc_stat *stat);
 
 /* --- room on the stack --- */
@@ -24,9 +24,8 @@ bool proc_stat_read(pid_t pid, struct proc_stat *stat);
 /* The body of a tool's main. */
 typedef int stack_main(int argc, char **argv);
 
-/* Calls body on a stack of at least STACK_BYTES, and gives the threads that it starts as much; where there is no memory
- * for that, on the stack that there is. Returns what body does. Call it first in main, once.  ctx: ordinary, no other
- * thread */
+/* Calls body on a stack of at least STACK_BYTES, and gives the threads that it starts as much; without memory for that,
+ * on the present stack. Returns the result of body. Call it once, first in main.  ctx: ordinary, no other thread */
 int stack_run(stack_main *body, int argc, char **argv);
 
 #define STACK_BYTES (1 << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mmap past the C library, whose function the runtime itself interposes. Inline, any context. */
+/* mmap as a system call, without the C library's function, which the runtime interposes. Inline, any context. */
 #ifndef LOCUS_BASE_RAW_MMAP_H
 #define LOCUS_BASE_RAW_MMAP_H
 

@@ -104,7 +104,7 @@ void scratch_remove_noted(void)
 
 /* --- what does not fit into memory --- */
 
-/* Temporary files by place: see scratch.h. */
+/* A temporary file, written and read by offset: see scratch.h. */
 
 int spill_open(struct spill *spill, const char *directory, struct error *err)
 {

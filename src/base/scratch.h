@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories for temporary files, and for results that are not complete yet. Those that this process has made and not
- * removed yet are noted, so that whoever ends it early can remove them. Ordinary code. */
+/* Directories for temporary files, and for results that are not complete yet. The process keeps a list of those that it
+ * has made and not removed yet, so that they can be removed when it ends early. Ordinary code. */
 #ifndef LOCUS_BASE_SCRATCH_H
 #define LOCUS_BASE_SCRATCH_H
 
@@ -9,28 +9,28 @@
 
 #include "base/error.h"
 
-/* Makes and notes a directory of this user's in $TMPDIR, else /tmp, whose name begins with name; its path is written to
- * path [size_bytes].  err: ERR_IO */
+/* Makes a directory for this user alone in $TMPDIR, else /tmp, whose name begins with name, and notes it; its path is
+ * written to path [size_bytes].  err: ERR_IO */
 int scratch_make(char *path, size_t size_bytes, const char *name, struct error *err);
 
 /* Removes the directory with all that is in it, and its note; links in it are removed, never followed. What cannot be
  * removed stays. */
 void scratch_remove(const char *path);
 
-/* The same of a directory that is not noted, by its name in the directory parent. */
+/* The same for a directory that is not noted, by its name in the directory parent. */
 void scratch_remove_tree(int parent, const char *name);
 
-/* Notes a directory that was made otherwise; forgets it, when it has got a name that stays. */
+/* Notes a directory that was made in another way; forgets one that has got its final name. */
 void scratch_note(const char *path);
 void scratch_forget(const char *path);
 
-/* Removes all that are noted, while other threads may still write into them. For a process that ends at once. */
+/* Removes all that are noted, while other threads may still write into them. For a process that is about to end. */
 void scratch_remove_noted(void);
 
 /* --- what does not fit into memory --- */
 
-/* A file without a name that holds what memory should not: pieces are appended by any thread and read back by place. It
- * is gone when the program ends, however it does. Ordinary code. */
+/* A file without a name for data that is too large for memory: any thread appends pieces and reads them back by their
+ * offsets. It disappears when the program ends, whatever the reason. Ordinary code. */
 
 struct spill {
     int fd;
@@ -52,7 +52,7 @@ int spill_append(struct spill *spill, const void *bytes, size_t len_bytes, struc
 /* Reads [len_bytes] of what was appended at offset; any thread.  err: ERR_IO */
 int spill_read(const struct spill *spill, uint64_t offset, void *bytes, size_t len_bytes, struct error *err);
 
-/* The same for any open file, name for messages.  err: ERR_IO (also when the file ends before) */
+/* The same for any open file, name for messages.  err: ERR_IO (also when the file ends too early) */
 int spill_write_at(int fd, const char *name, uint64_t offset, const void *bytes, size_t len_bytes, struct error *err);
 int spill_read_at(int fd, const char *name, uint64_t offset, void *bytes, size_t len_bytes, struct error *err);
 

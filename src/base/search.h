@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Binary search in sorted arrays: how many items come before a key. Inline, no state: usable in any context, signal
- * handlers included. The callers give sizes and offsets as constants, so that each search becomes a loop of its own. */
+ * handlers included. Callers give sizes and offsets as constants, so that the compiler makes a special loop for each
+ * search. */
 #ifndef LOCUS_BASE_SEARCH_H
 #define LOCUS_BASE_SEARCH_H
 
@@ -13,7 +14,7 @@ struct search_key {
     size_t item_bytes, offset_bytes, size_bytes;
 };
 
-/* The key that the member of a structure is. */
+/* A member of a structure as the key. */
 #define SEARCH_KEY(type, member)                                                                                       \
     ((struct search_key){sizeof(type), offsetof(type, member), sizeof(((const type *)NULL)->member)})
 

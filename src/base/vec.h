@@ -31,10 +31,10 @@ void buf_fini(struct buf *buf);
 
 /* --- a set by hash --- */
 
-/* Finds the items of an array by their keys: a hash table beside the array, which its owner goes on appending to.
- * Ordinary code. */
+/* A hash table that finds the items of an array by their keys. It lies beside the array, to which its owner appends
+ * items. Ordinary code. */
 
-/* What kind of items the array has. is_same: with the same key, which is what hash is computed from. */
+/* The kind of the items. is_same: whether two have the same key; hash depends on the key alone. */
 struct slots_kind {
     size_t item_bytes;
     uint64_t (*hash)(const void *item);
@@ -49,7 +49,7 @@ struct slots {
 
 #define SLOTS_NONE SIZE_MAX
 
-/* Makes room for one item more than the n_items in items, all of which are in the table unless it is empty: then they
+/* Makes room for one item more than the n_items in items. Either all of these are in the table, or it is empty and they
  * are entered. False when out of memory. */
 bool slots_reserve(struct slots *slots, const struct slots_kind *kind, const void *items, size_t n_items);
 

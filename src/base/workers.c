@@ -138,9 +138,9 @@ int workers_run(struct workers *workers, struct error *err)
 
 /* --- a team of processes --- */
 
-/* What all teams have: see workers.h. */
+/* Functions of all teams: see workers.h. */
 
-/* By how much the deal k is turned. */
+/* By how much round k is rotated. */
 static size_t turn_of(const struct team *team, size_t k)
 {
     return (size_t)((uint64_t)k * 0x9e3779b97f4a7c15u >> 32) % team->n_ranks;

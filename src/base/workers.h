@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Work in parallel whose result does not depend on who did it when: numbered tasks are taken in order, and what each of
- * them has to do in the order of the numbers is done in its turn. Ordinary code. */
+/* Parallel work whose result does not depend on which thread did what and when. Threads take numbered tasks in order;
+ * what a task must do in the order of the numbers it does in its turn. Ordinary code. */
 #ifndef LOCUS_BASE_WORKERS_H
 #define LOCUS_BASE_WORKERS_H
 
@@ -17,9 +17,10 @@ struct job {
     size_t n_threads;        /* at least 1 */
     const struct team *team; /* the processes that share the work, NULL for this one alone */
     const char *scratch;     /* directory for temporary files */
-    /* Told how many tasks of a phase are done, first 0 of them, by one thread at a time; may be NULL. */
+    /* Called with the number of tasks of a phase that are done, first 0, by one thread at a time; may be NULL. */
     void (*progress)(void *context, const char *phase, size_t n_done, size_t n_tasks);
-    /* Asked between tasks by any thread; true ends the job with ERR_USAGE and the text "interrupted". May be NULL. */
+    /* Called between tasks by any thread; returning true ends the job with ERR_USAGE and the text "interrupted". May be
+     * NULL. */
     bool (*stop)(void *context);
     void *context;
 };
@@ -28,10 +29,10 @@ struct workers {
     const struct job *job;
     const char *phase; /* for progress */
     size_t n_tasks;
-    /* Task i on thread number `worker`; anything but 0 ends the whole. May call workers_turn once. */
+    /* Task i on thread number `worker`; any result but 0 ends the job. May call workers_turn once. */
     int (*task)(void *context, struct workers *workers, size_t worker, size_t i, struct error *err);
     void *context;
-    /* Of workers_run */
+    /* set by workers_run */
     pthread_mutex_t mutex;
     pthread_cond_t advanced;
     size_t next_task, turn, n_done;
@@ -43,16 +44,16 @@ struct workers {
  * Returns 0, or the code of the first task (by number among those begun) that failed.  err: of that task, ERR_MEMORY */
 int workers_run(struct workers *workers, struct error *err);
 
-/* Waits until all tasks before i have called workers_turned or have ended. False when the whole has failed. */
+/* Waits until all tasks before i have called workers_turned or have ended. False when the job has failed. */
 bool workers_turn(struct workers *workers, size_t i);
 
-/* Lets the task after i have its turn. A task that does not call it does so by ending. */
+/* Gives the task after i its turn. For a task that does not call it, this happens when it ends. */
 void workers_turned(struct workers *workers, size_t i);
 
-/* False, and *err says so, when the job is to end. For phases that are no tasks. */
+/* False, with *err filled, when the job should end. For phases without tasks. */
 bool job_goes_on(const struct job *job, struct error *err);
 
-/* Tells progress that a phase without tasks begins. */
+/* Reports the start of a phase without tasks to progress. */
 void job_begin(const struct job *job, const char *phase);
 
 /* Processors that this process may run on, at least 1. */
@@ -60,8 +61,8 @@ size_t workers_processors(void);
 
 /* --- a team of processes --- */
 
-/* Several processes that do one job together, such as the ranks of an MPI program. Who carries the messages is not
- * known here; a job without a team is done by one process alone. All members call the collective operations in the same
+/* Several processes that do one job together, such as the ranks of an MPI program. How messages travel is not known
+ * here; a job without a team is done by one process alone. All members call the collective operations in the same
  * order, each from one thread. Ordinary code. */
 
 enum team_operation { TEAM_SUM, TEAM_OR, TEAM_LEAST };
@@ -78,7 +79,7 @@ struct team {
     void (*broadcast)(const struct team *team, struct buf *text);
 };
 
-/* True in the process that leads, which is also one without a team. */
+/* True in the process that leads, and in one without a team. */
 static inline bool team_leads(const struct team *team)
 {
     return !team || team->rank == 0;
@@ -90,9 +91,9 @@ static inline bool team_is_several(const struct team *team)
     return team && team->n_ranks > 1;
 }
 
-/* Items of a list are dealt out to the members, each of n_ranks that follow each other to another one, and differently
- * each time, so that every member gets as many of any kind that comes back regularly. Which member has item i; how many
- * of the n items this member has; the k-th of them. */
+/* Items of a list are dealt out in rounds: each member gets one of every n_ranks items, in another order each round, so
+ * that items of a kind that recurs regularly are spread evenly. The member that has item i; how many of the n items
+ * this member has; the k-th of them. */
 size_t team_owner(const struct team *team, size_t i);
 size_t team_count(const struct team *team, size_t n);
 size_t team_item(const struct team *team, size_t k);
