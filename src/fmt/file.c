@@ -26,7 +26,8 @@ static int fail_at(const char *path, const char *verb, struct error *err)
     return error_set(err, ERR_IO, "%.600s: cannot %s: %s", path, verb, strerror(errno));
 }
 
-/* Reads what the file held when it was opened: one that grows meanwhile has no end. Files of /proc have no size. */
+/* Reads what the file held when it was opened: a file that keeps growing would have no end. Files of /proc have no
+ * size. */
 static int read_all(int fd, const char *path, size_t size_bytes, struct buf *bytes, struct error *err)
 {
     size_t limit_bytes = size_bytes ? size_bytes : UNSIZED_BYTES_MAX;
@@ -69,7 +70,7 @@ int file_read(const char *path, struct buf *bytes, struct error *err)
     return code;
 }
 
-/* Only what we would have made ourselves. */
+/* Whether the file is one that we could have made ourselves. */
 static bool is_own_file(int fd)
 {
     struct stat st;
@@ -141,7 +142,7 @@ void file_abandon(int *fd, char **temporary)
 }
 
 /* Gives the temporary its name. When path exists already this fails with EEXIST, in one step on every file system:
- * those that cannot rename so have hard links. */
+ * those without such a rename have hard links. */
 static bool publish(const char *temporary, const char *path)
 {
     if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0)

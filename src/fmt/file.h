@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-/* Reads the whole file at path, as long as it is when opened, into *bytes, which must be empty and is left empty on
- * failure; buf_fini frees it. Whatever is no regular file is refused.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
+/* Reads the file at path, up to the length that it has when opened, into *bytes, which must be empty and is left empty
+ * on failure; buf_fini frees it. Anything but a regular file is refused.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
 int file_read(const char *path, struct buf *bytes, struct error *err);
 
 /* Writes bytes[len_bytes] to path, which must not exist: under a temporary name in the same directory first, then given
@@ -23,14 +23,14 @@ int file_write_new(const char *path, const void *bytes, size_t len_bytes, struct
 /* Same, but a file that is there is replaced in one step. */
 int file_replace(const char *path, const void *bytes, size_t len_bytes, struct error *err);
 
-/* Opens a file of lines for appending, made when it is not there. A link, anything but a file, another user's file and
- * one with further names are refused: what stands in a directory may be somebody else's trap.
+/* Opens a file of lines for appending, and creates it when it is missing. Links, anything but regular files, other
+ * users' files and files with several names are refused: somebody else may have put a trap there.
  * Returns a descriptor (CLOEXEC), or -1 with errno. */
 int file_open_lines(const char *path);
 
-/* The same in pieces, for files that should not be held in memory. file_begin opens a temporary file beside path, whose
- * name goes into *temporary (malloc'ed); file_end gives it the name path, which must not exist (file_end_replacing: may
- * exist), and frees both;
+/* Writing a file in pieces, when it is too large to be held in memory. file_begin opens a temporary file beside path,
+ * whose name goes into *temporary (malloc'ed); file_end gives it the name path, which must not exist
+ * (file_end_replacing: may exist), and frees both;
  * file_abandon removes what is left and frees both (nothing when *temporary is NULL).
  * err: ERR_IO (the text names path and reason), ERR_MEMORY */
 int file_begin(const char *path, char **temporary, int *fd, struct error *err);
@@ -73,7 +73,7 @@ void wire_get_bytes(struct wire_in *in, void *out, size_t n_bytes, const char *w
 /* The next string (four bytes of length, then that many bytes without NUL), malloc'ed; NULL after a failure. */
 char *wire_get_text(struct wire_in *in, const char *what);
 
-/* True when the next bytes are text; they are then passed over. Does not fail. */
+/* True when the next bytes are text; they are then skipped. Does not fail. */
 bool wire_accept(struct wire_in *in, const char *text);
 
 /* Appends the low n_bytes of value, big-endian; a string with its length (NULL as an empty one). */

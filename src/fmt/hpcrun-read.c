@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reader of profiles: versions, the dense layout (02.00 to 03.10) and its epochs. The sparse layout is in
- * hpcrun-read.c. Ordinary code. */
+/* Reader of profiles: the sparse layout (04.00), the dense one (02.00 to 03.10) with its epochs, and profiles node by
+ * node. Ordinary code. */
 #include "fmt/hpcrun.h"
 
 #include <errno.h>
@@ -377,8 +377,8 @@ static int try_dense(struct wire_in *in, const struct hpcrun_layout *layout, str
     return code;
 }
 
-/* Of two failed readings of one file, true when the second is the likelier one: the wrong one stumbles over flags or
- * strings that are none, the right one comes to where the file is cut. */
+/* Of two failed readings of one file, true when the second is more likely the right one: the wrong one fails at invalid
+ * flags or strings, the right one gets to the place where the file is cut off. */
 static bool second_is_likelier(const struct wire_in *first, const struct wire_in *second)
 {
     if ((first->code == ERR_FORMAT) != (second->code == ERR_FORMAT))
@@ -458,7 +458,7 @@ struct stream {
     struct hpcrun_value *values; /* [head.n_metrics] of a node */
 };
 
-/* Appends up to what fits to the piece; false at the end of the file and on failure. */
+/* Appends to the piece as much as fits; false at the end of the file and on failure. */
 static bool read_more(struct stream *s)
 {
     ssize_t n;
@@ -477,7 +477,7 @@ static bool fill(struct stream *s)
     return true;
 }
 
-/* Takes what comes before the nodes from the piece; false when it is not all there, or not sound. */
+/* Takes the part before the nodes from the piece; false when it is incomplete or damaged. */
 static bool take_head(struct stream *s)
 {
     struct error err;
@@ -525,7 +525,7 @@ static bool begin(struct stream *s, const char *path)
     return s->values != NULL;
 }
 
-/* Makes the bytes of the next node be there. */
+/* Reads on until the bytes of the next node are there. */
 static int need_node(struct stream *s, const char *path, struct error *err)
 {
     if (s->len_bytes - s->offset >= s->node_bytes)
@@ -576,7 +576,7 @@ static int visit_nodes(struct stream *s, const char *path, const struct hpcrun_v
     return code;
 }
 
-/* The same of a profile in memory. */
+/* The same for a profile in memory. */
 static int visit_epoch(const struct hpcrun_profile *epoch, const struct hpcrun_visitor *visitor, struct error *err)
 {
     struct hpcrun_value *values = calloc(epoch->n_metrics + 1, sizeof *values);

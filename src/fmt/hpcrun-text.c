@@ -135,7 +135,7 @@ void hpcrun_put_text(const struct hpcrun_profile *profile, struct buf *out)
 /* --- as JSON --- */
 
 /* Profiles as JSON: everything the file holds, one line per metric, module and node. Metric values are the raw 64-bit
- * words, whatever the metric's value format. Back again: hpcrun-text.c. */
+ * words, whatever the metric's value format. The way back follows below. */
 
 static void put_pairs_json(struct buf *out, const char *key, const struct hpcrun_pair *pairs, size_t n_pairs)
 {
@@ -255,8 +255,8 @@ void hpcrun_put_json(const struct hpcrun_profile *profile, struct buf *out)
 
 /* --- from JSON --- */
 
-/* Profiles from the JSON of hpcrun-text.c. Every key is needed and no other is accepted, so that a changed value
- * either arrives in the file or is refused. */
+/* Profiles from the same JSON. Every key is needed and no other is accepted, so that a changed value either arrives in
+ * the file or is refused. */
 
 static void take_pair(struct json_take *take, const json_t *item, struct hpcrun_profile *epoch,
                       int64_t (*add)(struct hpcrun_profile *, const char *, const char *))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Profiles in memory: building them up and taking them down. Reading and writing: hpcrun-read.c, hpcrun.c. */
+/* Profiles in memory: building and freeing them, and the writer. The reader is in hpcrun-read.c. */
 #include "fmt/hpcrun.h"
 
 #include <stdlib.h>
@@ -180,7 +180,7 @@ int hpcrun_get_header(struct wire_in *in, struct hpcrun_profile *profile)
     return in->code;
 }
 
-/* The layout from before 2010 packs the flags into 64 bits; the original tells it by the same signs. */
+/* The layout from before 2010 packs the flags into 64 bits; the original recognises it by the same signs. */
 static void check_flags(struct wire_in *in, const struct hpcrun_profile *profile, const uint8_t flags[16])
 {
     static const uint8_t zero[8];
@@ -248,8 +248,8 @@ int hpcrun_get_modules(struct wire_in *in, struct hpcrun_profile *profile)
 
 /* --- writing --- */
 
-/* Writer of dense profiles (02.00 to 03.10). What the format or its readers could not take back is refused instead of
- * being cut. */
+/* Writer of dense profiles (02.00 to 03.10). What the format or its readers cannot hold is refused instead of being cut
+ * off. */
 
 static int refuse_count(const char *what, size_t count, struct error *err)
 {

@@ -17,8 +17,8 @@
 
 /* --- names of metrics --- */
 
-/* Metrics of hardware samples beside the table in sampling/abi/data-src.h: their names in profiles and databases, and
- * which data sources count as remote. Shared by who writes them and who reads them. Any context. */
+/* Metrics of hardware samples that are not in the table of sampling/abi/data-src.h: their names in profiles and
+ * databases, and which data sources count as remote. Shared by writers and readers. Any context. */
 
 /* Cycles from issue to data, summed over the samples and multiplied by the event's period like every count. */
 #define MEM_LATENCY_NAME "LATENCY (cycles)"
@@ -31,14 +31,14 @@
 
 /* --- names of allocation metrics --- */
 
-/* Names of the metrics of allocations, the first three as in the original. Shared by who writes them and who reads
- * them. Any context. */
+/* Names of the metrics of allocations, the first three as in the original. Shared by writers and readers. Any
+ * context. */
 
 #define LEAK_ALLOCATED_NAME "Bytes Allocated"
 #define LEAK_FREED_NAME "Bytes Freed"
 #define LEAK_LEAKED_NAME "Bytes Leaked"
 #define LEAK_MARKED_NAME "Bytes Live at Mark"
-#define LEAK_NAMES_PREFIX "Bytes " /* of all of them, and of no other metric of ours */
+#define LEAK_NAMES_PREFIX "Bytes " /* all of them begin so, and none of our other metrics does */
 
 /* --- the file --- */
 
@@ -129,14 +129,14 @@ int hpcrun_read_memory(const void *bytes, size_t len_bytes, const char *name, st
 
 struct buf;
 
-/* Writes a dense profile (02.00, 02.10, 03.00, 03.10 by profile->version) to an open stream or, _file, to a new file
+/* Appends a dense profile (02.00, 02.10, 03.00, 03.10 by profile->version) to out or, _file, writes it to a new file
  * that must not exist (written under the final name only when complete).
  * err: ERR_IO, ERR_RANGE (a count or id that the format cannot hold), ERR_UNSUPPORTED (04.00) */
 int hpcrun_write(const struct hpcrun_profile *profile, struct buf *out, struct error *err);
 int hpcrun_write_file(const struct hpcrun_profile *profile, const char *path, struct error *err);
 
-/* The same in pieces, for large profiles of one epoch: all before the nodes, of which the profile has none and n_nodes
- * will follow; then each node, values: [n_metrics].  err: ERR_MEMORY, ERR_RANGE, ERR_UNSUPPORTED */
+/* The same in pieces, for large profiles of one epoch: first everything before the nodes (the profile has none, n_nodes
+ * will follow), then each node, values: [n_metrics].  err: ERR_MEMORY, ERR_RANGE, ERR_UNSUPPORTED */
 int hpcrun_write_head(const struct hpcrun_profile *profile, size_t n_nodes, struct buf *out, struct error *err);
 void hpcrun_write_node(const struct hpcrun_profile *profile, const struct hpcrun_node *node, const uint64_t *values,
                        struct buf *out);
@@ -158,8 +158,8 @@ void hpcrun_fini(struct hpcrun_profile *profile);
 
 /* --- node by node --- */
 
-/* Walking through a profile of any size without holding it: its tables first, then node by node with the values that
- * are not zero. Ordinary code. */
+/* Walking through a profile of any size without holding it in memory: its tables first, then node by node with the
+ * values that are not zero. Ordinary code. */
 
 struct hpcrun_value {
     uint32_t metric; /* index */
@@ -168,7 +168,7 @@ struct hpcrun_value {
 
 struct hpcrun_visitor {
     void *context;
-    /* An epoch begins, of n_nodes nodes; of its own nodes and values head has none that count. Borrowed. */
+    /* An epoch of n_nodes nodes begins; the nodes and values in head itself do not count. Borrowed. */
     int (*epoch)(void *context, const struct hpcrun_profile *head, size_t n_nodes, struct error *err);
     /* The next node. values [n_values] by metric; borrowed. */
     int (*node)(void *context, const struct hpcrun_node *node, const struct hpcrun_value *values, size_t n_values,
@@ -185,8 +185,8 @@ int hpcrun_visit(const char *path, const struct hpcrun_visitor *visitor, struct 
 
 /* Profiles as text and as JSON, for people and for tests. Ordinary code. */
 
-/* Appends the profile in the line shapes of HPCToolkit's own dump; what that leaves out follows in lines of the same
- * kind, when it is not zero. Sets out->failed when out of memory. */
+/* Appends the profile in the lines of HPCToolkit's own dump; what that leaves out follows in similar lines when it is
+ * not zero. Sets out->failed when out of memory. */
 void hpcrun_put_text(const struct hpcrun_profile *profile, struct buf *out);
 
 /* Appends the profile as JSON from which the same file can be made again. */
@@ -212,7 +212,7 @@ struct hpcrun_layout {
     bool may_be_old; /* metric entries may lack their last 20 bytes */
 };
 
-/* The layout of a version text of five characters, NULL when it is none of ours. */
+/* The layout of a version text of five characters, NULL when it is not one of ours. */
 const struct hpcrun_layout *hpcrun_layout_of(const char *version);
 
 /* Size of a node without its metric values, in bytes. */

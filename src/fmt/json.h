@@ -19,7 +19,7 @@ void json_put_word(struct buf *out, uint64_t value);
 /* A double, in the fewest digits that give it back; infinities and NaN as a string "0x<16 hex digits>" of its bits. */
 void json_put_double(struct buf *out, double value);
 
-/* The fewest digits (six or more) that give value back, as "%g" writes them, without what JSON asks for. */
+/* The fewest digits (six or more) that give value back, as "%g" writes them, which is not always JSON. */
 void json_double_text(double value, char *text, size_t size_bytes);
 
 /* "key": followed by the value; first says whether a comma comes before. */
@@ -60,7 +60,7 @@ uint64_t json_take_word_at(struct json_take *take, const json_t *object, const c
 /* A signed integer of 32 bits. */
 int32_t json_take_int32_at(struct json_take *take, const json_t *object, const char *key);
 
-/* A number, or "0x<bits>" as json.h writes what JSON cannot. */
+/* A number, or "0x<bits>", as json_put_double writes what JSON cannot hold. */
 double json_take_double(struct json_take *take, const json_t *value, const char *what);
 double json_take_double_at(struct json_take *take, const json_t *object, const char *key);
 

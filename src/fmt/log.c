@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log files: writing counters, adding them up, and the table of counter lines that the reader (log.c) shares. */
+/* Log files: the table of counter lines, writing, reading, and adding up many logs. */
 #include "fmt/log.h"
 
 #include <dirent.h>
@@ -255,7 +255,7 @@ void log_fini(struct log_summary *summary)
 
 /* --- reading --- */
 
-/* Reader of log files, the original's and ours: see log.h. */
+/* Reader of log files, of the original and of Locus: see log.h. */
 
 /* A pass over the lines of one log. line is a copy of the current one. */
 struct reader {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log files (.log): messages of one process and, at its end, its counters, in the text of the original so that its
- * summarizer reads them; the fates of the samples of each event follow in lines of our own. Layout: FORMAT.md.
- * Ordinary code. */
+/* Log files (.log): messages of one process and, at its end, its counters, in the original's text, so that its
+ * summarizer reads them; the fates of the samples of each event follow in lines of our own. Layout: FORMAT.md. Ordinary
+ * code. */
 #ifndef LOCUS_FMT_LOG_H
 #define LOCUS_FMT_LOG_H
 
@@ -22,7 +22,7 @@ struct log_event {
     uint64_t n_throttles;            /* times that the kernel stopped it for the rest of a tick */
     uint64_t n_no_metric;            /* samples whose data source names neither load nor store */
     uint64_t n_truncated;            /* pieces of the AUX area that it was too small for */
-    uint64_t n_collisions;           /* pieces of the AUX area in which the hardware gave up samples */
+    uint64_t n_collisions;           /* pieces of the AUX area in which the hardware dropped samples */
 };
 
 /* What the counter lines hold. Samples, recorded, blocked and errant follow from the events when there are any
@@ -74,7 +74,7 @@ void log_fini(struct log_summary *summary);
 
 /* --- the sum of many logs --- */
 
-/* Many logs added up: what the processes of a measurement directory had to say. Ordinary code. */
+/* Many logs added up: the counters and messages of all processes of a measurement directory. Ordinary code. */
 
 /* Logs added up. All zero is empty. */
 struct log_sum {
@@ -95,7 +95,7 @@ void log_sum_fini(struct log_sum *sum);
 
 /* --- private part --- */
 
-/* The counter lines of a log as a table, for log.c and log.c. */
+/* The counter lines of a log as a table. */
 
 #define LOG_EVENT_PREFIX "EVENT SUMMARY: "
 #define LOG_EVENT_NAME ", name: " /* the last field: an event's name may hold anything but a line end */

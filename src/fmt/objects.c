@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The side file of a profile in memory: its words and its end. Reading and writing: objects-read.c, objects.c. */
+/* The side file of a profile in memory: spreads, names, freeing, and the writer. The reader is in objects-read.c. */
 #include "fmt/objects.h"
 
 #include <jansson.h>
@@ -13,8 +13,8 @@
 
 /* --- spreads --- */
 
-/* Lists of offsets. Too long ones are thinned out in the order of a hash of the offsets: in the order of the offsets
- * themselves every second one could be the same field of a structure. */
+/* Lists of offsets. Lists that are too long are thinned out in the order of a hash of the offsets: in the order of the
+ * offsets themselves, every second one could be the same field of a structure. */
 
 static uint64_t hash(uint64_t offset)
 {

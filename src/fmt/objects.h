@@ -18,7 +18,7 @@
 /* --- spreads --- */
 
 /* How samples spread over the offsets of an object: a bounded list of (offset, samples). While it has room it is exact;
- * beyond that a fair choice of the offsets stands for all of them, and the sum stays right. Ordinary code. */
+ * beyond that, a fair selection of the offsets stands for all of them, and the sum stays right. Ordinary code. */
 
 #define SPREAD_MAX 64 /* offsets that a list keeps */
 
@@ -61,7 +61,7 @@ struct objects_samples {
 
 #define OBJECTS_LATENCY_BINS 64 /* of struct arena_sketch in arena/arena.h, which says what they hold */
 
-/* What the hardware told of the latency of the samples of one event. Only samples with a latency. */
+/* The latencies that the hardware reported for samples of one event. Samples without one do not count. */
 struct objects_latency {
     uint32_t event; /* index into the side file's events */
     uint64_t n_samples, cycles;
@@ -72,9 +72,10 @@ struct objects_latency {
 /* Which cache lines the samples of an access lie in, as far as their addresses are known. */
 struct objects_lines {
     uint64_t slots[PATTERN_SLOTS]; /* samples by address % 64 / 4 */
-    uint64_t n_bins;    /* of 2^PATTERN_HASH_BITS bins, those that the hash of some sample's line (pattern_place) hits,
-                         * and of no access before it on the variable with the same pool (pattern_pool): their sum is
-                         * that of the pool. 0 where the pattern does not call for lines */
+    uint64_t n_bins;    /* of 2^PATTERN_HASH_BITS bins, how many the hashes of the samples' lines (pattern_place) hit,
+                         * without those that an earlier access on the variable with the same pool (pattern_pool) hits:
+                         * the sum over the pool's accesses is that of the pool. 0 where the pattern does not call for
+                         * lines */
     uint64_t n_lines;   /* from the lowest to the highest line ... */
     uint64_t n_spanned; /* ... of this many samples at least; both 0: not known */
 };
@@ -100,8 +101,8 @@ struct objects_variable {
     uint64_t n_blocks, bytes; /* heap and mappings: recorded by this thread; statics: 1 and size */
     uint64_t n_blocks_freed, bytes_freed;
     uint64_t max_block_bytes;                  /* largest block seen; 0 = not known */
-    uint64_t min_small_bytes, max_small_bytes; /* of the blocks that are counted nowhere, as they are below the
-                                                * threshold; both 0 = none */
+    uint64_t min_small_bytes, max_small_bytes; /* of the blocks below the threshold, which are counted nowhere; both 0 =
+                                                * none */
     struct objects_count *cpus;                /* [n_cpus] samples by CPU, metric by metric */
     size_t n_cpus;
     uint64_t classes[8];    /* samples of the first address event by enum hit_class */
@@ -129,8 +130,8 @@ struct objects_event {
     uint64_t n_throttles;            /* times that the kernel stopped it for the rest of a tick */
     uint64_t n_no_metric;            /* samples whose data source names neither load nor store */
     uint64_t n_truncated;            /* pieces of the AUX area that it was too small for */
-    uint64_t n_collisions;           /* pieces of the AUX area in which the hardware gave up samples */
-    uint32_t has_data_source;        /* 1: the hardware told about each access */
+    uint64_t n_collisions;           /* pieces of the AUX area in which the hardware dropped samples */
+    uint32_t has_data_source;        /* 1: the hardware described each access */
     /* from version 5 on */
     uint32_t has_address;  /* 1: its samples have, or would have, data addresses */
     uint32_t is_user_only; /* 1: time in the kernel gives no samples */
@@ -165,10 +166,10 @@ struct objects_file {
     uint64_t sample_bytes; /* smaller ones: one in so many bytes, counted for all of them; 0 = none */
     uint64_t mark_ns;      /* when the mark was made, CLOCK_REALTIME; 0 = never */
     /* from version 5 on */
-    uint64_t user_ns, system_ns; /* what cpu_time_ns went on; both 0: not known */
+    uint64_t user_ns, system_ns; /* the two parts of cpu_time_ns; both 0: not known */
     char *note;                  /* a sentence for reports, NULL = none */
-    uint64_t birth; /* when the process began, in ticks since its host did: with the host and pid it tells the process,
-                     * whichever programs it becomes by exec; 0: not known */
+    uint64_t birth; /* when the process began, in clock ticks after its host's boot: with host and pid it identifies the
+                     * process, whatever programs it becomes by exec; 0: not known */
     struct objects_event *events; /* [n_events] */
     size_t n_events;
     struct objects_variable *variables; /* [n_variables] */

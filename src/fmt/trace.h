@@ -66,7 +66,7 @@ int trace_writer_add(struct trace_writer *writer, const struct trace_record *rec
 /* Finishes the file; the writer is empty afterwards, on failure too (nothing is left then).  err: ERR_IO */
 int trace_writer_close(struct trace_writer *writer, struct error *err);
 
-/* Gives up: nothing is left. */
+/* Gives up and removes what was written. */
 void trace_writer_abandon(struct trace_writer *writer);
 
 /* --- as text and JSON --- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading meta.db: names, metrics and tables; the tree is in v4-read.c. */
+/* Reader of version 4 files: the tree of contexts and the tables of meta.db, then profile.db, cct.db and trace.db. */
 #include "fmt/v4.h"
 
 #include <stdlib.h>

@@ -177,7 +177,7 @@ void v4_put_text(const struct v4_file *file, struct buf *out)
 
 /* --- as JSON --- */
 
-/* Version 4 files as JSON. Tables are lists of lists: what their columns are is said in front of them. */
+/* Version 4 files as JSON. Tables are lists of lists; the names of their columns stand in front of them. */
 
 static void put_next(struct buf *out, size_t i)
 {

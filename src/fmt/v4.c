@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Version 4 files as a whole: which of the four one is, reading and freeing it. */
+/* Version 4 files: which of the four one is, reading and freeing it, checked fields, and the writers. */
 #include "fmt/v4.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 
-/* What a part of the file may be read again: shared texts and lists are few. */
+/* How often a file's length may be read in all: only few texts and lists are shared. */
 #define BUDGET_FACTOR 16
 #define BUDGET_LEAST_BYTES 65536
 
@@ -252,8 +252,8 @@ static void v4_put_section(struct buf *out, unsigned i, uint64_t offset)
 
 /* --- writing: meta.db --- */
 
-/* Writing meta.db. All texts are in one section, each once; whatever is pointed to lies before what points to it, but
- * for the contexts, whose places follow from the lengths of those before them. */
+/* Writing meta.db. All texts are in one section, each once; whatever is pointed to lies before its pointer, except for
+ * contexts: their places follow from the lengths of those before them. */
 
 enum {
     SECTION_GENERAL,
@@ -605,7 +605,7 @@ static int v4_write_blocks(const struct v4_file *file, struct buf *out, struct e
     return code;
 }
 
-/* The parts of v4-write*.c: each appends the sections of one kind of file.  err: as v4_write */
+/* Each appends the sections of one kind of file.  err: as v4_write */
 static int v4_write_traces(const struct v4_file *file, struct buf *out, struct error *err)
 {
     enum { ROW_BYTES = 24 };

@@ -157,7 +157,8 @@ const char *v4_file_name(enum v4_kind kind);
  * err: ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (another version), ERR_MEMORY */
 int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct v4_file *file, struct error *err);
 
-/* Appends the file to out, which must be empty (pointers count from its begin).
+/* Appends the file to out, which must be empty (pointers count from its start). What is written depends on the
+ * structures alone: a file of ours that is read and written again has the same bytes.
  * err: ERR_RANGE (values out of order, more than the format can hold), ERR_MEMORY */
 int v4_write(const struct v4_file *file, struct buf *out, struct error *err);
 
@@ -174,11 +175,6 @@ void v4_fini(struct v4_file *file);
 /* Appends the file as text or JSON. Sets out->failed when out of memory. */
 void v4_put_text(const struct v4_file *file, struct buf *out);
 void v4_put_json(const struct v4_file *file, struct buf *out);
-
-/* --- writing --- */
-
-/* The parts of writing a file of a version 4 database. What is written depends on the structures alone: a file of ours
- * that is read and written again has the same bytes. Ordinary code. */
 
 /* --- private part --- */
 

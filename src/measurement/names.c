@@ -89,7 +89,8 @@ static int refuse(const char *directory, const char *reason, struct error *err)
     return error_set(err, ERR_IO, "%.600s: cannot be used as measurement directory: %s", directory, reason);
 }
 
-/* Root may do anything anyway; files that nobody owns are root's on a server that does not trust clients' roots. */
+/* Root may do anything anyway. On a file server that does not trust its clients' root, new files of root belong to
+ * nobody. */
 static bool is_trusted(uid_t owner, bool is_new)
 {
     return owner == geteuid() || owner == 0 || (is_new && owner == NOBODY);
@@ -150,7 +151,7 @@ char *names_path(const char *directory, const struct names_file *file)
     return len < 0 ? NULL : path;
 }
 
-/* Takes the field behind the last '-' of text off it, as a number of the base. */
+/* Cuts the field after the last '-' off text and reads it as a number of the base. */
 static bool take_field(char *text, int base, uint64_t max, uint64_t *value)
 {
     const char *digits = base == 16 ? "0123456789abcdef" : "0123456789";
@@ -205,7 +206,7 @@ static uint32_t random_host_id(void)
     return (uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec << 20 ^ (uint32_t)getpid() << 10;
 }
 
-/* True when a profile has this name although its log is gone: somebody cleaned up, but not all. */
+/* True when a profile has this name although its log is gone: somebody has removed part of the files. */
 static bool has_profile(const char *directory, const struct names_file *file)
 {
     struct names_file profile = *file;

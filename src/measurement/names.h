@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names: measurement directories, and the files in them, <exe>-RANK-THREAD-HOST-PID-GEN.suffix, as HPCToolkit names
  * them. Many processes on many hosts write into one directory without talking to each other; names_claim gives each a
- * name of its own, also when process ids come again. Ordinary code. */
+ * name of its own, even when process ids are used again. Ordinary code. */
 #ifndef LOCUS_MEASUREMENT_NAMES_H
 #define LOCUS_MEASUREMENT_NAMES_H
 
@@ -25,18 +25,18 @@ struct names_file {
 /* Job id of the batch system in this process's environment (LSF, Cobalt, PBS, Slurm, SGE), NULL when none; borrowed. */
 const char *names_job_id(void);
 
-/* Tells this host from others: what the administrator has set with sethostid(2), else made of the host's name and
- * /etc/machine-id. Not gethostid(2): that asks the name service, which takes its time on a node without one, crashes
- * when memory runs out, and gives all hosts the same id whose own name stands for 127.0.1.1. The answer of the first
- * call stays: the host may be given another name. Never 0.  ctx: ordinary, single-threaded */
+/* A number that tells this host from others: the one that the administrator has set with sethostid(2), else a hash of
+ * the host's name and /etc/machine-id. Not gethostid(2): it asks the name service, which is slow on a node without one,
+ * it crashes when memory runs out, and it gives the same id to all hosts whose own name resolves to 127.0.1.1. The
+ * first call decides: the host may be renamed later. Never 0.  ctx: ordinary, single-threaded */
 uint32_t names_host_id(void);
 
 /* Default measurement directory "./hpctoolkit-<exe>-measurements[-<job_id>]" for a program path, malloc'ed, NULL when
  * out of memory. out_path, when not NULL or empty, is taken instead. job_id may be NULL; '/' in it becomes '_'. */
 char *names_directory(const char *out_path, const char *program, const char *job_id);
 
-/* Makes the directory (mode 0755; fine when it exists) and its real path, malloc'ed, in *real_path. One of another user
- * (root's apart), also by that user's link, is refused unless allows_foreign.
+/* Makes the directory (mode 0755; fine when it exists) and its real path, malloc'ed, in *real_path. A directory of
+ * another user than root, or one behind such a user's link, is refused unless allows_foreign.
  * err: ERR_IO (cannot be made, not a directory, not writable, foreign), ERR_MEMORY */
 int names_directory_make(const char *directory, bool allows_foreign, char **real_path, struct error *err);
 
@@ -48,7 +48,7 @@ bool names_directory_is_safe(const char *path);
  * that the name has at most 255 bytes. */
 char *names_path(const char *directory, const struct names_file *file);
 
-/* Takes a path's last part into its fields.  err: ERR_FORMAT when it has another form */
+/* Splits the last part of a path into its fields.  err: ERR_FORMAT when it has another form */
 int names_parse(const char *path, struct names_file *file, struct error *err);
 
 /* Claims a name: creates the .log of file (exe, rank, host_id, pid filled; thread becomes 0) in directory and returns

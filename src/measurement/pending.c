@@ -33,7 +33,7 @@ int pending_mark_open(struct pending_mark *mark, const char *dir, pid_t program,
 {
     (void)snprintf(mark->path, sizeof mark->path, "%s/" MARK_PREFIX "%08x-%ld", dir, names_host_id(), (long)getpid());
     mark->fd = open(mark->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    /* What stands there is of an earlier process with our number, or a trap. */
+    /* What is there belongs to an earlier process with our pid, or is a trap. */
     if (mark->fd < 0 && errno == EEXIST && unlink(mark->path) == 0)
         mark->fd = open(mark->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (mark->fd < 0)
@@ -63,7 +63,7 @@ void pending_mark_close(struct pending_mark *mark)
     mark->fd = -1;
 }
 
-/* A marker made on another host cannot be asked for its lock or its program: only its word counts. */
+/* Neither the lock nor the program of a marker from another host can be checked: only its text counts. */
 static enum pending_state mark_state(int dir_fd, const char *name, uint32_t own_host)
 {
     char text[64] = "", word[16] = "";
@@ -213,7 +213,7 @@ int detour_open(struct detour *detour, const char *place, const char *target, st
     return 0;
 }
 
-/* Nothing but our own notes is left in it. */
+/* Whether nothing but our own notes is left in it. */
 static bool is_used_up(const char *path)
 {
     bool is_empty = true;
@@ -275,7 +275,7 @@ bool detour_target(const char *path, char target[DETOUR_PATH_MAX])
     return is_known && target[0] == '/';
 }
 
-/* Visits the directory under its lock, when it belongs there and its companion is dead. */
+/* Visits the directory under its lock when it belongs to target and its companion is dead. */
 static int visit_one(const char *path, const char *target, int (*visit)(void *ctx, const char *path), void *ctx)
 {
     char owner[DETOUR_PATH_MAX], belongs[DETOUR_PATH_MAX];

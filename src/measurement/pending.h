@@ -37,7 +37,7 @@ void pending_mark_sweep(const char *dir);
 enum pending_state {
     PENDING_NONE = 0, /* complete */
     PENDING_RUNNING,  /* a program still runs: what is there are checkpoints */
-    PENDING_WRITING   /* files were still being written when the time was over */
+    PENDING_WRITING   /* files were still being written when the time was up */
 };
 
 /* Waits until nothing in dir is being written any more, at most timeout_ms; does not wait for programs that still
@@ -46,18 +46,19 @@ enum pending_state pending_wait(const char *dir, int timeout_ms);
 
 /* --- files that wait elsewhere --- */
 
-/* Directories on a node's own disk that hold measurements on their way into a measurement directory: one per
- * companion, `locus-detour-XXXXXX`, in it one directory per process, with its files and perhaps its arena. A lock says
- * that the companion lives; a text, where everything belongs; and a pointer `.detour-HOST-PID` in the measurement
- * directory tells readers that something is still elsewhere: a symbolic link, which fits onto a disk that is full.
- * Ordinary code. */
+/* Detours. A detour is a directory elsewhere, such as on the node's own disk, where files are written first because the
+ * measurement directory is full, slow or refuses them; the companion moves them on later. Each companion has one,
+ * `locus-detour-XXXXXX`, with a directory for each process that holds its files and perhaps its arena. A lock in it
+ * shows that the companion is alive, a text names the measurement directory, and a pointer `.detour-HOST-PID` in the
+ * measurement directory shows readers that something is still elsewhere: a symbolic link, because that fits onto a full
+ * disk. Ordinary code. */
 
 #define DETOUR_PATH_MAX 4352
 #define DETOUR_ARENA "arena"         /* name of the arena in a process's directory */
 #define DETOUR_LEFT_PREFIX ".arena-" /* in the measurement directory: arenas of processes whose companion had died */
-#define DETOUR_SETUP "setup"         /* name of what else must be known to write its files */
+#define DETOUR_SETUP "setup"         /* name of the file with what else is needed to make files of an arena */
 
-/* One that we own. path empty: none. */
+/* A detour that this process owns. path empty: none. */
 struct detour {
     char path[DETOUR_PATH_MAX];
     char target[DETOUR_PATH_MAX];
@@ -71,26 +72,27 @@ const char *detour_default_place(void);
 /* Makes one below place for files that belong into target (absolute).  err: ERR_IO (detour->path stays empty) */
 int detour_open(struct detour *detour, const char *place, const char *target, struct error *err);
 
-/* Makes the pointer, unless it is there: something is about to be on its way. Without rights nothing happens. */
+/* Makes the pointer unless it is there: files are about to be written to the detour. Without permission nothing
+ * happens. */
 void detour_point(struct detour *detour);
 
-/* Removes the pointer when nothing is on its way any more. */
+/* Removes the pointer when no files are left to be moved. */
 void detour_unpoint(struct detour *detour);
 
-/* Removes the directory when it is empty, and the pointer with it. Otherwise both stay. Gives the lock up. */
+/* Removes the directory when it is empty, and the pointer with it. Otherwise both stay. Releases the lock. */
 void detour_close(struct detour *detour);
 
-/* Reads where the files in the detour directory at path belong; false when it is none. */
+/* Reads to which measurement directory the detour at path belongs; false when path is not a detour. */
 bool detour_target(const char *path, char target[DETOUR_PATH_MAX]);
 
 /* Calls visit with each detour directory below place (or place itself) that belongs to target (NULL: to anything) and
  * whose companion is dead; the directory is locked meanwhile. Stops at and returns the first value that is not 0. */
 int detour_each(const char *place, const char *target, int (*visit)(void *ctx, const char *path), void *ctx);
 
-/* Removes the detour directory at path and the pointers to it in target, when nothing is left in it but our notes. */
+/* Removes the detour directory at path and the pointers to it in target, when only our own notes are left in it. */
 bool detour_remove(const char *path, const char *target);
 
-/* Arenas that processes have left in the measurement directory because their companion had died. */
+/* The number of arenas that processes have left in the measurement directory because their companion had died. */
 unsigned detour_count_left(const char *directory);
 
 /* Calls visit with the place ("HOST:PATH") that each pointer in the measurement directory names. */

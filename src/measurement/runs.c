@@ -105,7 +105,8 @@ static bool take_id(const char *line, char id[RUNS_ID_MAX])
     return true;
 }
 
-/* "ranks-8-": launches of as many ranks that nobody has named have this in common. */
+/* Length of "ranks-8-" in an id: all launches of so many ranks have this in common when the launcher gave them no
+ * name. */
 static size_t kind_length(const char *id)
 {
     const char *dash =
@@ -120,7 +121,7 @@ static bool is_same_host(const char *a, const char *b)
     return strncmp(a, b, len) == 0 && b[len] == '-';
 }
 
-/* Whether the rank can be one more of those behind line. */
+/* Whether the rank can be one more of those after line. */
 static bool is_missing(const char *line, const struct run *run, bool is_named)
 {
     for (; *line; line = next_line(line)) {
@@ -148,7 +149,7 @@ bool runs_belongs(const char *text, const struct run *run)
     return is_like && (run->rank < 0 || is_missing(ranks, run, run->is_shared));
 }
 
-/* The lines behind the last "run ID". */
+/* The lines after the last "run ID". */
 static const char *last_ranks(const char *text)
 {
     char id[RUNS_ID_MAX];

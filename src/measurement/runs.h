@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which runs a measurement directory holds: the file .runs in it, to which each launch adds a line. It tells whether a
- * launch belongs to one that has begun there (ranks, a program that starts hpcrun itself), and reports how many there
- * were. Ordinary code. */
+/* Which runs a measurement directory holds: the file .runs in it, to which each launch adds a line. It shows whether a
+ * launch belongs to a run that has begun there (ranks, a program that starts hpcrun itself), and tells reports how many
+ * runs there were. Ordinary code. */
 #ifndef LOCUS_MEASUREMENT_RUNS_H
 #define LOCUS_MEASUREMENT_RUNS_H
 
@@ -18,8 +18,8 @@
 
 /* One launch of hpcrun. */
 struct run {
-    char id[RUNS_ID_MAX]; /* without blanks; the same for all that belong together where is_shared */
-    bool is_shared;       /* the launcher of ranks names what belongs together */
+    char id[RUNS_ID_MAX]; /* without blanks; where is_shared, the same for all launches that belong together */
+    bool is_shared;       /* the launcher of the ranks gave them an id in common */
     int rank;             /* -1: none */
     int n_ranks;          /* 0: not known */
     char place[96];       /* host and parent process, which the ranks of one host have in common */
@@ -35,18 +35,18 @@ int runs_join(const char *directory, const struct run *run, struct error *err);
 /* Notes that the program of a rank has ended, and its measurement is complete.  err: ERR_IO */
 int runs_end(const char *directory, const struct run *run, struct error *err);
 
-/* Whether the run is the first rank of the last run of the text; true for what is no rank of it. */
+/* Whether the run is the first rank of the last run of the text; true when it is not a rank of it. */
 bool runs_is_first(const char *text, const struct run *run);
 
 /* Whether its end was the last one that the last run of the text waited for: all ranks that have begun have ended, and
- * nobody noted his end after it, so that this holds for one of them. True for what is no rank of it. *n_begun: how many
- * ranks have begun. */
+ * no other end was noted after it, so that this holds for only one of them. True when it is not a rank of it. *n_begun:
+ * how many ranks have begun. */
 bool runs_is_last(const char *text, const struct run *run, int *n_begun);
 
 /* The text of the file, empty when there is none.  err: ERR_IO, ERR_MEMORY */
 int runs_text(const char *directory, struct buf *text, struct error *err);
 
-/* Whether the run belongs to the last one of the text: by its id, or as a rank that the ranks there lack. */
+/* Whether the run belongs to the last one of the text: by its id, or as a rank that is still missing there. */
 bool runs_belongs(const char *text, const struct run *run);
 
 /* Whether a run of this id is among those of the text. */
@@ -61,20 +61,21 @@ int runs_list(const char *directory, struct strtab *ids, struct error *err);
 /* --- bringing files together --- */
 
 /* Moving the files of processes from one measurement directory into another: from one on a node's own disk, where they
- * were written, into the one that all nodes share. Names are claimed anew there, so that many may write at once. What
- * was interrupted goes on where it was when it is called again. Ordinary code. */
+ * were written, into the one that all nodes share. New names are claimed there, so that many may write at once. An
+ * interrupted move continues where it was when it is called again. Ordinary code. */
 
 struct gather_result {
     size_t n_processes, n_files; /* that were moved whole */
     uint64_t n_bytes;
 };
 
-/* Moves the files of all processes in from into to; other files stay. Those of a process are removed from from when all
- * of them are in to, its profiles last. result is added to, on failure, too.
+/* Moves the files of all processes from the directory from to the directory to; other files stay. The files of a
+ * process are removed from the first when all of them are in the second, its profiles last. result is added to, on
+ * failure, too.
  * err: ERR_IO, ERR_MEMORY (the text names the file; what is there stays as it is) */
 int gather_files(const char *from, const char *to, struct gather_result *result, struct error *err);
 
-/* Notes that the files of name in from replace those that stand under claimed in the other directory already.
+/* Notes that the files of name in from replace those that the other directory already has under the name claimed.
  * err: ERR_IO, ERR_MEMORY */
 int gather_note(const char *from, const struct names_file *name, const struct names_file *claimed, struct error *err);
 

@@ -12,12 +12,12 @@
 #include "base/search.h"
 #include "base/vec.h"
 
-#define FUNCTION_BYTES_MAX (1024 * 1024) /* nothing is known of what lies behind the last one of a module */
+#define FUNCTION_BYTES_MAX (1024 * 1024) /* the end of a module's last function is not known */
 
 struct symbol {
     uint64_t start;
     uint32_t name;    /* offset in the texts */
-    bool is_function; /* else only the end of what lies before */
+    bool is_function; /* else only the end of the symbol before */
 };
 
 struct kernel_names {
@@ -40,7 +40,7 @@ static bool add_line(struct kernel_names *names, const char *line)
     return !names->texts.failed;
 }
 
-/* Of several names of one address the function that is listed first comes first. */
+/* Of several names for one address, the function that is listed first comes first. */
 static int compare(const void *a, const void *b)
 {
     const struct symbol *left = a, *right = b;
@@ -284,7 +284,7 @@ int64_t jit_names_add_dump(struct jit_names *names, const char *bytes, size_t le
     return n;
 }
 
-/* The sweep: functions that cover the present address, the last written first (a heap of their positions). */
+/* The sweep: functions that cover the current address, the last written first (a heap of their positions). */
 struct sweep {
     const struct function *functions;
     uint32_t *heap; /* [n] */

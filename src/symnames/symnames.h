@@ -22,13 +22,13 @@ const char *kernel_names_find(const struct kernel_names *names, uint64_t address
 /* --- just-in-time compilers --- */
 
 /* Functions of code that a program generates while it runs, by address, as it writes them down for perf: in a map
- * (/tmp/perf-PID.map) or a jitdump. Neither says until when a function was where it is: the one written last counts.
+ * (/tmp/perf-PID.map) or a jitdump. Neither says how long a function stayed where it was: the one written last counts.
  * Ordinary code.
  * src: tools/perf/Documentation/jit-interface.txt and jitdump-specification.txt of Linux. */
 
 struct jit_names;
 
-/* Empty; NULL when out of memory. jit_names_free may be given NULL. */
+/* Empty; NULL when out of memory. jit_names_free accepts NULL. */
 struct jit_names *jit_names_new(void);
 void jit_names_free(struct jit_names *names);
 
@@ -41,11 +41,11 @@ int64_t jit_names_add_map(struct jit_names *names, const char *bytes, size_t len
 int64_t jit_names_add_dump(struct jit_names *names, const char *bytes, size_t len_bytes, const char *name,
                            struct error *err);
 
-/* Puts in order what was added; before the first search.  err: ERR_MEMORY */
+/* Sorts what was added; call it before the first search.  err: ERR_MEMORY */
 int jit_names_order(struct jit_names *names, struct error *err);
 
-/* Name of the function at address, of which [*start, *end) is a part that nothing later took; NULL when there is none,
- * or names is NULL. Borrowed. */
+/* Name of the function at address, of which [*start, *end) is a part that no later function covers; NULL when there is
+ * none, or names is NULL. Borrowed. */
 const char *jit_names_find(const struct jit_names *names, uint64_t address, uint64_t *start, uint64_t *end);
 
 #endif
