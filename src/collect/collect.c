@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the threads of a process share: the metrics that were recorded at all, the threads in order, and which
- * allocation paths stand for mappings. Ordinary code. */
+/* From an arena to files: what the threads of a process share (the metrics that were recorded at all, the threads in
+ * order, which allocation paths stand for mappings), the files of each thread, and the whole process. Ordinary code. */
 #include "collect/collect.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static bool add_mmap_node(struct collected_process *process, size_t *capacity, u
     return true;
 }
 
-/* Which events told what of their accesses. */
+/* Notes which events reported which metrics of their accesses. */
 static void sum_metrics(const struct collected_process *process, const struct arena_hit *hit, struct sums *sums)
 {
     uint32_t bit = 1u << hit->event, metrics = hit->metrics;
@@ -103,7 +103,7 @@ static void add_event_column(struct collected_process *process, uint32_t index, 
     process->column_of_event[index] = process_add_column(process, &column, event->metric, event->description);
 }
 
-/* What hardware told of accesses: counts in the period of the events that they come from. */
+/* Adds a metric that the hardware reported of accesses; it counts in the period of the events that it comes from. */
 static int add_access_column(struct collected_process *process, enum column_kind kind, uint32_t events,
                              const char *name, const char *description)
 {
@@ -240,7 +240,7 @@ static int process_init(struct collected_process *process, const struct view *vi
 /* The files of one thread: its tree as a profile, its trace, its side file. */
 
 #define PIECE_BYTES (1 << 20)
-#define NUMBERS_BYTES 64u /* the times of the trace, which are not known yet when the head is measured */
+#define NUMBERS_BYTES 64u /* for the times of the trace, which are not known yet when the head is measured */
 #define TRACE_HEAD_BYTES 64u
 #define TRACE_RECORD_BYTES 12u
 
@@ -418,7 +418,7 @@ static void put_node(const struct collected_thread *thread, uint32_t i, const st
     hpcrun_write_node(profile, &node, words, bytes);
 }
 
-/* The nodes go out in pieces: a tree may be much larger than what a companion should hold twice. */
+/* Nodes are written in pieces: a tree may be too large to be held in memory twice. */
 static int put_nodes(const struct collected_thread *thread, const struct hpcrun_profile *profile, struct buf *bytes,
                      int fd, const char *path, struct error *err)
 {
@@ -540,7 +540,7 @@ static uint64_t less(uint64_t from, uint64_t n)
     return from > n ? from - n : 0;
 }
 
-/* Half of the share is the profile's, or more where there is no trace. *rest_bytes: what it leaves. */
+/* The profile may take half of the share, or three quarters where there is no trace. *rest_bytes: what it leaves. */
 static int bound_profile(struct collected_thread *thread, struct trace_file *trace, uint64_t share_bytes,
                          uint64_t *rest_bytes, struct error *err)
 {
@@ -584,7 +584,7 @@ static int write_last(const struct collected_thread *thread, struct error *err)
     return code;
 }
 
-/* The profile comes last: who finds it finds what belongs to it. */
+/* The profile comes last: whoever finds it finds the other files too. */
 static int write_files(struct collected_thread *thread, struct trace_file *trace, struct error *err)
 {
     struct collected_process *process = thread->process;
@@ -672,7 +672,7 @@ static void remove_file(const struct collect_context *context, struct names_file
     free(path);
 }
 
-/* The rank became known after files had been written under another one. */
+/* For a process whose rank became known after files had been written under another one. */
 static void remove_old_files(const struct collected_process *process)
 {
     struct names_file name = *process->context->claimed;

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "measurement/names.h"
 
-/* What the arena does not know. Strings may be NULL when there is no such thing; all are borrowed. */
+/* What the arena does not hold. Strings may be NULL when there is no such thing; all are borrowed. */
 struct collect_context {
     const char *dir; /* measurement directory, must exist */
     uint32_t host_id;
@@ -23,7 +23,7 @@ struct collect_context {
     const char *skid_json;            /* figures of the skid self-test */
     const char *topology;             /* file name of the hwloc XML in dir */
     const char *state;                /* "complete", "killed", "checkpoint" */
-    const char *note;                 /* further line of the log */
+    const char *note;                 /* one more line for the log */
     uint64_t birth;                   /* as in struct objects_file */
     const struct names_file *claimed; /* from collect_claim; NULL: a name is claimed by collect_write itself */
     uint64_t max_bytes; /* all files of the process together, 0: no limit; what does not fit is counted in the log */
@@ -51,7 +51,7 @@ struct collect_context {
     const char *(*allocator)(const char *path);
     /* Whether the operator new that the file at path exports calls malloc of another file. May be NULL. */
     bool (*new_is_malloc)(const char *path);
-    const char *kernel; /* what tells the addresses of one kernel from those of others, one word; NULL: nothing does */
+    const char *kernel; /* one word that tells this kernel's addresses from those of others; NULL: not known */
 };
 
 struct collect_result {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking into an arena that its process goes on filling: see live.h. Like the collector it trusts no reference.
+/* Looking into an arena while its process fills it: see live.h. Like the collector, this code trusts no reference.
  * Ordinary code. */
 #include "collect/live.h"
 
@@ -76,7 +76,7 @@ static int compare_samples(const void *a, const void *b)
     return compare_keys(a, b);
 }
 
-/* Equal keys become one. */
+/* Adds up the variables with equal keys, and sorts them by samples. */
 static void merge(struct live *live)
 {
     size_t n = 0;

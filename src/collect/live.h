@@ -14,7 +14,7 @@
 struct live_event {
     char name[64];
     uint64_t n_taken;
-    uint64_t fates[FATE_MAX]; /* of samples that wait for an analysis there is none yet */
+    uint64_t fates[FATE_MAX]; /* samples that wait for their analysis have none yet */
 };
 
 struct live_variable {
@@ -34,7 +34,7 @@ struct live {
     uint64_t n_blocks, bytes;         /* recorded allocations */
     struct live_event events[ARENA_EVENTS_MAX];
     uint32_t n_events;
-    int address_event; /* the first one with data addresses, whose samples the variables are of; -1: none */
+    int address_event;          /* the first one with data addresses, whose samples the variables are of; -1: none */
     uint64_t n_address_samples; /* of it, with an address or without */
     struct live_variable *variables; /* [n_variables] by samples, highest first */
     size_t n_variables;
@@ -51,18 +51,17 @@ struct live_place {
     uint64_t vaddr;
 };
 
-/* Where what a variable's key names can be looked up. */
+/* Where to look up what a variable's key names. */
 struct live_variable_place {
     struct live_place *frames; /* [n_frames] heap: allocation path, innermost first; stack: its function */
     size_t n_frames;
-    const char *path; /* static: module; file mapping: file */
-    uint64_t table_id; /* static: the module's table */
+    const char *path;   /* static: module; file mapping: file */
+    uint64_t table_id;  /* static: the module's table */
     const char *reason; /* unknown: the placeholder's name */
 };
 
-/* Fills *place for a key of the same arena; what the arena does not tell stays NULL or 0. Strings lie in the arena;
+/* Fills *place for a key of the same arena; what the arena does not hold stays NULL or 0. Strings lie in the arena;
  * frames is malloc'ed, the caller frees it.  err: ERR_FORMAT, ERR_MEMORY */
-int live_place(const void *base, size_t size_bytes, uint64_t var, struct live_variable_place *place,
-               struct error *err);
+int live_place(const void *base, size_t size_bytes, uint64_t var, struct live_variable_place *place, struct error *err);
 
 #endif

@@ -40,7 +40,7 @@ static void write_blocks(const struct collected_process *process, struct buf *ou
     log_write_message(out, process->name.pid, -1, text);
 }
 
-/* Very many threads share records, and so files. */
+/* When there are very many threads, they share records, and so files. */
 static void write_merged(const struct collected_process *process, struct buf *out)
 {
     char text[128];
@@ -57,7 +57,7 @@ static void write_merged(const struct collected_process *process, struct buf *ou
     log_write_message(out, process->name.pid, -1, text);
 }
 
-/* For lack of descriptors or rights. */
+/* Events that could not be opened, for lack of descriptors or permission. */
 static void write_unopened(const struct collected_process *process, struct buf *out)
 {
     const struct arena_header *header = process->view->header;

@@ -9,7 +9,7 @@
 #define HASHES_MAX 1024 /* that are kept one by one */
 #define LINE_BINS (1u << PATTERN_HASH_BITS)
 
-/* An access of a variable, by what makes it another one: variable, event, instruction and pattern. */
+/* An access of a variable, found by variable, event, instruction and pattern. */
 struct access_entry {
     uint64_t ip, pattern;
     uint32_t variable, event;
@@ -96,7 +96,7 @@ static size_t copy_offsets(const struct view *view, const struct arena_hit *hit,
     return n;
 }
 
-/* Every offset that was kept stands for as many samples as the others, to the whole number. */
+/* Each offset that was kept stands for the same number of samples, up to rounding. */
 static bool add_offsets(struct spread *spread, const uint64_t *offsets, size_t n, uint64_t n_samples)
 {
     for (size_t i = 0; i < n; i++)
@@ -131,7 +131,7 @@ static bool add_hash(struct line_set *set, unsigned hash)
     return true;
 }
 
-/* The record of all samples of a hit that has one: false when there is none that is whole. */
+/* Adds the record of the lines of all samples of a hit; false when there is none, or it is incomplete. */
 static bool add_record(const struct view *view, const struct arena_hit *hit, struct objects_lines *lines,
                        struct line_set *set)
 {
@@ -189,7 +189,7 @@ static bool add_lines(struct collected_thread *thread, struct access_entry *entr
     return true;
 }
 
-/* Takes the offsets out of places; returns how many there are. */
+/* Replaces places by the offsets in them; returns how many there are. */
 static size_t offsets_of_places(uint64_t *places, size_t n)
 {
     size_t n_offsets = 0;

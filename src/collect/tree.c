@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tree of a profile while it is built: children found by hash, values as raw sums. Ordinary code. */
+/* The tree of a profile while it is built: its nodes and raw sums, what samples weigh, their latencies, and how call
+ * paths and samples enter the tree. Ordinary code. */
 #include "collect/profile.h"
 
 #include <stdio.h>
@@ -88,8 +89,7 @@ const uint64_t *tree_values(const struct tree *tree, uint32_t node)
 /* --- what a sample weighs --- */
 
 /* What the samples of one thread stand for: an event that shared its counter was seen only part of the time, and events
- * with different periods may add to one metric. Nodes hold raw counts wherever one period says it all.
- * */
+ * with different periods may add to one metric. Nodes hold raw counts wherever one period is enough. */
 
 #define PERIOD_MAX 1e15 /* a double holds every integer below */
 
@@ -169,7 +169,7 @@ static uint64_t scaled_weight(const struct collected_thread *thread, const struc
     return ratio > 1 ? collect_whole((double)hit->weight * ratio) : hit->weight;
 }
 
-/* Samples of a weighted event count what they weigh, latency the mean weight of the hit's samples. */
+/* Samples of a weighted event count as much as they weigh, latencies as much as the hit's samples weigh on average. */
 static void weigh_access(const struct collected_thread *thread, const struct arena_hit *hit, struct hit_values *values)
 {
     const struct collected_process *process = thread->process;
@@ -212,7 +212,7 @@ static void thread_weigh_hit(const struct collected_thread *thread, const struct
 /* --- latencies --- */
 
 /* What the side file says of the samples of a variable: their numbers, metric by metric and never scaled, and the
- * latencies that the hardware told. */
+ * latencies that the hardware reported. */
 
 static void add_samples(struct collected_thread *thread, struct collected_variable *variable, uint32_t metric,
                         uint64_t n_samples)
@@ -273,7 +273,7 @@ static void take_sketch(struct collected_thread *thread, const struct arena_sket
     if (!declaration || declaration->variable == TREE_NONE)
         return;
     struct objects_latency *latency = latency_of(thread, &thread->variables[declaration->variable], sketch->event);
-    /* bin 0: the hardware told no latency, and the samples are not in n_samples either */
+    /* bin 0: samples without a latency, which are not in n_samples either */
     for (int i = 1; latency && i < ARENA_SKETCH_BINS; i++)
         latency->bins[i] += sketch->bins[i];
 }
@@ -366,7 +366,7 @@ uint16_t thread_module_id(struct collected_thread *thread, const char *path)
     return (uint16_t)(index + 1);
 }
 
-/* Each start of each machine has its kernel's functions elsewhere: "[kernel]" becomes "[kernel:<which>]". */
+/* The kernel's functions lie elsewhere on each machine and after each boot: "[kernel]" becomes "[kernel:<which>]". */
 static uint16_t kernel_module_id(struct collected_thread *thread, const char *path)
 {
     char text[80];
@@ -554,7 +554,7 @@ void thread_take_node(struct collected_thread *thread, uint32_t ref, const struc
     const struct view *view = thread->process->view;
     if (!view_hit(view, node->hits, 0, &hit) || !path_of(view, ref, ARENA_NODES, &thread->path))
         return;
-    /* A new hit is put before the older ones: references fall along the list. */
+    /* A new hit is put before the older ones: references decrease along the list. */
     for (uint32_t hit_ref = node->hits;;) {
         take_hit(thread, &hit, &leaf);
         uint32_t next = hit.next;

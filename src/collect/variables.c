@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which allocators a process has, for its log: who takes the calls in our place, and which libraries of allocators are
- * loaded behind us. Ordinary code. */
+/* The variables of a process: its allocators, regions and allocations, where each variable of a thread is declared in
+ * the data-centric tree, and the side file. Ordinary code. */
 #include "collect/profile.h"
 
 #include <stdio.h>
@@ -11,6 +11,11 @@
 #include "base/search.h"
 #include "fmt/file.h"
 #include "fmt/log.h"
+
+/* --- allocators --- */
+
+/* Which allocators a process has, for its log: who takes the calls in our place, and which libraries of allocators are
+ * loaded after ours. */
 
 /* A library of an allocator by the beginning of its file's name, and what becomes of its blocks. */
 struct library {
@@ -47,8 +52,7 @@ static void write_library(const struct collected_process *process, const char *p
     }
 }
 
-/* Whether function i of those below is somebody else's operator new or delete that goes on to the malloc that we see.
- */
+/* Whether function i of those below is somebody else's operator new or delete that calls the malloc that we see. */
 static bool is_passed_on(const struct collected_process *process, int i)
 {
     const struct arena_header *header = process->view->header;
@@ -60,7 +64,7 @@ static bool is_passed_on(const struct collected_process *process, int i)
     return process->context->new_is_malloc(path);
 }
 
-/* Functions that somebody else takes, and by whose code where that can be told. */
+/* Writes which functions belong to somebody else, and to whose code where that is known. */
 static void write_owners(const struct collected_process *process, struct buf *out)
 {
     static const char *const functions[4] = {"malloc", "free", "operator new", "operator delete"};
@@ -287,8 +291,7 @@ void thread_take_allocations(struct collected_thread *thread, uint32_t ref, cons
 
 /* --- variables --- */
 
-/* The variables of one thread: where each is declared in the data-centric tree, and its row of the side file.
- * */
+/* The variables of one thread: where each is declared in the data-centric tree, and its row of the side file. */
 
 static uint32_t data_root(struct collected_thread *thread)
 {
@@ -514,7 +517,7 @@ static bool is_same_declaration(const void *a, const void *b)
 static const struct slots_kind declarations_by_key = {sizeof(struct declaration), hash_of_declaration,
                                                       is_same_declaration};
 
-/* Keys of one declaration: the offset in a frame and, where there is no variable, the class make the difference. */
+/* The key of a declaration: without the offset in a stack frame, and with the class where there is no variable. */
 static uint64_t declaration_key(uint64_t var, enum hit_class class)
 {
     if (var_key_kind(var) == VAR_STACK)
@@ -574,7 +577,7 @@ static void fill_undecided(struct objects_event *event)
         event->fates[FATE_DROP_NO_RECIPE] += event->taken - n_decided;
 }
 
-/* Samples of threads without files have their fate in the first thread's. */
+/* The first thread's file counts the samples of threads without files. */
 static void fill_left_out(const struct collected_process *process, struct objects_event *event, uint32_t i)
 {
     for (size_t t = process->n_written_threads; t < process->n_threads; t++) {
@@ -643,7 +646,7 @@ static void fill_thread(struct side *side, const struct collected_thread *thread
         fill_event(side, thread, i);
 }
 
-/* The file only reads the context's texts. */
+/* The writer only reads these texts. */
 static char *borrowed(const char *text)
 {
     return (char *)(uintptr_t)text;
@@ -688,7 +691,7 @@ static bool fill_placeholders(struct side *side, const struct collected_thread *
     return true;
 }
 
-/* The builds of the files in the load map, so that readers can tell whether they have the same. */
+/* The builds of the files in the load map, so that readers can check that they have the same. */
 static bool fill_modules(struct side *side, const struct collected_thread *thread)
 {
     const struct view *view = thread->process->view;

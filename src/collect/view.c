@@ -253,7 +253,7 @@ uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct a
  * Everything left out is counted. */
 
 #define LOG_BYTES ((uint64_t)48 << 10)    /* at most: messages are bounded, counters are few */
-#define THREAD_BYTES ((uint64_t)16 << 10) /* what the files of a thread take that recorded next to nothing */
+#define THREAD_BYTES ((uint64_t)16 << 10) /* what the files of a thread take when it recorded next to nothing */
 #define NODES_MIN 16u
 
 /* A node and what it and all below it cost, as a part of all. */
@@ -304,7 +304,7 @@ void process_spend(struct collected_process *process, uint64_t n_bytes)
     process->rest_bytes -= n_bytes < process->rest_bytes ? n_bytes : process->rest_bytes;
 }
 
-/* The part of all values of a node that is largest in any column, children included; parents precede children. */
+/* Each node's share of the total, summed over all columns, children included; parents precede children. */
 static bool add_up(const struct tree *tree, struct cost *costs)
 {
     double *totals = calloc(tree->n_metrics + 1, sizeof *totals);
@@ -344,7 +344,7 @@ static uint32_t *choose(const struct collected_thread *thread, size_t n_keep)
         free(to);
         return NULL;
     }
-    /* Without these the values of one tree would fall into the other. */
+    /* Without these nodes, values of one tree would fall into the other. */
     costs[TREE_ROOT].part = costs[TREE_PARTIAL].part = 1e300;
     if (thread->data_root != TREE_NONE)
         costs[thread->data_root].part = 1e300;
@@ -391,7 +391,7 @@ static bool fold_tree(struct tree *tree, const uint32_t *to)
     return !tree->failed;
 }
 
-/* A variable whose node is gone is one of its group, whose sums still have it. */
+/* Drops the variables whose nodes are gone; the sums of their group still contain them. */
 static void fold_variables(struct collected_thread *thread, const uint32_t *to)
 {
     size_t n = 0;
@@ -477,16 +477,15 @@ bool process_bound_side(struct collected_process *process, struct objects_file *
 
 /* --- names of the kernel --- */
 
-/* The functions that no file on the machine that reads a profile can name, as far as a thread's tree needs them: those
- * of the kernel, which is another one there or the same at other addresses, and those that the program generated.
- * */
+/* Functions in a thread's tree that no file on the reader's machine can name: those of the kernel, because that machine
+ * may have another kernel, or the same one at other addresses, and those that the program generated. */
 
 struct list {
     struct objects_function *functions; /* [n] */
     size_t n, capacity;
 };
 
-/* Who knows the names. */
+/* Where the names come from. */
 struct finder {
     const struct collect_context *context;
     const char *(*find)(const struct collect_context *context, uint64_t address, uint64_t *start, uint64_t *end);
@@ -543,7 +542,7 @@ static bool list_functions(const struct collected_thread *thread, uint16_t modul
         const struct profile_node *node = &thread->tree.nodes[i];
         if (node->module != module)
             continue;
-        /* callers are return addresses: their calls lie before */
+        /* callers are return addresses: the call lies before */
         is_complete &= add(&list, finder, node->ip) && add(&list, finder, node->ip - 1);
     }
     make_unique(&list);

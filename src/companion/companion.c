@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The companion's main loop and its start. Everything is a descriptor: clients, pidfds, the bells of the arenas,
- * signals. What has no descriptor (growing arenas, checkpoints) is looked at between, the less often the less happens.
- * Ordinary code, one thread, never a terminal. */
+ * signals. What has no descriptor (growing arenas, checkpoints) is checked in between, less often when little happens.
+ * Ordinary code, one thread, no terminal. */
 #include "companion/companion.h"
 
 #include <errno.h>
@@ -137,7 +137,7 @@ static void checkpoint(struct companion *c, struct companion_process *process)
     process->n_taken_checkpointed = n_taken;
 }
 
-/* Notes what is live in the processes whose moment has come. */
+/* Makes the mark in the processes for which it is due. */
 static void mark_processes(struct companion *c, int64_t now_ms)
 {
     for (struct companion_process *p = c->processes; p; p = p->next) {
@@ -176,7 +176,7 @@ static bool is_any_alive(const struct companion *c)
     return c->is_launched;
 }
 
-/* What no descriptor tells. */
+/* Checks what has no descriptor. */
 static void look_around(struct companion *c, int64_t now_ms)
 {
     bool has_grown = false;
@@ -233,7 +233,7 @@ static void publish_state(struct companion *c)
     }
 }
 
-/* Every process on its way to us has inherited the way, and holds it open. */
+/* Every process that may still come has inherited the way, and holds it open. */
 static bool may_anybody_come(const struct companion *c)
 {
     return c->setup->way_fd <= 0 || c->way_fd >= 0 || c->is_way_lost || c->connections;
@@ -273,7 +273,7 @@ void companion_turn(struct companion *c, int64_t now_ms)
     publish_state(c);
 }
 
-/* In parts of which the limit allows each, without waiting. */
+/* Polls in parts as large as the limit allows, without waiting. */
 static int poll_parts(struct pollfd *fds, size_t n, size_t n_allowed)
 {
     int n_ready = 0;
@@ -369,7 +369,7 @@ void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_M
                        (unsigned long long)status.st_ino);
 }
 
-/* Descriptors first..last; one by one where the kernel is older than close_range. */
+/* Closes descriptors first..last; one by one where the kernel is older than close_range. */
 static void close_between(unsigned first, unsigned last)
 {
     long n_open = sysconf(_SC_OPEN_MAX);
@@ -379,7 +379,7 @@ static void close_between(unsigned first, unsigned last)
         (void)close((int)fd);
 }
 
-/* A pipe that the program's reader waits on must see its end, so nothing inherited may stay open. */
+/* Whoever reads the program's output from a pipe waits for its end, so no inherited descriptor may stay open. */
 static void close_others(const int *keep, int n_keep)
 {
     int next = 3;
@@ -408,8 +408,8 @@ static void detach(const struct companion_setup *setup, int listen_fd)
     (void)umask((umask(077) & 077) | 022); /* what the user's own umask allows, and never more than 0755 */
 }
 
-/* A process that is woken takes the processor from the one that woke it, unless it is a batch job. The program rings
- * from its signal handler, and would stand still there while the companion works, beside a free processor. */
+/* A process that is woken takes the processor from the one that woke it, unless it is a batch job. The program wakes us
+ * from its signal handler, and would stand still there while the companion works, even if another processor is free. */
 static void give_way(void)
 {
     const struct sched_param none = {0};
@@ -450,7 +450,7 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
     return error_set(err, ERR_IO, "the companion process cannot be forked: %s", strerror(saved));
 }
 
-/* Limits are the user's for the program; the companion takes what it may. */
+/* The user's limits are meant for the program; the companion raises its own as far as it may. */
 static void raise_limit(int which)
 {
     struct rlimit limit;
@@ -475,7 +475,7 @@ static void setup_signals(struct companion *c)
     c->signal_fd = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What the program will need, under way before it asks. */
+/* Starts to make what the program will need, before it asks. */
 static void companion_prepare(struct companion *c)
 {
     if (c->setup->exe[0] && c->setup->tables[0])
@@ -484,8 +484,8 @@ static void companion_prepare(struct companion *c)
         (void)companion_job_add(c, JOB_TOPOLOGY, NULL, NULL);
 }
 
-/* Where somebody else could put another directory in the place of ours, files are made by way of a descriptor. False
- * when that has happened already. */
+/* Where somebody else could put another directory in the place of ours, files are made through a descriptor. False when
+ * it has been replaced already. */
 static bool companion_enter(struct companion *c)
 {
     struct stat status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The companion: one process per launched program, in a session of its own, that holds the arenas of the program and
- * of all processes it starts, answers their requests and writes their measurements. It never prints: what it has to
- * say goes into a file of the measurement directory. Ordinary code, single-threaded; long work runs in forked workers,
- * so that a large module or profile never delays an answer and a crash over a corrupt file loses nothing else. */
+/* The companion: one process per launched program, in a session of its own, that holds the arenas of the program and of
+ * all processes it starts, answers their requests and writes their measurements. It never prints: its messages go into
+ * a file of the measurement directory. Ordinary code, single-threaded; long work runs in forked workers, so that a
+ * large module or profile never delays an answer and a crash over a corrupt file loses nothing else. */
 #ifndef LOCUS_HPCRUN_COMPANION_H
 #define LOCUS_HPCRUN_COMPANION_H
 
@@ -23,8 +23,9 @@ struct companion_setup {
     uint64_t dir_device, dir_inode; /* which directory that is, 0 = not checked */
     char tables[ARENA_PATH_MAX];    /* directory of the module-table cache, absolute; empty: none */
     char exe[ARENA_PATH_MAX];       /* executable whose tables are prepared at the start; empty: none */
-    char loader[ARENA_PATH_MAX];    /* its dynamic loader, which tells the libraries it needs; empty: none */
-    char local[ARENA_PATH_MAX];     /* this node's own place for arenas and files on their way; empty: none */
+    char loader[ARENA_PATH_MAX];    /* its dynamic loader, which lists the libraries it needs; empty: none */
+    char local[ARENA_PATH_MAX];     /* a place on this node for arenas, and for files that are moved on later; empty:
+                                     * none */
     char library[ARENA_PATH_MAX];   /* libhpcrun.so, prepared too; empty: none */
     unsigned n_jobs;                /* modules prepared at the same time, 0 = default */
     char plan[1024];                /* the launcher's line: which source and why */
@@ -34,7 +35,7 @@ struct companion_setup {
     uint32_t trace, delay_sampling, trust_skid;     /* as in struct arena_header */
     uint32_t start_signal, stop_signal, lifetime_s; /* as in struct arena_header */
     uint64_t delay_ns, duration_ns;   /* sampling begins so long after the first process; ends so long after that */
-    double fraction;                  /* of the processes, those that are measured; 0: all */
+    double fraction;                  /* the part of the processes that is measured; 0: all */
     uint64_t min_bytes, sample_bytes; /* as in struct arena_header */
     bool has_small_sites;             /* as in struct arena_header */
     uint64_t arena_bytes;             /* wanted size of each arena, 0 = default */
@@ -45,9 +46,9 @@ struct companion_setup {
     bool writes_topology;             /* hwloc XML of the host, once per host */
     bool writes_memleak;              /* allocations are worth a file without any sample */
     pid_t launched_pid;               /* the launched program, 0 = none */
-    int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is looked at instead */
+    int launched_pidfd; /* its pidfd, -1 = none: where the kernel has none, launched_pid is checked instead */
     int way_fd;         /* the companion's end of the inherited way, 0 = none */
-    char terminal[64];  /* of the launcher, for trouble to be told of once the program has ended; empty: none */
+    char terminal[64];  /* of the launcher, for reporting trouble once the program has ended; empty: none */
     int done_fd;        /* closed once the launched program has ended and is written; -1 = none */
 };
 
@@ -59,8 +60,9 @@ int companion_listen(char name[COMPANION_NAME_MAX], struct error *err);
  * other one (CLOEXEC), -1 when there is none: then the socket remains. */
 int companion_way_open(struct companion_setup *setup);
 
-/* For the process that becomes the program: moves its end of the way out of the program's way, where it is inherited,
- * and fills value with what goes into COMPANION_ENV. Without a way (-1), or a number for it, that is the name. */
+/* For the process that becomes the program: moves its end of the way to a high number, where it is inherited and does
+ * not disturb the program, and fills value with what goes into COMPANION_ENV. Without a way (-1), or a free number for
+ * it, that is the name alone. */
 void companion_way_keep(int way_fd, const char *name, char value[COMPANION_ENV_MAX]);
 
 /* Starts the companion as a double-forked process of a new session, all descriptors but its own closed, and closes the
@@ -71,18 +73,18 @@ pid_t companion_start(const struct companion_setup *setup, int listen_fd, struct
  * Returns an exit status. For companion_start and for tests. */
 int companion_run(const struct companion_setup *setup, int listen_fd);
 
-/* One line into the index of host_id in dir: process pid, running exe, was not measured. */
+/* Adds a line to the index of host_id in dir: process pid, running exe, was not measured. */
 void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, const char *exe, const char *why);
 
-/* Whether a process is measured when only part of them shall be. rank >= 0: rank 0 and every further one that brings
- * the number of measured ranks to part of all, so the choice is the same in every run; else by a number made of the
- * process id. part 0 means all. */
+/* Whether a process is measured when only a fraction of them is. rank >= 0: rank 0, and every further one that is
+ * needed to bring the number of measured ranks to this fraction, so that the choice is the same in every run; else a
+ * hash of the process id decides. fraction 0 means all. */
 bool companion_chooses(double part, int rank, pid_t pid);
 
 /* Why a process was not chosen, for the index; rank as above. */
 void companion_explain_choice(char *text, size_t n_text, int rank);
 
-/* What came of collecting. */
+/* The result of collecting. */
 struct companion_collected {
     char dir[DETOUR_PATH_MAX]; /* where everything is now, a real path */
     size_t n_processes;        /* whose files are there now */
@@ -91,7 +93,7 @@ struct companion_collected {
 };
 
 /* Turns arenas that were left behind into files and moves everything that belongs into dir there: from place (NULL:
- * none), from the default place, and from dir itself. It may be gone: then it is made again. allows_foreign: as
+ * none), from the default place, and from dir itself. dir may be gone: then it is made again. allows_foreign: as
  * names_directory_make.  err: ERR_IO, ERR_MEMORY */
 int companion_collect(const char *dir, const char *place, bool allows_foreign, void (*tell)(const char *sentence),
                       struct companion_collected *collected, struct error *err);

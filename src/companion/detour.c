@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Detours: measurements on their way through a directory of this node's own (measurement/pending.h), because the user
- * wants it so (--local), or because the measurement directory does not take them. Moving them on is a worker's job.
- * Ordinary code. */
+/* Detours: measurements that are written to another directory first (measurement/pending.h), because the user asked for
+ * that (--local), or because the measurement directory does not take them. Workers move them on. Ordinary code. */
 #include "config.h"
 
 #include <dirent.h>
@@ -107,8 +106,8 @@ void companion_trouble(struct companion *c, const char *why)
         c->trouble = strdup(text);
 }
 
-/* While the program runs the terminal is its own; and what is no terminal any more, or somebody else's by now, is not
- * written to. */
+/* While the program runs, the terminal belongs to it. Nothing is written to a path that is not a terminal any more, or
+ * that belongs to somebody else by now. */
 void companion_tell(struct companion *c)
 {
     char text[DETOUR_PATH_MAX + 1900];
@@ -125,7 +124,7 @@ void companion_tell(struct companion *c)
     c->trouble = NULL;
 }
 
-/* Lines of files that take lines go to the end of their namesakes. */
+/* Files of lines are appended to the files of the same name. */
 static bool append_file(const char *from, const char *to)
 {
     struct buf text = {0};
@@ -217,7 +216,8 @@ static void complain(struct recovery *recovery, const char *sentence)
     recovery->tell(sentence);
 }
 
-/* What the companion knew, without which names of variables are missing; all zero when it was of another version. */
+/* What the companion knew; without it, names of variables are missing. All zero when the companion was of another
+ * version. */
 static struct companion_setup *read_setup(const char *path)
 {
     char name[DETOUR_PATH_MAX + 16];
@@ -305,8 +305,8 @@ static void recover_arena(char *path, const struct companion_setup *setup, struc
         (void)munmap(process.shared, sizeof *process.shared);
 }
 
-/* Makes files of an arena that a process has left in the measurement directory. What it says of where else to look is
- * believed: nobody but its user can have made it. */
+/* Makes files of an arena that a process has left in the measurement directory. The paths in it are trusted: nobody but
+ * its user can have made it. */
 static void recover_left(struct recovery *recovery, const char *path)
 {
     struct stat status;

@@ -25,7 +25,7 @@ void topology_file_name(char *name, size_t n_name)
     (void)snprintf(name, n_name, "topology-%08x.xml", names_host_id());
 }
 
-/* By way of memory: on a full disk half a file would be left under its name. */
+/* Through memory: on a full disk, half a file would be left under its name. */
 static int export_xml(hwloc_topology_t topology, const char *path, struct error *err)
 {
     char *text = NULL;
@@ -76,7 +76,7 @@ static int companion_work_topology(const struct companion *c)
     return 1;
 }
 
-/* Puts the table of the module at path into the cache. module: NULL for one that no process has told of. */
+/* Puts the table of the module at path into the cache. module: NULL for one that no process has reported. */
 static int companion_work_module(const struct companion *c, const struct companion_module *module, const char *path)
 {
     struct error err = {0};
@@ -93,7 +93,7 @@ static int companion_work_module(const struct companion *c, const struct compani
     return 1;
 }
 
-/* The same for another user's process, where that may read the result: of a module that everybody may read, and only
+/* The same for another user's process, where it may read the table: only for modules that everybody may read, and only
  * root or our user can change. */
 static int companion_work_foreign(const struct companion *c, const struct companion_module *module, const char *path)
 {
@@ -176,7 +176,7 @@ static int companion_work_prepare(const struct companion *c, const char *path)
 /* --- starting and reaping --- */
 
 #define PARALLEL_MAX 4      /* module jobs at a time; measurements are never queued */
-#define WAITING_MAX 1000    /* module jobs in the queue: who asks for more must ask again */
+#define WAITING_MAX 1000    /* module jobs in the queue: requests beyond that have to be repeated */
 #define CHECKPOINT_SHARE 50 /* checkpoints take at most 1/50 of the time */
 
 static int run_job(const struct companion *c, const struct companion_job *job)
@@ -293,8 +293,8 @@ struct companion_job *companion_job_add(struct companion *c, enum job_kind kind,
     return job;
 }
 
-/* The same for a module that a process tells of; the answer goes into its record in the process's arena, whose
- * reference is module_ref. */
+/* The same for a module that a process reports; the answer goes into its record in the process's arena, whose reference
+ * is module_ref. */
 static struct companion_job *companion_job_add_module(struct companion *c, struct companion_process *process,
                                                       const struct companion_module *module, uint32_t module_ref,
                                                       const char *path)
@@ -368,7 +368,7 @@ static void finish_gather(struct companion *c, struct companion_process *process
         companion_detour_leave(process);
 }
 
-/* For who recovers the arena when we die: these files are to be replaced then. */
+/* For whoever recovers the arena if we die: these files will have to be replaced. */
 static void note_claimed(const struct companion_process *process)
 {
     struct names_file log = process->shared->name;

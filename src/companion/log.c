@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the companion has to say: it owns no terminal, so lines go into files of the measurement directory. Each line
- * is one O_APPEND write, so that workers and several companions may write to the same file. A directory that is gone
- * or full loses the line and nothing else, one that is slow keeps a worker waiting. Ordinary code. */
+/* The companion's messages: it has no terminal, so they go into files of the measurement directory. Each line is one
+ * O_APPEND write, so that workers and several companions may write to the same file. A directory that is gone or full
+ * loses the line and nothing else, one that is slow keeps a worker waiting. Ordinary code. */
 #include "companion/state.h"
 
 #include <errno.h>

@@ -288,8 +288,8 @@ static int arena_map(struct companion_process *process, uint64_t size_bytes)
     return 0;
 }
 
-/* A pipe that is read and written through one descriptor: nobody has another end to lose. As a file it is one of a
- * kind, so that the program can tell it from whatever else gets its number. */
+/* A pipe that is read and written through one descriptor: there is no other end that could be lost. Its inode is
+ * unique, so that the program can tell it from any file that gets its number later. */
 static int bell_open(void)
 {
     char path[64];

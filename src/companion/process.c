@@ -20,10 +20,10 @@
 
 /* --- CPU time --- */
 
-/* Of processes that end without telling it: killed, or ended by a system call of their own. While a process lives, the
- * kernel tells what all its threads have used, in ticks; so that is looked at now and then, and once more at the end,
- * which comes too late where the parent has been faster. What was missed of the time in user mode, the samples make up
- * for: each stands for its period. */
+/* The CPU time of processes that end without reporting it: killed, or ended by a system call of their own. While a
+ * process lives, the kernel reports what all its threads have used, in clock ticks. We read that now and then, and once
+ * more at the end, which is too late when the parent has waited for the process already. Samples make up for the
+ * user-mode time that was missed: each stands for its period. */
 
 #define TIME_UNIT " (usec)" /* at the end of a metric's name */
 
@@ -69,7 +69,7 @@ static uint64_t sampled_ns(const struct companion_process *process, const struct
     return (uint64_t)most;
 }
 
-/* The thread may be telling its times just now: then these stand. */
+/* The thread may be storing its own times just now: then those stay. */
 static void raise_to(_Atomic uint64_t *word, uint64_t ns)
 {
     uint64_t before = atomic_load(word);
@@ -78,7 +78,7 @@ static void raise_to(_Atomic uint64_t *word, uint64_t ns)
 }
 
 struct account {
-    uint64_t user_ns, system_ns; /* of those that have told */
+    uint64_t user_ns, system_ns; /* of the threads that have reported them */
     uint64_t n_taken;            /* of the others */
     uint64_t rest_user_ns, rest_system_ns;
 };
@@ -335,7 +335,7 @@ void companion_process_sweep(struct companion *c)
 /* --- other programs, and children that say nothing --- */
 
 /* Processes that become other programs. One that is measured registers anew; one that is not (static, with more rights,
- * without our environment) is told by the runtime's mark in the arena and by its executable. */
+ * without our environment) is recognised by the runtime's mark in the arena and by its executable. */
 
 #define REPLACED_MS 5000                           /* a program that is measured has registered by then */
 #define HEARD_MS 30000                             /* a parent has noted its child by then */
@@ -375,7 +375,7 @@ static void read_name(struct companion_process *process)
     process->replaced_by[n > 0 ? n : 0] = '\0';
 }
 
-/* True when the last word in the arena is a call of exec, which did not come back. */
+/* True when the last entry in the arena is a call of exec that did not return. */
 static bool is_marked(const struct companion_process *process)
 {
     return process->arena && atomic_load(&process->arena->is_replaced);
@@ -530,7 +530,7 @@ void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over)
     }
 }
 
-/* It could not tell its times. */
+/* The process could not report its CPU times. */
 static void end_killed(struct companion *c, struct companion_process *process)
 {
     companion_times_look(process);
@@ -540,7 +540,7 @@ static void end_killed(struct companion *c, struct companion_process *process)
 
 static void end_gone(struct companion *c, struct companion_process *process)
 {
-    /* A program in a sandbox cannot say farewell, but its last word stands in the arena. */
+    /* A program in a sandbox cannot send END, but the arena shows that it has ended. */
     if (atomic_load(&process->arena->state) == ARENA_ENDED)
         companion_process_end(c, process, "complete");
     else if (process->replaced_ms || is_marked(process))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The maker of recipes: one long-lived worker of the companion, the store's only writer. A process of its own, because
  * it reads mapped program files that may change under it: when it dies it is started again. Before that, finding the
- * file behind a module of a running process: its path is the program's word, it may lie below another root, be gone, or
- * be another file by now. Ordinary code. */
+ * file behind a module of a running process: its path comes from the program, so it may be wrong, lie below another
+ * root, be gone, or be another file by now. Ordinary code. */
 #include "companion/state.h"
 
 #include <dirent.h>
@@ -132,7 +132,7 @@ static bool make_image(const struct companion_module *module, char found[ARENA_P
 
 bool companion_module_find(const struct companion_module *module, const char *path, char found[ARENA_PATH_MAX])
 {
-    bool is_absolute = path[0] == '/'; /* else of a working directory that is not ours */
+    bool is_absolute = path[0] == '/'; /* else relative to a working directory that is not ours */
     int length = snprintf(found, ARENA_PATH_MAX, "%s", path);
     if ((is_absolute || !strcmp(path, MODTAB_VDSO)) && length < ARENA_PATH_MAX && is_it(module, found))
         return true;
@@ -170,7 +170,7 @@ static struct module *module_open(const struct companion *c, const struct compan
     char found[ARENA_PATH_MAX];
     struct module *module = calloc(1, sizeof *module);
     if (!module || modtab_map(c->setup->tables, wanted->id, &module->table, err) != 0) {
-        /* Not kept: the table may come yet. */
+        /* Not kept: the table may still come. */
         free(module);
         return NULL;
     }

@@ -21,9 +21,9 @@
 #include "measurement/pending.h"
 #include "symnames/symnames.h"
 
-/* A module as its process tells of it. */
+/* A module as its process describes it. */
 struct companion_module {
-    uint64_t id;    /* of its table, 0 = not known: its path has to do */
+    uint64_t id;    /* of its table, 0 = not known: then its path is all there is */
     uint64_t start; /* where it is mapped */
     uint64_t inode; /* 0 = not known */
     pid_t pid;      /* 0 = of no process */
@@ -35,7 +35,7 @@ enum process_state {
     PROCESS_DONE    /* written; kept until the process itself is gone */
 };
 
-/* What workers tell, in memory that is shared with them. */
+/* What workers report, in memory that is shared with them. */
 struct process_shared {
     struct names_file name; /* of the files, once has_name: those of a checkpoint are replaced by the final ones */
     uint32_t has_name;
@@ -54,17 +54,18 @@ struct companion_process {
     bool is_gone;
     uint64_t start; /* without pidfd: when it started, in the kernel's ticks, 0 = not known */
     int arena_fd, bell_fd;
-    int map_fd, dump_fd;        /* what describes generated code, -1 = none: state.h */
+    int map_fd, dump_fd;        /* files that describe generated code, -1 = none: see write.c */
     struct arena_header *arena; /* NULL when done */
     uint64_t size_bytes;
-    uint64_t table_offset, data_offset; /* of its chunks, as we laid them out: what the header says by now is the */
-    uint32_t chunk_limit;               /* program's word */
-    uint32_t n_chunks_backed;           /* chunks whose memory is allocated */
-    uint64_t awaited_bytes;             /* of its arena, in use once a child of fork has copied its parent's */
-    uint32_t generation;                /* counts the arenas of one pid */
+    uint64_t table_offset,
+        data_offset;          /* of its chunks, as we laid them out; the program may have changed its header */
+    uint32_t chunk_limit;     /* likewise */
+    uint32_t n_chunks_backed; /* chunks whose memory is allocated */
+    uint64_t awaited_bytes;   /* of its arena, in use once a child of fork has copied its parent's */
+    uint32_t generation;      /* counts the arenas of one pid */
     enum process_state state;
     const char *end_state;          /* "complete", "killed" */
-    char end_note[512];             /* what else is to be said of its end */
+    char end_note[512];             /* more about its end, for the log */
     uint64_t exe_device, exe_inode; /* of its executable when it came, 0 = not known */
     int64_t replaced_ms;            /* when another executable was first seen in its place, 0 = never */
     char replaced_by[256];
@@ -79,7 +80,7 @@ struct companion_process {
     uint64_t n_taken_checkpointed; /* samples in the last checkpoint */
     int64_t checkpoint_due_ms;
     int64_t mark_due_ms;                  /* 0: no mark is to be made */
-    struct proc_stat at_start, last_seen; /* what it had used when it came, and when it was last looked at */
+    struct proc_stat at_start, last_seen; /* what it had used when it came, and when it was last checked */
 };
 
 /* A process from which nothing has been heard yet: a child of a measured one, or one that could not be let in. */
@@ -93,7 +94,7 @@ struct companion_stray {
     char name[256];
 };
 
-/* A process that has said HELLO: its parent may get to noting it only afterwards. */
+/* A process that has sent HELLO: its parent may note it only afterwards. */
 #define HEARD_MAX 1024
 struct companion_heard {
     uint32_t pid;
@@ -125,7 +126,7 @@ struct companion_job {
     struct companion_job *next;
     enum job_kind kind;
     pid_t pid;                         /* 0: waits for its turn */
-    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT, JOB_GATHER; JOB_MODULE: who told of it */
+    struct companion_process *process; /* JOB_WRITE, JOB_CHECKPOINT, JOB_GATHER; JOB_MODULE: the one that reported it */
     struct companion_module module;    /* JOB_MODULE */
     uint32_t module_ref;               /* in its arena; 0 = in none */
     int64_t start_ms;
@@ -135,7 +136,7 @@ struct companion_job {
     char path[ARENA_PATH_MAX]; /* JOB_MODULE, JOB_PREPARE */
 };
 
-/* Lines that wait for a worker: the measurement directory may take its time, the companion must not. */
+/* Lines that wait for a worker: the measurement directory may be slow, the companion must not be. */
 struct companion_notes {
     struct buf log, index;
     uint64_t n_lost;
@@ -162,7 +163,7 @@ struct companion {
     struct companion_process *processes;
     struct companion_connection *connections;
     struct companion_stray *strays;
-    struct companion_heard heard[HEARD_MAX]; /* the last ones, round about */
+    struct companion_heard heard[HEARD_MAX]; /* the last ones, as a ring */
     unsigned n_heard;
     struct companion_job *jobs;
     struct pending_mark mark;
@@ -175,17 +176,17 @@ struct companion {
     int64_t busy_ms;      /* when something last happened */
     int tick_ms;          /* distance of the next look at the arenas */
     int64_t looked_ms;    /* when the last one was */
-    bool must_checkpoint; /* asked to by SIGTERM */
+    bool must_checkpoint; /* SIGTERM asked for it */
     struct companion_notes *notes;
     bool is_worker; /* this process is one: it writes its lines itself */
     struct detour detour;
     uint32_t n_detours;       /* directories made in it */
     char foreign_tables[128]; /* directory of tables that other users' processes may read, empty: none */
     bool has_said_trouble, has_said_checkpoint;
-    char *trouble; /* what is still to be said on the terminal, NULL: nothing */
+    char *trouble; /* message that still has to go to the terminal, NULL: none */
 };
 
-/* By which path files of the measurement directory are made. */
+/* The path by which files of the measurement directory are made. */
 static inline const char *companion_dir(const struct companion *c)
 {
     return c->dir[0] ? c->dir : c->setup->dir;
@@ -193,19 +194,19 @@ static inline const char *companion_dir(const struct companion *c)
 
 /* --- log.c --- */
 
-/* One line into the companion's file of the measurement directory (created by the first line), by way of the notes. */
+/* Adds a line to the companion's file in the measurement directory (created by the first line), through the notes. */
 void companion_log(const struct companion *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* One line into the host's index: a process that leaves no files, or whose files could not be written. */
+/* Adds a line to the host's index: a process that leaves no files, or whose files could not be written. */
 void companion_index(const struct companion *c, const struct companion_process *process, const char *what);
 /* One about a process that was never heard of, or not again. */
 void companion_index_stray(const struct companion *c, const struct companion_stray *stray);
 /* One about a process that is not measured, and why. */
 void companion_index_refused(const struct companion *c, pid_t pid, const char *exe, const char *why);
-/* There are lines to be written. */
+/* Whether there are lines to be written. */
 bool companion_has_notes(const struct companion *c);
 /* In a worker: writes them. Returns an exit status. */
 int companion_notes_write(const struct companion *c);
-/* A worker has them. */
+/* Empties them: a worker has them. */
 void companion_notes_clear(struct companion *c);
 /* Milliseconds of CLOCK_MONOTONIC. */
 int64_t companion_now_ms(void);
@@ -251,14 +252,14 @@ void companion_answer_waiting(struct companion *c, const struct companion_proces
 
 /* --- process.c --- */
 
-/* Gives the threads that have not told their times what was last seen of them, and at least what their samples stand
- * for. */
+/* Gives the threads that have not reported their CPU times the last ones that were seen, and at least what their
+ * samples stand for. */
 void companion_times_settle(struct companion_process *process);
-/* Registers a process; one that says FORK goes on with a copy of its parent's arena. NULL with *err filled. */
+/* Registers a process; one that sends FORK continues with a copy of its parent's arena. NULL with *err filled. */
 struct companion_process *companion_process_add(struct companion *c, const struct companion_message *hello,
                                                 const struct ucred *peer, struct error *err);
 /* Where there are no pidfds: whether process pid has ended. *start tells it from a later one of the same id: 0 at the
- * first look. */
+ * first call. */
 bool companion_is_gone(pid_t pid, uint64_t *start);
 /* The process that is filling an arena under this pid, NULL when there is none. */
 struct companion_process *companion_process_find(const struct companion *c, pid_t peer_pid);
@@ -266,14 +267,14 @@ struct companion_process *companion_process_find(const struct companion *c, pid_
 void companion_process_end(struct companion *c, struct companion_process *process, const char *end_state);
 /* Takes over what process has noted of its children. */
 void companion_strays_take(struct companion *c, struct companion_process *process);
-/* A process has said HELLO: it is no stray. pid: as it sees itself; peer_pid: as we do, and its parent may. */
+/* A process has sent HELLO: it is no stray. pid: as it sees itself; peer_pid: as we do, and its parent may. */
 void companion_strays_heard(struct companion *c, uint32_t pid, pid_t peer_pid);
 /* A process has knocked that could not be let in: it may come again. Nothing happens for one that is measured. */
 void companion_strays_turned_away(struct companion *c, pid_t peer_pid);
-/* Gives up those that have had their time: a line in the index each. is_over: nobody else is left, so those that have
- * ended are not waited for. */
+/* Gives up those whose time is over, with a line in the index for each. is_over: nobody else is left, so those that
+ * have ended are not waited for. */
 void companion_strays_look(struct companion *c, int64_t now_ms, bool is_over);
-/* Looks whether the process has become another program by exec, which is not measured: its arena is final then. */
+/* Checks whether the process has become another program by exec that is not measured: then its arena is final. */
 void companion_process_look(struct companion *c, struct companion_process *process, int64_t now_ms);
 /* The process is gone; its pidfd is closed. */
 void companion_process_gone(struct companion *c, struct companion_process *process);
@@ -301,10 +302,10 @@ void companion_job_reap(struct companion *c);
 
 /* --- companion.c --- */
 
-/* poll, also of more descriptors than RLIMIT_NOFILE allows by now, as somebody may lower it from outside: they are
- * looked at in parts then, every 50 ms. */
+/* poll, even of more descriptors than RLIMIT_NOFILE allows by now, because somebody may lower it from outside: then
+ * they are polled in parts, every 50 ms. */
 int companion_poll(struct pollfd *fds, size_t n, int timeout_ms);
-/* What is to be done between two waits; now_ms as companion_now_ms tells. */
+/* Does what is due between two waits; now_ms: companion_now_ms(). */
 void companion_turn(struct companion *c, int64_t now_ms);
 
 /* --- detour.c --- */
@@ -314,7 +315,7 @@ void companion_drop_left(const struct companion *c, const struct companion_proce
 /* In a worker: a checkpoint that stands in the measurement directory is to be replaced when the files called name get
  * there.  err: ERR_IO, ERR_MEMORY */
 int companion_detour_note(const struct companion_process *process, const struct names_file *name, struct error *err);
-/* Says on the terminal what has happened, once the launched program has ended. */
+/* Reports c->trouble on the terminal, once the launched program has ended. */
 void companion_tell(struct companion *c);
 /* Makes the detour directory below place, unless there is one; false with a line in the log when that fails. */
 bool companion_detour_start(struct companion *c, const char *place);
@@ -326,8 +327,8 @@ void companion_detour_leave(struct companion_process *process);
 void companion_detour_drop_arena(const struct companion_process *process);
 /* In a worker: moves the files of process on. Returns an exit status, and why in process->shared. */
 int companion_detour_gather(const struct companion *c, const struct companion_process *process);
-/* Tells once, in the log and, where the launcher waits for us, on the terminal, that the measurement directory does not
- * take what is meant for it, and where it is now. why: a sentence without its full stop */
+/* Reports once, in the log and, where the launcher waits for us, on the terminal, that the measurement directory does
+ * not take its files, and where they are now. why: a sentence without its full stop */
 void companion_trouble(struct companion *c, const char *why);
 /* Last of all: moves on what can be moved, and removes the directory when it is empty. */
 void companion_detour_end(struct companion *c);
@@ -341,14 +342,14 @@ bool companion_module_find(const struct companion_module *module, const char *pa
 void companion_recipes_start(struct companion *c);
 /* Hands one request to the worker. Returns false when it has too much to do: ask again later. */
 bool companion_recipes_ask(struct companion *c, const struct companion_module *module, uint32_t func, const char *path);
-/* Ends the worker for good, and waits for it: nobody's orphan is left.  ctx: once, at the companion's end */
+/* Ends the worker for good, and waits for it: so that no orphan is left.  ctx: once, at the companion's end */
 void companion_recipes_end(struct companion *c);
 /* To be called with every child that has ended: starts the worker again when it was the one, unless it keeps dying. */
 void companion_recipes_reaped(struct companion *c, pid_t pid, int status);
 
 /* --- write.c --- */
 
-/* Opens what has appeared since the last time, or has been replaced.  process: with its arena */
+/* Opens the files that have appeared or been replaced since the last time.  process: with its arena */
 void companion_jit_look(struct companion_process *process);
 /* Closes the files. */
 void companion_jit_close(struct companion_process *process);

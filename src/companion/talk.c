@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The companion's socket: who may connect, what is said. Every message is one datagram; a client that says anything
+/* The companion's socket: who may connect, and the messages. Every message is one datagram; a client that says anything
  * else is dropped. Ordinary code. */
 #include "companion/state.h"
 
@@ -43,7 +43,7 @@ void companion_accept(struct companion *c)
     struct ucred peer;
     socklen_t len = sizeof peer;
     int fd = accept4(c->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    /* Who cannot be let in goes on waiting, which the next poll would tell at once. */
+    /* A client that cannot be let in keeps waiting, and the next poll would report it at once. */
     c->is_full = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS);
     if (fd < 0)
         return;
@@ -81,8 +81,8 @@ static bool is_connection(int fd)
            getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len_type) == 0 && type == SOCK_SEQPACKET;
 }
 
-/* Nobody has the way any more. Where a process still lives, or nobody has come along it, it was closed on purpose, and
- * who is still to come does so by name. */
+/* Nobody else holds the way any more. If a process still lives, or nobody has come over it, it was closed on purpose,
+ * and those who still come will connect by name. */
 static void close_way(struct companion *c)
 {
     (void)close(c->way_fd);
@@ -113,7 +113,8 @@ static bool accept_knock(struct companion *c)
     }
     int fd = take_knock(&header, &peer);
     if (fd < 0 && header.msg_flags & MSG_CTRUNC && knock == COMPANION_KNOCK && peer.pid > 0) {
-        /* No descriptor was left for the connection, so the kernel has closed it: who knocked sees that, and dials. */
+        /* No descriptor was left for the connection, so the kernel has closed it: the process that knocked sees that,
+         * and connects by name. */
         c->is_full = true;
         companion_strays_turned_away(c, peer.pid);
         return false;
@@ -206,7 +207,7 @@ void companion_explain_choice(char *text, size_t n_text, int rank)
         (void)snprintf(text, n_text, "outside of the fraction that was asked for");
 }
 
-/* A process outside of the fraction that is measured, or one that says why it is better left alone; it leaves a line in
+/* Whether a process is outside of the fraction that is measured, or says why it should not be; then it gets a line in
  * the index. */
 static bool is_left_out(const struct companion *c, const struct companion_message *hello, pid_t pid)
 {
@@ -224,7 +225,7 @@ static bool is_left_out(const struct companion *c, const struct companion_messag
     return true;
 }
 
-/* With the rights of another user a program may know what ours must not. */
+/* A program with the rights of another user may hold what ours must not see. */
 static void refuse_guest(const struct companion *c, const struct companion_connection *connection)
 {
     char why[128];
@@ -330,7 +331,7 @@ void companion_serve(struct companion *c, struct companion_connection *connectio
     if (connection->is_guest && message.kind != COMPANION_STATUS && !is_hello)
         drop(connection);
     else if (message.kind == COMPANION_STATUS && !is_trusted)
-        drop(connection); /* what root measures is not everybody's */
+        drop(connection); /* root's measurements are not for everybody */
     else if (message.version != COMPANION_VERSION)
         send_text(connection->fd, COMPANION_REFUSED, "hpcrun and libhpcrun.so are of different versions.");
     else if (is_hello)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From an arena to files in the measurement directory: what the collector must know besides the arena, module tables
- * above all, names of generated code, and the allocator. Runs in a worker (but for the claim). */
+/* From an arena to files in the measurement directory: what the collector needs in addition to the arena, above all
+ * module tables, names of generated code, and the allocator. Runs in a worker, except for the claim. */
 #include "companion/state.h"
 
 #include <fcntl.h>
@@ -21,13 +21,13 @@
 /* --- the files in which a process describes the code that it generates: /tmp/perf-PID.map and a jitdump --- */
 
 /* The companion opens them while the process lives, because many programs remove them at their end. A file counts when
- * the process's user (or root) owns it and it was written after the process began: process ids come again, and old maps
- * stay. */
+ * the process's user (or root) owns it and it was written after the process began: process ids are used again, and old
+ * maps stay. */
 
 #define FILE_BYTES_MAX ((int64_t)512 << 20)
 #define CLOCK_SLACK_NS 20000000 /* file times are those of the last tick */
 
-/* As the process sees it, where that can be seen. */
+/* Opens path as the process sees it, where that is possible. */
 static int open_seen(const struct companion_process *process, const char *path)
 {
     char seen[ARENA_PATH_MAX + 64];
@@ -42,7 +42,7 @@ static bool is_same_file(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A file that is there no more stays open. */
+/* A file that has been removed stays open. */
 static void look_for(const struct companion_process *process, const char *path, int *fd)
 {
     int found = open_seen(process, path);
@@ -70,7 +70,7 @@ void companion_jit_look(struct companion_process *process)
         look_for(process, path, &process->dump_fd);
 }
 
-/* Whether the file describes code of this process; why not goes into the log. */
+/* Whether the file describes code of this process; if not, the log says why. */
 static bool is_usable(const struct companion *c, const struct companion_process *process, const char *what,
                       const struct stat *info)
 {
@@ -153,7 +153,7 @@ static const struct {
     {"rpmalloc_initialize", "rpmalloc"},
 };
 
-/* The row of a symbol table's first function that tells; NULL when none does. */
+/* Name of the allocator that the first telling function of a symbol table belongs to; NULL when there is none. */
 static const char *search_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
@@ -247,7 +247,7 @@ static bool is_malloc_stub(Elf *elf, uint64_t address)
     return false;
 }
 
-/* Whether a call or jump of the function leads there. A byte that only looks like one leads somewhere else. */
+/* Whether a call or jump of the function leads to such a stub. A byte that only looks like one leads somewhere else. */
 static bool calls_malloc(Elf *elf, const GElf_Sym *function)
 {
     size_t n = 0;
@@ -311,7 +311,7 @@ struct table {
     const struct modtab_header *header;
 };
 
-/* What the callbacks get. */
+/* The context of the callbacks. */
 struct tables {
     const char *dir;
     struct table *first;
@@ -356,7 +356,7 @@ static bool find_arena_function(void *ctx, uint64_t table_id, uint64_t vaddr, ui
     return true;
 }
 
-/* The list is long, and most processes have no samples in the kernel. */
+/* Reads the list when it is needed first: it is long, and most processes have no samples in the kernel. */
 static const char *find_kernel_function(uint64_t address, uint64_t *start, uint64_t *end)
 {
     static struct {
@@ -397,7 +397,7 @@ static bool has_claimed(const struct companion_process *process)
     return shared && shared->has_name && shared->is_name_local == is_local(process);
 }
 
-/* The path is the word of a process that may have given up rights which we have. */
+/* The path comes from a process that may have given up rights that we have. */
 static const char *allocator_of_safe(const char *path)
 {
     return companion_is_safe_path(path) ? allocator_name(path) : NULL;

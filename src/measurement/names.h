@@ -36,7 +36,7 @@ uint32_t names_host_id(void);
 char *names_directory(const char *out_path, const char *program, const char *job_id);
 
 /* Makes the directory (mode 0755; fine when it exists) and its real path, malloc'ed, in *real_path. A directory of
- * another user than root, or one behind such a user's link, is refused unless allows_foreign.
+ * a user other than root, or one behind such a user's link, is refused unless allows_foreign.
  * err: ERR_IO (cannot be made, not a directory, not writable, foreign), ERR_MEMORY */
 int names_directory_make(const char *directory, bool allows_foreign, char **real_path, struct error *err);
 
