@@ -79,7 +79,7 @@ void companion_index_unmeasured(const char *dir, uint32_t host_id, pid_t pid, co
 /* Whether a process is measured when only a fraction of them is. rank >= 0: rank 0, and every further one that is
  * needed to bring the number of measured ranks to this fraction, so that the choice is the same in every run; else a
  * hash of the process id decides. fraction 0 means all. */
-bool companion_chooses(double part, int rank, pid_t pid);
+bool companion_chooses(double fraction, int rank, pid_t pid);
 
 /* Why a process was not chosen, for the index; rank as above. */
 void companion_explain_choice(char *text, size_t n_text, int rank);

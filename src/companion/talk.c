@@ -189,14 +189,14 @@ static bool takes_samples(const struct companion_setup *setup)
 
 #define SLACK 1e-9 /* 1/3 is not exact */
 
-bool companion_chooses(double part, int rank, pid_t pid)
+bool companion_chooses(double fraction, int rank, pid_t pid)
 {
-    if (!(part > 0) || part >= 1)
+    if (!(fraction > 0) || fraction >= 1)
         return true;
     if (rank >= 0)
-        return rank == 0 || floor(rank * part + SLACK) > floor((rank - 1) * part + SLACK);
+        return rank == 0 || floor(rank * fraction + SLACK) > floor((rank - 1) * fraction + SLACK);
     uint64_t hash = (uint64_t)pid * UINT64_C(0x9e3779b97f4a7c15);
-    return (double)(hash >> 11) * 0x1p-53 < part;
+    return (double)(hash >> 11) * 0x1p-53 < fraction;
 }
 
 void companion_explain_choice(char *text, size_t n_text, int rank)

@@ -143,11 +143,11 @@ int names_directory_make(const char *directory, bool allows_foreign, char **real
 
 char *names_path(const char *directory, const struct names_file *file)
 {
-    char tail[96], *path = NULL;
-    int tail_len = snprintf(tail, sizeof tail, "-%06" PRIu32 "-%03" PRIu32 "-%08" PRIx32 "-%" PRIu32 "-%d.%.15s",
-                            file->rank, file->thread, file->host_id, file->pid, file->generation, file->suffix);
-    int len = asprintf(&path, "%s%s%.*s%s", directory ? directory : "", directory ? "/" : "", 255 - tail_len, file->exe,
-                       tail);
+    char ending[96], *path = NULL;
+    int ending_len = snprintf(ending, sizeof ending, "-%06" PRIu32 "-%03" PRIu32 "-%08" PRIx32 "-%" PRIu32 "-%d.%.15s",
+                              file->rank, file->thread, file->host_id, file->pid, file->generation, file->suffix);
+    int len = asprintf(&path, "%s%s%.*s%s", directory ? directory : "", directory ? "/" : "", 255 - ending_len,
+                       file->exe, ending);
     return len < 0 ? NULL : path;
 }
 
