@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cache of module tables: look, else lock, look again, make, write under a temporary name, rename. Works without
- * the lock where the file system has none; then a module may be made twice, with the same result. Before that, its
- * place: one that this user can write to, also with a read-only or missing home. Ordinary code. */
+/* The cache of module tables: its place, which is one that this user can write to even with a read-only or missing
+ * home, and how tables get into it. Ordinary code. */
 #include "fnbounds/modtab-cache.h"
 
 #include <errno.h>
@@ -48,8 +47,8 @@ static bool is_ours(const char *dir)
     return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022);
 }
 
-/* Whether base, or what there is of it, is this user's (or root's, who may let us write there): files of ours do not
- * appear in another user's home, as they would with root's rights and that user's environment. */
+/* Whether base, or what there is of it, is this user's (or root's, who may let us write there): our files must not
+ * appear in another user's home, as they would when root runs with that user's environment. */
 static bool may_make(const char *base)
 {
     char path[4096];
@@ -65,7 +64,7 @@ static bool may_make(const char *base)
     return st.st_uid == geteuid() || st.st_uid == 0;
 }
 
-/* A cache of another user could hold tables that mislead; a link to a place of our own is ours. */
+/* A cache of another user could hold misleading tables; a link to a directory of our own counts as ours. */
 static bool is_own_cache(const char *dir)
 {
     struct stat st;
@@ -177,7 +176,7 @@ static bool is_cached(const struct modtab_elf *m, const char *cache_dir)
     return good;
 }
 
-/* Waits for a lock on fd, politely and not for ever. */
+/* Waits for a lock on fd, with pauses and for a limited time. */
 static void wait_lock(int fd)
 {
     long long pause_ns = 500000, waited_ns = 0;

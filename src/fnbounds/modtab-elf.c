@@ -75,8 +75,8 @@ static void modtab_debug_close(struct modtab_elf *m)
 
 /* --- the ELF file --- */
 
-/* Opens an ELF file for the table maker: headers, segments, identity. Ordinary code. Sections are read on demand
- * (no mapping of the file: a file that shrinks meanwhile must not end the maker). */
+/* Opens an ELF file for the table maker: headers, segments, identity. Ordinary code. Sections are read on demand (no
+ * mapping of the file: a file that shrinks meanwhile must not kill the maker). */
 
 void modtab_vec_push(struct modtab_vec *vec, const void *item, size_t item_bytes)
 {
@@ -118,7 +118,7 @@ static int open_file(struct modtab_elf *m, const char *path, struct error *err)
     char canonical[PATH_MAX];
     struct stat status;
     if (!realpath(path, canonical)) {
-        /* links in /proc lead to files that have no name any more */
+        /* links in /proc may lead to files that have no name any more */
         if (stat(path, &status) != 0)
             return error_set(err, ERR_IO, "%s: cannot be read: %s.", path, strerror(errno));
         (void)snprintf(canonical, sizeof canonical, "%s", path);

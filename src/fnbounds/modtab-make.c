@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of a module: symbols, frame description entries, PLT and start-up sections, and what code is left
- * over in a stripped file. One sorted list without overlaps. Ordinary code, untrusted input. */
+/* The functions of a module: symbols, frame description entries, PLT and start-up sections, and the rest of the code in
+ * a stripped file, as one sorted list without overlaps; its data symbols; and the table of both. Ordinary code,
+ * untrusted input. */
 #include "fnbounds/modtab-make.h"
 
 #include <stdlib.h>
@@ -117,7 +118,7 @@ static bool looks_like_padding(const uint8_t *b)
            (b[0] == 0x66 && (b[1] == 0x66 || b[1] == 0x2e || b[1] == 0x0f || b[1] == 0x90));
 }
 
-/* Adds [start, end) as a function when it starts, at a 16-byte boundary, with something else than padding. */
+/* Adds [start, end) as a function when it starts, at a 16-byte boundary, with something other than padding. */
 static void add_gap(const struct modtab_elf *m, uint64_t start, uint64_t end, struct modtab_vec *funcs)
 {
     uint8_t bytes[2];
@@ -245,7 +246,7 @@ static struct piece heap_pop(struct modtab_vec *heap)
     return top;
 }
 
-/* Puts next behind the pieces done so far; what loses bytes goes back to the heap with the rest of its bytes. */
+/* Puts next after the pieces done so far; what loses bytes goes back to the heap with the rest of its bytes. */
 static void place(struct modtab_vec *done, struct modtab_vec *heap, struct piece next)
 {
     struct piece *last = done->n ? (struct piece *)done->items + done->n - 1 : NULL;
@@ -270,7 +271,7 @@ static void place(struct modtab_vec *done, struct modtab_vec *heap, struct piece
 /* Takes the heap apart into sorted pieces without overlaps. */
 static void flatten_symbols(struct modtab_vec *heap, struct modtab_vec *done)
 {
-    size_t n_left = 16 * heap->n + 16; /* hostile tables may cut each other without end */
+    size_t n_left = 16 * heap->n + 16; /* symbols of hostile tables may cut each other without end */
     while (heap->n && n_left--)
         place(done, heap, heap_pop(heap));
     done->failed |= heap->failed;

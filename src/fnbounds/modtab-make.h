@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a module table is made, step by step: the ELF file, its functions, unwind rows and data symbols, the file. Inside
- * of fnbounds only (and hpcfnbounds, which prints the steps). Ordinary code in a process of ours, never in the profiled
- * program; the input is not trusted: every value from it is checked before use. */
+ * of fnbounds only (and hpcfnbounds, which prints the steps). Ordinary code in one of our processes, never in the
+ * profiled program; the input is not trusted: every value from it is checked before use. */
 #ifndef LOCUS_FNBOUNDS_MODTAB_MAKE_H
 #define LOCUS_FNBOUNDS_MODTAB_MAKE_H
 
@@ -91,7 +91,7 @@ struct modtab_symtab {
 /* Opens the table of type SHT_SYMTAB (of the file, else of m->debug_elf) or SHT_DYNSYM; false when there is none. */
 bool modtab_symtab_open(struct modtab_symtab *t, const struct modtab_elf *m, uint32_t type);
 
-/* Whether a table names data, too: .gnu_debugdata does not. */
+/* Whether a table also names data: .gnu_debugdata does not. */
 bool modtab_symtab_has_data(const struct modtab_symtab *t);
 
 /* Symbol i; false when it is not defined in this file or malformed. *name is never NULL then, without version
@@ -166,7 +166,7 @@ struct height {
     int32_t rbp_slot, rbx_slot;
 };
 
-/* Where control goes behind an instruction. */
+/* Where control goes after an instruction. */
 struct height_flow {
     uint32_t n_bytes; /* length; 0: not an instruction */
     bool falls_through;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Register rules as libdw expresses them: see modtab-make.h. Ordinary code, untrusted input. */
+/* The unwind rows of a module: register rules as libdw expresses them, processors with a link register, frame
+ * descriptions, and rows made from code without any. Ordinary code, untrusted input. */
 #include "fnbounds/modtab-make.h"
 
 #include <dwarf.h>
@@ -123,8 +124,8 @@ static struct modtab_row modtab_row_of_ppc64(Dwarf_Frame *frame, bool is_signal)
 
 /* --- frame descriptions --- */
 
-/* Enumerates the frame description entries of .eh_frame: which ranges of code have unwind information. libdw looks up
- * one address; the list is ours. Encodings: LSB core specification, "DWARF Exception Header Encoding".
+/* Enumerates the frame description entries of .eh_frame: which ranges of code have unwind information. libdw can only
+ * look up one address, so the list is made here. Encodings: LSB core specification, "DWARF Exception Header Encoding".
  * Ordinary code, untrusted input. */
 
 /* The .eh_frame section or the part of a segment that stands for it. */
@@ -331,7 +332,7 @@ void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes)
  * reached, or reached with different frames, gets the row that the caller gives. Ordinary code, untrusted input. */
 
 #define REGION_BYTES_MAX (4u << 20)
-#define STEPS_PER_BYTE_MAX 8 /* a fixed point takes fewer; hostile code shall not take more */
+#define STEPS_PER_BYTE_MAX 8 /* a fixed point takes fewer; hostile code must not take more */
 
 /* The code of one region and what is known before each of its instructions. */
 struct region {
@@ -472,8 +473,8 @@ static void put_rows(const struct region *r, uint64_t pc, struct modtab_row fill
     }
 }
 
-/* Appends the rows of the code in [start, end) vaddr as its instructions tell, followed from the starts of entries
- * (struct modtab_range, sorted). filler: the row where they do not tell. */
+/* Appends the rows of the code in [start, end) vaddr that follow from its instructions, beginning at the starts of
+ * entries (struct modtab_range, sorted). filler: the row where the instructions are not enough. */
 static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, uint64_t end,
                                   const struct modtab_vec *entries, struct modtab_row filler, struct modtab_vec *rows)
 {
@@ -501,12 +502,12 @@ static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, ui
 /* --- all rows --- */
 
 /* Unwind rows: every row of every FDE as libdw computes it, translated into the 16 bytes that the unwinder interprets;
- * here with the translation of x86-64 (others: modtab-rows.c). What cannot be said in a row is MODTAB_BAD: the
+ * here with the translation of x86-64 (others: above). What cannot be said in a row is MODTAB_BAD: the
  * walk stops there and is counted, it never guesses. Ordinary code, untrusted input. */
 
 enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };
 
-/* libdw runs an FDE's program from its start for each row: a hostile one with very many would take hours. */
+/* libdw runs an FDE's program from its start for each row: a hostile FDE with very many rows would take hours. */
 #define ROWS_PER_FDE_MAX 20000
 /* Alignment between functions; not worth two rows when the row before it is the plain one. */
 #define PADDING_MAX 16

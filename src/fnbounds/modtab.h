@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of one load module: what the runtime must know of it, computed outside the program (libelf, libdw) and
+/* The table of one load module: what the runtime must know about it, computed outside the program (libelf, libdw) and
  * mapped read-only. One file per module in the table cache, named <id as 16 hex digits>.lmt, written under a temporary
  * name and renamed, so that a reader sees it whole or not at all. Native byte order; all offsets are in bytes from the
  * start of the file; all addresses are ELF virtual addresses (subtract the load bias first).
@@ -22,13 +22,13 @@ struct modtab_func {
     uint32_t start, end; /* relative to base_vaddr */
 };
 
-/* Unwind row: how to find the caller from any pc in [row.pc, next row.pc). Sorted by pc (relative to base_vaddr).
- * The return address is at CFA - 8 unless kind says otherwise.
+/* Unwind row: how to find the caller from any pc in [row.pc, next row.pc). Sorted by pc (relative to base_vaddr). The
+ * return address is at CFA - 8 unless kind says otherwise.
  *
  * The names are those of x86-64. In modules of a machine with a link register (Arm: x30, POWER: lr) rsp is its stack
  * pointer (sp, r1) and rbp its frame pointer (x29, r31); the return address is at CFA + 8 * rbx_offset when
- * MODTAB_LINK_SAVED, in DWARF register extra when MODTAB_RA_REG, else still in the link register; rbp_offset counts in
- * words of 8 bytes, too, and of the kinds only GAP, CFA_RSP, CFA_RBP, CFA_REG, SIGNAL, END and BAD occur. */
+ * MODTAB_LINK_SAVED, in DWARF register extra when MODTAB_RA_REG, else still in the link register; rbp_offset also
+ * counts in words of 8 bytes, and of the kinds only GAP, CFA_RSP, CFA_RBP, CFA_REG, SIGNAL, END and BAD occur. */
 struct modtab_row {
     uint32_t pc;
     int32_t cfa_offset; /* CFA = register + cfa_offset, or see kind */
@@ -123,7 +123,7 @@ static inline uint64_t modtab_id_of_build_id(const uint8_t *build_id, uint64_t n
 }
 
 /* Id of a module without build id: a hash of the file's inode, its size and its time of modification (st_mtim in ns);
- * of its path no one is sure. Never 0.  ctx: any */
+ * its path is not reliable. Never 0.  ctx: any */
 static inline uint64_t modtab_id_of_file(uint64_t inode, uint64_t size_bytes, uint64_t mtime_ns)
 {
     uint64_t id = modtab_hash(MODTAB_HASH_START, &inode, sizeof inode);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What reads x86-64 code, where the build has no Zydis (it is packaged for little-endian machines only): recipe-insn.c
- * and modtab-height.c without their disassembler. No code is an instruction, so x86-64 files have neither recipes nor
- * rows for assembly without unwind information; files of other machines lack nothing. Ordinary code. */
+/* Stands in for recipe-insn.c and modtab-height.c where the build has no disassembler (Zydis is packaged for
+ * little-endian machines only). Nothing decodes as an instruction, so x86-64 files have neither recipes nor rows for
+ * assembly without unwind information; files of other machines lack nothing. Ordinary code. */
 #include <stdlib.h>
 
 #include "fnbounds/modtab-make.h"

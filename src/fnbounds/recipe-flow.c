@@ -8,7 +8,7 @@
 #include "base/search.h"
 #include "base/vec.h"
 
-#define WAITING_INSNS_MAX 32 /* of a loop that waits: whatever is longer also works */
+#define WAITING_INSNS_MAX 32 /* of a loop that waits: longer ones do other work too */
 
 uint32_t flow_find(const struct flow *flow, uint32_t pc)
 {
@@ -147,7 +147,7 @@ static bool sort_edges(struct flow *flow, const struct edges *edges)
     return true;
 }
 
-/* Jumps to i from i itself or behind it, that is round a loop: the smallest distance is the innermost loop. */
+/* Jumps to i from i itself or from after it go round a loop: the smallest distance is the innermost loop. */
 static uint32_t innermost_back_edge(const struct flow *flow, uint32_t i)
 {
     uint32_t nearest = INSN_NONE;
@@ -325,7 +325,7 @@ static bool is_written(const struct flow *flow, uint32_t head, uint32_t back_edg
 bool recipe_guard_find(const struct flow *flow, uint32_t head, uint32_t back_edge, uint32_t entry,
                        struct recipe_guard *guard)
 {
-    uint64_t written = 0; /* between the instruction looked at and the head */
+    uint64_t written = 0; /* between the current instruction and the head */
     uint32_t i = entry;
     for (unsigned step = 0; step < ENTRY_STEPS_MAX && i != INSN_NONE && i < head; step++) {
         const struct insn *insn = &flow->insns[i];

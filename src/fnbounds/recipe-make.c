@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ELF segments of a module as plain bytes. */
+/* Making recipes: the bytes of a module, the recipe store, and the maker that fills it. */
 #include "fnbounds/recipe-make.h"
 
 #include <elf.h>
@@ -70,7 +70,7 @@ static void recipe_image_close(struct recipe_image *image)
     *image = (struct recipe_image){0};
 }
 
-/* Maps path, or finds the own vdso for "[vdso]".  err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED not x86-64 */
+/* Maps path, or finds this process's vdso for "[vdso]".  err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED not x86-64 */
 static int recipe_image_open(struct recipe_image *image, const char *path, struct error *err)
 {
     *image = (struct recipe_image){0};
@@ -152,7 +152,7 @@ static int recipe_store_publish(struct recipe_store *store, struct recipe_block 
 {
     struct recipe_slot *slots = (struct recipe_slot *)((char *)store + store->slots_offset);
     uint64_t offset = (uint64_t)((char *)block - (char *)store);
-    /* One slot stays empty, so that looking for what is not there always ends early. */
+    /* One slot stays empty, so that every search ends. */
     if (store->n_used + 1 >= store->n_slots)
         return ERR_RANGE;
     uint64_t i = recipe_hash(block->module_id, block->func);

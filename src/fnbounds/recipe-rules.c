@@ -17,8 +17,8 @@ static void put_pattern(struct recipe *out, uint64_t pattern)
     out->pattern_high = (uint32_t)(pattern >> 32);
 }
 
-/* Gives the recipe the pattern of instruction x. A link that stands for the node it was read from is in a line of its
- * own, as good as any; the start of an array stands for no line. */
+/* Gives the recipe the pattern of instruction x. A link that stands for the node it was read from is in some line of
+ * its own, which is good enough; the start of an array stands for no line. */
 static void set_pattern(const struct flow *flow, uint32_t x, struct recipe *out)
 {
     const struct insn *insn = &flow->insns[x];
@@ -169,8 +169,8 @@ static bool same_operands(const struct recipe *a, const struct recipe *b)
     return a->n_operands == b->n_operands && !memcmp(a->operands, b->operands, sizeof a->operands);
 }
 
-/* Where control may have come from either: lines of the one stand for those of the other only when both walk
- * irregularly. */
+/* Joins the patterns where control may have come from either: lines of the one stand for those of the other only when
+ * both walk irregularly. */
 static void join_patterns(struct recipe *best, const struct recipe *other)
 {
     uint64_t a = (uint64_t)best->pattern_high << 32 | best->pattern_low;

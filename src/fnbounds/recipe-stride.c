@@ -68,8 +68,8 @@ static void visit(struct work *work, uint32_t i)
     work->body[work->loop.n_body++] = i;
 }
 
-/* Puts what leads to the work list's instructions from k on behind them, until the head or limit of them; false where
- * the function's start leads there, or when there are more. */
+/* Appends to the work list what leads to its instructions from k on, up to the head; false when that comes to the
+ * function's start, or to more than limit instructions. */
 static bool walk_back(struct work *work, size_t k, size_t limit)
 {
     const struct flow *flow = work->flow;
@@ -96,7 +96,7 @@ static void begin_walk(struct work *work, uint32_t head)
 }
 
 /* Whether the head comes before an instruction in front of it on every path: then the loop was laid out with its end
- * first, as clang does, and goes on from there to the head. */
+ * first, as clang does, and continues from there to the head. */
 static bool is_end_in_front(struct work *work, uint32_t head, uint32_t from)
 {
     begin_walk(work, head);
@@ -325,7 +325,7 @@ static const struct insn *write_before(const struct work *work, uint8_t reg, uin
     return NULL;
 }
 
-/* The form of what instruction at finds in reg. */
+/* The form of the value that instruction at finds in reg. */
 static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at, uint32_t visiting, unsigned depth)
 {
     struct form form = {.is_known = true, .n_terms = 1, .regs = {reg}, .scales = {1}};
@@ -349,7 +349,7 @@ static struct form form_of_reg(const struct work *work, uint8_t reg, uint32_t at
 
 /* --- patterns --- */
 
-/* A slot of the stack, or a scalar: what no loop can make anything else. */
+/* A slot of the stack, or a scalar: an operand that no loop moves. */
 static bool is_scalar(const struct recipe_operand *operand)
 {
     bool is_frame = operand->base == RECIPE_RSP || (operand->base == RECIPE_RBP && operand->disp < 0);

@@ -406,7 +406,7 @@ static bool is_link(const struct flow *flow, uint32_t i)
     return false;
 }
 
-/* True when load i follows links of its own making: its base comes from itself, or from a load that does. */
+/* True when load i follows links that it has read itself: its base comes from itself, or from a load that does. */
 static bool is_chase(const struct flow *flow, uint32_t i)
 {
     const struct recipe_operand *operand = &flow->insns[i].operands[0];

@@ -34,8 +34,8 @@ enum recipe_reg { RECIPE_RAX = 0, RECIPE_RSP = 4, RECIPE_RBP = 5, RECIPE_RIP = 1
 #define RECIPE_OP_ADDR32 64u /* 32-bit address size: truncate the sum before adding the segment */
 #define RECIPE_OP_STACK 128u /* push/pop/call/ret: implicit stack slot */
 
-/* In base: the register's neighbourhood holds the base: base value = *(uint64_t *)(register + disp), and the access is
- * at base value + index * scale + offset. The register is rsp or rbp; read only inside known stack bounds. */
+/* In base: a word near the register's address holds the base: base value = *(uint64_t *)(register + disp), and the
+ * access is at base value + index * scale + offset. The register is rsp or rbp; read only inside known stack bounds. */
 #define RECIPE_BASE_DEREF 0x80
 /* In index: the register is masked with another one, which offset numbers; never together with RECIPE_BASE_DEREF. */
 #define RECIPE_INDEX_MASKED 0x80
@@ -69,8 +69,8 @@ struct recipe {
     uint32_t pc;        /* relative to the module's base_vaddr */
     uint8_t class;      /* enum recipe_class */
     uint8_t n_operands; /* 0, 1 or 2 (string operations: the sample is split) */
-    /* Head of a loop whose entry waits for something else than its repetition: distance in recipes to the recipe of
-     * the entry, which holds a guard; 0 = none. Choose with recipe_choose_sig(). */
+    /* At the head of a loop whose entry waits for something other than its repetition: distance in recipes to the
+     * recipe of the entry, which holds a guard; 0 = none. Choose with recipe_choose_sig(). */
     uint16_t entry;
     struct recipe_operand operands[2];
     /* Recipe of an entry only: it applies when register guard_reg equals guard_value in its lower 32 bits, or the
@@ -87,7 +87,7 @@ struct recipe_block {
     uint64_t module_id; /* modtab_header.id */
     uint32_t func;      /* index into the module table's functions */
     uint32_t n_recipes; /* sorted by pc: one for each instruction boundary of the function */
-    uint32_t n_entries; /* recipes of entries, behind the others */
+    uint32_t n_entries; /* recipes of entries, after the others */
     uint32_t pad;
     struct recipe recipes[]; /* [n_recipes + n_entries] */
 };

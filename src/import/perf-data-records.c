@@ -25,7 +25,7 @@ static struct perf_take take_of(const struct perf_data *data, const struct perf_
     return take;
 }
 
-/* perf tells the events by piped records first. */
+/* In a pipe, perf describes the events in records that come first. */
 static int take_attr(struct perf_data *data, const struct perf_data_record *record, struct error *err)
 {
     struct perf_take take = take_of(data, record), size = take;
@@ -106,7 +106,7 @@ static int act_on(struct scan *scan, const struct perf_data_record *record, stru
     }
 }
 
-/* When it happened; for records that do not tell, when the one before did. */
+/* The time of a record; for one without a time, that of the record before. */
 static uint64_t time_of(struct scan *scan, const struct perf_data_record *record)
 {
     struct abi_sample fields = {0};
@@ -141,7 +141,7 @@ static int take_record(struct scan *scan, const struct perf_data_record *record,
     return 0;
 }
 
-/* All records of a span; what is behind the last whole one is an error unless perf was killed. */
+/* All records of a span; what follows the last whole one is an error unless perf was killed. */
 static int scan_span(struct scan *scan, const unsigned char *bytes, uint64_t origin, uint64_t n_bytes, bool is_inflated,
                      struct error *err)
 {
@@ -237,7 +237,7 @@ const unsigned char *perf_data_bytes(const struct perf_data *data, const struct 
     return bytes + record->offset;
 }
 
-/* The fields behind the header; those of a trailer are left out when there is one. */
+/* The fields after the header; those of a trailer are left out when there is one. */
 static struct perf_take fields_of(const struct perf_data *data, const struct perf_data_record *record)
 {
     return (struct perf_take){.bytes = perf_data_bytes(data, record),
@@ -379,7 +379,7 @@ const char *perf_data_type_name(unsigned type, char text[static 32])
     return text;
 }
 
-/* --- from our side --- */
+/* --- numbers, strings and messages --- */
 
 /* Numbers and strings of a perf.data file in either byte order, and the messages about it. */
 

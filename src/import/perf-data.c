@@ -19,7 +19,7 @@
 #define HEADER_BYTES 104
 #define HEADER_BYTES_PIPE 16
 #define FEATURE_WORDS 4
-#define ATTR_BYTES_MIN 64 /* the first perf_event_attr that was ever */
+#define ATTR_BYTES_MIN 64 /* size of perf_event_attr in its first version */
 
 struct section {
     uint64_t offset, n_bytes;
@@ -237,8 +237,8 @@ void perf_data_fini(struct perf_data *data)
 
 /* --- compressed records --- */
 
-/* Compressed records of perf.data files (perf record -z): one zstd stream over all of them, in which records may lie
- * across the borders of those that carry them. Without libzstd such files are refused. */
+/* Compressed records of perf.data files (perf record -z): one zstd stream over all of them, in which a record may begin
+ * in one of them and end in the next. Without libzstd such files are refused. */
 
 #if HAVE_LIBZSTD
 #include <zstd.h>
@@ -270,7 +270,7 @@ void perf_inflate_free(struct perf_inflate *inflate)
     free(inflate);
 }
 
-/* The compressed bytes of a record: to its end, or as many as the newer form tells. */
+/* The compressed bytes of a record: to its end, or as many as the newer form states. */
 static struct perf_take compressed_of(const struct perf_data *data, const struct perf_data_record *record)
 {
     struct perf_take take = {
@@ -336,7 +336,7 @@ int perf_inflate(struct perf_inflate *inflate, struct perf_data *data, const str
 /* Widths of the fields of struct perf_event_attr, one after the other; the eight bytes of the bit fields are b. */
 static const char widths[] = "448888b4488884484224488";
 
-/* A compiler for big-endian machines hands out bit fields from the highest bit on, and those of two bits likewise. */
+/* A compiler for big-endian machines assigns bit fields from the highest bit on, and those of two bits likewise. */
 static uint64_t turn_bits(uint64_t raw)
 {
     uint64_t turned = 0;
@@ -460,9 +460,9 @@ enum feature {
 };
 
 #define BUILD_ID_FIELD_BYTES 24
-#define MISC_BUILD_ID_SIZE 0x8000 /* byte 20 of the field tells how long the id is */
+#define MISC_BUILD_ID_SIZE 0x8000 /* byte 20 of the field is the length of the id */
 
-/* A string behind its length, padded with NULs; borrowed, NULL when it does not end inside. */
+/* A string that follows its length, padded with NULs; borrowed, NULL when it does not end inside. */
 static const char *take_text(struct perf_take *take)
 {
     uint64_t len_bytes = perf_take_number(take, 4);
@@ -496,7 +496,7 @@ static int take_command(struct perf_data *data, struct perf_take *take, struct e
     return code;
 }
 
-/* One event of the list; the first id tells which of the file's it is, or without ids its number. */
+/* One event of the list; its first id shows which of the file's events it is, or without ids its number. */
 static int take_event(struct perf_data *data, struct perf_take *take, uint64_t attr_bytes, size_t index,
                       struct error *err)
 {

@@ -47,7 +47,7 @@ struct perf_data_build_id {
 
 /* Where a record lies and when it happened. */
 struct perf_data_record {
-    uint64_t time_ns; /* 0: not told; such records come first */
+    uint64_t time_ns; /* 0: not known; such records come first */
     uint64_t offset;  /* in the file, or in the inflated bytes */
     uint32_t n_bytes;
     uint16_t type, misc;
@@ -58,7 +58,7 @@ struct perf_data_record {
 struct perf_data_mmap {
     uint32_t pid, tid;
     uint64_t start, n_bytes, file_offset;
-    uint32_t protection; /* PROT_*, 0 when not told */
+    uint32_t protection; /* PROT_*, 0 when not known */
     bool has_protection; /* MMAP2 */
     bool is_data;        /* not executable */
     const char *path;
@@ -81,7 +81,7 @@ struct perf_data {
     void *mapping; /* owned, or NULL when own_bytes is */
     unsigned char *own_bytes;
     bool is_swapped, is_pipe;
-    bool is_unfinished; /* perf was killed while it wrote: the header does not tell where the records end */
+    bool is_unfinished; /* perf was killed while it wrote: the header does not say where the records end */
     char *hostname, *os_release, *arch, *cpu, *cpu_id, *perf_version, *command; /* NULL: not told */
     struct perf_data_event *events;                                             /* [n_events] */
     size_t n_events, cap_events;
@@ -92,7 +92,7 @@ struct perf_data {
     size_t n_records, cap_records;
     uint64_t n_lost;             /* of LOST and LOST_SAMPLES records */
     uint64_t n_throttles;        /* the kernel stopped an event for the rest of a tick */
-    uint64_t n_unfinished_bytes; /* is_unfinished: behind the last whole record */
+    uint64_t n_unfinished_bytes; /* is_unfinished: after the last whole record */
 };
 
 /* How a file begins that a little-endian machine wrote, and one of a big-endian machine. */
@@ -118,8 +118,8 @@ const unsigned char *perf_data_bytes(const struct perf_data *data, const struct 
 /* The event that a record belongs to; NULL when it names none of the file's. */
 const struct perf_data_event *perf_data_event_of(const struct perf_data *data, const struct perf_data_record *record);
 
-/* Take records apart. *event: as perf_data_event_of. Word order inside spans: data->is_swapped. A sample that does not
- * tell its period has the event's (1 where that is not fixed).
+/* Take records apart. *event: as perf_data_event_of. Word order inside spans: data->is_swapped. A sample without a
+ * period gets that of the event (1 where that is not fixed).
  * err: ERR_FORMAT (file, offset, reason) when a field does not fit the record */
 int perf_data_sample(const struct perf_data *data, const struct perf_data_record *record,
                      const struct perf_data_event **event, struct abi_sample *sample, struct error *err);
@@ -144,8 +144,7 @@ const char *perf_data_type_name(unsigned type, char text[static 32]);
 
 /* --- private part --- */
 
-/* Inside of the perf.data reader (perf-data.h): checked reading of fields, and the parts that perf-data*.c share.
- * Nobody outside perf-data*.c includes it. */
+/* For perf-data*.c only: checked reading of fields, and the parts that these files share. */
 
 /* Fields one after the other from a span of the file. A field beyond its end sets failed and is 0. */
 struct perf_take {
@@ -160,7 +159,7 @@ uint64_t perf_take_number(struct perf_take *take, unsigned n_bytes);
 /* The next n_bytes, borrowed; NULL beyond the end. */
 const unsigned char *perf_take_bytes(struct perf_take *take, uint64_t n_bytes);
 
-/* A NUL-terminated string that ends inside, borrowed; NULL otherwise. Goes on behind its NUL. */
+/* A NUL-terminated string that ends inside, borrowed; NULL otherwise. Goes on after its NUL. */
 const char *perf_take_string(struct perf_take *take);
 
 /* "NAME: offset N: reason" as ERR_FORMAT; _record: at a record, which may be in the inflated bytes. */
