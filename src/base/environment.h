@@ -32,7 +32,7 @@ static inline int min_bytes_check(struct error *err)
     bool is_number = text && text[0] >= '0' && text[0] <= '9' && strtoull(text, &end, 10) > 0 && !*end;
     if (!text || !text[0] || is_number)
         return 0;
-    return error_set(err, ERR_USAGE, MIN_BYTES_ENV ": '%.64s' is no number of bytes, at least 1.", text);
+    return error_set(err, ERR_USAGE, MIN_BYTES_ENV ": '%.64s' is not a number of bytes, at least 1.", text);
 }
 
 /* --- the MPI rank --- */

@@ -33,7 +33,7 @@ static void write_blocks(const struct collected_process *process, struct buf *ou
     for (int i = 0; i < 8; i++)
         n_unrecorded += view_count(&header->n_alloc_unrecorded[i]);
     (void)snprintf(text, sizeof text,
-                   "blocks: %llu recorded (%llu bytes), %llu of them not freed (%llu bytes), %llu passed by unrecorded",
+                   "blocks: %llu recorded (%llu bytes), %llu of them not freed (%llu bytes), %llu more not recorded",
                    (unsigned long long)view_count(&header->n_blocks_recorded),
                    (unsigned long long)view_count(&header->bytes_recorded), (unsigned long long)process->n_blocks_live,
                    (unsigned long long)process->bytes_live, (unsigned long long)n_unrecorded);
@@ -52,7 +52,7 @@ static void write_merged(const struct collected_process *process, struct buf *ou
     }
     if (!n_merged)
         return;
-    (void)snprintf(text, sizeof text, "threads: %llu, in %llu profiles: many went on in that of one that had ended",
+    (void)snprintf(text, sizeof text, "threads: %llu, in %llu profiles: many continued that of one that had ended",
                    (unsigned long long)(process->n_threads + n_merged), (unsigned long long)process->n_threads);
     log_write_message(out, process->name.pid, -1, text);
 }
@@ -65,7 +65,7 @@ static void write_unopened(const struct collected_process *process, struct buf *
     for (uint32_t i = 0; i < process->view->n_events; i++) {
         uint32_t n_timers = __atomic_load_n((const uint32_t *)&header->n_on_timer[i], __ATOMIC_RELAXED);
         if (n_timers) {
-            (void)snprintf(text, sizeof text, "event %.63s: a timer stands in on %u thread%s, with fewer samples",
+            (void)snprintf(text, sizeof text, "event %.63s: a timer replaces it on %u thread%s, with fewer samples",
                            header->events[i].name, n_timers, n_timers > 1 ? "s" : "");
             log_write_message(out, process->name.pid, -1, text);
         }
@@ -104,7 +104,7 @@ static void write_regions(const struct collected_process *process, struct buf *o
 {
     static const char *const sentences[REGION_FAULTS] = {
         [REGION_TOO_DEEP] = "entered more than 64 deep: their samples went to the region at that depth",
-        [REGION_NAMELESS] = "without a name, or beyond the room for names: their samples went to the region around",
+        [REGION_NAMELESS] = "without a name, or beyond the room for names: their samples went to the enclosing region",
         [REGION_NOT_ENTERED] = "left without having been entered",
         [REGION_LEFT_OPEN] = "not left when their thread ended",
     };

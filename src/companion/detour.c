@@ -94,8 +94,8 @@ void companion_trouble(struct companion *c, const char *why)
     c->has_said_trouble = true;
     if (c->detour.path[0])
         (void)snprintf(text, sizeof text,
-                       "%s. What does not get there is kept in %s; 'hpcrun --collect %.600s' brings "
-                       "it there.",
+                       "%s. Files that do not get there are kept in %s; 'hpcrun --collect %.600s' "
+                       "moves them there.",
                        why, c->detour.path, c->setup->dir);
     else
         (void)snprintf(text, sizeof text, "%s, and no other place for the measurements was found.", why);

@@ -390,7 +390,7 @@ static void finish_checkpoint(struct companion *c, struct companion_job *job, co
         note_claimed(process);
     process->checkpoint_due_ms = now + (pause > companion_checkpoint_ms(c) ? pause : companion_checkpoint_ms(c));
     if (failure && !c->has_said_checkpoint)
-        companion_log(c, "The checkpoint of process %u failed, further ones may: %s.", process->pid,
+        companion_log(c, "The checkpoint of process %u failed, later ones may fail too: %s.", process->pid,
                       trouble_of(process, failure));
     c->has_said_checkpoint |= failure != NULL;
 }

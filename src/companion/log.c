@@ -25,7 +25,7 @@ int64_t companion_now_ms(void)
 /* Not even a file of lines grows without limit; the last line says that it is full. */
 static bool append_line(const char *path, const char *line, size_t len_bytes)
 {
-    static const char last[] = "This file is full: what else there was to say is left out.\n";
+    static const char last[] = "This file is full: further lines are left out.\n";
     int fd = file_open_lines(path);
     if (fd < 0)
         return false;

@@ -309,7 +309,7 @@ int companion_arena_create(const struct companion *c, struct companion_process *
     uint64_t size = wanted_size(c, wanted_bytes);
     process->bell_fd = bell_open();
     if (process->bell_fd < 0)
-        return error_set(err, ERR_IO, "A pipe cannot be had: %s.", strerror(errno));
+        return error_set(err, ERR_IO, "A pipe cannot be made: %s.", strerror(errno));
     while (arena_map(process, size) != 0) {
         size = size / 4 / ARENA_CHUNK_BYTES * ARENA_CHUNK_BYTES;
         if (size < ARENA_BYTES_MIN)

@@ -428,7 +428,7 @@ static void take_epochs(struct json_take *take, const json_t *root, const struct
     size_t n_epochs = 0;
     const json_t *list = json_take_array_at(take, root, "epochs", &n_epochs);
     if (!n_epochs || (layout->sparse && n_epochs > 1))
-        json_take_fail(take, ERR_FORMAT, "epochs", "one epoch, or in dense files more, is expected");
+        json_take_fail(take, ERR_FORMAT, "epochs", "one epoch is expected, in dense files one or more");
     struct hpcrun_profile *epoch = profile;
     for (size_t i = 0; i < n_epochs && !take->code; i++) {
         if (i)

@@ -288,7 +288,7 @@ void json_take_words_at(struct json_take *take, const json_t *object, const char
 void json_take_end(struct json_take *take, const json_t *object, size_t n_keys)
 {
     if (json_object_size(object) != n_keys)
-        json_take_fail(take, ERR_FORMAT, "an object", "it has a key that is not known here");
+        json_take_fail(take, ERR_FORMAT, "an object", "it has an unknown key");
 }
 
 void *json_take_alloc(struct json_take *take, size_t n_items, size_t item_bytes)

@@ -24,11 +24,11 @@ static void take_head(struct json_take *take, const json_t *root, struct objects
 {
     const char *format = json_string_value(json_object_get(root, "format"));
     if (!format || strcmp(format, OBJECTS_FORMAT) != 0)
-        json_take_fail(take, ERR_FORMAT, "format", "this is no side file: \"" OBJECTS_FORMAT "\" is expected");
+        json_take_fail(take, ERR_FORMAT, "format", "this is not a side file: \"" OBJECTS_FORMAT "\" is expected");
     uint64_t version = json_take_word_at(take, root, "version", UINT64_MAX);
     file->version = (uint32_t)version;
     if (version < 1 || version > OBJECTS_VERSION)
-        json_take_fail(take, ERR_UNSUPPORTED, "version", "this version of the side file is not known here");
+        json_take_fail(take, ERR_UNSUPPORTED, "version", "this version of the side file is not supported");
     file->state = json_take_text_at(take, root, "state");
     file->host = json_take_text_at(take, root, "host");
     file->exe = json_take_text_at(take, root, "exe");

@@ -161,7 +161,7 @@ const char *v4_get_text(struct v4_in *in, uint64_t offset, const char *what)
     const char *text = offset < in->len_bytes ? (const char *)in->bytes + offset : NULL;
     const char *end = text ? memchr(text, '\0', in->len_bytes - offset) : NULL;
     if (!end) {
-        v4_fail(in, offset, ERR_FORMAT, "%s: no text that ends is there", what);
+        v4_fail(in, offset, ERR_FORMAT, "%s: there is no text with an end", what);
         return NULL;
     }
     return v4_has(in, offset, (uint64_t)(end - text) + 1, 1, what) ? text : NULL;

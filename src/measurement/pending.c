@@ -195,7 +195,7 @@ int detour_open(struct detour *detour, const char *place, const char *target, st
     *detour = (struct detour){.lock_fd = -1};
     if (!join(detour->path, place, DETOUR_PREFIX "XXXXXX") || !mkdtemp(detour->path)) {
         detour->path[0] = '\0';
-        return error_set(err, ERR_IO, "No directory for files on their way can be made in %.600s: %s.", place,
+        return error_set(err, ERR_IO, "A directory for files that are moved later cannot be made in %.600s: %s.", place,
                          strerror(errno));
     }
     if (join(owner, detour->path, OWNER))

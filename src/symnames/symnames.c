@@ -263,9 +263,9 @@ int64_t jit_names_add_dump(struct jit_names *names, const char *bytes, size_t le
     int64_t n = 0;
     dump.is_swapped = len_bytes >= DUMP_HEADER_BYTES && word_at(&dump, 0) == __builtin_bswap32(DUMP_MAGIC);
     if (len_bytes < DUMP_HEADER_BYTES || word_at(&dump, 0) != DUMP_MAGIC)
-        return error_set(err, ERR_FORMAT, "%s: offset 0: this is no jitdump", name);
+        return error_set(err, ERR_FORMAT, "%s: offset 0: this is not a jitdump", name);
     if (word_at(&dump, 4) != 1)
-        return error_set(err, ERR_UNSUPPORTED, "%s: offset 4: version %u of jitdumps is not known here", name,
+        return error_set(err, ERR_UNSUPPORTED, "%s: offset 4: version %u of jitdumps is not supported", name,
                          word_at(&dump, 4));
     for (size_t at = word_at(&dump, 8); at <= len_bytes && len_bytes - at >= RECORD_HEADER_BYTES;) {
         uint32_t kind = word_at(&dump, at), record_bytes = word_at(&dump, at + 4);

@@ -161,7 +161,7 @@ sys.stdout.write(text.decode())
 END
 python3 terminal.py "$hpcrun" >terminal
 expect_text <(tr -d '\r' <terminal) '^the end$'
-expect_text <(tr -d '\r' <terminal | sed -n '/^the end/,$p') "^hpcrun: .* kept in .*'hpcrun --collect .*gone' brings it"
+expect_text <(tr -d '\r' <terminal | sed -n '/^the end/,$p') "^hpcrun: .* kept in .*'hpcrun --collect .*gone' moves them"
 expect_status 0 "$hpcrun" --collect gone
 
 [ "$(id -u)" = 0 ] || {

@@ -75,7 +75,7 @@ ulimit -S -n 1024
 measure looks
 measure crowd
 cat crowd.m/*.log >crowd.log
-! perf_works || expect_text crowd.log 'event EADDR: a timer stands in on [0-9]+ threads'
+! perf_works || expect_text crowd.log 'event EADDR: a timer replaces it on [0-9]+ threads'
 measure bells
 measure pipes
 finish

@@ -212,7 +212,7 @@ static void test_refusals(void **state)
     struct objects_file file = sample(variables, &event);
     struct buf text = {0};
     assert_int_equal(objects_write_memory(&file, &text, NULL), 0);
-    expect_refusal(text.data, "locus-objects", "something", "no side file");
+    expect_refusal(text.data, "locus-objects", "something", "not a side file");
     expect_refusal(text.data, "\"pid\": 12", "\"pid\": 4294967296", "pid: an integer from 0 to 4294967295");
     expect_refusal(text.data, "\"pid\": 12", "\"pid\": -1", "pid: an integer");
     expect_refusal(text.data, "\"pid\": 12", "\"pid\": \"12x\"", "pid: an integer");
