@@ -462,7 +462,7 @@ void companion_job_reap(struct companion *c)
 /* Requests that the runtime posts in its arena. The program may be corrupt, so every reference is checked against the
  * arena's bounds before it is followed. */
 
-/* The record behind ref when it lies whole inside the arena's data, else NULL. */
+/* The record at ref when it lies entirely inside the arena's data, else NULL. */
 static const void *checked_record(const struct companion_process *process, uint32_t ref, size_t n_bytes)
 {
     uint64_t offset = (uint64_t)ref * ARENA_UNIT;
@@ -471,8 +471,8 @@ static const void *checked_record(const struct companion_process *process, uint3
     return (const char *)process->arena + offset;
 }
 
-/* The module behind ref with its path copied; NULL when the arena does not hold one. What was checked is not read
- * again: the program may change it meanwhile. */
+/* The module at ref with its path copied; NULL when the arena does not hold one. What was checked is not read again:
+ * the program may change it meanwhile. */
 static const struct arena_module *module_at(const struct companion_process *process, uint32_t ref,
                                             char path[ARENA_PATH_MAX])
 {
@@ -526,7 +526,7 @@ static bool companion_serve_request(struct companion *c, struct companion_proces
     const struct arena_module *record = module_at(process, request->module, path);
     if (!record)
         return true;
-    /* Another user's memory and descriptors are not looked through for the file. */
+    /* Another user's memory and descriptors are not searched for the file. */
     bool is_foreign = companion_process_is_foreign(process);
     const struct companion_module module = {.id = record->table_id,
                                             .start = record->start,

@@ -48,7 +48,7 @@ struct companion_process {
     struct companion_process *next;
     uint32_t pid;    /* as the process sees itself: for names and headers */
     pid_t peer_pid;  /* as we see it */
-    uid_t peer_uid;  /* as the kernel said when it came */
+    uid_t peer_uid;  /* as the kernel reported when it came */
     bool is_foreign; /* of another user, at root's companion: what it says must not lead root to that user's files */
     int pidfd;       /* -1 once the process is known to be gone, or where the kernel has no pidfds */
     bool is_gone;
@@ -174,7 +174,7 @@ struct companion {
     uint32_t host_id;
     uint64_t start_ns;    /* CLOCK_MONOTONIC when the first process registered, 0: none yet */
     int64_t busy_ms;      /* when something last happened */
-    int tick_ms;          /* distance of the next look at the arenas */
+    int tick_ms;          /* time until the next check of the arenas */
     int64_t looked_ms;    /* when the last one was */
     bool must_checkpoint; /* SIGTERM asked for it */
     struct companion_notes *notes;
@@ -218,7 +218,7 @@ int companion_memory_reopen(int fd);
 /* Creates and maps the recipe store; false with a line in the log when it cannot be had. */
 bool companion_store_open(struct companion *c);
 /* Makes and removes foreign_tables. Only root measures programs that become other users; for others there is none. Made
- * before any arena tells its name, so that nobody else makes it first. */
+ * before any arena holds its name, so that nobody else makes it first. */
 void companion_tables_open(struct companion *c);
 void companion_tables_close(struct companion *c);
 /* Gives process an arena of at most wanted_bytes (0: default) filled in up to state FRESH.  err: ERR_IO, ERR_MEMORY */

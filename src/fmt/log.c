@@ -269,7 +269,7 @@ struct reader {
 static void note_bad_number(struct reader *reader, const char *key)
 {
     if (!reader->code)
-        reader->code = error_set(reader->err, ERR_FORMAT, "%.400s: offset %zu: no number behind '%s'", reader->name,
+        reader->code = error_set(reader->err, ERR_FORMAT, "%.400s: offset %zu: no number after '%s'", reader->name,
                                  reader->offset, key);
 }
 
@@ -316,7 +316,7 @@ static bool take_counters(struct reader *reader, const char *line)
     return is_counter;
 }
 
-/* The number behind "<key>: " among the comma-separated fields of line, 0 when it is not there. */
+/* The number after "<key>: " among the comma-separated fields of line, 0 when it is not there. */
 static uint64_t take_field(struct reader *reader, const char *line, const char *key)
 {
     size_t len_bytes = strlen(key);

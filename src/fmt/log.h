@@ -106,7 +106,7 @@ struct log_event_field {
     size_t offset;
 };
 
-/* One number: found behind key in a line that begins (after blanks) with line; stored at offset of struct log_summary,
+/* One number: found after key in a line that begins (after blanks) with line; stored at offset of struct log_summary,
  * as a double when is_meg, else as uint64_t. */
 struct log_counter {
     const char *line, *key;

@@ -158,7 +158,7 @@ const char *v4_file_name(enum v4_kind kind);
 int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct v4_file *file, struct error *err);
 
 /* Appends the file to out, which must be empty (pointers count from its start). What is written depends on the
- * structures alone: a file of ours that is read and written again has the same bytes.
+ * structures alone: one of our files that is read and written again has the same bytes.
  * err: ERR_RANGE (values out of order, more than the format can hold), ERR_MEMORY */
 int v4_write(const struct v4_file *file, struct buf *out, struct error *err);
 

@@ -277,7 +277,7 @@ static void flatten_symbols(struct modtab_vec *heap, struct modtab_vec *done)
     done->failed |= heap->failed;
 }
 
-/* Offset of text [n] in the strings, added behind the others. */
+/* Appends text [n] to the strings and returns its offset. */
 static uint32_t add_string(struct buf *strings, const char *text, size_t n)
 {
     size_t at = strings->len_bytes;
@@ -359,7 +359,7 @@ static void collect_regions(const struct modtab_elf *m, struct modtab_vec *regio
         qsort(regions->items, regions->n, sizeof(struct region), compare_regions);
 }
 
-/* One section's holes between the symbols. *next: first symbol that may end behind its start. */
+/* One section's holes between the symbols. *next: first symbol that may end after its start. */
 static void fill_region(const struct modtab_elf *m, struct region region, const struct modtab_vec *done, size_t *next,
                         struct modtab_vec *syms, struct buf *strings)
 {

@@ -152,8 +152,8 @@ enum { MODTAB_LINK_AARCH64 = 30, MODTAB_LINK_PPC64 = 65 };
 
 /* --- heights from code --- */
 
-/* Where the caller's frame is, as x86-64 code itself tells: how each instruction moves the stack pointer and copies of
- * it, and where it puts the caller's rbp and rbx. For assembly without unwind information. Ordinary code. */
+/* Where the caller's frame is, worked out from x86-64 code itself: how each instruction moves the stack pointer and
+ * copies of it, and where it puts the caller's rbp and rbx. For assembly without unwind information. Ordinary code. */
 
 #define HEIGHT_UNKNOWN INT32_MIN
 

@@ -76,7 +76,7 @@ static void set_cfa(struct modtab_row *row, Dwarf_Frame *frame, const struct lin
     row->kind = reg == machine->sp ? MODTAB_CFA_RSP : reg == machine->fp ? MODTAB_CFA_RBP : MODTAB_CFA_REG;
 }
 
-/* The word of a slot at CFA + value; false when a row cannot say it. */
+/* The word of a slot at CFA + value; false when a row cannot express it. */
 static bool slot_word(const struct modtab_rule *rule, int16_t *word)
 {
     if (rule->kind != MODTAB_RULE_CFA || rule->value % 8 != 0 || rule->value / 8 != (int16_t)(rule->value / 8))
@@ -502,7 +502,7 @@ static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, ui
 /* --- all rows --- */
 
 /* Unwind rows: every row of every FDE as libdw computes it, translated into the 16 bytes that the unwinder interprets;
- * here with the translation of x86-64 (others: above). What cannot be said in a row is MODTAB_BAD: the
+ * here with the translation of x86-64 (others: above). What a row cannot express is MODTAB_BAD: the
  * walk stops there and is counted, it never guesses. Ordinary code, untrusted input. */
 
 enum { REG_RBX = 3, REG_RBP = 6, REG_RSP = 7, REG_RA = 16 };

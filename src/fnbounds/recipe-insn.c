@@ -216,7 +216,7 @@ static void add_constant(struct insn *out, uint8_t reg, int64_t value)
         new_effect(out, EFFECT_ADD, reg)->value = (int32_t)value;
 }
 
-/* add/sub reg, imm or reg: 32-bit forms count as 64-bit ones (an index that wraps is out of bounds anyhow). */
+/* add/sub reg, imm or reg: 32-bit forms count as 64-bit ones (an index that wraps is out of bounds anyway). */
 static void add_sum(const struct decoded *d, struct insn *out, int sign)
 {
     uint8_t reg = reg_number(d->operands[0].reg.value);
@@ -506,7 +506,7 @@ static bool is_slow(const struct decoded *d)
             d->operands[1].element_type == ZYDIS_ELEMENT_TYPE_FLOAT64);
 }
 
-/* Direct branch target; addresses outside 32 bits belong to another module anyhow. */
+/* Direct branch target; addresses outside 32 bits belong to another module anyway. */
 static void set_target(const struct decoded *d, struct insn *out)
 {
     if (out->kind != INSN_JCC && out->kind != INSN_JMP && out->kind != INSN_CALL)

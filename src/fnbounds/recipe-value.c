@@ -280,7 +280,7 @@ static bool use_index(const struct machine *m, struct value value, struct recipe
     return true;
 }
 
-/* Base value in a word of the frame; disp then belongs behind the load. */
+/* Base value in a word of the frame; disp is then added after the load. */
 static bool use_slot(const struct machine *m, uint32_t id, struct recipe_operand *out, int64_t *disp)
 {
     bool is_masked = out->scale && out->index & RECIPE_INDEX_MASKED; /* then there is no room */
@@ -390,7 +390,7 @@ static uint32_t defining_load(const struct flow *flow, uint32_t i, uint8_t reg)
     return INSN_NONE;
 }
 
-/* True when load i takes its base from itself, by way of other loads of the same field: compilers unroll such loops. */
+/* True when load i takes its base from itself, through other loads of the same field: compilers unroll such loops. */
 static bool is_link(const struct flow *flow, uint32_t i)
 {
     int32_t disp = flow->insns[i].operands[0].disp;

@@ -62,7 +62,7 @@ struct perf_data_mmap {
     bool has_protection; /* MMAP2 */
     bool is_data;        /* not executable */
     const char *path;
-    const unsigned char *build_id; /* NULL: not told */
+    const unsigned char *build_id; /* NULL: not given */
     uint8_t n_build_id;
 };
 
@@ -82,7 +82,7 @@ struct perf_data {
     unsigned char *own_bytes;
     bool is_swapped, is_pipe;
     bool is_unfinished; /* perf was killed while it wrote: the header does not say where the records end */
-    char *hostname, *os_release, *arch, *cpu, *cpu_id, *perf_version, *command; /* NULL: not told */
+    char *hostname, *os_release, *arch, *cpu, *cpu_id, *perf_version, *command; /* NULL: not given */
     struct perf_data_event *events;                                             /* [n_events] */
     size_t n_events, cap_events;
     struct perf_data_build_id *build_ids; /* [n_build_ids] */

@@ -166,7 +166,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* A number in hexadecimal, 0x before it or not, and the blanks behind it; false when there is none. */
+/* A number in hexadecimal, 0x before it or not, and the blanks after it; false when there is none. */
 static bool take_hex(const char **at, const char *end, uint64_t *value)
 {
     const char *p = *at;
@@ -312,7 +312,7 @@ static void heap_pop(struct sweep *sweep)
     sweep->heap[i] = last;
 }
 
-/* Appends [start, end) of the function on top; joined to the part before when it goes on there. */
+/* Appends [start, end) of the function on top; joined to the part before when it continues that one. */
 static bool put_part(struct jit_names *names, const struct sweep *sweep, uint64_t start, uint64_t end)
 {
     const struct function *function = &sweep->functions[sweep->heap[0]];
