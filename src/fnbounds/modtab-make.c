@@ -327,14 +327,14 @@ static void collect(const struct modtab_elf *m, const struct modtab_symtab *t, s
 }
 
 /* A data section, or a data segment of a file without section headers. */
-struct region {
+struct data_region {
     uint64_t start, end;
     const char *section;
 };
 
 static int compare_regions(const void *a, const void *b)
 {
-    const struct region *x = a, *y = b;
+    const struct data_region *x = a, *y = b;
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
@@ -343,25 +343,25 @@ static void collect_regions(const struct modtab_elf *m, struct modtab_vec *regio
     Elf_Scn *scn = NULL;
     GElf_Shdr shdr;
     while ((scn = elf_nextscn(m->elf, scn))) {
-        struct region region;
+        struct data_region region;
         if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_ALLOC) || shdr.sh_flags & (SHF_EXECINSTR | SHF_TLS))
             continue;
-        region = (struct region){shdr.sh_addr, shdr.sh_addr + shdr.sh_size, modtab_elf_section_name(m, &shdr)};
+        region = (struct data_region){shdr.sh_addr, shdr.sh_addr + shdr.sh_size, modtab_elf_section_name(m, &shdr)};
         if (region.start >= m->header.base_vaddr && region.end > region.start && region.end <= m->header.end_vaddr)
             modtab_vec_push(regions, &region, sizeof region);
     }
     for (size_t i = 0; i < m->n_segments && regions->n == 0; i++)
         if (!m->segments[i].is_text) {
-            struct region region = {m->segments[i].start, m->segments[i].end, "data"};
+            struct data_region region = {m->segments[i].start, m->segments[i].end, "data"};
             modtab_vec_push(regions, &region, sizeof region);
         }
     if (regions->n)
-        qsort(regions->items, regions->n, sizeof(struct region), compare_regions);
+        qsort(regions->items, regions->n, sizeof(struct data_region), compare_regions);
 }
 
 /* One section's holes between the symbols. *next: first symbol that may end after its start. */
-static void fill_region(const struct modtab_elf *m, struct region region, const struct modtab_vec *done, size_t *next,
-                        struct modtab_vec *syms, struct buf *strings)
+static void fill_region(const struct modtab_elf *m, struct data_region region, const struct modtab_vec *done,
+                        size_t *next, struct modtab_vec *syms, struct buf *strings)
 {
     const struct piece *p = done->items;
     uint64_t at = region.start;
@@ -398,7 +398,7 @@ static void fill_regions(const struct modtab_elf *m, const struct modtab_vec *do
     uint64_t reached = 0;
     collect_regions(m, &regions);
     for (size_t i = 0; i < regions.n; i++) {
-        struct region region = ((struct region *)regions.items)[i];
+        struct data_region region = ((struct data_region *)regions.items)[i];
         if (region.start < reached)
             region.start = reached;
         if (region.start >= region.end)

@@ -335,7 +335,7 @@ void modtab_make_fdes(const struct modtab_elf *m, struct modtab_vec *fdes)
 #define STEPS_PER_BYTE_MAX 8 /* a fixed point takes fewer; hostile code must not take more */
 
 /* The code of one region and what is known before each of its instructions. */
-struct region {
+struct code_region {
     uint8_t *code;
     size_t n;
     uint32_t *state_of;       /* [n] index + 1 into states, 0: no instruction starts here as far as is known */
@@ -347,7 +347,7 @@ struct region {
     size_t n_steps_left;
 };
 
-static void arrive(struct region *r, int64_t at, const struct height *h)
+static void arrive(struct code_region *r, int64_t at, const struct height *h)
 {
     if (at < (int64_t)r->low || at >= (int64_t)r->high || r->states.failed)
         return;
@@ -361,7 +361,7 @@ static void arrive(struct region *r, int64_t at, const struct height *h)
     modtab_vec_push(&r->work, &offset, sizeof offset);
 }
 
-static void run(struct region *r)
+static void run(struct code_region *r)
 {
     for (; r->work.n && r->n_steps_left && !r->work.failed && !r->states.failed; r->n_steps_left--) {
         uint32_t at = ((uint32_t *)r->work.items)[--r->work.n];
@@ -380,7 +380,7 @@ static void run(struct region *r)
     }
 }
 
-static size_t length_at(const struct region *r, size_t at)
+static size_t length_at(const struct code_region *r, size_t at)
 {
     struct height ignored = height_at_entry();
     uint32_t n_bytes = height_step(r->code + at, r->n - at, &ignored).n_bytes;
@@ -389,7 +389,7 @@ static size_t length_at(const struct region *r, size_t at)
 
 /* Where an indirect jump has been met, the blocks of [low, high) that nothing else leads to are its targets. They do
  * not lead out of the function: what is taken for code here may be a table. */
-static void run_jump_targets(struct region *r, size_t low, size_t high)
+static void run_jump_targets(struct code_region *r, size_t low, size_t high)
 {
     struct height h = r->jump;
     r->low = low;
@@ -403,7 +403,7 @@ static void run_jump_targets(struct region *r, size_t low, size_t high)
     r->high = r->n;
 }
 
-static void run_function(struct region *r, size_t low, size_t high)
+static void run_function(struct code_region *r, size_t low, size_t high)
 {
     struct height h = height_at_entry();
     r->has_jump = false;
@@ -414,7 +414,7 @@ static void run_function(struct region *r, size_t low, size_t high)
 }
 
 /* Follows the code from each function's start that no other function has led to. */
-static void run_from(struct region *r, uint64_t start, const struct modtab_vec *entries)
+static void run_from(struct code_region *r, uint64_t start, const struct modtab_vec *entries)
 {
     const struct modtab_range *e = entries->items;
     size_t low = search_below(e, entries->n, SEARCH_KEY(struct modtab_range, start), start);
@@ -430,7 +430,7 @@ static bool is_padding(uint8_t byte)
 
 /* Stripped assembly: what nothing has led to is taken for another function where it starts at a multiple of 16. (A
  * block that only a jump table leads to would be taken for one too: then the caller does not validate.) */
-static void run_from_rest(struct region *r, uint64_t start)
+static void run_from_rest(struct code_region *r, uint64_t start)
 {
     size_t at = 0, end;
     while (at < r->n && !r->states.failed) {
@@ -463,7 +463,7 @@ static void modtab_add_row(struct modtab_vec *rows, struct modtab_row row, uint6
 }
 
 /* Turns states into rows; an instruction without state, or without a known frame, gets the filler. */
-static void put_rows(const struct region *r, uint64_t pc, struct modtab_row filler, struct modtab_vec *rows)
+static void put_rows(const struct code_region *r, uint64_t pc, struct modtab_row filler, struct modtab_vec *rows)
 {
     for (size_t at = 0; at < r->n; at++) {
         const struct height *h = r->states.items;
@@ -478,7 +478,7 @@ static void put_rows(const struct region *r, uint64_t pc, struct modtab_row fill
 static void modtab_make_code_rows(const struct modtab_elf *m, uint64_t start, uint64_t end,
                                   const struct modtab_vec *entries, struct modtab_row filler, struct modtab_vec *rows)
 {
-    struct region r = {.n = end - start <= REGION_BYTES_MAX ? end - start : 0};
+    struct code_region r = {.n = end - start <= REGION_BYTES_MAX ? end - start : 0};
     r.code = malloc(r.n + 1);
     r.state_of = calloc(r.n + 1, sizeof *r.state_of);
     r.high = r.n;

@@ -36,7 +36,8 @@ struct mask {
     struct value left, right;
 };
 
-struct machine {
+/* What registers and words of the frame hold at one point of the path. */
+struct known_values {
     struct value regs[N_REGS];
     struct mask masks[N_MASKS];
     struct sum sums[N_SUMS];
@@ -51,44 +52,45 @@ struct address {
     uint32_t loaded; /* id of the value that the instruction loaded, NO_VALUE when it is no 64-bit load */
 };
 
-static void machine_init(struct machine *m)
+static void known_values_init(struct known_values *known)
 {
     for (unsigned r = 0; r < N_REGS; r++)
-        m->regs[r] = (struct value){r, 0};
-    m->next_id = N_REGS;
-    m->n_sums = m->n_slots = m->n_masks = 0;
+        known->regs[r] = (struct value){r, 0};
+    known->next_id = N_REGS;
+    known->n_sums = known->n_slots = known->n_masks = 0;
 }
 
-static struct value fresh(struct machine *m)
+static struct value fresh(struct known_values *known)
 {
-    return (struct value){m->next_id++, 0};
+    return (struct value){known->next_id++, 0};
 }
 
-static struct value add_sum(struct machine *m, struct value left, struct value right, int8_t scale, int32_t value)
+static struct value add_sum(struct known_values *known, struct value left, struct value right, int8_t scale,
+                            int32_t value)
 {
-    struct value result = fresh(m);
-    if (m->n_sums < N_SUMS)
-        m->sums[m->n_sums++] = (struct sum){.result = result.id,
-                                            .left = left.id,
-                                            .right = right.id,
-                                            .scale = scale,
-                                            .constant = left.offset + right.offset * scale + value};
+    struct value result = fresh(known);
+    if (known->n_sums < N_SUMS)
+        known->sums[known->n_sums++] = (struct sum){.result = result.id,
+                                                    .left = left.id,
+                                                    .right = right.id,
+                                                    .scale = scale,
+                                                    .constant = left.offset + right.offset * scale + value};
     return result;
 }
 
-static struct value add_product(struct machine *m, struct value right, const struct insn_effect *effect)
+static struct value add_product(struct known_values *known, struct value right, const struct insn_effect *effect)
 {
-    struct value result = add_sum(m, (struct value){NO_VALUE, 0}, right, effect->scale, effect->value);
-    if (m->n_sums && m->sums[m->n_sums - 1].result == result.id)
-        m->sums[m->n_sums - 1].is_extended = effect->kind == EFFECT_EXTEND;
+    struct value result = add_sum(known, (struct value){NO_VALUE, 0}, right, effect->scale, effect->value);
+    if (known->n_sums && known->sums[known->n_sums - 1].result == result.id)
+        known->sums[known->n_sums - 1].is_extended = effect->kind == EFFECT_EXTEND;
     return result;
 }
 
-static struct value add_mask(struct machine *m, struct value left, struct value right)
+static struct value add_mask(struct known_values *known, struct value left, struct value right)
 {
-    struct value result = fresh(m);
-    if (m->n_masks < N_MASKS)
-        m->masks[m->n_masks++] = (struct mask){result.id, left, right};
+    struct value result = fresh(known);
+    if (known->n_masks < N_MASKS)
+        known->masks[known->n_masks++] = (struct mask){result.id, left, right};
     return result;
 }
 
@@ -99,144 +101,144 @@ static bool is_frame_word(const struct recipe_operand *operand)
            !(operand->flags & (RECIPE_OP_FS | RECIPE_OP_GS | RECIPE_OP_ADDR32));
 }
 
-static struct value address_of(const struct machine *m, const struct recipe_operand *operand)
+static struct value address_of(const struct known_values *known, const struct recipe_operand *operand)
 {
-    struct value base = m->regs[operand->base];
+    struct value base = known->regs[operand->base];
     base.offset += operand->disp;
     return base;
 }
 
-static void forget_slots(struct machine *m, struct value address, unsigned size_bytes)
+static void forget_slots(struct known_values *known, struct value address, unsigned size_bytes)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < m->n_slots; i++) {
-        struct value at = m->slots[i].address;
+    for (unsigned i = 0; i < known->n_slots; i++) {
+        struct value at = known->slots[i].address;
         bool overlaps =
             at.id == address.id && at.offset < address.offset + size_bytes && address.offset < at.offset + 8;
         if (!overlaps)
-            m->slots[n++] = m->slots[i];
+            known->slots[n++] = known->slots[i];
     }
-    m->n_slots = n;
+    known->n_slots = n;
 }
 
-static void remember_slot(struct machine *m, struct value address, struct value value)
+static void remember_slot(struct known_values *known, struct value address, struct value value)
 {
-    forget_slots(m, address, 8);
-    if (m->n_slots < N_SLOTS)
-        m->slots[m->n_slots++] = (struct slot){address, value};
+    forget_slots(known, address, 8);
+    if (known->n_slots < N_SLOTS)
+        known->slots[known->n_slots++] = (struct slot){address, value};
 }
 
-static struct value load_value(struct machine *m, const struct insn *insn)
+static struct value load_value(struct known_values *known, const struct insn *insn)
 {
     if (!is_frame_word(&insn->operands[0]))
-        return fresh(m);
-    struct value address = address_of(m, &insn->operands[0]);
-    for (unsigned i = 0; i < m->n_slots; i++)
-        if (m->slots[i].address.id == address.id && m->slots[i].address.offset == address.offset)
-            return m->slots[i].value;
-    struct value value = fresh(m);
-    remember_slot(m, address, value);
+        return fresh(known);
+    struct value address = address_of(known, &insn->operands[0]);
+    for (unsigned i = 0; i < known->n_slots; i++)
+        if (known->slots[i].address.id == address.id && known->slots[i].address.offset == address.offset)
+            return known->slots[i].value;
+    struct value value = fresh(known);
+    remember_slot(known, address, value);
     return value;
 }
 
-static struct value effect_value(struct machine *m, const struct insn *insn, const struct insn_effect *effect)
+static struct value effect_value(struct known_values *known, const struct insn *insn, const struct insn_effect *effect)
 {
     struct value value;
     switch (effect->kind) {
     case EFFECT_ADD:
-        value = m->regs[effect->reg];
+        value = known->regs[effect->reg];
         if (effect->source != RECIPE_NO_REG)
-            return add_sum(m, value, m->regs[effect->source], effect->scale, effect->value);
+            return add_sum(known, value, known->regs[effect->source], effect->scale, effect->value);
         value.offset += effect->value;
         return value;
     case EFFECT_COPY:
-        value = m->regs[effect->source];
+        value = known->regs[effect->source];
         value.offset += effect->value;
         return value;
     case EFFECT_CONSTANT:
     case EFFECT_NARROW:
-        return fresh(m);
+        return fresh(known);
     case EFFECT_SUM:
-        return add_sum(m, m->regs[effect->source], m->regs[effect->other], effect->scale, effect->value);
+        return add_sum(known, known->regs[effect->source], known->regs[effect->other], effect->scale, effect->value);
     case EFFECT_MASK:
-        return add_mask(m, m->regs[effect->reg], m->regs[effect->source]);
+        return add_mask(known, known->regs[effect->reg], known->regs[effect->source]);
     case EFFECT_SCALE:
     case EFFECT_EXTEND:
-        return add_product(m, m->regs[effect->other], effect);
+        return add_product(known, known->regs[effect->other], effect);
     default:
-        return load_value(m, insn);
+        return load_value(known, insn);
     }
 }
 
-static void note_stores(struct machine *m, const struct insn *insn)
+static void note_stores(struct known_values *known, const struct insn *insn)
 {
     for (unsigned o = 0; o < insn->n_operands; o++) {
         const struct recipe_operand *operand = &insn->operands[o];
         if (operand->flags & RECIPE_OP_WRITE && operand->base < 16 && !operand->scale)
-            forget_slots(m, address_of(m, operand), operand->size_bytes ? operand->size_bytes : 8);
+            forget_slots(known, address_of(known, operand), operand->size_bytes ? operand->size_bytes : 8);
     }
     if (insn->kind == INSN_CALL || insn->kind == INSN_REP)
-        m->n_slots = 0;
+        known->n_slots = 0;
     for (unsigned e = 0; e < insn->n_effects; e++)
         if (insn->effects[e].kind == EFFECT_STORE && is_frame_word(&insn->operands[0]))
-            remember_slot(m, address_of(m, &insn->operands[0]), m->regs[insn->effects[e].source]);
+            remember_slot(known, address_of(known, &insn->operands[0]), known->regs[insn->effects[e].source]);
 }
 
-static void machine_step(struct machine *m, const struct insn *insn)
+static void apply_insn(struct known_values *known, const struct insn *insn)
 {
     struct value values[2];
-    uint64_t known = 0;
-    note_stores(m, insn);
+    uint64_t followed = 0;
+    note_stores(known, insn);
     for (unsigned e = 0; e < insn->n_effects; e++)
         if (insn->effects[e].kind != EFFECT_STORE)
-            values[e] = effect_value(m, insn, &insn->effects[e]);
+            values[e] = effect_value(known, insn, &insn->effects[e]);
     for (unsigned e = 0; e < insn->n_effects; e++) {
         if (insn->effects[e].kind == EFFECT_STORE)
             continue;
-        m->regs[insn->effects[e].reg] = values[e];
-        known |= INSN_BIT(insn->effects[e].reg);
+        known->regs[insn->effects[e].reg] = values[e];
+        followed |= INSN_BIT(insn->effects[e].reg);
     }
-    uint64_t lost = insn->writes & (INSN_GPRS | INSN_VECS) & ~known;
+    uint64_t lost = insn->writes & (INSN_GPRS | INSN_VECS) & ~followed;
     for (unsigned r = 0; lost; r++, lost >>= 1)
         if (lost & 1)
-            m->regs[r] = fresh(m);
+            known->regs[r] = fresh(known);
 }
 
-static uint8_t find_reg(const struct machine *m, uint32_t id)
+static uint8_t find_reg(const struct known_values *known, uint32_t id)
 {
     for (uint8_t r = 0; r < N_REGS; r++)
-        if (m->regs[r].id == id && (r < 16 || r >= RECIPE_VEC))
+        if (known->regs[r].id == id && (r < 16 || r >= RECIPE_VEC))
             return r;
     return RECIPE_NO_REG;
 }
 
 /* Finds a general register for the value and adds its constant difference to *disp. */
-static bool use_reg(const struct machine *m, struct value value, int64_t scale, uint8_t *reg, int64_t *disp)
+static bool use_reg(const struct known_values *known, struct value value, int64_t scale, uint8_t *reg, int64_t *disp)
 {
-    *reg = find_reg(m, value.id);
+    *reg = find_reg(known, value.id);
     if (*reg == RECIPE_NO_REG)
         return false;
-    *disp += (value.offset - m->regs[*reg].offset) * scale;
+    *disp += (value.offset - known->regs[*reg].offset) * scale;
     return true;
 }
 
 /* A general register with exactly this value. */
-static uint8_t find_same(const struct machine *m, struct value value)
+static uint8_t find_same(const struct known_values *known, struct value value)
 {
     for (uint8_t r = 0; r < 16; r++)
-        if (m->regs[r].id == value.id && m->regs[r].offset == value.offset)
+        if (known->regs[r].id == value.id && known->regs[r].offset == value.offset)
             return r;
     return RECIPE_NO_REG;
 }
 
 /* Index that was made by a mask, where both of its parts still are in registers: a load that overwrites it needs it no
  * more. */
-static bool use_mask(const struct machine *m, struct value value, int64_t scale, struct recipe_operand *out,
+static bool use_mask(const struct known_values *known, struct value value, int64_t scale, struct recipe_operand *out,
                      int64_t *disp)
 {
-    for (unsigned i = 0; i < m->n_masks; i++) {
-        const struct mask *mask = &m->masks[i];
-        uint8_t left = find_same(m, mask->left), right = find_same(m, mask->right);
+    for (unsigned i = 0; i < known->n_masks; i++) {
+        const struct mask *mask = &known->masks[i];
+        uint8_t left = find_same(known, mask->left), right = find_same(known, mask->right);
         if (mask->result != value.id || left == RECIPE_NO_REG || right == RECIPE_NO_REG)
             continue;
         out->index = left | RECIPE_INDEX_MASKED;
@@ -247,24 +249,24 @@ static bool use_mask(const struct machine *m, struct value value, int64_t scale,
     return false;
 }
 
-static const struct sum *find_product(const struct machine *m, uint32_t id)
+static const struct sum *find_product(const struct known_values *known, uint32_t id)
 {
-    for (unsigned i = 0; i < m->n_sums; i++)
-        if (m->sums[i].result == id && m->sums[i].left == NO_VALUE)
-            return &m->sums[i];
+    for (unsigned i = 0; i < known->n_sums; i++)
+        if (known->sums[i].result == id && known->sums[i].left == NO_VALUE)
+            return &known->sums[i];
     return NULL;
 }
 
 /* Index value in a register, or as a multiple of one: sets index, scale and INDEX32 of *out. */
-static bool use_index(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
+static bool use_index(const struct known_values *known, struct value value, struct recipe_operand *out, int64_t *disp)
 {
     const struct sum *product;
     int64_t scale = out->scale, rest = *disp;
     uint8_t flags = 0;
-    while (!use_reg(m, value, scale, &out->index, &rest)) {
-        if (!flags && use_mask(m, value, scale, out, &rest))
+    while (!use_reg(known, value, scale, &out->index, &rest)) {
+        if (!flags && use_mask(known, value, scale, out, &rest))
             break;
-        product = find_product(m, value.id);
+        product = find_product(known, value.id);
         if (!product || flags || scale * product->scale > INT8_MAX)
             return false;
         rest += scale * (value.offset + product->constant);
@@ -281,15 +283,15 @@ static bool use_index(const struct machine *m, struct value value, struct recipe
 }
 
 /* Base value in a word of the frame; disp is then added after the load. */
-static bool use_slot(const struct machine *m, uint32_t id, struct recipe_operand *out, int64_t *disp)
+static bool use_slot(const struct known_values *known, uint32_t id, struct recipe_operand *out, int64_t *disp)
 {
     bool is_masked = out->scale && out->index & RECIPE_INDEX_MASKED; /* then there is no room */
-    for (unsigned i = 0; i < m->n_slots && !is_masked; i++) {
-        const struct slot *slot = &m->slots[i];
-        uint8_t reg = slot->value.id == id ? find_reg(m, slot->address.id) : RECIPE_NO_REG;
+    for (unsigned i = 0; i < known->n_slots && !is_masked; i++) {
+        const struct slot *slot = &known->slots[i];
+        uint8_t reg = slot->value.id == id ? find_reg(known, slot->address.id) : RECIPE_NO_REG;
         if (reg != RECIPE_RSP && reg != RECIPE_RBP)
             continue;
-        int64_t at = slot->address.offset - m->regs[reg].offset;
+        int64_t at = slot->address.offset - known->regs[reg].offset;
         *disp -= slot->value.offset;
         if (at != (int32_t)at || *disp != (int16_t)*disp)
             return false;
@@ -307,17 +309,17 @@ static uint8_t scale_code(int scale)
 }
 
 /* Base value from a sum one of whose parts is lost, or that is itself lost; needs the index for the other part. */
-static bool use_sum(const struct machine *m, const struct sum *sum, struct value value, struct recipe_operand *out,
-                    int64_t *disp)
+static bool use_sum(const struct known_values *known, const struct sum *sum, struct value value,
+                    struct recipe_operand *out, int64_t *disp)
 {
     bool is_result = sum->result == value.id;
     int scale = is_result ? sum->scale : -sum->scale;
     int64_t rest = *disp + value.offset + (is_result ? sum->constant : -sum->constant);
     struct value part = {is_result ? sum->left : sum->result, 0};
     uint8_t index;
-    if (out->scale || !use_reg(m, (struct value){sum->right, 0}, scale, &index, &rest) || index >= 16)
+    if (out->scale || !use_reg(known, (struct value){sum->right, 0}, scale, &index, &rest) || index >= 16)
         return false;
-    if (!use_reg(m, part, 1, &out->base, &rest) && !use_slot(m, part.id, out, &rest))
+    if (!use_reg(known, part, 1, &out->base, &rest) && !use_slot(known, part.id, out, &rest))
         return false;
     out->index = index;
     out->scale = scale_code(scale);
@@ -327,38 +329,39 @@ static bool use_sum(const struct machine *m, const struct sum *sum, struct value
 
 /* The same where the other part is lost or there is no room for it: a pointer that has moved on by a stride stands for
  * the one before. */
-static bool use_moved(const struct machine *m, const struct sum *sum, struct value value, struct recipe_operand *out,
-                      int64_t *disp)
+static bool use_moved(const struct known_values *known, const struct sum *sum, struct value value,
+                      struct recipe_operand *out, int64_t *disp)
 {
     int64_t rest = *disp + value.offset - sum->constant;
-    if (sum->left != value.id || !use_reg(m, (struct value){sum->result, 0}, 1, &out->base, &rest))
+    if (sum->left != value.id || !use_reg(known, (struct value){sum->result, 0}, 1, &out->base, &rest))
         return false;
     out->flags |= RECIPE_OP_INEXACT;
     *disp = rest;
     return true;
 }
 
-static bool use_sums(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
+static bool use_sums(const struct known_values *known, struct value value, struct recipe_operand *out, int64_t *disp)
 {
-    for (unsigned i = 0; i < m->n_sums; i++)
-        if ((m->sums[i].result == value.id || m->sums[i].left == value.id) && use_sum(m, &m->sums[i], value, out, disp))
+    for (unsigned i = 0; i < known->n_sums; i++)
+        if ((known->sums[i].result == value.id || known->sums[i].left == value.id) &&
+            use_sum(known, &known->sums[i], value, out, disp))
             return true;
-    for (unsigned i = 0; i < m->n_sums; i++)
-        if (use_moved(m, &m->sums[i], value, out, disp))
+    for (unsigned i = 0; i < known->n_sums; i++)
+        if (use_moved(known, &known->sums[i], value, out, disp))
             return true;
     return false;
 }
 
-static bool use_base(const struct machine *m, struct value value, struct recipe_operand *out, int64_t *disp)
+static bool use_base(const struct known_values *known, struct value value, struct recipe_operand *out, int64_t *disp)
 {
-    if (use_reg(m, value, 1, &out->base, disp))
+    if (use_reg(known, value, 1, &out->base, disp))
         return true;
     int64_t behind = *disp + value.offset;
-    if (use_slot(m, value.id, out, &behind)) {
+    if (use_slot(known, value.id, out, &behind)) {
         *disp = behind;
         return true;
     }
-    return use_sums(m, value, out, disp);
+    return use_sums(known, value, out, disp);
 }
 
 /* The load from which register reg at instruction i gets its value, through copies and constants; INSN_NONE when it is
@@ -423,15 +426,15 @@ static bool finish(struct recipe_operand *out, int64_t disp)
 }
 
 /* The link that a chasing load has just read stands for the node it was read from. */
-static bool use_proxy(const struct flow *flow, uint32_t i, const struct machine *m, const struct address *address,
-                      const struct recipe_operand *operand, struct recipe_operand *out)
+static bool use_proxy(const struct flow *flow, uint32_t i, const struct known_values *known,
+                      const struct address *address, const struct recipe_operand *operand, struct recipe_operand *out)
 {
     int64_t disp = operand->disp;
     if (address->loaded == NO_VALUE || operand->scale || !is_chase(flow, i))
         return false;
     *out = *operand;
     out->flags |= RECIPE_OP_INEXACT;
-    return use_reg(m, (struct value){address->loaded, 0}, 1, &out->base, &disp) && finish(out, disp);
+    return use_reg(known, (struct value){address->loaded, 0}, 1, &out->base, &disp) && finish(out, disp);
 }
 
 /* Array element whose index is gone: the start of the array. With scale 1 either part may be the array; the one that is
@@ -446,24 +449,24 @@ static void drop_index(struct recipe_operand *out, int64_t *disp)
         *disp = 0;
 }
 
-static bool solve(const struct flow *flow, uint32_t i, const struct machine *m, const struct address *address,
+static bool solve(const struct flow *flow, uint32_t i, const struct known_values *known, const struct address *address,
                   const struct recipe_operand *operand, uint32_t pc, struct recipe_operand *out)
 {
     int64_t disp = operand->disp;
     *out = *operand;
     if (operand->base == RECIPE_RIP)
         disp += (int64_t)flow->insns[i].pc - pc;
-    bool has_index = !operand->scale || use_index(m, address->index, out, &disp);
+    bool has_index = !operand->scale || use_index(known, address->index, out, &disp);
     if (!has_index)
         drop_index(out, &disp);
-    if (operand->base >= 16 || use_base(m, address->base, out, &disp))
+    if (operand->base >= 16 || use_base(known, address->base, out, &disp))
         return finish(out, disp);
     if (has_index && operand->scale == 1 && out->scale == 1 && out->index < RECIPE_VEC) {
         out->base = out->index;
         drop_index(out, &disp);
         return finish(out, disp);
     }
-    return use_proxy(flow, i, m, address, operand, out);
+    return use_proxy(flow, i, known, address, operand, out);
 }
 
 /* Walks to the start of the straight line before instruction i, so that copies made there are known. */
@@ -478,22 +481,22 @@ static uint32_t line_start(const struct flow *flow, uint32_t i)
 bool value_solve(const struct flow *flow, const struct value_path *path, unsigned which, uint32_t pc,
                  struct recipe_operand *out)
 {
-    struct machine m;
+    struct known_values known;
     struct address address = {{NO_VALUE, 0}, {NO_VALUE, 0}, NO_VALUE};
     uint32_t i = path->insns[0];
     const struct insn *insn = &flow->insns[i];
     const struct recipe_operand *operand = &insn->operands[which];
-    machine_init(&m);
+    known_values_init(&known);
     for (uint32_t before = line_start(flow, i); before < i; before++)
-        machine_step(&m, &flow->insns[before]);
+        apply_insn(&known, &flow->insns[before]);
     if (operand->base < 16)
-        address.base = m.regs[operand->base];
+        address.base = known.regs[operand->base];
     if (operand->scale)
-        address.index = m.regs[operand->index];
-    machine_step(&m, insn);
+        address.index = known.regs[operand->index];
+    apply_insn(&known, insn);
     if (insn->n_effects == 1 && insn->effects[0].kind == EFFECT_LOAD)
-        address.loaded = m.regs[insn->effects[0].reg].id;
+        address.loaded = known.regs[insn->effects[0].reg].id;
     for (unsigned n = 1; n < path->n; n++)
-        machine_step(&m, &flow->insns[path->insns[n]]);
-    return solve(flow, i, &m, &address, operand, pc, out);
+        apply_insn(&known, &flow->insns[path->insns[n]]);
+    return solve(flow, i, &known, &address, operand, pc, out);
 }
