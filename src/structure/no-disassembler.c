@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What reads x86-64 code, where the build has no Zydis (it is packaged for little-endian machines only): cfg-insn.c
- * with the usual encodings alone, so that loops around others are not seen, alloc-name.c, which then leaves naming to
- * the source text, and frame-slots.c, so that slots of a frame are known as far as debug information tells. Files of
- * other machines lack nothing. Ordinary code. */
+/* Replaces what reads x86-64 code where the build has no Zydis, which is packaged for little-endian machines only:
+ * cfg-insn.c, with the usual encodings alone, so that loops around others are missed; alloc-name.c, which then leaves
+ * naming to the source text; and frame-slots.c, so that only debug information tells about the slots of a frame.
+ * Modules of other machines lose nothing. Ordinary code. */
 #include <stdlib.h>
 
 #include "structure/cfg/cfg.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the debug information says of one function's code: its lines and the functions inlined into it. */
+/* What the debug information says about one function's code: its lines and the functions inlined into it. */
 #include "structure/structure-internal.h"
 
 #include <dwarf.h>
@@ -7,7 +7,7 @@
 
 /* --- the rows of a unit's line table that cover one function --- */
 
-#define ROWS_BACK_MAX 16 /* how far a position is sought before code that the compiler gave line 0 */
+#define ROWS_BACK_MAX 16 /* how many rows before code with line 0 are searched for a position */
 
 /* The owned path of a string that libdw keeps. */
 static const char *structure_path(struct structure *structure, const char *path)
@@ -93,7 +93,7 @@ bool structure_read_lines(struct structure *structure, struct dwarf_unit *unit)
 
 /* --- the tree of inlined functions, and which of them each address lies in --- */
 
-#define WALK_DEPTH_MAX 64 /* of inlined functions, as symbols-dwarf.c has it; blocks may nest as deeply in each */
+#define WALK_DEPTH_MAX 64 /* of inlined functions, as in symbols-dwarf.c; blocks may nest as deeply in each */
 
 /* One walk over a function's DIEs. */
 struct walk {
@@ -132,7 +132,7 @@ static int take_attribute(Dwarf_Attribute *attribute, void *context)
     return DWARF_CB_OK;
 }
 
-/* Name and declaration of a function's DIE, remembered. */
+/* Name and declaration of a function's DIE, which are kept. */
 static const struct inline_node *describe(struct structure *structure, Dwarf_Die *die)
 {
     const void **known = memo_of(&structure->origins, die->addr);
@@ -195,7 +195,7 @@ static bool add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t parent)
     return true;
 }
 
-/* Remembers what may hold further functions: nested ones, methods of local classes. */
+/* Keeps a DIE that may hold further functions: nested ones, methods of local classes. */
 static bool add_inside(struct structure *structure, const Dwarf_Die *die)
 {
     if (!vec_reserve(&structure->inside, &structure->cap_inside, structure->n_inside + 1, sizeof *structure->inside))
@@ -247,7 +247,7 @@ static bool add_piece(struct structure *structure, uint64_t start, uint64_t end,
     return true;
 }
 
-/* Flattens the nested pieces: sorted by start, outer before inner, each cut off where what is around it ends. */
+/* Flattens the nested pieces: sorted by start, outer before inner, each cut off where the one around it ends. */
 static bool flatten(struct structure *structure)
 {
     struct inline_piece stack[WALK_DEPTH_MAX + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parts of struct structure, apart from structure.h because libdw's types are in them: a function is made in steps,
- * each of which cuts its code by one aspect (inlined functions, lines, blocks); the pieces are joined at the end. */
+ * each of which cuts its code up by one aspect (inlined functions, lines, blocks); the pieces are joined at the end. */
 #ifndef LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
 #define LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
 
@@ -37,13 +37,13 @@ struct atom {
     uint32_t node;   /* inlined function */
     uint32_t lines;  /* line piece, STRUCTURE_NONE: none */
     uint32_t loop;   /* innermost machine loop, CFG_NONE: none; later the source loop */
-    bool is_carried; /* in a loop: its line is that of unrelated code that happens to lie before it */
+    bool is_carried; /* in a loop: its line is that of unrelated code that lies before it */
 };
 
 /* A loop of the source, from one or more machine loops. */
 struct source_loop {
     uint32_t parent; /* machine loop index until merged */
-    uint32_t merged; /* the loop it became part of; itself when it stands */
+    uint32_t merged; /* the loop it was merged into; itself when it was not merged */
     uint32_t node;   /* the inlined function it is written in */
     const char *file;
     uint32_t first_line, last_line;
@@ -56,7 +56,7 @@ struct source_loop {
     uint64_t vaddr;
 };
 
-/* Names of an abstract function, by the address of its DIE; a pair of pointers in general. */
+/* A value for a pointer, such as the names of an abstract function by the address of its DIE. */
 struct memo {
     const void *key;
     const void *value;
@@ -79,9 +79,9 @@ struct structure {
     struct returns *returns;
     struct cfg cfg;
     struct loops loops;
-    struct cfg_range *ranges; /* [n_ranges] of the function at work */
+    struct cfg_range *ranges; /* [n_ranges] of the function being made */
     size_t n_ranges, cap_ranges;
-    Dwarf_Die *inside; /* [n_inside] functions and types found inside of the function at work */
+    Dwarf_Die *inside; /* [n_inside] functions and types found inside the function being made */
     size_t n_inside, cap_inside;
     struct inline_node *nodes; /* [n_nodes] */
     size_t n_nodes, cap_nodes;
@@ -93,32 +93,32 @@ struct structure {
     size_t n_atoms, cap_atoms;
     struct source_loop *source; /* [n_source] as many as machine loops */
     size_t n_source, cap_source;
-    struct structure_scope *scopes; /* [n_scopes] of the function at work */
+    struct structure_scope *scopes; /* [n_scopes] of the function being made */
     size_t n_scopes, cap_scopes;
     struct structure_span *spans; /* [n_spans] */
     size_t n_spans, cap_spans;
-    Dwarf_Die *unit; /* of the function at work, with the line table; NULL: it has no debug information */
-    const char *last_raw, *last_path; /* what structure_path was asked last */
-    struct memo_table places;         /* of the function at work: index by inlined function and loop */
+    Dwarf_Die *unit; /* of the function being made, with the line table; NULL: it has no debug information */
+    const char *last_raw, *last_path; /* the last argument of structure_path, and its answer */
+    struct memo_table places;         /* of the function being made: scope index by inlined function and loop */
     struct memo_table paths, origins;
-    struct structure_function **owned; /* [n_owned] those made by structure_function_at */
+    struct structure_function **owned; /* [n_owned] made by structure_function_at */
     size_t n_owned, cap_owned;
-    struct kept_function *kept; /* [n_kept] their ranges by start */
+    struct kept_function *kept; /* [n_kept] their ranges, by start */
     size_t n_kept, cap_kept;
 };
 
-/* structure.c: finds or makes room for a key; the value is NULL when new. NULL when out of memory. */
+/* structure.c: the value of a key, added as NULL when new. NULL when out of memory. */
 const void **memo_of(struct memo_table *table, const void *key);
 
-/* structure.c: makes the function of a DIE; without code it gets no scopes. False when out of memory. */
+/* structure.c: makes the function of a DIE; a function without code gets no scopes. False when out of memory. */
 bool structure_make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die,
                     struct structure_function *function);
 
-/* structure-dwarf.c: fills nodes, pieces and inside from the function's DIE in unit; none: one node for all of ranges.
- * False when out of memory. */
+/* structure-dwarf.c: fills nodes, pieces and inside from the function's DIE in unit; without one there is one node for
+ * all of ranges. False when out of memory. */
 bool structure_read_inlined(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die);
 
-/* structure-dwarf.c: fills lines for ranges. Lines without number take those of the row before.
+/* structure-dwarf.c: fills lines for ranges. Rows without line number take that of the row before.
  * False when out of memory. */
 bool structure_read_lines(struct structure *structure, struct dwarf_unit *unit);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the loops of the machine code to those of the source: in which (inlined) function each is written, and on which
- * lines. A loop is written in the innermost function that all of its instructions lie in. */
+/* From the loops of the machine code to those of the source: the (inlined) function that each is written in, and its
+ * lines. A loop is written in the innermost function that contains all of its instructions. */
 #include "structure/structure-internal.h"
 
 #include <stdlib.h>
@@ -9,18 +9,19 @@
 
 /* --- machine loops that are one loop of the source --- */
 
-/* One loop of the source may have become several in the machine code: a vectorised one and one for the rest, versions
- * for different conditions, iterations peeled off an outer loop with the inner loop in them. They are told by position:
- * written in the same (inlined) function, jumping back from the same line, or having no line that the other has not. */
+/* A loop of the source may become several in the machine code: a vectorised one and one for the rest, versions for
+ * different conditions, iterations peeled off an outer loop with the inner loop in them. They are recognised by
+ * position: they are written in the same (inlined) function and jump back from the same line, or one has only lines
+ * that the other has too. */
 
 #define PASSES_MAX 16
-#define BUDGET 1000000 /* steps spent on comparing the lines of one function's loops */
+#define BUDGET 1000000 /* steps for comparing the lines of one function's loops */
 
 /* One loop as a candidate. parent: the loop in which it is compared. */
 struct candidate {
     uint32_t parent, node, line, loop;
     const char *file;
-    bool is_inner; /* compared one loop further out than it lies */
+    bool is_inner; /* compared one loop further out than it is */
 };
 
 uint32_t structure_standing_loop(const struct structure *structure, uint32_t i)
@@ -98,8 +99,8 @@ static size_t list_candidates(const struct structure *structure, struct candidat
     return n;
 }
 
-/* Whether candidate b is a copy of candidate a. An inner one took part in the comparison one loop further out: the
- * copy is then what was peeled off the loop between them, so it lies on that loop's lines. */
+/* Whether candidate b is a copy of candidate a. An inner candidate is compared one loop further out: the copy was then
+ * peeled off the loop between them, so it lies on that loop's lines. */
 static bool is_copy(const struct structure *structure, const struct candidate *a, const struct candidate *b)
 {
     if (b->is_inner || compare_keys(a, b) != 0)
@@ -130,8 +131,7 @@ static bool merge_once(struct structure *structure, struct candidate *list)
     return changed;
 }
 
-/* A loop directly inside another with the same position of the jump back is the same loop: an iteration that goes on
- * early. */
+/* A loop directly inside another that jumps back from the same position is the same loop: a "continue". */
 static bool merge_nested(struct structure *structure)
 {
     bool changed = false;
@@ -186,7 +186,7 @@ static bool has_line(const struct structure *structure, uint32_t loop, uint32_t 
     return false;
 }
 
-/* Whether every line of loop part is one of loop whole. */
+/* Whether every line of loop part is also a line of loop whole. */
 static bool has_all_lines(const struct structure *structure, uint32_t whole, uint32_t part, size_t *budget)
 {
     const struct source_loop *source = &structure->source[part];
@@ -202,7 +202,7 @@ static bool has_all_lines(const struct structure *structure, uint32_t whole, uin
     return *budget > 0;
 }
 
-/* Siblings of which one lies on some of the other's lines: in the source that cannot be two loops. */
+/* Joins siblings of which one has only lines of the other: in the source these cannot be two loops. */
 static bool merge_covered(struct structure *structure, size_t *budget)
 {
     for (uint32_t part = 0; part < structure->n_source; part++)
@@ -269,7 +269,7 @@ static void find_nodes(struct structure *structure)
             source[source[i].parent].node = common_node(structure, source[source[i].parent].node, source[i].node);
 }
 
-/* A block of nothing but a jump without row: its line is that of the conditional jump before it, often the end of an
+/* A block that is only a jump without row: its line is that of the conditional jump before it, often the end of an
  * inner loop. */
 static bool is_bare_jump(const struct structure *structure, const struct cfg_block *block, const struct atom *atom)
 {
@@ -303,7 +303,7 @@ static void find_keys(struct structure *structure)
     const struct loops *loops = &structure->loops;
     for (size_t e = 0; e < cfg->n_edges; e++) {
         uint32_t from = (uint32_t)(cfg->edges[e] >> 32), to = (uint32_t)cfg->edges[e];
-        /* a header lies in no loop inside its own */
+        /* a header is in no loop inside its own */
         uint32_t loop = loops->loop_of[to];
         if (loop != CFG_NONE && loops->items[loop].header == to && loops_contain(loops, loop, loops->loop_of[from]))
             set_key(structure, loop, from);
@@ -343,8 +343,8 @@ static void widen(struct structure *structure)
     }
 }
 
-/* Where the loop begins. A conditional jump back carries the line of the loop's head, and lines above it were moved in
- * from outside; from the last line it belongs to a loop that tests at its end, of which all lines are its own. Any
+/* Sets the line where the loop begins. A conditional jump back has the line of the loop's head, and lines above that
+ * were moved in from outside; if it is on the last line, the loop tests at its end, and all lines are its own. Any
  * other jump back leads up to the head. */
 static void set_first_line(struct source_loop *loop)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All functions of a module: its units are shared by threads. */
+/* All functions of a module; several threads share its units. */
 #include "structure/structure.h"
 
 #include <dwarf.h>
@@ -14,7 +14,7 @@
 
 /* --- the functions of a unit --- */
 
-/* One walk looks at each entry once, as part of the function it lies in. */
+/* One walk visits each entry once, as part of the function that it lies in. */
 
 #define WALK_DEPTH_MAX 64
 
@@ -41,7 +41,7 @@ static bool walk_children(struct walk *walk, Dwarf_Die *parent, unsigned depth)
     return true;
 }
 
-/* Makes a function with code, then those inside of it. */
+/* Makes a function that has code, then those inside it. */
 static bool walk_function(struct walk *walk, Dwarf_Die *die, unsigned depth)
 {
     struct structure *structure = walk->structure;
@@ -64,7 +64,7 @@ static bool walk_function(struct walk *walk, Dwarf_Die *die, unsigned depth)
     return ok;
 }
 
-/* Looks for functions in an entry that may hold some. */
+/* Makes the functions inside an entry that may hold some. */
 static bool walk_scope(struct walk *walk, Dwarf_Die *die, unsigned depth)
 {
     Dwarf_Addr base = 0, low = 0, high = 0;
@@ -105,7 +105,7 @@ static size_t structure_n_units(const struct structure *structure)
     return structure->symbols->n_units;
 }
 
-/* Makes every function of unit i and hands each to take, which owns it then (structure_function_fini).
+/* Makes every function of unit i and passes each to take, which owns it then (structure_function_fini).
  * Returns false when out of memory. */
 static bool structure_unit(struct structure *structure, size_t i, void (*take)(void *, struct structure_function *),
                            void *context)
@@ -117,7 +117,7 @@ static bool structure_unit(struct structure *structure, size_t i, void (*take)(v
 
 /* --- the units of a module --- */
 
-/* The DWARF library is not made for several threads, so each opens the file for itself. */
+/* The DWARF library is not thread-safe, so each thread opens the file for itself. */
 
 struct structure_worker {
     const char *path;
@@ -218,7 +218,7 @@ static int compare_entries(const void *a, const void *b)
     return strcmp(left ? left : "", right ? right : "");
 }
 
-/* Leaves one of several functions with the same start: what linkers fold into one. */
+/* Keeps one of several functions with the same start: linkers fold identical functions. */
 static void drop_doubles(struct structure_module *module)
 {
     size_t n = 0;
@@ -255,7 +255,7 @@ static int compare_ranges(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* True when the code is nothing but what assemblers fill gaps with: nop of any length, int3, zeros. */
+/* True when the code is only what assemblers fill gaps with: nop of any length, int3, zeros. */
 static bool is_padding(const struct structure *structure, uint64_t start, uint64_t end)
 {
     uint64_t n_bytes = 0;
@@ -267,7 +267,7 @@ static bool is_padding(const struct structure *structure, uint64_t start, uint64
     return true;
 }
 
-/* Adds [start, end), or what of it begins no function yet: up to the first covered range. */
+/* Adds a function for [start, end), cut off at the first covered range. */
 static bool add_bare(struct structure_module *module, const struct modtab_vec *covered,
                      const struct modtab_range *found, uint64_t end)
 {
@@ -290,7 +290,7 @@ static bool add_bare(struct structure_module *module, const struct modtab_vec *c
     return true;
 }
 
-/* Code that the debug information does not know: by symbols, unwind tables and what is left over. */
+/* Adds the code that the debug information does not know: from symbols, from unwind tables, then what remains. */
 static bool add_bare_functions(struct structure_module *module)
 {
     struct modtab_elf elf;
@@ -326,7 +326,8 @@ static int compare_variables(const void *a, const void *b)
     return order ? order : (x->start > y->start) - (x->start < y->start);
 }
 
-/* The name in the source: readable, and without the number that compilers append to that of a static in a function. */
+/* The name in the source: readable, and without the number that compilers append to the name of a static variable in a
+ * function. */
 static const char *variable_name(struct symbols *symbols, const struct elf_symbol *symbol)
 {
     char name[256];

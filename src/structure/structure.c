@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making functions one by one: see structure.h. */
+/* Makes functions one by one: see structure.h. */
 #include "structure/structure.h"
 
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 #include "base/search.h"
 #include "structure/structure-internal.h"
 
-/* --- what was found for a pointer before --- */
+/* --- values found before, by pointer --- */
 
-/* libdw hands out the same string or DIE many times. */
+/* libdw returns the same string or DIE many times. */
 
-#define CLEARED_MAX 256 /* a larger table is made anew rather than cleared for each use */
+#define CLEARED_MAX 256 /* a larger table is freed and made anew instead of being cleared for each use */
 
 static struct memo *find_slot(struct memo *slots, size_t n_slots, const void *key)
 {
@@ -66,12 +66,12 @@ static void memo_clear(struct memo_table *table)
 
 /* --- atoms: the code between two borders --- */
 
-/* A function's code is cut at every border of its three descriptions: inlined functions, lines, blocks of loops. */
+/* A function's code is cut at every border of its three descriptions: inlined functions, lines, and blocks of loops. */
 
-/* Where each description stands while the code is walked in the order of addresses. */
+/* The position in each description during a walk over the code in address order. */
 struct cursor {
     size_t line, block;
-    size_t carried; /* block + 1 whose code up to its first own row has its line from elsewhere */
+    size_t carried; /* block + 1 whose code before its first own row has its line from elsewhere */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -79,7 +79,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The line piece that holds at, and how far that is so. */
+/* The line piece that contains at; lowers *end to where that changes. */
 static uint32_t line_at(const struct structure *structure, struct cursor *cursor, uint64_t at, uint64_t *end)
 {
     while (cursor->line < structure->n_lines && structure->lines[cursor->line].end <= at)
@@ -91,7 +91,8 @@ static uint32_t line_at(const struct structure *structure, struct cursor *cursor
     return at < line->start ? STRUCTURE_NONE : (uint32_t)cursor->line;
 }
 
-/* True when nothing runs on from the code before a block into it: no edge leads there, or that code is padding. */
+/* True when execution does not run into a block from the code before it: no edge leads there, or that code is
+ * padding. */
 static bool is_apart(const struct structure *structure, size_t block)
 {
     const struct cfg *cfg = &structure->cfg;
@@ -104,7 +105,7 @@ static bool is_apart(const struct structure *structure, size_t block)
     return true;
 }
 
-/* Compilers give no row to some instructions; at the start of a block these get the row of whatever lies before. */
+/* Compilers give some instructions no row; at the start of a block these get the row of whatever lies before. */
 static bool is_carried(const struct structure *structure, struct cursor *cursor, const struct atom *atom)
 {
     if (atom->loop == CFG_NONE || atom->lines == STRUCTURE_NONE)
@@ -117,7 +118,7 @@ static bool is_carried(const struct structure *structure, struct cursor *cursor,
     return cursor->carried == cursor->block + 1;
 }
 
-/* The machine loop of the block that holds at, and how far that is so. */
+/* The machine loop of the block that contains at; lowers *end to where that changes. */
 static uint32_t loop_at(const struct structure *structure, struct cursor *cursor, uint64_t at, uint64_t *end)
 {
     const struct cfg *cfg = &structure->cfg;
@@ -129,7 +130,7 @@ static uint32_t loop_at(const struct structure *structure, struct cursor *cursor
         return CFG_NONE;
     const struct cfg_block *block = &cfg->blocks[cursor->block];
     *end = least(*end, at < block->start ? block->start : block->end);
-    /* the last instruction is apart: where it jumps back its line tells of the loop */
+    /* the last instruction is separate: if it jumps back, its line says where the loop is */
     if (at >= block->start && at < block->last)
         *end = least(*end, block->last);
     return at < block->start ? CFG_NONE : structure->loops.loop_of[cursor->block];
@@ -162,7 +163,7 @@ static bool structure_cut_atoms(struct structure *structure)
     return true;
 }
 
-/* --- call instructions, from the decoding that the loops are found in --- */
+/* --- call instructions, from the decoded code in which the loops are found --- */
 
 static size_t structure_calls_max(const struct structure *structure)
 {
@@ -172,7 +173,7 @@ static size_t structure_calls_max(const struct structure *structure)
     return n;
 }
 
-/* structure.c: how many calls there are at most, and those of a function that has its spans and room for them. */
+/* structure.c: fills the calls of a function that has its spans and room for all calls there may be. */
 static void structure_take_calls(const struct structure *structure, struct structure_function *function)
 {
     const struct cfg *cfg = &structure->cfg;
@@ -185,7 +186,7 @@ static void structure_take_calls(const struct structure *structure, struct struc
             s++;
         if (s == function->n_spans)
             return;
-        /* one that a border runs through is no instruction of the compiler's */
+        /* an instruction with a border inside is not one that the compiler made */
         if (insn->vaddr >= function->spans[s].start && insn->vaddr + insn->len_bytes <= function->spans[s].end)
             function->calls[function->n_calls++] =
                 (struct structure_call){insn->vaddr, insn->vaddr + insn->len_bytes, insn->by_slot ? 0 : insn->value};
@@ -194,14 +195,14 @@ static void structure_take_calls(const struct structure *structure, struct struc
 
 /* --- inlined functions and loops joined into one tree --- */
 
-/* Both are chains at every address; a loop comes right below the inlined function that it is written in. */
+/* At every address both form a chain; a loop comes right below the inlined function that it is written in. */
 
 static uint64_t key_of(uint32_t node, uint32_t loop)
 {
     return (uint64_t)node << 32 | (loop + 1u); /* CFG_NONE becomes 0 */
 }
 
-/* Where the index + 1 of the scope with this key is kept; NULL when out of memory. */
+/* Where the index + 1 of the scope with this key is stored; NULL when out of memory. */
 static const void **place_of(struct structure *structure, uint64_t key)
 {
     return memo_of(&structure->places, (const void *)(uintptr_t)(key + 1));
@@ -249,7 +250,7 @@ static struct structure_scope inlined_scope(const struct inline_node *node, uint
                                     .call_column = node->call_column};
 }
 
-/* One step further out from (node, loop). False when that is outside of the function. */
+/* One step further out from (node, loop). False when that is outside the function. */
 static bool step_out(const struct structure *structure, uint32_t *node, uint32_t *loop)
 {
     if (*loop != CFG_NONE && structure->source[*loop].node == *node) {
@@ -262,7 +263,7 @@ static bool step_out(const struct structure *structure, uint32_t *node, uint32_t
     return true;
 }
 
-/* The scope for code of inlined function node in loop, added with all around it. */
+/* The scope for code of inlined function node in loop; it and all scopes around it are added when missing. */
 static uint32_t scope_of(struct structure *structure, uint32_t node, uint32_t loop)
 {
     uint64_t path[256];
@@ -271,7 +272,7 @@ static uint32_t scope_of(struct structure *structure, uint32_t node, uint32_t lo
     while (at == STRUCTURE_NONE && n < sizeof path / sizeof *path) {
         path[n++] = key_of(node, loop);
         if (!step_out(structure, &node, &loop)) {
-            /* scope 0 is the way out of everything; only it has none */
+            /* every chain ends at scope 0, which is added only once */
             n -= structure->n_scopes > 0;
             at = structure->n_scopes > 0 ? 0 : STRUCTURE_NONE;
             break;
@@ -309,7 +310,7 @@ static bool add_span(struct structure *structure, const struct atom *atom, uint3
     return true;
 }
 
-/* Copies what has been joined into one block of memory, with the calls behind it. */
+/* Copies the joined scopes and spans into one block of memory, followed by the calls. */
 static bool hand_over(const struct structure *structure, struct structure_function *function)
 {
     size_t scopes_bytes = structure->n_scopes * sizeof *function->scopes;
@@ -350,7 +351,7 @@ static bool structure_join(struct structure *structure, struct structure_functio
 
 /* --- one function --- */
 
-/* What to call a function that the debug information does not know; only the symbols of its start are asked. */
+/* The name of the function that begins at vaddr, from the symbols alone. */
 static const char *name_at(void *context, uint64_t vaddr)
 {
     struct symbols *symbols = context;
@@ -468,14 +469,14 @@ static int compare_ranges(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* Fills ranges with the code of a function's DIE: what the module holds of it, sorted and disjoint. */
+/* Fills ranges with the code of a function's DIE: the ranges that the module contains, sorted and disjoint. */
 static bool read_ranges(struct structure *structure, Dwarf_Die *die)
 {
     Dwarf_Addr base = 0, low = 0, high = 0;
     uint64_t bias = structure->symbols->dwarf_bias;
     structure->n_ranges = 0;
     for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &low, &high)) > 0;)
-        /* address 0 is what linkers leave of functions that they threw away */
+        /* linkers leave address 0 for functions that they discarded */
         if (low > 0 && low < high && code_image_is_code(&structure->image, low + bias) &&
             !add_range(structure, low + bias, high + bias))
             return false;
@@ -541,7 +542,7 @@ static void keep_range(struct structure *structure, const struct cfg_range *rang
     structure->n_kept++;
 }
 
-/* Takes the function that was made last. */
+/* Keeps the function that was just made. */
 static const struct structure_function *keep(struct structure *structure, const struct structure_function *made)
 {
     struct structure_function *function = malloc(sizeof *function);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Program structure of a load module: its functions, what was inlined into them, the loops of their machine code under
- * the names of the source loops, and the line of every instruction. One function is made at a time, when it is asked
- * for; hpcstruct asks for all. Loops are found on x86-64. All addresses are ELF virtual addresses. Ordinary code,
- * untrusted input. */
+/* Program structure of a load module: its functions, what was inlined into them, their loops by their place in the
+ * source, and the line of every instruction. One function is made at a time, when it is asked for; hpcstruct asks for
+ * all. Loops are found on x86-64. All addresses are ELF virtual addresses. Ordinary code, untrusted input. */
 #ifndef LOCUS_STRUCTURE_STRUCTURE_H
 #define LOCUS_STRUCTURE_STRUCTURE_H
 
@@ -22,13 +21,13 @@ struct structure_scope {
     uint32_t parent;       /* index; a parent precedes its children. STRUCTURE_NONE for scope 0, the function itself */
     const char *name;      /* function or inlined function, readable; NULL for loops */
     const char *linkage;   /* its name in the symbol table when that differs */
-    const char *file;      /* of its declaration; loop: in which it lies */
+    const char *file;      /* of its declaration; loop: that it lies in */
     uint32_t line;         /* of its declaration; loop: its first */
     uint32_t end_line;     /* loop: the last line with code in it */
     const char *call_file; /* inlined: position of the call inside the parent function */
     uint32_t call_line, call_column;
     uint64_t vaddr;      /* function: entry; loop: first instruction of its (first) header; inlined: 0 */
-    uint32_t n_machine;  /* loop: of how many machine loops it is made */
+    uint32_t n_machine;  /* loop: number of machine loops that it is made of */
     bool is_irreducible; /* loop: one of them can be entered in several ways */
 };
 
@@ -47,11 +46,11 @@ struct structure_call {
 };
 
 struct structure_function {
-    struct structure_scope *scopes; /* [n_scopes], scope 0 is the function; the other arrays lie behind them */
+    struct structure_scope *scopes; /* [n_scopes], scope 0 is the function; the other arrays follow in the same block */
     size_t n_scopes;
     struct structure_span *spans; /* [n_spans] by address, disjoint */
     size_t n_spans;
-    struct structure_call *calls; /* [n_calls] by address; on machines whose loops are found */
+    struct structure_call *calls; /* [n_calls] by address; only for machines whose loops are found */
     size_t n_calls;
     bool has_lines;        /* it has debug information */
     unsigned n_unresolved; /* indirect jumps whose targets are not known: loops through them are missed */
@@ -66,21 +65,22 @@ void structure_free(struct structure *structure);
 /* True when loops are found in modules of this machine. */
 bool structure_knows_loops(const struct structure *structure);
 
-/* The function that contains vaddr, made when first asked for and kept; NULL when none is known or memory ran out. */
+/* The function that contains vaddr, made when first needed and kept; NULL when none is known or memory ran out. */
 const struct structure_function *structure_function_at(struct structure *structure, uint64_t vaddr);
 
-/* Index of the span that holds vaddr, STRUCTURE_NONE when none does; inline for those who read structure files only. */
+/* Index of the span that holds vaddr, STRUCTURE_NONE when none does; inline, because readers of structure files alone
+ * need it too. */
 static inline uint32_t structure_span_at(const struct structure_function *function, uint64_t vaddr)
 {
     size_t low = search_upto(function->spans, function->n_spans, SEARCH_KEY(struct structure_span, start), vaddr);
     return low > 0 && vaddr < function->spans[low - 1].end ? (uint32_t)low - 1 : STRUCTURE_NONE;
 }
 
-/* Makes the function in [start, end) that has no entry in the debug information; its lines come from the line table
- * when that knows them, its name is that of the symbol at start, if any. Returns false when out of memory. */
+/* Makes the function in [start, end), which has no entry in the debug information; its lines come from the line table
+ * if that knows them, its name is that of the symbol at start, if any. Returns false when out of memory. */
 bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, struct structure_function *function);
 
-/* Frees a function that is not kept: of structure_bare, or of a unit. */
+/* Frees a function that is not kept: one of structure_bare, or of a unit. */
 void structure_function_fini(struct structure_function *function);
 
 /* --- the whole structure of one load module, made by several threads --- */
@@ -90,12 +90,12 @@ struct structure_variable {
     const char *name; /* readable */
 };
 
-/* One of the threads that made it: its own view of the files, which owns the strings. */
+/* One of the threads that made it: its own open files, which own the strings. */
 struct structure_worker;
 
 struct structure_module {
     char *path;                           /* canonical */
-    struct structure_function *functions; /* [n_functions] by file and entry; those without file last */
+    struct structure_function *functions; /* [n_functions] by file and entry; those without a file come last */
     size_t n_functions, cap_functions;
     struct structure_variable *variables; /* [n_variables] by name */
     size_t n_variables, cap_variables;
@@ -116,7 +116,7 @@ int structure_module_load(const char *path, const struct structure_options *opti
                           struct error *err);
 void structure_module_fini(struct structure_module *module);
 
-/* The view of the files that the first thread had; valid as long as the module. */
+/* The symbols that the first thread opened; valid as long as the module. */
 struct symbols *structure_module_symbols(const struct structure_module *module);
 
 #endif

@@ -11,12 +11,12 @@
 
 /* --- functions that never return --- */
 
-/* A bounded walk through a callee's code, its answer remembered. */
+/* A bounded walk through a callee's code; the answer is kept. */
 
-#define INSNS_MAX 300 /* of one callee; a larger one returns */
+#define INSNS_MAX 300 /* of one callee; a larger one counts as returning */
 #define WAYS_MAX 32
 #define CALLS_MAX 4
-#define STUB_INSNS_MAX 3 /* of the linker's stub that jumps to an imported function */
+#define STUB_INSNS_MAX 3 /* of a linker stub that jumps to an imported function */
 
 struct import {
     uint64_t slot;
@@ -26,7 +26,7 @@ struct import {
 struct answer {
     uint64_t callee; /* 0: empty */
     bool never;
-    bool by_name; /* only its name was looked at so far */
+    bool by_name; /* only its name has been checked so far */
 };
 
 struct returns {
@@ -185,11 +185,11 @@ static bool grow_answers(struct returns *returns)
     return true;
 }
 
-/* One walk: the ways still to follow and how far it may go. */
+/* One walk: the paths still to follow and how far it may go. */
 struct walk {
     struct returns *returns;
     uint64_t ways[WAYS_MAX];  /* where they begin */
-    uint64_t taken[WAYS_MAX]; /* where any began */
+    uint64_t taken[WAYS_MAX]; /* where each one followed so far begins */
     unsigned n_ways, n_taken, n_insns, depth;
 };
 
@@ -212,7 +212,7 @@ static bool stub_never(const struct returns *returns, uint64_t callee)
     return false;
 }
 
-/* Adds a way; false when there are too many to follow. */
+/* Adds a path; false when there are too many to follow. */
 static bool add_way(struct walk *walk, uint64_t vaddr)
 {
     for (unsigned i = 0; i < walk->n_taken; i++)
@@ -224,7 +224,7 @@ static bool add_way(struct walk *walk, uint64_t vaddr)
     return true;
 }
 
-/* Follows one way to its end; false when it comes, or may come, to a return. */
+/* Follows one path to its end; false when it reaches, or may reach, a return. */
 static bool follow(struct walk *walk, uint64_t vaddr)
 {
     for (uint64_t n_bytes = 0; walk->n_insns++ < INSNS_MAX;) {
@@ -258,7 +258,7 @@ static bool code_never(struct returns *returns, uint64_t callee, unsigned depth)
     return true;
 }
 
-/* The answer by name, remembered; NULL when out of memory. */
+/* The answer by name, which is kept; NULL when out of memory. */
 static struct answer *ask_name(struct returns *returns, uint64_t callee)
 {
     if (callee == 0 || !grow_answers(returns))
@@ -280,7 +280,7 @@ static bool never(struct returns *returns, uint64_t callee, bool by_slot, unsign
         return by_slot && slot_never(returns, callee);
     if (!answer->by_name || depth > CALLS_MAX)
         return answer->never;
-    /* a function that calls itself is taken to return while it is looked at */
+    /* a function that calls itself counts as returning while it is being examined */
     answer->by_name = false;
     bool is_never = code_never(returns, callee, depth);
     find_answer(returns->answers, returns->n_slots, callee)->never = is_never;
@@ -297,13 +297,13 @@ bool returns_never(struct returns *returns, uint64_t callee, bool by_slot, bool 
 
 /* --- the order of calls --- */
 
-/* One call comes before another when no way from the function's entry leads to the other without it: the order of the
- * addresses alone says little, since compilers move blocks about. */
+/* One call comes before another when every path from the function's entry to the other goes through it. The order of
+ * the addresses alone says little, since compilers move blocks around. */
 
 #define LINE_CALLS_MAX 64 /* of one line */
 #define FUNCTION_BYTES_MAX (1u << 20)
 
-/* The function that is looked at. */
+/* The function being examined. */
 struct code {
     struct symbols *symbols;
     struct code_image image;
@@ -362,13 +362,13 @@ static void decode(const struct code *code, uint64_t vaddr, struct cfg_insn *ins
         insn->kind = CFG_END;
 }
 
-/* Whether the entry leads to the instruction at wanted by a way without that at avoided. */
+/* Whether a path leads from the entry to the instruction at wanted without the one at avoided. */
 static bool reaches(const struct code *code, uint64_t avoided, uint64_t wanted)
 {
     size_t n_todo = 0, size = (size_t)(code->high - code->low);
     bool is_found = false;
     uint8_t *seen = calloc(size, 1);
-    uint64_t *todo = calloc(size + 1, sizeof *todo); /* each instruction is noted once */
+    uint64_t *todo = calloc(size + 1, sizeof *todo); /* each instruction is entered once */
     if (seen && todo)
         todo[n_todo++] = code->low;
     while (n_todo > 0 && !is_found) {
@@ -389,7 +389,7 @@ static bool reaches(const struct code *code, uint64_t avoided, uint64_t wanted)
     return is_found;
 }
 
-/* The code before two return addresses is on the same line of the same function, perhaps an inlined one. */
+/* Whether the code before two return addresses is on the same line of the same function, perhaps an inlined one. */
 static bool is_same_line(struct symbols *symbols, uint64_t a, uint64_t b)
 {
     struct symbols_frame x[SYMBOLS_FRAMES_MAX], y[SYMBOLS_FRAMES_MAX];
@@ -431,7 +431,7 @@ size_t call_order_find(struct symbols *symbols, uint64_t return_vaddr, size_t *r
         bool is_before = i != own && !reaches(&code, code.calls[i], code.calls[own]);
         bool is_behind = i != own && !reaches(&code, code.calls[own], code.calls[i]);
         if (i != own && is_before == is_behind)
-            n = 0; /* different ways, or one object made in two places */
+            n = 0; /* on different paths, or one object made in two places */
         *rank += is_before;
     }
     code_fini(&code);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decoding with Zydis; the few operands that matter are read from the encoding, which is much faster. */
+/* Decoding with Zydis. The few operands that matter are read from the encoding, which is much faster than decoding
+ * all. */
 #include "structure/cfg/cfg.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@ struct cfg_decoder {
     ZydisDecoder zydis;
 };
 
-/* One instruction while it is being looked at. */
+/* The instruction being decoded. */
 struct source {
     const ZydisDecodedInstruction *head;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The encodings that nearly all compiled code is made of, by two tables: much faster than a whole disassembler, which
- * is left with the rest. What is not surely the same to it is not in the tables. Ordinary code. */
+/* Decodes the encodings that nearly all compiled code is made of by two tables, which is much faster than a whole
+ * disassembler. The disassembler gets the rest: the tables only hold what it surely decodes the same way. Ordinary
+ * code. */
 #include <string.h>
 
 #include "structure/cfg/cfg.h"
@@ -19,10 +20,10 @@ enum prefix {
 
 enum form { FORM_PLAIN, FORM_MOVE, FORM_ADDRESS, FORM_COMPARE, FORM_BRANCH, FORM_JUMP, FORM_CALL, FORM_RETURN };
 
-/* How many bytes the constant behind an instruction has. */
+/* Size in bytes of the constant at the end of an instruction. */
 enum constant { CONSTANT_0, CONSTANT_1, CONSTANT_4 /* 2 after 66 */, CONSTANT_8 /* without REX.W as CONSTANT_4 */ };
 
-/* What the tables say of an opcode; all zero: nothing. */
+/* What the tables say about an opcode; all zero: nothing. */
 struct usual {
     uint8_t prefixes; /* enum prefix: those that may stand before it */
     uint8_t regs;     /* bit of each register field that it may have; 0: it has no ModRM */
@@ -85,13 +86,13 @@ static const struct usual one_byte[256] = {
     [0xe8] = {NO_PREFIX, 0, CONSTANT_4, FORM_CALL},
     [0xe9] = {NO_PREFIX, 0, CONSTANT_4, FORM_JUMP},
     [0xeb] = {NO_PREFIX, 0, CONSTANT_1, FORM_JUMP},
-    /* test has a constant, the others of these groups have none */
+    /* of these groups test has a constant, the others have none */
     [0xf6 ... 0xf7] = {WORDS, 0xfc, CONSTANT_0, FORM_PLAIN},
     [0xfe] = {NO_PREFIX, 3, CONSTANT_0, FORM_PLAIN},
     [0xff] = {WORDS, 0x43, CONSTANT_0, FORM_PLAIN},
 };
 
-/* Those after 0f. */
+/* The opcodes after 0f. */
 static const struct usual two_bytes[256] = {
     [0x10 ... 0x11] = {WORDS | SCALAR, ANY, CONSTANT_0, FORM_PLAIN},
     [0x14] = {WORDS, ANY, CONSTANT_0, FORM_PLAIN},
@@ -136,7 +137,7 @@ static const struct usual two_bytes[256] = {
     [0xfe] = {PREFIX_66, ANY, CONSTANT_0, FORM_PLAIN},
 };
 
-/* Length of ModRM with what belongs to it. */
+/* Length of ModRM with its SIB byte and displacement. */
 static unsigned modrm_bytes(const uint8_t *at)
 {
     unsigned mod = *at >> 6, rm = *at & 7, n = 1 + (rm == 4);
@@ -173,8 +174,8 @@ static int64_t read_constant(const uint8_t *at, unsigned n_bytes)
     return word;
 }
 
-/* Fills in what a form says; constant: the n bytes at the end of the instruction; modrm: where that would be.
- * False when the disassembler has to look. */
+/* Fills in what a form says; constant: the n bytes at the end of the instruction; modrm: where ModRM would be. False
+ * when the disassembler is needed. */
 static bool take_form(const struct usual *usual, const uint8_t *modrm, const uint8_t *constant, unsigned n,
                       struct cfg_insn *insn)
 {

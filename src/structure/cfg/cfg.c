@@ -12,12 +12,12 @@
 
 /* 4-byte offsets from the table's own start in position-independent code, 8-byte addresses otherwise. An address that
  * the code loads before the jump is tried as a table: its entries count as long as they lead to instructions of this
- * function, and not beyond the bound that a comparison tells. */
+ * function, and only up to the bound of a comparison before the jump. */
 
 #define TABLE_INSNS_BACK 32
 #define BOUND_INSNS 16
 #define ENTRIES_MAX 65536
-#define TRIES_MAX 10000000 /* instructions looked at for far addresses in one function */
+#define TRIES_MAX 10000000 /* instructions examined for far addresses in one function */
 
 /* The targets of a jump table: indexes of instructions. */
 struct cfg_targets {
@@ -33,7 +33,7 @@ static bool add_target(struct cfg_targets *targets, uint32_t insn)
     return true;
 }
 
-/* Number of entries by the comparison before the jump that a conditional jump follows; ENTRIES_MAX: not told. */
+/* Number of entries, from a comparison and conditional jump before the jump; ENTRIES_MAX: not known. */
 static size_t find_bound(const struct cfg *cfg, uint32_t jump)
 {
     for (uint32_t i = jump, n = 0; i-- > 0 && n < BOUND_INSNS; n++) {
@@ -88,7 +88,7 @@ static bool cfg_table_find(struct cfg *cfg, const struct code_image *image, uint
     targets->n = 0;
     if (cfg->insns[jump].value)
         return read_table(cfg, image, cfg->insns[jump].value, 8, bound, targets);
-    /* the address is mostly loaded right before; optimisation may have moved it to anywhere in the function */
+    /* most often the address is loaded right before; optimisation may have moved the load anywhere in the function */
     for (uint32_t i = jump, n = 0; i-- > 0 && n < TABLE_INSNS_BACK; n++)
         if (cfg->insns[i].kind == CFG_LEA) {
             if (!try_table(cfg, image, cfg->insns[i].value, bound, targets))
@@ -135,7 +135,7 @@ uint32_t cfg_find_insn(const struct cfg *cfg, uint64_t vaddr)
     return find_between(cfg, 0, cfg->n_insns, vaddr);
 }
 
-/* As cfg_find_insn, for where instruction from leads: most often it is near. */
+/* As cfg_find_insn, for the target of instruction from, which is usually near. */
 static uint32_t find_target(const struct cfg *cfg, size_t from, uint64_t vaddr)
 {
     const struct cfg_insn *insns = cfg->insns;
@@ -243,8 +243,8 @@ static bool add_jumps(struct cfg *cfg, const struct cfg_module *module)
     return ok;
 }
 
-/* What follows a call that never returns is not reached from it, so it is the target of some jump, if it is code at
- * all: calls before such targets are looked at more closely. */
+/* What follows a call that never returns is not reached from it, so it must be the target of some jump, if it is code
+ * at all: calls before such targets are examined more closely. */
 static void end_calls(struct cfg *cfg, const struct cfg_module *module)
 {
     for (size_t t = 0; t < cfg->n_transfers; t++) {
@@ -288,7 +288,7 @@ static int compare_edges(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the edges [begin, end) of one block and drops what is there twice. */
+/* Sorts the edges of one block, which begin at index begin, and drops duplicates. */
 static void settle_block(struct cfg *cfg, size_t begin)
 {
     size_t n = begin;
@@ -305,8 +305,8 @@ static void settle_block(struct cfg *cfg, size_t begin)
     cfg->n_edges = n;
 }
 
-/* Makes edges between blocks of the jumps between instructions, which are sorted by where they come from, and of the
- * ways on into the next block; fills first. */
+/* Makes edges between blocks from the jumps between instructions, which are sorted by origin, and from the steps into
+ * the next block; fills first. */
 static bool link_blocks(struct cfg *cfg)
 {
     cfg->n_edges = 0;
@@ -330,7 +330,7 @@ static bool link_blocks(struct cfg *cfg)
     return true;
 }
 
-/* A way round leads back somewhere. */
+/* Whether some edge leads back. */
 static bool has_jump_back(const struct cfg *cfg)
 {
     for (size_t i = 0; i < cfg->n_jumps; i++)
@@ -371,7 +371,7 @@ struct search {
     uint32_t *reached;     /* distance rank from the entry, CFG_NONE: not reached */
     uint32_t *index, *low; /* Tarjan's numbers, 0: not visited in this round */
     uint32_t *stack, *path, *next_edge;
-    uint32_t *done; /* 1: a header, or in no further loop */
+    uint32_t *done; /* 1: a header, or in no deeper loop */
     uint32_t n_stack, counter;
     uint32_t first_new; /* first loop of this round */
     uint32_t depth;
@@ -428,7 +428,7 @@ static bool loops_back(const struct search *s, uint32_t block)
     return false;
 }
 
-/* Takes the component whose root is block off the stack: a loop, or one block that is in no further one. */
+/* Takes the component whose root is block off the stack: a loop, or a single block in no deeper loop. */
 static bool take_component(struct search *s, uint32_t block)
 {
     struct loops *loops = s->loops;
@@ -458,8 +458,8 @@ static void visit(struct search *s, uint32_t block, uint32_t *n_path)
     s->path[(*n_path)++] = block;
 }
 
-/* Tarjan's walk from start over the blocks of its region. on the stack: visited, and its loop_of is still the region's.
- */
+/* Tarjan's walk from start over the blocks of its region. A block is on the stack when it was visited and its loop_of
+ * is still that of the region. */
 static bool walk(struct search *s, uint32_t start)
 {
     uint32_t n_path = 0, region = s->loops->loop_of[start];
@@ -485,7 +485,8 @@ static bool walk(struct search *s, uint32_t start)
     return true;
 }
 
-/* Block is an entry of the new loop it is in: by a way from the function's entry, or only by an unknown one. */
+/* Records that block is an entry of the new loop it is in: on a path from the function's entry (is_reached), or only on
+ * an unknown one. */
 static void add_entry(struct search *s, uint32_t block, bool is_reached)
 {
     struct loop *loop = &s->loops->items[s->loops->loop_of[block]];

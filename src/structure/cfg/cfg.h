@@ -10,13 +10,13 @@
 
 #include "structure/elf/elf-file.h"
 
-/* --- what control flow needs to know of one instruction --- */
+/* --- what control flow needs to know about one instruction --- */
 
 /* Only cfg-insn.c knows the disassembler. */
 
 enum cfg_insn_kind {
     CFG_PLAIN = 0,
-    CFG_LEA,      /* value is an address that it loads (lea) or that an indexed table has (mov) */
+    CFG_LEA,      /* value is the address that it loads (lea), or that of an indexed table (mov) */
     CFG_COMPARE,  /* compares with the constant value */
     CFG_CALL,     /* value is the target, 0 when not known */
     CFG_BRANCH,   /* conditional jump: value is the target */
@@ -30,7 +30,7 @@ struct cfg_insn {
     uint64_t vaddr, value;
     uint8_t len_bytes, kind; /* enum cfg_insn_kind */
     bool by_slot;            /* CFG_JUMP, CFG_CALL: value is the address of the word that holds the target */
-    bool is_call;            /* a call, also of what does not return */
+    bool is_call;            /* a call, also one that does not return */
 };
 
 struct cfg_decoder; /* opaque: the disassembler's state */
@@ -38,7 +38,7 @@ struct cfg_decoder; /* opaque: the disassembler's state */
 /* New decoder for x86-64, NULL when out of memory; freed by free(). */
 struct cfg_decoder *cfg_decoder_new(void);
 
-/* Decodes the instruction in bytes [n_bytes, at least 1] at vaddr. Bytes that are none become a CFG_END of one byte. */
+/* Decodes the instruction in bytes [n_bytes, at least 1] at vaddr. Invalid bytes become a CFG_END of one byte. */
 void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,
                 struct cfg_insn *insn);
 
@@ -48,7 +48,7 @@ void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_
  * Code that only an exception or an unknown indirect jump reaches has no predecessor. */
 
 #define CFG_NONE UINT32_MAX
-#define CFG_INSNS_MAX (UINT32_C(1) << 22) /* of one function; the rest is left out */
+#define CFG_INSNS_MAX (UINT32_C(1) << 22) /* of one function; further ones are left out */
 
 struct cfg_range {
     uint64_t start, end;
@@ -81,23 +81,23 @@ struct cfg {
     size_t n_tries;        /* spent on finding them */
 };
 
-/* What the builder asks about the module. */
+/* What cfg_build needs of the module. */
 struct cfg_module {
     const struct code_image *image;
     const struct cfg_decoder *decoder;
-    /* whether a called function does not return: callee is its address or, by_slot, that of the word with it; by_name:
-     * asked for every call, so only what is quick to tell */
+    /* whether a called function never returns: callee is its address or, by_slot, that of the word with it; by_name:
+     * asked for every call, so only the name is checked, which is quick */
     bool (*never_returns)(void *context, uint64_t callee, bool by_slot, bool by_name);
     void *context;
 };
 
-/* Builds the graph of the function whose code is in ranges [n_ranges] (sorted, disjoint) and begins at entry. Without
- * any jump back in it there is nothing to be found in a graph: it has no blocks then.
+/* Builds the graph of the function whose code is in ranges [n_ranges] (sorted, disjoint) and begins at entry. Without a
+ * jump back there are no loops to find: the graph has no blocks then.
  * Returns false when out of memory. */
 bool cfg_build(struct cfg *cfg, const struct cfg_module *module, const struct cfg_range *ranges, size_t n_ranges,
                uint64_t entry);
 
-/* Frees what cfg_build made, also after it failed. */
+/* Frees what cfg_build made, even when it failed. */
 void cfg_fini(struct cfg *cfg);
 
 /* Index of the instruction at vaddr, CFG_NONE when none begins there. */
@@ -134,7 +134,7 @@ bool loops_find(struct loops *loops, const struct cfg *cfg);
 /* Frees what loops_find made. */
 void loops_fini(struct loops *loops);
 
-/* True when the function's entry leads to block, by the graph that loops_find was last given. */
+/* True when block can be reached from the function's entry, in the graph last given to loops_find. */
 bool loops_reach(const struct loops *loops, uint32_t block);
 
 /* True when inner is outer or lies in it; CFG_NONE lies in none, and everything in CFG_NONE. */
@@ -142,8 +142,8 @@ bool loops_contain(const struct loops *loops, uint32_t outer, uint32_t inner);
 
 /* --- private part --- */
 
-/* cfg-usual.c: decodes the instruction in bytes [n_bytes] at vaddr when its encoding is a usual one: fills in what
- * cfg_decode_any would. False when that has to be asked; insn is undefined then. */
+/* cfg-usual.c: decodes the instruction in bytes [n_bytes] at vaddr if its encoding is a usual one, with the result that
+ * cfg_decode_any would give. False when it is not; insn is undefined then. */
 bool cfg_decode_usual(const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr, struct cfg_insn *insn);
 
 /* cfg-insn.c: as cfg_decode, by the disassembler alone. */

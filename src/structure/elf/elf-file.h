@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An ELF file: how it is laid out in memory and which build it is, which is what placing mapped files needs, and its
- * bytes by virtual address. Ordinary code, untrusted input. */
+/* An ELF file: its layout in memory and its build id, which placing mapped files needs, and its bytes by virtual
+ * address. Ordinary code, untrusted input. */
 #ifndef LOCUS_STRUCTURE_ELF_ELF_FILE_H
 #define LOCUS_STRUCTURE_ELF_ELF_FILE_H
 
@@ -21,7 +21,7 @@ struct elf_segment {
 struct elf_shape {
     struct elf_segment *segments; /* [n_segments] of type LOAD */
     size_t n_segments, cap_segments;
-    uint64_t end_vaddr; /* behind the last byte in memory, .bss included */
+    uint64_t end_vaddr; /* after the last byte in memory, .bss included */
     unsigned char build_id[64];
     size_t n_build_id; /* 0: it has none */
 };
@@ -31,8 +31,8 @@ struct elf_shape {
 int elf_shape_read(const char *path, struct elf_shape *shape, struct error *err);
 
 /* The difference between run-time and ELF virtual addresses when the file is mapped at start from file_offset on with
- * that protection (PROT_*; 0: not known). Pages that two segments share belong to the one that gives known_bias (0:
- * none), else to the one of this protection. False when no segment holds the offset. */
+ * this protection (PROT_*; 0: not known). A page that two segments share belongs to the one that gives known_bias (0:
+ * none), else to the one with this protection. False when no segment holds the offset. */
 bool elf_shape_bias(const struct elf_shape *shape, uint64_t start, uint64_t file_offset, uint32_t protection,
                     uint64_t known_bias, uint64_t *bias);
 
@@ -45,7 +45,7 @@ void elf_shape_fini(struct elf_shape *shape);
 
 struct code_segment {
     uint64_t vaddr, n_bytes;
-    uint64_t n_memory;    /* with what the file does not hold */
+    uint64_t n_memory;    /* including what the file does not hold */
     const uint8_t *bytes; /* borrowed from the ELF file */
     bool is_code;
 };
@@ -56,11 +56,11 @@ struct code_image {
     uint16_t machine; /* EM_* */
 };
 
-/* Finds the loaded segments of an open ELF file; bias is added to the addresses in the file. What reaches beyond the
- * end of the file is cut off. The image borrows from elf. */
+/* Finds the loaded segments of an open ELF file; bias is added to the addresses in the file. Segments are cut off at
+ * the end of the file. The image borrows from elf. */
 void code_image_init(struct code_image *image, struct Elf *elf, uint64_t bias);
 
-/* The bytes at vaddr, NULL when the file holds none there; *n_bytes gets how many follow in the segment. */
+/* The bytes at vaddr, NULL when the file holds none there; *n_bytes gets their number up to the end of the segment. */
 const uint8_t *code_image_bytes(const struct code_image *image, uint64_t vaddr, uint64_t *n_bytes);
 
 /* True when vaddr lies in a segment of code. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions, inlining and lines from DWARF. Units are found by their own ranges, since not every compiler writes
- * .debug_aranges, and their functions are indexed when first asked for. */
+ * .debug_aranges, and the functions of a unit are indexed when the first of them is needed. */
 #include "structure/elf/symbols-internal.h"
 
 #include <dwarf.h>
@@ -10,7 +10,7 @@
 #include "base/search.h"
 
 #define WALK_DEPTH_MAX 64
-#define ORIGINS_MAX 16 /* entries that one function is spread over */
+#define ORIGINS_MAX 16 /* entries that together describe one function */
 
 static int compare_ranges(const void *a, const void *b)
 {
@@ -57,7 +57,8 @@ void symbols_dwarf_free(struct symbols *symbols)
     free(symbols->ranges);
 }
 
-/* Last range that starts at or before address and contains it; a few overlapping ones before it are looked at. */
+/* The last range that starts at or before address and contains it; a few ranges before it are checked too, since they
+ * may overlap. */
 static const struct dwarf_range *find_range(const struct dwarf_range *ranges, size_t n, uint64_t address)
 {
     size_t low = search_upto(ranges, n, SEARCH_KEY(struct dwarf_range, low), address);
@@ -109,8 +110,8 @@ static struct dwarf_unit *find_unit(struct symbols *symbols, uint64_t address)
 
 enum fact { NAME, LINKAGE, LINKAGE_MIPS, DECL_FILE, DECL_LINE, ORIGIN, SPECIFICATION, N_FACTS };
 
-/* What is known of a function, by itself or through what it is an instance of or defines: each attribute from the first
- * entry that has it. */
+/* The attributes of a function, of its own entry or of the entry that it is an instance of or defines: each from the
+ * first entry that has it. */
 struct facts {
     Dwarf_Attribute items[N_FACTS];
     unsigned has; /* bit of each */
@@ -171,8 +172,8 @@ static bool find_declaration(Dwarf_Die *die)
     return dwarf_attr(die, DW_AT_specification, &attribute) && dwarf_formref_die(&attribute, die);
 }
 
-/* Member functions of classes that no other unit can name have no linkage name: theirs is put together from the scopes
- * around the declaration. NULL for everything else. */
+/* Member functions of classes that no other unit can name have no linkage name: their name is put together from the
+ * scopes around the declaration. NULL for everything else. */
 static const char *member_function_name(struct symbols *symbols, Dwarf_Die *function)
 {
     Dwarf_Die die = *function, *scopes = NULL;
@@ -221,7 +222,7 @@ const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const cha
     return owned;
 }
 
-/* Same for a string that libdw keeps; the one asked for last is remembered. */
+/* The same for a string that libdw keeps; the last answer is cached. */
 static const char *own_kept_file(struct symbols *symbols, Dwarf_Die *unit, const char *path)
 {
     if (!path || path != symbols->path_raw)
@@ -320,7 +321,7 @@ static size_t add_inlined(struct symbols *symbols, struct dwarf_unit *unit, Dwar
     return n;
 }
 
-/* The rows at or before an address are sought. */
+/* For the search of the rows at or before an address. */
 struct rows_upto {
     Dwarf_Lines *lines;
     uint64_t address;
@@ -448,7 +449,7 @@ bool symbols_cfa_offset(struct symbols *symbols, uint64_t vaddr, int reg, int64_
 
 /* --- variables with static storage --- */
 
-/* Where variables with static storage are declared, from DWARF; collected in one walk when first asked for. */
+/* Where variables with static storage are declared, from DWARF; collected in one walk when the first is needed. */
 
 #define SCOPES_DEPTH_MAX 16
 
@@ -472,7 +473,7 @@ static bool fixed_address(Dwarf_Die *die, uint64_t *at, bool *is_tls)
     *at = n_ops ? ops[0].number : 0;
     if (*is_tls)
         return ops[0].atom == DW_OP_const8u || ops[0].atom == DW_OP_const4u || ops[0].atom == DW_OP_addr;
-    /* a member of a COMMON block behind its first one */
+    /* a member of a COMMON block after its first */
     bool is_sum = n_ops == 2 && ops[1].atom == DW_OP_plus_uconst;
     uint64_t more = is_sum ? ops[1].number : 0;
     Dwarf_Addr address = 0;
@@ -543,7 +544,7 @@ static void walk(struct symbols *symbols, Dwarf_Die *parent, unsigned depth)
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-/* Indexes the variables, thread-local ones behind the others, and returns their number. */
+/* Indexes the variables, thread-local ones after the others, and returns their number. */
 static size_t index_variables(struct symbols *symbols)
 {
     if (!symbols->variables_indexed) {
@@ -556,7 +557,7 @@ static size_t index_variables(struct symbols *symbols)
     return symbols->n_variables;
 }
 
-/* The variables that begin at or before vaddr are sought. */
+/* For the search of the variables that begin at or before vaddr. */
 struct variables_upto {
     const struct dwarf_variable *variables;
     uint64_t vaddr;

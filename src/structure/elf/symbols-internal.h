@@ -70,15 +70,15 @@ struct symbols {
     bool variables_indexed;
     struct dwarf_variable *variables; /* [n_variables] sorted by vaddr */
     size_t n_variables, cap_variables;
-    /* what the chapters above keep here until symbols_close, NULL until it is asked for, and how it is freed */
+    /* what files above this folder keep here until symbols_close, NULL until first needed, and how to free it */
     struct types *types;
     void (*types_free)(struct types *types);
-    struct locals *locals; /* of the function asked for last */
+    struct locals *locals; /* of the last function asked for */
     void (*locals_free)(struct locals *locals);
     struct frame_slots *slots;
     void (*slots_free)(struct frame_slots *slots);
-    struct strtab strings;             /* owns every string handed out */
-    const char *path_raw, *path_owned; /* a path that libdw keeps and what it became, NULL: none yet */
+    struct strtab strings;             /* owns every string returned */
+    const char *path_raw, *path_owned; /* the last path of libdw's and its owned copy, NULL: none yet */
 };
 
 /* symbols.c: an owned copy of text, demangled or with the path simplified; NULL for NULL or out of memory. */
@@ -95,11 +95,12 @@ void symbols_dwarf_free(struct symbols *symbols);
 const char *symbols_own_file(struct symbols *symbols, Dwarf_Die *unit, const char *path);
 /* Owned path of the file that declares die; unlike dwarf_decl_file it knows that file 0 of version 5 is a file. */
 const char *symbols_decl_file(struct symbols *symbols, Dwarf_Die *die);
-/* Number of the rows [n] of a line table that lie at or before address, which is DWARF's. */
+/* Number of the rows [n] of a line table that lie at or before address (a DWARF address). */
 size_t symbols_rows_upto(Dwarf_Lines *lines, size_t n, uint64_t address);
 /* The function that contains vaddr; false when none is known. */
 bool symbols_dwarf_function(struct symbols *symbols, uint64_t vaddr, Dwarf_Die *function);
-/* The unit that holds vaddr, with its functions indexed, and in it the function, if any; false without unit. */
+/* The unit that holds vaddr, with its functions indexed, and the function in it, if any; false when there is no
+ * unit. */
 bool symbols_dwarf_at(struct symbols *symbols, uint64_t vaddr, struct dwarf_unit **unit, Dwarf_Die *function,
                       bool *has_function);
 /* Fills name, declaration and DIE of a function. Returns its linkage name as libdw keeps it, NULL when it has none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening a module, and the order in which its sources of knowledge are asked: DWARF, symbols, unwind tables. */
+/* Opens a module and asks its sources of knowledge in this order: DWARF, symbols, unwind tables. */
 #include "structure/elf/symbols.h"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ static demangle_function *demangler(void)
     return state.function;
 }
 
-/* Names of Rust are made like those of C++ and end in a hash as the last component, "::h0123456789abcdef". */
+/* Rust names are mangled like those of C++ and end in a hash as the last component, "::h0123456789abcdef". */
 static void drop_hash(char *readable)
 {
     size_t len = strlen(readable), len_hash = strlen("::h") + 16;
@@ -87,7 +87,7 @@ static bool is_in_code(Elf *elf, GElf_Word section)
     return found && gelf_getshdr(found, &header) && header.sh_flags & SHF_EXECINSTR;
 }
 
-/* elf, section: where it is defined. Assembly often leaves the type of its functions out, but gives them a size. */
+/* elf, section: where it is defined. Assembly code often leaves out the type of its functions but gives their size. */
 static int symbol_kind(const GElf_Sym *symbol, Elf *elf, GElf_Word section)
 {
     switch (GELF_ST_TYPE(symbol->st_info)) {
@@ -296,7 +296,7 @@ int symbols_open(const char *path, struct symbols **out, struct error *err)
     if (symbols->dwfl)
         symbols->module = dwfl_report_elf(symbols->dwfl, path, path, fd, 0, true);
     if (!symbols->module) {
-        (void)close(fd); /* else it is the module's */
+        (void)close(fd); /* else the module owns it */
         const char *reason = dwfl_errmsg(-1);
         (void)error_set(err, ERR_FORMAT, "%s: is not a usable ELF file: %s", path, reason ? reason : "unknown reason");
         symbols_close(symbols);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the debug information and symbol tables of one load module say about addresses: function, inlined functions,
- * file and line for code; variable for data. All addresses are ELF virtual addresses. A module without debug
- * information degrades to its symbols, one without symbols to the ranges of its unwind tables. Ordinary code. */
+ * file and line for code; variable for data. All addresses are ELF virtual addresses. Without debug information the
+ * symbols are all there is, without symbols the ranges of the unwind tables. Ordinary code. */
 #ifndef LOCUS_STRUCTURE_ELF_SYMBOLS_H
 #define LOCUS_STRUCTURE_ELF_SYMBOLS_H
 
@@ -56,8 +56,8 @@ bool symbols_tls_at(struct symbols *symbols, uint64_t offset, struct symbols_dat
 
 /* --- names in readable form --- */
 
-/* The demangler of the C++ runtime library is loaded when it is first needed, so that the
- * tools run, and names merely stay mangled, where there is none. */
+/* The demangler of the C++ runtime library is loaded when it is first needed, so that the tools also run where there is
+ * none; names then stay mangled. */
 
 /* Readable form of a mangled C++ or Rust name (beginning with "_Z"), Rust's without the hash at its end; malloc'ed, the
  * caller frees it. NULL when the name is not mangled, cannot be demangled, or the C++ runtime library is missing. */

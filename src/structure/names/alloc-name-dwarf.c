@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which variable DWARF gives for a place at a pc, with members of what it points to. See alloc-name.h. */
+/* Finds the variable that DWARF gives for a place at a pc, and members of what it points to: see alloc-name.h. */
 #include "structure/names/alloc-name.h"
 
 #include <dwarf.h>
@@ -46,8 +46,7 @@ static bool is_fortran(Dwarf_Die *die)
     return types_language(die) & TYPE_IS_FORTRAN;
 }
 
-/* The variable's name; of one in a Fortran module "module::name". False when it has none that the program's author
- * gave it. */
+/* The variable's name, "module::name" for one in a Fortran module. False when the program's author gave it no name. */
 static bool own_name(Dwarf_Die *variable, char *name, size_t size_bytes)
 {
     Dwarf_Attribute attribute;
@@ -62,7 +61,7 @@ static bool own_name(Dwarf_Die *variable, char *name, size_t size_bytes)
     return true;
 }
 
-/* What stands between an object and its member, and behind an array whose element is meant. */
+/* What stands between an object and its member, and after an array whose element is meant. */
 static const char *member_sign(Dwarf_Die *die)
 {
     return is_fortran(die) ? "%" : ".";
@@ -79,13 +78,13 @@ static bool is_structure(Dwarf_Die *type)
     return tag == DW_TAG_structure_type || tag == DW_TAG_class_type;
 }
 
-/* Members that only the C++ library knows: the object itself is meant. */
+/* Whether a member is internal to the C++ library: the object itself is meant then. */
 static bool is_of_library(const char *member)
 {
     return strncmp(member, "_M_", 3) == 0 || strncmp(member, "__", 2) == 0 || strncmp(member, "_vptr", 5) == 0;
 }
 
-/* A member that code outside the class cannot name, or does not by the usual signs. */
+/* Whether code outside the class cannot name the member, or by the usual signs does not. */
 static bool is_hidden(Dwarf_Die *structure, Dwarf_Die *member)
 {
     Dwarf_Attribute attribute;
@@ -96,7 +95,7 @@ static bool is_hidden(Dwarf_Die *structure, Dwarf_Die *member)
     return access != DW_ACCESS_public || own[0] == '_' || own[strlen(own) - 1] == '_' || strncmp(own, "m_", 2) == 0;
 }
 
-/* The first type that a template was made with, without pointers and arrays; false when it is none. */
+/* The first type argument of a template, without pointers and arrays; false when the structure is no template. */
 static bool argument_of(Dwarf_Die *structure, Dwarf_Die *argument)
 {
     Dwarf_Die child, inner;
@@ -114,7 +113,7 @@ static bool argument_of(Dwarf_Die *structure, Dwarf_Die *argument)
     return true;
 }
 
-/* A template that keeps elements of what it was made with in a member of this type. */
+/* Whether a template keeps elements of its type argument in a member of this type. */
 static bool is_storage(Dwarf_Die *structure, Dwarf_Die *type)
 {
     Dwarf_Die argument, element;
@@ -126,7 +125,7 @@ static bool is_storage(Dwarf_Die *structure, Dwarf_Die *type)
     return argument.addr == element.addr || (a && b && strcmp(a, b) == 0);
 }
 
-/* The object is a container, and this hidden member is nobody's business: the elements (Matrix<double>, View<double
+/* Whether the object is a container and this hidden member an internal of it: the elements (Matrix<double>, View<double
  * *>), or a record of them. */
 static bool is_internal(Dwarf_Die *structure, Dwarf_Die *member, Dwarf_Die *type)
 {
@@ -143,7 +142,7 @@ static bool is_internal(Dwarf_Die *structure, Dwarf_Die *member, Dwarf_Die *type
     return false;
 }
 
-/* Adds a member, reached by sign from what is spelled so far. A hidden one is told by its class: "Solver::v_". */
+/* Adds a member, joined by sign to what is spelled so far. A hidden one is named with its class: "Solver::v_". */
 static void spell_one(Dwarf_Die *structure, Dwarf_Die *member, bool is_kept, const char *sign, struct alloc_name *out)
 {
     char text[sizeof out->text];
@@ -164,7 +163,7 @@ static void spell_one(Dwarf_Die *structure, Dwarf_Die *member, bool is_kept, con
     memcpy(out->text, text, sizeof text);
 }
 
-/* The structure has this name, template arguments aside. */
+/* Whether the structure has this name, ignoring template arguments. */
 static bool is_of_class(Dwarf_Die *structure, const char *name)
 {
     const char *own = dwarf_diename(structure);
@@ -172,7 +171,7 @@ static bool is_of_class(Dwarf_Die *structure, const char *name)
     return name && len && strcspn(name, "<") == len && strncmp(own, name, len) == 0;
 }
 
-/* Adds the member at offset of a structure, and what lies there in it; false when there is none. */
+/* Adds the member at offset of a structure and, within it, the members that lie there; false when there is none. */
 static bool spell_member(Dwarf_Die *structure, int64_t offset, const char *sign, struct alloc_name *out, int steps)
 {
     Dwarf_Die child;
@@ -229,7 +228,7 @@ static bool pointed_name(Dwarf_Die *variable, int64_t member_offset, bool indexe
     bool has_element = dwarf_tag(&pointer) == DW_TAG_array_type || indexed, has_target = type_of(&pointer, &target);
     if (has_target && strcmp(out->text, "this") == 0) {
         if (is_of_class(&target, out->of_class))
-            return false; /* this object's name is what is looked for */
+            return false; /* it is the name of this object that is wanted */
         out->is_open = true;
         return is_structure(&target) && spell_member(&target, member_offset, "->", out, 0);
     }
@@ -290,8 +289,8 @@ static bool static_address(Dwarf_Attribute *location, const Dwarf_Op *op, uint64
     return is_indexed || op->atom == DW_OP_addr;
 }
 
-/* Offset of the static place within the variable, which the compiler may have split into pieces; -1 when it is not
- * there. */
+/* Offset of the static place in the variable, which the compiler may have split into pieces; -1 when it is not in
+ * it. */
 static int64_t offset_in_static(const struct lookup *lookup, Dwarf_Attribute *location, const Dwarf_Op *ops,
                                 size_t n_ops, uint64_t size_bytes)
 {
@@ -308,13 +307,13 @@ static int64_t offset_in_static(const struct lookup *lookup, Dwarf_Attribute *lo
     return -1;
 }
 
-/* Where the place that is looked for lies in a variable. */
+/* Where the wanted place lies in a variable. */
 struct spot {
     int64_t offset;    /* in the variable */
     bool is_reference; /* the place holds the variable's address, plus offset */
 };
 
-/* The place is a register that holds the variable, a part of it, or its address. */
+/* Whether the place is a register that holds the variable, a part of it, or its address. */
 static bool find_register(const struct lookup *lookup, const Dwarf_Op *ops, size_t n_ops, struct spot *spot)
 {
     int reg = lookup->place->reg;
@@ -333,7 +332,7 @@ static bool find_register(const struct lookup *lookup, const Dwarf_Op *ops, size
     return false;
 }
 
-/* The place is in the frame: the variable is there, or what is there points to it. */
+/* Whether the place is in the frame, and the variable is there or is pointed to from there. */
 static bool find_in_frame(const struct lookup *lookup, const Dwarf_Op *ops, size_t n_ops, uint64_t size_bytes,
                           struct spot *spot)
 {
@@ -375,7 +374,7 @@ static bool find_spot(const struct lookup *lookup, Dwarf_Die *variable, struct s
     return spot->offset >= 0;
 }
 
-/* Name of the variable itself; with the member where the place is inside a structure. */
+/* Name of the variable itself, with the member if the place is inside a structure. */
 static bool direct_name(Dwarf_Die *variable, int64_t offset, struct alloc_name *out)
 {
     Dwarf_Die type, element;
@@ -396,7 +395,7 @@ static bool direct_name(Dwarf_Die *variable, int64_t offset, struct alloc_name *
     return true;
 }
 
-/* Numbers shorter than an address hold none. */
+/* Numbers shorter than an address cannot hold one. */
 static bool can_hold_pointer(Dwarf_Die *variable)
 {
     Dwarf_Die type;
@@ -424,7 +423,7 @@ static bool name_spot(Dwarf_Die *variable, const struct spot *spot, int64_t memb
     return spot->offset == 0 && pointed_name(variable, member_offset, indexed, out);
 }
 
-/* The scope belongs to the C++ library: its variables are no names for the program's author. */
+/* Whether the scope belongs to the C++ library: its variables mean nothing to the program's author. */
 static bool is_library_scope(Dwarf_Die *scope)
 {
     static const char *const prefixes[] = {"_ZNSt", "_ZNKSt",    "_ZSt",      "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx",
@@ -449,7 +448,8 @@ static int depth_of_scope(Dwarf_Die *scopes, int n_scopes, int index)
     return depth;
 }
 
-/* A variable with static storage that no scope around the code declares: of a module that it uses. */
+/* Names a variable with static storage that no scope around the code declares, such as one of a module that the code
+ * uses. */
 static bool name_static(struct symbols *symbols, const struct place *place, int64_t member_offset, bool indexed,
                         struct alloc_name *out)
 {
@@ -470,7 +470,7 @@ static bool name_static(struct symbols *symbols, const struct place *place, int6
     return true;
 }
 
-/* The first variable of a block that is at the place. */
+/* Names the first variable of a block that is at the place. */
 static bool name_in_scope(const struct lookup *lookup, Dwarf_Die *scope, int64_t member_offset, bool indexed,
                           struct alloc_name *out)
 {
@@ -491,7 +491,7 @@ bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct pla
                        bool indexed, struct alloc_name *out, int *depth)
 {
     Dwarf_Die scopes[TYPES_SCOPES_MAX];
-    int n_scopes = types_scopes(symbols, vaddr, scopes); /* dwarf_getscopes looks into no module of Fortran */
+    int n_scopes = types_scopes(symbols, vaddr, scopes); /* dwarf_getscopes does not search Fortran modules */
     bool is_inside = false;                              /* of a function of the C++ library */
     struct lookup lookup = {.symbols = symbols, .vaddr = vaddr, .place = place};
     if (n_scopes > 0)
@@ -521,7 +521,7 @@ bool alloc_returns_pointer(struct symbols *symbols, uint64_t vaddr)
     return returns;
 }
 
-/* The member of a class with this name, with the class that declares it. */
+/* The member of a class with this name, and the class that declares it. */
 static bool find_member(Dwarf_Die *structure, const char *name, Dwarf_Die *of, Dwarf_Die *member, int steps)
 {
     Dwarf_Die child, base;
@@ -552,7 +552,7 @@ bool alloc_name_of_member(struct symbols *symbols, uint64_t function_die, const 
     return true;
 }
 
-/* Whether the compiler has added a parameter. gfortran marks arrays of assumed shape, which the source has, as well. */
+/* Whether the compiler has added a parameter. gfortran also marks arrays of assumed shape, which are in the source. */
 static bool is_added(Dwarf_Die *parameter)
 {
     const char *name = dwarf_diename(parameter);
@@ -569,7 +569,7 @@ int alloc_name_parameter(struct symbols *symbols, uint64_t function_die, const c
     if (!symbols->dwarf || !function_die || !dwarf_offdie(symbols->dwarf, function_die, &function))
         return -1;
     if (dwarf_attr(&function, DW_AT_abstract_origin, &attribute) && dwarf_formref_die(&attribute, &origin))
-        function = origin; /* an instance leaves out what is not used */
+        function = origin; /* an instance leaves out unused parameters */
     if (dwarf_child(&function, &child) != 0)
         return -1;
     do {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which variable an allocation is for: follows the returned pointer through the machine code. See alloc-name.h. */
+/* Finds the variable that an allocation is for by following the returned pointer through the machine code: see
+ * alloc-name.h. */
 #include "structure/names/alloc-name.h"
 
 #include <Zydis/Zydis.h>
@@ -13,7 +14,7 @@
 #define BACK_MAX 4096
 #define BEFORE_MAX 48
 
-/* What is known of a register's value. */
+/* What is known about a register's value. */
 enum origin_kind {
     ORIGIN_NONE,
     ORIGIN_POINTER, /* the block's address */
@@ -25,7 +26,7 @@ struct origin {
     enum origin_kind kind;
     struct place from;
     uint64_t vaddr; /* where from is valid */
-    int64_t offset; /* LOADED, ADDRESS: added since; MEMBER: of the member */
+    int64_t offset; /* LOADED, ADDRESS: what was added since; MEMBER: offset of the member */
     bool indexed;   /* an unknown index was added */
 };
 
@@ -84,7 +85,8 @@ static bool decode(const struct flow *flow, uint64_t vaddr, ZydisDecodedInstruct
     return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&flow->decoder, flow->code + at, flow->code_bytes - at, insn, operands));
 }
 
-/* The place that a memory operand without index names; PLACE_NONE when it is not a stack slot or static address. */
+/* The place that a memory operand without index refers to; PLACE_NONE when it is neither stack slot nor static
+ * address. */
 static struct place place_of(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn,
                              const ZydisDecodedOperand *operand)
 {
@@ -108,7 +110,7 @@ static bool place_equal(const struct place *a, const struct place *b)
     return a->kind == b->kind && a->kind != PLACE_NONE && a->offset == b->offset && a->reg == b->reg;
 }
 
-/* A candidate name: the one in the outermost scope wins, among equals the first. */
+/* Considers a candidate name: the one in the outermost scope wins, among equals the first. */
 static void offer(struct flow *flow, uint64_t vaddr, const struct place *place, int64_t member, bool indexed,
                   const char *suffix)
 {
@@ -131,7 +133,7 @@ static void offer_registers(struct flow *flow, uint64_t vaddr)
     }
 }
 
-/* The origin of a memory operand's base, or of its index when that is what points somewhere. */
+/* The origin of a memory operand's base, or of its index when the index is the pointer. */
 static struct origin origin_of(const struct flow *flow, uint64_t vaddr, const ZydisDecodedOperand *operand)
 {
     int base = dwarf_register(operand->mem.base), index = dwarf_register(operand->mem.index);
@@ -146,7 +148,7 @@ static struct origin origin_of(const struct flow *flow, uint64_t vaddr, const Zy
     return origin;
 }
 
-/* The pointer is stored to memory. */
+/* Handles a store of the pointer to memory. */
 static void step_store(struct flow *flow, uint64_t vaddr, uint64_t next, const ZydisDecodedInstruction *insn,
                        const ZydisDecodedOperand *target)
 {
@@ -244,7 +246,7 @@ static void step_add(struct flow *flow, const ZydisDecodedOperand *operands)
     origin->indexed = true;
 }
 
-/* Everything that the instruction writes and that was not handled is unknown from here on. */
+/* Marks as unknown what the instruction writes, for writes that were not handled. */
 static void forget_written(struct flow *flow, const ZydisDecodedInstruction *insn, const ZydisDecodedOperand *operands)
 {
     for (unsigned i = 0; i < insn->operand_count; i++) {
@@ -281,7 +283,7 @@ static size_t linear_starts(struct flow *flow, uint64_t entry, uint64_t return_v
     return n;
 }
 
-/* One instruction that is neither a return nor a jump. */
+/* Handles one instruction that is neither a return nor a jump. */
 static void step(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn,
                  const ZydisDecodedOperand *operands)
 {
@@ -297,7 +299,7 @@ static void step(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstructio
         forget_written(flow, insn, operands);
 }
 
-/* Follows the pointer from vaddr; RETURNED when the function gives it back. */
+/* Follows the pointer from vaddr; RETURNED when the function returns it. */
 static enum alloc_name_result follow(struct flow *flow, uint64_t vaddr)
 {
     for (int n = 0; n < STEPS_MAX; n++) {
@@ -322,7 +324,8 @@ static enum alloc_name_result follow(struct flow *flow, uint64_t vaddr)
     return ALLOC_NAME_UNKNOWN;
 }
 
-/* The target of the store is often worked out before the call. Steps over n_left instructions less, at the end. */
+/* Steps through the code before the call, where the address of the later store is often computed; leaves out the last
+ * n_left instructions. */
 static void prepare(struct flow *flow, uint64_t entry, uint64_t return_vaddr, size_t n_left)
 {
     uint64_t *starts = flow->starts;
@@ -335,7 +338,7 @@ static void prepare(struct flow *flow, uint64_t entry, uint64_t return_vaddr, si
     }
 }
 
-/* Looks backwards for what the first argument register was given. */
+/* Searches backwards for the value that the first argument register was given. */
 static void follow_argument_back(struct flow *flow, uint64_t entry, uint64_t return_vaddr)
 {
     uint64_t *starts = flow->starts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A small reader of assignment statements, backwards from the call. */
+/* A small parser of assignment statements that works backwards from the call: see assign-name.h. */
 #include "structure/names/assign-name.h"
 
 #include <ctype.h>
@@ -90,7 +90,7 @@ static bool copy_span(struct span s, char *name, size_t size)
     return len > 0 && !isdigit((unsigned char)name[0]);
 }
 
-/* Name on the left of an assignment: the last operand, with its * when nothing (no type) stands before that. */
+/* Name on the left of an assignment: the last operand, with its * unless a type stands before that. */
 static bool left_side(struct span left, char *name, size_t size)
 {
     left = trim(left);
@@ -148,7 +148,8 @@ static bool name_before_parenthesis(const char *begin, const char *open, char *n
     return declared && copy_span(word, name, size);
 }
 
-/* Start of the statement part that holds at: after the last ; { or } outside parentheses, and after ?: and commas. */
+/* Start of the part of the statement that contains at: after the last ; { or } outside parentheses, and after ?: and
+ * commas. */
 static const char *part_start(const char *begin, const char *at)
 {
     while (at > begin && !strchr(";{}", at[-1]))
@@ -156,7 +157,7 @@ static const char *part_start(const char *begin, const char *at)
     return at;
 }
 
-/* Walks left from the call, out of casts and parentheses, until an assignment or a construct that names an object. */
+/* Goes left from the call, out of casts and parentheses, to an assignment or a construct that names an object. */
 static enum assign_kind name_left_of(const char *begin, const char *call, char *name, size_t size)
 {
     begin = part_start(begin, call);
@@ -215,7 +216,7 @@ static bool is_called(const char *after)
     return *after == '(';
 }
 
-/* Start of the declarator that holds at: behind the last comma before it that is in no brackets. */
+/* Start of the declarator that contains at: after the last comma before it that is not in brackets. */
 static const char *declarator_start(const char *begin, const char *at)
 {
     const char *start = begin;
@@ -229,7 +230,7 @@ static const char *declarator_start(const char *begin, const char *at)
     return start;
 }
 
-/* The name that a declarator behind a comma begins with; false when it is something else. */
+/* The name that a declarator after a comma begins with; false when it begins with something else. */
 static bool name_of_declarator(const char *p, char *name, size_t size)
 {
     p += strspn(p, " \t*&");
@@ -283,8 +284,8 @@ enum assign_kind assign_name_find(const char *statement, const char *callee, siz
     return kind;
 }
 
-/* Whether Fortran's statement may begin at p, and not a function or method of that name is called there: nothing stands
- * before it but a label, another statement, or a condition. */
+/* Whether Fortran's allocate statement may begin at p, rather than a call of a function or method of that name: only a
+ * label, another statement, or a condition may stand before it. */
 static bool begins_statement(const char *statement, const char *p)
 {
     const char *first = p;
@@ -299,7 +300,7 @@ static bool begins_statement(const char *statement, const char *p)
     return first + strspn(first, "0123456789") == before;
 }
 
-/* Behind the "(" of the next allocate statement at or behind p; NULL when there is none. */
+/* Returns what follows the "(" of the next allocate statement at or after p; NULL when there is none. */
 static const char *next_allocate(const char *statement, const char *p)
 {
     for (; (p = strcasestr(p, "allocate")); p += 8) {
@@ -310,7 +311,7 @@ static const char *next_allocate(const char *statement, const char *p)
     return NULL;
 }
 
-/* End of one thing in a list: at its comma or closing bracket. *type_end is set behind a "type ::" in it. */
+/* End of one item in a list: at its comma or closing bracket. *type_end is set to the end of a "type ::" in it. */
 static const char *list_item_end(const char *p, const char **type_end)
 {
     for (int depth = 0; *p && (depth > 0 || (*p != ',' && *p != ')')); p++) {
@@ -370,7 +371,7 @@ bool assign_name_is_same(const char *a, const char *b)
     return *a == 0 && *b == 0;
 }
 
-/* Whether the text up to the end of the statement is the variable, perhaps behind casts. */
+/* Whether the text up to the end of the statement is the variable, perhaps after casts. */
 static bool is_operand(const char *text, const char *variable)
 {
     const char *end = text + strcspn(text, ";"), *start = operand_start(text, end);
@@ -406,7 +407,7 @@ static bool is_after_operator(const char *readable, const char *p)
     return p - readable >= 8 && strncmp(p - 8, "operator", 8) == 0;
 }
 
-/* Behind the literal that begins at p; p itself when none does. A ' between digits parts them. */
+/* The end of the literal that begins at p; p itself when none does. A ' between digits is a separator. */
 static const char *skip_literal(const char *begin, const char *p)
 {
     const char *word = p;
@@ -431,8 +432,8 @@ static const char *skip_literal(const char *begin, const char *p)
     return p + strlen(p);
 }
 
-/* Behind the template arguments that begin with the < at p; p itself when it is a comparison: template arguments stand
- * next to their name, hold types and constants, and something other than an operand follows. */
+/* The end of the template arguments that begin with the < at p; p itself when it is a comparison. Template arguments
+ * stand next to their name, hold types and constants, and are not followed by an operand. */
 static const char *skip_template(const char *begin, const char *p)
 {
     int depth = 0;
@@ -451,7 +452,7 @@ static const char *skip_template(const char *begin, const char *p)
     return p;
 }
 
-/* The '(' of the call of callee that begins at at, template arguments skipped; NULL when it is none. */
+/* The '(' of the call of callee that begins at at, after any template arguments; NULL when it is no call. */
 static const char *open_of_call(const char *statement, const char *at, const char *callee)
 {
     const char *p = at + strlen(callee);
@@ -462,7 +463,7 @@ static const char *open_of_call(const char *statement, const char *at, const cha
     return *p == '(' ? p : NULL;
 }
 
-/* Behind the character at p, or behind all of the literal or the template arguments that begin there. */
+/* The end of the character at p, or of the whole literal or the template arguments that begin there. */
 static const char *next_piece(const char *begin, const char *p)
 {
     const char *end = skip_literal(begin, p);

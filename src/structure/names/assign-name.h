@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the name of a variable out of a statement that allocates memory for it. Works on text alone: C, C++ and
- * Fortran; what it does not understand has no name. Ordinary code. */
+/* Finds the name of a variable in the statement that allocates memory for it. Works on text alone, in C, C++ and
+ * Fortran; a statement that it does not understand gives no name. Ordinary code. */
 #ifndef LOCUS_STRUCTURE_NAMES_ASSIGN_NAME_H
 #define LOCUS_STRUCTURE_NAMES_ASSIGN_NAME_H
 
@@ -14,13 +14,12 @@ enum assign_kind {
 };
 
 /* Name that a statement gives to the memory allocated by its call of callee (unqualified name; "operator new" stands
- * for new-expressions; NULL = unknown). offset: where in statement the call is thought to be, to choose among several;
+ * for new-expressions; NULL = unknown). offset: roughly where in statement the call is, to choose among several;
  * name[size] is filled for ASSIGN_NAME. */
 enum assign_kind assign_name_find(const char *statement, const char *callee, size_t offset, char *name, size_t size);
 
-/* Argument number index, from 0, of the call of callee (unqualified name) in a statement, the call nearest to offset
- * when there are several; without blanks around it. False when there is none, or it does not fit into argument[size].
- */
+/* Argument number index, from 0, of the call of callee (unqualified name) in a statement, without blanks around it; of
+ * several calls the one nearest to offset. False when there is none, or it does not fit into argument[size]. */
 bool assign_name_argument(const char *statement, const char *callee, size_t offset, size_t index, char *argument,
                           size_t size);
 
@@ -28,7 +27,7 @@ bool assign_name_argument(const char *statement, const char *callee, size_t offs
  * when there is none. */
 bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size);
 
-/* Whether a name of Fortran, perhaps with the module that declares it ("fields::rho"), is the name b. */
+/* Whether a Fortran name, perhaps with the module that declares it ("fields::rho"), is the name b. */
 bool assign_name_is_same(const char *a, const char *b);
 
 /* True when the text of one line is a statement that returns the variable (casts allowed). */
@@ -38,11 +37,12 @@ bool assign_name_returns(const char *line, const char *variable);
  */
 bool assign_name_stores(const char *line, const char *variable, char *pointer, size_t size);
 
-/* Where the parameters of a readable (demangled) name begin, at a '('; its end when there are none. A namespace without
- * name and what stands in template arguments are no parameters. */
+/* Where the parameters of a readable (demangled) name begin, at a '('; its end when there are none. Anonymous
+ * namespaces and parentheses in template arguments do not count. */
 const char *assign_name_parameters(const char *readable);
 
-/* Where the function begins in a readable (demangled) name: behind the return type that those of templates have. */
+/* Where the function begins in a readable (demangled) name: after the return type, which the names of templates
+ * have. */
 const char *assign_name_start(const char *readable);
 
 /* The function of a readable (demangled) name without return type, parameters and template arguments:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking for source files, reading them, and cutting statements out of them: see source-text.h. */
+/* Finds source files, reads them, and cuts statements out of them: see source-text.h. */
 #include "structure/names/source-text.h"
 
 #include <ctype.h>
@@ -97,7 +97,7 @@ void source_path_normalize(const char *path, struct buf *out)
         buf_append(out, "", 0);
 }
 
-/* Files that the kernel makes up tell of this process and this machine. */
+/* Files that the kernel generates describe this process and this machine. */
 static bool is_of_kernel(int fd)
 {
     static const long magics[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC,        DEBUGFS_MAGIC,       TRACEFS_MAGIC,
@@ -112,8 +112,8 @@ static bool is_of_kernel(int fd)
     return false;
 }
 
-/* Neither devices nor pipes: they would block, or have effects. Links are followed here, once, but for those of /proc,
- * which lead to what this process has open; what they led to is judged. */
+/* Does not open devices or pipes: they would block, or have side effects. Links are followed here, once, except those
+ * of /proc, which lead to what this process has open; then the file that they lead to is checked. */
 static int open_regular(const char *path)
 {
     struct stat info;
@@ -152,7 +152,7 @@ static int compare_paths(const void *a, const void *b)
     return order ? order : strcmp(x, y);
 }
 
-/* Adds the files below directory/prefix; hidden directories and symbolic links are passed over. */
+/* Adds the files below directory/prefix; hidden directories and symbolic links are skipped. */
 static void index_directory(struct index *index, int parent, const char *name, const char *prefix, unsigned depth)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (depth ? O_NOFOLLOW : 0));
@@ -180,7 +180,7 @@ static void index_directory(struct index *index, int parent, const char *name, c
         (void)closedir(directory);
 }
 
-/* How many last components two paths have in common. */
+/* How many components at their ends two paths have in common. */
 static size_t count_common(const char *a, const char *b)
 {
     size_t i = strlen(a), k = strlen(b), n = 0;
@@ -192,7 +192,7 @@ static size_t count_common(const char *a, const char *b)
     return n + ((i == 0 || a[i - 1] == '/') && (k == 0 || b[k - 1] == '/'));
 }
 
-/* A last component that is sought among the paths of a directory. */
+/* For the search of a last component among the paths of a directory. */
 struct sought_name {
     const struct index *index;
     const char *name;
@@ -225,7 +225,7 @@ static int open_indexed(struct index *index, const char *directory, const char *
     return best ? open_inside(directory, best) : -1;
 }
 
-/* In "DIR/+" the path itself goes first: it is the best one, and needs no list of all files. */
+/* In "DIR/+" the path itself is tried first: it is the best match and needs no list of all files. */
 static int open_below(struct source_find *find, size_t k, const char *path)
 {
     size_t len = strlen(find->search[k]);
@@ -299,15 +299,15 @@ void source_find_limit(struct source_find *find, const struct source_owner *owne
     find->n_owners = n;
 }
 
-/* This thread reads files as that user and its group alone; the other threads, and what the process may do otherwise,
- * stay as they are. False when that is not possible. */
+/* Makes this thread read files as that user and group; the other threads and the other rights of the process stay as
+ * they are. False when that is not possible. */
 static bool begin_as(const struct source_owner *owner)
 {
     if (syscall(SYS_setgroups, 0, NULL) != 0)
         return false;
     (void)setfsgid(owner->group);
     (void)setfsuid(owner->user);
-    /* an impossible number asks which one is in force */
+    /* an invalid number changes nothing and returns the current one */
     return (unsigned)setfsuid((uid_t)-1) == owner->user && (unsigned)setfsgid((gid_t)-1) == owner->group;
 }
 
@@ -431,7 +431,7 @@ const char *source_text_line(struct source_text *source, const char *path, uint3
     return line <= file->n_lines ? file->lines[line - 1] : NULL;
 }
 
-/* Behind the string or character that begins at i; i itself when none does. A ' between digits parts them. */
+/* The end of the string or character that begins at i; i itself when none does. A ' between digits is a separator. */
 static size_t skip_quoted(const char *line, size_t i)
 {
     size_t end = i + 1;
@@ -442,7 +442,7 @@ static size_t skip_quoted(const char *line, size_t i)
     return end + (line[end] != 0);
 }
 
-/* Behind the comment that begins at i, which may end on a later line; i itself when none does. */
+/* The end of the comment that begins at i, which may end on a later line; i itself when none does. */
 static size_t skip_comment(const char *line, size_t i)
 {
     if (line[i] != '/' || (line[i + 1] != '/' && line[i + 1] != '*'))
@@ -469,7 +469,7 @@ static size_t code_length(const char *line)
     return len;
 }
 
-/* Puts blanks in the place of comments between code. */
+/* Replaces comments between code by blanks. */
 static void blank_comments(char *text)
 {
     for (size_t i = 0; text[i];) {
@@ -499,7 +499,7 @@ static bool is_fortran(const char *path)
     return dot && (dot[1] == 'f' || dot[1] == 'F') && strchr("o90p7", dot[2] ? dot[2] : '9');
 }
 
-/* The code on a line of Fortran without the signs of continuation; *is_open: it goes on with the next one. */
+/* The code on a line of Fortran without continuation signs; *is_open: it continues on the next one. */
 static size_t fortran_code(const char *line, size_t *indent, bool *is_open)
 {
     size_t len = strcspn(line, "!");
@@ -510,7 +510,7 @@ static size_t fortran_code(const char *line, size_t *indent, bool *is_open)
     return len - *is_open;
 }
 
-/* In the old form a sign in the sixth column goes on with the line before. */
+/* In fixed form a sign in the sixth column continues the line before. */
 static bool is_old_continuation(const char *path, const char *line)
 {
     const char *dot = strrchr(path, '.');
@@ -518,7 +518,7 @@ static bool is_old_continuation(const char *path, const char *line)
     return is_old && line && strspn(line, " ") == 5 && line[5] && line[5] != '0';
 }
 
-/* A line of Fortran goes on with the next one. */
+/* Whether a line of Fortran continues on the next one. */
 static bool goes_on(struct source_text *source, const char *path, uint32_t line)
 {
     size_t indent;

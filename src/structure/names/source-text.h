@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The source files that debug information names: where they are, and their texts. Files that somebody else's text names
- * are opened in no other place than under that name and in the directories that the user named. Ordinary code,
- * untrusted paths. */
+/* The source files that debug information names: where they are, and their texts. They are opened only under that name
+ * and in the directories that the user gave. Ordinary code, untrusted paths. */
 #ifndef LOCUS_STRUCTURE_NAMES_SOURCE_TEXT_H
 #define LOCUS_STRUCTURE_NAMES_SOURCE_TEXT_H
 
@@ -20,30 +19,30 @@ struct source_owner {
 
 #define SOURCE_OWNERS_MAX 16
 
-/* Adds the owner of a program to owners [*n] of at most SOURCE_OWNERS_MAX, unless it is root or there already. False
- * when there are too many: then nothing is to be read for them. */
+/* Adds the owner of a program to owners [*n], at most SOURCE_OWNERS_MAX, unless it is root or already there. False when
+ * there are too many: then nothing may be read for them. */
 bool source_owner_add(const char *program, struct source_owner *owners, size_t *n);
 
-/* A file is sought with a prefix of its name replaced (replace: "OLD=NEW" strings), under its own name when that is
- * absolute, then in each search directory: "DIR" by its last components, as many of them as fit; "DIR/+" also in all
- * directories below, where the file with the most last components in common is taken. No symbolic link leads out of a
- * search directory. Both lists are borrowed and NULL-terminated, or NULL.
+/* A file is searched for with a prefix of its name replaced (replace: "OLD=NEW" strings), under its own name if that is
+ * absolute, then in each search directory: in "DIR" by its last components, as many of them as fit; in "DIR/+" also in
+ * all directories below, where the file with the most last components in common is taken. No symbolic link leads out of
+ * a search directory. Both lists are borrowed and NULL-terminated, or NULL.
  * Returns NULL when out of memory. */
 struct source_find *source_find_new(const char *const *search, const char *const *replace);
 void source_find_free(struct source_find *find);
 
-/* The users [n] whose programs name the files. Where this process has more rights than they (root), it only finds what
- * each of them could read. To be called once, before files are opened; borrowed.  ctx: ordinary */
+/* The users [n] whose programs name the files. If this process has more rights than they do (root), it only finds what
+ * each of them could read. Call it once, before files are opened; borrowed.  ctx: ordinary */
 void source_find_limit(struct source_find *find, const struct source_owner *owners, size_t n);
 
 /* Opens the regular file that path stands for, for reading; -1 when there is none. The caller closes it. Files of the
- * kernel (/proc, /sys and the like) and what a link of /proc leads to are none. */
+ * kernel (/proc, /sys and the like) and what a link in /proc leads to do not count. */
 int source_find_open(struct source_find *find, const char *path);
 
-/* Appends path without ".", ".." and doubled slashes; what leads above its start is left out. */
+/* Appends path without ".", ".." and doubled slashes; ".." that would lead above its start is left out. */
 void source_path_normalize(const char *path, struct buf *out);
 
-/* --- their texts, read when first asked for, and the statement around a line --- */
+/* --- their texts, read when first needed, and the statement around a line --- */
 
 struct source_text;
 
@@ -55,9 +54,9 @@ void source_text_free(struct source_text *source);
 /* Line of a file, from 1, without its newline; borrowed. NULL when the file or line cannot be read. */
 const char *source_text_line(struct source_text *source, const char *path, uint32_t line);
 
-/* Appends the statement that line belongs to, with its lines joined by blanks and without comments: from after the last
- * end of a statement up to the next, a few lines at most. *offset is where column (from 1; 0 = start of the line's
- * text) of that line went. Returns false when the line cannot be read. */
+/* Appends the statement that line belongs to, with its lines joined by blanks and without comments: from the end of the
+ * statement before to the end of this one, a few lines at most. *offset is where column (from 1; 0 = start of the
+ * line's text) of that line is in it. Returns false when the line cannot be read. */
 bool source_text_statement(struct source_text *source, const char *path, uint32_t line, uint32_t column,
                            struct buf *statement, size_t *offset);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One pass over a function's code notes each operand that names a slot by the stack or frame pointer. See
+/* One pass over a function's code records each operand that accesses a slot by the stack or frame pointer: see
  * locals.h. */
 #include "structure/types/locals.h"
 
@@ -77,7 +77,7 @@ static uint32_t local_in(const struct pass *pass, uint64_t vaddr, int reg)
     return LOCAL_MANY;
 }
 
-/* Notes an access; local: whose value it stores, LOCAL_NONE of a load. */
+/* Records an access; local: the variable whose value it stores, LOCAL_NONE for a load. */
 static void note(struct function *function, int64_t offset, uint32_t size_bytes, uint32_t local)
 {
     for (size_t i = 0; i < function->n; i++) {
@@ -111,7 +111,7 @@ static void take_operands(const struct pass *pass, uint64_t vaddr, const ZydisDe
     }
 }
 
-/* The code in [low, high), which one section holds. */
+/* Takes the code in [low, high), which lies in one section. */
 static void take_code(const struct pass *pass, const struct code_image *image, uint64_t low, uint64_t high)
 {
     ZydisDecoder decoder;
@@ -145,7 +145,7 @@ static void take_function(const struct pass *pass, Dwarf_Die *function)
         take_code(pass, &image, start + bias, end + bias);
 }
 
-/* The table of the function that contains vaddr, made when first asked for; NULL when there is none. */
+/* The table of the function that contains vaddr, made when first needed; NULL when there is none. */
 static const struct function *function_at(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n)
 {
     Dwarf_Die die;

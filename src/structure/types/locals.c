@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which local variable lies where: DWARF places them relative to the function's frame base (which is the CFA, the frame
- * pointer or the stack pointer) or to registers; all are turned into offsets from the CFA where that can be done. */
+/* Where each local variable lies: DWARF gives places relative to the function's frame base (the CFA, the frame pointer
+ * or the stack pointer) or to registers; where possible all are turned into offsets from the CFA. */
 #include "structure/types/locals.h"
 
 #include <dwarf.h>
@@ -76,7 +76,7 @@ static void place_frame_base(const struct walk *walk, uint64_t vaddr, struct loc
     }
 }
 
-/* What the first operation says of a place in memory; false when it is none. */
+/* The place in memory that the first operation gives; false when it gives none. */
 static bool place_memory(const struct walk *walk, uint64_t vaddr, const Dwarf_Op *op, struct local_place *place)
 {
     if (op->atom == DW_OP_fbreg) {
@@ -97,7 +97,7 @@ static bool place_memory(const struct walk *walk, uint64_t vaddr, const Dwarf_Op
     return true;
 }
 
-/* vaddr: an address at which the expression holds and the frame is set up. */
+/* vaddr: an address where the expression is valid and the frame is set up. */
 static void place_of(const struct walk *walk, uint64_t vaddr, const Dwarf_Op *ops, size_t n_ops,
                      struct local_place *place)
 {
@@ -157,7 +157,7 @@ static void add_places(const struct walk *walk, Dwarf_Die *die, struct local *lo
         *place = (struct local_place){.low = is_everywhere ? local->low : start + bias,
                                       .high = is_everywhere ? local->high : end + bias,
                                       .is_listed = !is_everywhere};
-        /* what holds everywhere is looked at where the frame is set up */
+        /* a place that is valid everywhere is evaluated where the frame is set up */
         place_of(walk, is_everywhere ? local->inside : place->low, ops, n_ops, place);
         if (place->kind == LOCAL_ENTRY)
             fill_entry(&attribute, &ops[0], place);
@@ -184,7 +184,8 @@ static void add_local(const struct walk *walk, Dwarf_Die *die, const struct loca
     add_places(walk, die, local);
 }
 
-/* The hull of the addresses of a block; what has none is everywhere in the block around it. */
+/* The range from the first to the last address of a block; a block without addresses gets that of the block around
+ * it. */
 static void narrow(const struct walk *walk, Dwarf_Die *die, struct local *block)
 {
     Dwarf_Addr base = 0, start = 0, end = 0, low = UINT64_MAX, high = 0, largest = 0, bias = walk->symbols->dwarf_bias;
@@ -202,7 +203,7 @@ static void narrow(const struct walk *walk, Dwarf_Die *die, struct local *block)
     block->high = high + bias;
 }
 
-/* Variables of blocks and of what was inlined live in the same frame. */
+/* Variables of blocks and of inlined functions live in the same frame. */
 static void walk_block(const struct walk *walk, Dwarf_Die *parent, const struct local *around, unsigned depth)
 {
     Dwarf_Die die;
@@ -243,14 +244,14 @@ size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct 
     return locals->n;
 }
 
-/* A place in the frame that holds at pc, or at the instruction before it; pc 0: at any. */
+/* Whether a place in the frame is valid at pc, or at the instruction before it; pc 0: at any. */
 static bool holds(const struct local_place *place, uint64_t pc)
 {
     return place->kind == LOCAL_FRAME && (!pc || !place->is_listed || (pc > place->low && pc <= place->high) ||
                                           (pc >= place->low && pc < place->high));
 }
 
-/* The place of the local that holds cfa_offset at pc; NULL when there is none. */
+/* The place of the local that contains cfa_offset at pc; NULL when there is none. */
 static const struct local_place *place_at(const struct local *local, int64_t cfa_offset, uint64_t pc)
 {
     for (size_t i = 0; i < local->n_places; i++)
@@ -260,7 +261,7 @@ static const struct local_place *place_at(const struct local *local, int64_t cfa
     return NULL;
 }
 
-/* True when a is meant rather than b by an access at pc: of the block that holds the pc, else the larger one. */
+/* True when an access at pc rather means a than b: the one whose block contains the pc, else the larger one. */
 static bool is_better(const struct local *a, const struct local *b, uint64_t pc)
 {
     bool a_holds = pc >= a->low && pc < a->high, b_holds = b && pc >= b->low && pc < b->high;
@@ -272,7 +273,7 @@ static bool is_better(const struct local *a, const struct local *b, uint64_t pc)
     return a->size_bytes > b->size_bytes;
 }
 
-/* The only variable whose data lie where a word of the frame points to. */
+/* The only variable whose data lie where a word of the frame points; NULL when there are none or several. */
 static const struct local *only_indirect(const struct local *locals, size_t n)
 {
     const struct local *found = NULL;
@@ -286,8 +287,8 @@ static const struct local *only_indirect(const struct local *locals, size_t n)
     return found;
 }
 
-/* The variable whose value the function's code puts at CFA + cfa_offset. What the code itself reaches there, and no
- * variable's, is a value that was put aside. */
+/* The variable whose value the function's code stores at CFA + cfa_offset. A place that the code accesses but that is
+ * no variable's holds a spilled value. */
 static const struct local *local_by_code(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t cfa_offset,
                                          uint64_t *offset_bytes, bool *is_spill)
 {
@@ -317,15 +318,15 @@ const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t 
     return best ? best : local_by_code(symbols, vaddr, pc, -distance_bytes, offset_bytes, is_spill);
 }
 
-/* Bytes that a variable has in [first, last). */
+/* Number of bytes of a variable in [first, last). */
 static int64_t common_bytes(const struct local *local, const struct local_place *place, int64_t first, int64_t last)
 {
     int64_t low = place->offset, high = low + (int64_t)local->size_bytes;
     return (high < last ? high : last) - (low > first ? low : first);
 }
 
-/* A granule holds only the first byte of a variable that begins at its end, but accesses through a pointer to the start
- * of an array are the usual ones: that counts as all of it, unless the other variable is larger. */
+/* A granule contains only the first byte of a variable that begins at its end. But most accesses go through a pointer
+ * to the start of an array, so that byte counts as the whole variable, unless the other variable is larger. */
 bool symbols_stack_at(struct symbols *symbols, uint64_t vaddr, int64_t distance_bytes, struct symbols_data *data)
 {
     const struct local *locals = NULL, *best = NULL, *starts = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parameters and local variables of a function with the places where they live and for which code that holds, and which
- * of them lies at an address in its stack frame. Ordinary code. */
+/* Parameters and local variables of a function: the places where they live and the code for which each place is valid,
+ * and the variable at an address in the stack frame. Ordinary code. */
 #ifndef LOCUS_STRUCTURE_TYPES_LOCALS_H
 #define LOCUS_STRUCTURE_TYPES_LOCALS_H
 
@@ -10,7 +10,7 @@
 
 #include "structure/elf/symbols.h"
 
-#define LOCALS_MAX 65536       /* of one function, those of inlined ones included */
+#define LOCALS_MAX 65536       /* of one function, inlined ones included */
 #define LOCALS_PLACES_MAX 4096 /* of one variable */
 
 enum local_place_kind {
@@ -18,7 +18,7 @@ enum local_place_kind {
     LOCAL_FRAME,       /* offset: from the canonical frame address (CFA) */
     LOCAL_INDIRECT,    /* the word at offset from the CFA holds its address: arrays of variable length */
     LOCAL_REGISTER,    /* in the register with DWARF number reg */
-    LOCAL_MEMORY,      /* at the register's value plus offset, where that is not a place in the frame */
+    LOCAL_MEMORY,      /* at the register's value plus offset, if that is not a place in the frame */
     LOCAL_STATIC,      /* offset: virtual address */
     LOCAL_ENTRY,       /* what the register reg held when the function was entered */
     LOCAL_VALUE,       /* no place: only its value is known */
@@ -40,7 +40,7 @@ struct local_place {
 /* Strings are borrowed until symbols_close, the rest until the locals of another function are asked for. */
 struct local {
     const char *name;     /* NULL: nameless */
-    const char *function; /* that declares it; of an inlined one the inlined one's name */
+    const char *function; /* that declares it, perhaps an inlined one */
     uint32_t type;        /* id, see types.h */
     uint32_t flags;       /* LOCAL_IS_* */
     uint64_t size_bytes;  /* 0: not known */
@@ -56,11 +56,11 @@ struct local {
 size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct local **locals);
 
 /* The local variable at CFA - distance_bytes in the frame of the function that contains vaddr. pc: of the access, or of
- * the instruction behind it, when it lies in the same function, which tells apart what shares its place: blocks, and
- * variables that lie there for a part of the code only; else 0. *offset_bytes is where in the variable. NULL when none
- * is known there; *is_spill then: variables lie there at other times, or the function's own code names the place, so
- * that this is a value that the compiler put aside. An array of variable length is taken when it is the only one and
- * nothing else lies there; *offset_bytes is UINT64_MAX then. */
+ * the instruction after it, if that lies in the same function, else 0; it tells apart variables that share a place, in
+ * different blocks or in different parts of the code. *offset_bytes is the offset in the variable. NULL when none is
+ * known there; *is_spill then says that variables lie there at other times, or that the function's own code accesses
+ * the place, so that it holds a value that the compiler spilled. An array of variable length is taken if it is the only
+ * one and nothing else lies there; *offset_bytes is UINT64_MAX then. */
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
                               uint64_t *offset_bytes, bool *is_spill);
 
@@ -71,18 +71,18 @@ bool symbols_stack_at(struct symbols *symbols, uint64_t vaddr, int64_t distance_
 
 /* --- private part: what a function's own code keeps in its stack frame --- */
 
-/* Debug information often says where a variable lies in a register and leaves out the slot that its value was put into:
- * the stores to the slot tell whose it is. */
+/* Debug information often says only which register holds a variable and leaves out the slot that its value was spilled
+ * to: the stores to the slot show whose it is. */
 
 enum frame_slot_use {
-    SLOT_NONE = 0, /* no instruction of the function names the slot: it is reached through pointers, if at all */
-    SLOT_VALUE,    /* values of the compiler's own, of several variables, or not known whose */
+    SLOT_NONE = 0, /* no instruction of the function names the slot: it is accessed through pointers, if at all */
+    SLOT_VALUE,    /* values of the compiler's own, of several variables, or of unknown origin */
     SLOT_LOCAL     /* every store puts the value of one variable there */
 };
 
 /* What lies at CFA + cfa_offset in the frame of the function that contains vaddr, whose locals [n] are those of
- * locals_of_function. SLOT_LOCAL: *index is that of the local, *offset_bytes where in it. SLOT_NONE also off x86-64.
- * The answers are kept until symbols_close. */
+ * locals_of_function. SLOT_LOCAL: *index is that of the local, *offset_bytes the offset in it. SLOT_NONE also off
+ * x86-64. The answers are kept until symbols_close. */
 enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n,
                                      int64_t cfa_offset, size_t *index, uint64_t *offset_bytes);
 

@@ -24,13 +24,13 @@ struct types {
     size_t n_nodes, cap_nodes;
     struct slots slots; /* of the nodes, by the address of the DIE */
     size_t n_fields;    /* of all types */
-    unsigned depth;     /* of types that are being read */
+    unsigned depth;     /* of types being read */
     bool is_indexed;
     struct type_name *names; /* [n_name_slots] of types and of variables outside functions */
     size_t n_names, n_name_slots;
 };
 
-/* types.c: the module's types, made when first asked for; NULL when out of memory. */
+/* types.c: the module's types, made when first needed; NULL when out of memory. */
 struct types *types_of_symbols(struct symbols *symbols);
 
 /* Id of the type that a DIE is, and of the type that its DW_AT_type names. 0 for none. */
@@ -46,8 +46,8 @@ bool types_find_name(struct symbols *symbols, const char *name, bool is_variable
 
 #define TYPES_SCOPES_MAX 64
 
-/* The blocks and functions around vaddr, innermost first, through inlined functions to the one that they are in, and
- * their unit. Returns their number. */
+/* The blocks and functions around vaddr, innermost first, out through inlined functions to the real function and its
+ * unit. Returns their number. */
 int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die scopes[TYPES_SCOPES_MAX]);
 
 /* types-names.c: the class that the function at this offset of .debug_info is a method of; false when it is none. */

@@ -11,8 +11,8 @@
 
 /* --- the index of names --- */
 
-/* Everything outside functions is indexed in one walk when first asked for: under its name alone and under the name
- * with its scopes, as hashes, so that the index of a large module stays small. */
+/* Everything outside functions is indexed in one walk when first needed, by the hash of its name alone and of its name
+ * with its scopes, so that the index of a large module stays small. */
 
 #define WALK_DEPTH_MAX 8
 #define NAMES_MAX 8000000
@@ -25,7 +25,7 @@ static uint64_t hash_more(uint64_t hash, const char *text, size_t n)
     return hash;
 }
 
-/* Types and variables of one name are told apart by the start value. */
+/* The start value tells types and variables of one name apart. */
 static uint64_t hash_start(bool is_variable)
 {
     return HASH_START ^ is_variable;
@@ -56,7 +56,7 @@ static bool grow_names(struct types *types)
     return true;
 }
 
-/* The first one stays: a module has one definition, or several that are alike. */
+/* The first entry stays: a module has one definition, or several equal ones. */
 static void add_name(struct types *types, uint64_t hash, Dwarf_Die *die)
 {
     if (!grow_names(types))
@@ -125,7 +125,7 @@ bool types_find_name(struct symbols *symbols, const char *name, bool is_variable
     return found->hash != 0;
 }
 
-/* 1 when the two names are the same, case aside where the language of Fortran does not tell cases apart. */
+/* Whether two names are the same; Fortran ignores case. */
 static bool types_same_name(const char *a, const char *b, bool is_fortran)
 {
     return a && b && (is_fortran ? strcasecmp(a, b) : strcmp(a, b)) == 0;
@@ -145,7 +145,7 @@ int types_scopes(struct symbols *symbols, uint64_t vaddr, Dwarf_Die scopes[TYPES
     return dwarf_diecu(&chain[0], &scopes[n], NULL, NULL) ? n + 1 : n;
 }
 
-/* --- types of variables with static storage, and what templates were made with --- */
+/* --- types of variables with static storage, and template arguments --- */
 
 uint32_t types_of_static(struct symbols *symbols, uint64_t vaddr, bool tls, uint64_t *start, const char **name)
 {
@@ -228,7 +228,7 @@ static uint32_t types_template_parameter(struct symbols *symbols, Dwarf_Die *fun
 
 /* --- types by the names that code sees --- */
 
-/* The words of a number's type without "int" beside others, in order of the alphabet: compilers and people write
+/* The words of a number's type in alphabetical order, without "int" if there are others: compilers and people write
  * "unsigned long", "long unsigned int" and so on. */
 static void sort_words(const char *name, char *sorted, size_t size_bytes)
 {
@@ -333,8 +333,8 @@ uint32_t types_find(struct symbols *symbols, uint64_t vaddr, const char *name)
 
 /* --- types of expressions --- */
 
-/* The type of an expression like "s->rows[]", by the declarations that code at an address sees: its blocks from the
- * inside out, members of its own object, its unit, the module. Calls and arithmetic have no type here. */
+/* The type of an expression like "s->rows[]", by the declarations that code at an address sees: those of its blocks
+ * from the inside out, members of its own object, its unit, then the module. Calls and arithmetic have no type here. */
 
 #define NAME_MAX_BYTES 256
 
@@ -363,7 +363,8 @@ static uint32_t variable_in(struct symbols *symbols, Dwarf_Die *parent, const ch
     return 0;
 }
 
-/* A scope, and for an inlined or specialised function the original, which may know variables that are gone here. */
+/* Type of the variable in a scope and, for an inlined or specialised function, in its original, which may still have
+ * variables that were optimised away here. */
 static uint32_t variable_in_scope(struct symbols *symbols, Dwarf_Die *scope, const char *name)
 {
     Dwarf_Attribute attribute;
@@ -375,7 +376,7 @@ static uint32_t variable_in_scope(struct symbols *symbols, Dwarf_Die *scope, con
     return found;
 }
 
-/* Type of a member, sought in base classes and nameless members as well. */
+/* Type of a member, also of base classes and nameless members. */
 static uint32_t member_of(struct symbols *symbols, uint32_t id, const char *name, int depth)
 {
     const struct type *type = types_get(symbols, types_strip(symbols, id));
@@ -395,7 +396,7 @@ static uint32_t member_of(struct symbols *symbols, uint32_t id, const char *name
     return 0;
 }
 
-/* What a pointer, smart pointer or array is made of; 0 for everything else. */
+/* Type of what a pointer or smart pointer points to, or of an array's elements; 0 for everything else. */
 static uint32_t element_of(struct symbols *symbols, uint32_t id)
 {
     uint32_t stripped = types_strip(symbols, id);
@@ -405,7 +406,7 @@ static uint32_t element_of(struct symbols *symbols, uint32_t id)
     return type->kind == TYPE_STRUCT ? types_template_argument(symbols, stripped) : 0;
 }
 
-/* The structure that a member is sought in: behind a pointer or reference. */
+/* The structure to search for a member: what a pointer, reference or array leads to, else the type itself. */
 static uint32_t structure_of(struct symbols *symbols, uint32_t id)
 {
     uint32_t stripped = types_strip(symbols, id);
@@ -429,7 +430,7 @@ static uint32_t type_of_name(struct symbols *symbols, uint64_t vaddr, const char
     return found;
 }
 
-/* Copies the name at *text, with its scopes, and goes behind it; false when there is none or it is too long. */
+/* Copies the name at *text, with its scopes, and moves *text past it; false when there is none or it is too long. */
 static bool take_name(const char **text, char *name)
 {
     size_t len = 0;
@@ -444,7 +445,7 @@ static bool take_name(const char **text, char *name)
     return true;
 }
 
-/* Goes behind the bracket that closes the one at *text; false when none does. */
+/* Moves *text past the bracket that closes the one there; false when none does. */
 static bool skip_bracket(const char **text)
 {
     int depth = 0;
@@ -466,7 +467,7 @@ static const char *skip_blanks(const char *text)
     return text;
 }
 
-/* Applies what follows the first name; 0 when that is more than members and subscripts. */
+/* Applies the members and subscripts that follow the first name; 0 when anything else follows. */
 static uint32_t apply_rest(struct symbols *symbols, uint32_t type, const char *text)
 {
     char name[NAME_MAX_BYTES];

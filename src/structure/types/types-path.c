@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descends from a type to the field at an offset. Every step goes to a part, and their number is bounded, so that types
- * which claim to hold themselves end. */
+/* Descends from a type to the field at an offset. Every step goes to a part, and the number of steps is bounded, so
+ * that the walk ends even in a type that claims to contain itself. */
 #include "structure/types/types.h"
 
 #include <ctype.h>
@@ -32,7 +32,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The text uses name as a member: behind a "." or "->" or "%", as a word of its own. */
+/* Whether the text uses name as a member: after a "." or "->" or "%", as a word of its own. */
 static bool mentions(const char *text, const char *name)
 {
     size_t len = name ? strlen(name) : 0;
@@ -47,7 +47,7 @@ static bool mentions(const char *text, const char *name)
     return false;
 }
 
-/* The text mentions a field, or one inside it where it has no name. */
+/* Whether the text mentions a field or, if it has no name, one inside it. */
 static bool mentions_field(const struct descent *descent, const struct type_field *field)
 {
     if (field->name)
@@ -59,7 +59,7 @@ static bool mentions_field(const struct descent *descent, const struct type_fiel
     return false;
 }
 
-/* Bytes [first, end) that an access to the field touches: of bit fields the storage unit of their declared type. */
+/* Bytes [first, end) that an access to the field touches; for bit fields the storage unit of their declared type. */
 static void extent(const struct descent *descent, const struct type_field *field, uint64_t *first, uint64_t *end)
 {
     uint64_t size = types_size(descent->symbols, field->type);
@@ -73,7 +73,7 @@ static void extent(const struct descent *descent, const struct type_field *field
     }
 }
 
-/* A bit of the field lies in the byte at offset. */
+/* Whether a bit of the field lies in the byte at offset. */
 static bool holds_bits(const struct type_field *field, uint64_t offset)
 {
     return field->bit_size && offset * 8 < (uint64_t)field->bit_offset + field->bit_size &&
@@ -91,7 +91,7 @@ static void add_candidate(struct candidates *candidates, const struct type_field
         candidates->fields[candidates->n++] = field;
 }
 
-/* Keeps the candidates that the text mentions, when it mentions any. */
+/* Keeps only the candidates that the text mentions, if it mentions any. */
 static void keep_mentioned(const struct descent *descent, struct candidates *candidates)
 {
     struct candidates kept = {.n = 0};
@@ -102,8 +102,8 @@ static void keep_mentioned(const struct descent *descent, struct candidates *can
         *candidates = kept;
 }
 
-/* Behind the start of the storage unit only the bit fields of that byte can be meant; at its start all of them, since
- * compilers load the whole unit. */
+/* After the start of the storage unit only the bit fields in that byte can be meant; at its start all of them can,
+ * since compilers load the whole unit. */
 static void keep_exact(const struct descent *descent, uint64_t offset, struct candidates *candidates)
 {
     struct candidates exact = {.n = 0};
@@ -117,7 +117,7 @@ static void keep_exact(const struct descent *descent, uint64_t offset, struct ca
         *candidates = exact;
 }
 
-/* The fields at an offset: one in a structure (unless bit fields share it), all that reach so far in a union. */
+/* The fields at an offset: in a structure one (unless bit fields share it), in a union all that are large enough. */
 static void find_fields(const struct descent *descent, const struct type *type, uint64_t offset,
                         struct candidates *candidates)
 {
@@ -131,7 +131,7 @@ static void find_fields(const struct descent *descent, const struct type *type, 
             continue;
         if (!field->bit_size && type->kind == TYPE_STRUCT && !has_plain) {
             has_plain = true;
-            candidates->n = 0; /* bytes of a storage unit that other fields use */
+            candidates->n = 0; /* bytes of a storage unit that belong to other fields */
         } else if (has_plain && field->bit_size) {
             continue;
         } else if (has_plain && type->kind == TYPE_STRUCT && !is_flexible) {
@@ -143,7 +143,7 @@ static void find_fields(const struct descent *descent, const struct type *type, 
     keep_exact(descent, offset, candidates);
 }
 
-/* Several fields share the place: ".<a|b>". */
+/* Writes several fields that share the place: ".<a|b>". */
 static void put_shared(const struct descent *descent, const struct candidates *candidates)
 {
     struct type_spot *spot = descent->spot;
@@ -196,7 +196,7 @@ static bool enter_structure(struct descent *descent, const struct type *type, ui
     return true;
 }
 
-/* Goes from an array to its element; false where the data lie elsewhere or nothing is known of them. */
+/* Goes from an array to its element; false when the data lie elsewhere or nothing is known about them. */
 static bool enter_array(struct descent *descent, const struct type *type, uint32_t *id, uint64_t *offset)
 {
     uint64_t size = types_size(descent->symbols, type->target);
@@ -216,7 +216,7 @@ static bool enter_array(struct descent *descent, const struct type *type, uint32
     return true;
 }
 
-/* Containers of the C++ library are named as a whole: their members are nobody's business. */
+/* Whether a type is a container of the C++ library, which is named as a whole: its members are internal. */
 static bool is_opaque(const struct type *type)
 {
     if (type->kind != TYPE_STRUCT || !type->name)
@@ -257,7 +257,7 @@ static void descend(struct descent *descent, uint32_t id, uint64_t offset)
     spot->kind = SPOT_NONE;
 }
 
-/* Paths in Fortran: "(:)%mass" for "[].mass". */
+/* Turns a path into Fortran's form: "(:)%mass" for "[].mass". */
 static void spell_fortran(struct symbols *symbols, uint32_t id, struct type_spot *spot)
 {
     char text[TYPES_PATH_BYTES] = "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of types: a type is entered when something refers to it and read when it is looked at, so that a walk costs
- * what it touches and recursive types need no care. A DIE is known by its address in the mapped section, whichever file
- * (type units, dwz, split DWARF) that belongs to. */
+/* The table of types: a type is entered when something refers to it and read when it is first used, so that a walk only
+ * costs what it touches and recursive types need no special care. A DIE is identified by its address in the mapped
+ * section, whichever file that belongs to (type units, dwz, split DWARF). */
 #include "structure/types/types.h"
 
 #include <dwarf.h>
@@ -54,7 +54,7 @@ static uint64_t size_of(Dwarf_Die *die)
     return 0;
 }
 
-/* Offset of a member: a number, or the one that an expression adds; false when only run time tells it. */
+/* Offset of a member: a number, or the one that an expression adds; false when it is only known at run time. */
 static bool member_offset(Dwarf_Die *die, uint64_t *offset)
 {
     Dwarf_Attribute attribute;
@@ -74,7 +74,7 @@ static bool member_offset(Dwarf_Die *die, uint64_t *offset)
     return true;
 }
 
-/* Both ways to describe bit fields: from the start of the structure, and from the high end of a storage unit. */
+/* Reads both ways to describe bit fields: from the start of the structure, and from the high end of a storage unit. */
 static void read_bits(Dwarf_Die *die, struct type_field *field)
 {
     int64_t size = 0, offset = 0, unit = 0;
@@ -118,7 +118,7 @@ static void read_field(struct symbols *symbols, Dwarf_Die *die, struct type_node
     symbols->types->n_fields++;
 }
 
-/* The last field of a structure, when it is an array without length. */
+/* Marks the last field of a structure as flexible if it is an array without length. */
 static void mark_flexible(struct symbols *symbols, struct type *type)
 {
     struct type_field *last = type->n_fields ? &type->fields[type->n_fields - 1] : NULL;
@@ -158,7 +158,8 @@ static void read_structure(struct symbols *symbols, struct type_node *node)
     read_fields(symbols, &definition, node);
 }
 
-/* Sets the count of a dimension; an upper bound below the lower one, as C writes [] and [0], is an open one. */
+/* Sets the count of a dimension. An upper bound below the lower one, as compilers write for C's [] and [0], leaves it
+ * open. */
 static void read_dimension(Dwarf_Die *die, bool is_fortran, struct type *type, struct type_dimension *dimension)
 {
     int64_t number = 0, upper = 0;
@@ -436,7 +437,7 @@ const struct type *types_get(struct symbols *symbols, uint32_t id)
         if (types->depth > TYPES_DEPTH_MAX)
             return &nothing;
         types->depth++;
-        node->is_read = true; /* first, so that a type that holds itself ends here */
+        node->is_read = true; /* set before reading, so that a type that contains itself ends here */
         types_read(symbols, node);
         types->depth--;
     }
@@ -523,7 +524,7 @@ static void append_dimensions(const struct type *type, char *text, size_t size_b
         append(text, size_bytes, ")");
 }
 
-/* depth bounds pointers to pointers to ... of a hostile file. */
+/* depth bounds the pointers to pointers to ... in a hostile file. */
 static void spell(struct symbols *symbols, uint32_t id, char *text, size_t size_bytes, int depth)
 {
     const struct type *type = types_get(symbols, id);

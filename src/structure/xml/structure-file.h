@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Structure files: written from the structure of a module, and read back as hpcstruct and HPCToolkit write them: what
- * structure.h gives of a module, without the module. Ordinary code, untrusted input. */
+/* Structure files: written from the structure of a module, and read back, whether hpcstruct or HPCToolkit wrote them.
+ * They hold what structure.h tells about a module, without the module. Ordinary code, untrusted input. */
 #ifndef LOCUS_STRUCTURE_XML_STRUCTURE_FILE_H
 #define LOCUS_STRUCTURE_XML_STRUCTURE_FILE_H
 
@@ -15,14 +15,14 @@
 
 struct structure_file;
 
-/* Reads the text of a file, which is changed meanwhile and not needed afterwards; name is used in messages. Memory is a
- * few times the text's length. The caller frees the result with structure_file_free.
+/* Reads the text of a file, which is changed in the process and not needed afterwards; name is for messages. Takes a
+ * few times the text's length in memory. The caller frees the result with structure_file_free.
  * err: ERR_FORMAT (file, offset, reason), ERR_MEMORY */
 int structure_file_read(struct buf *text, const char *name, struct structure_file **file, struct error *err);
 void structure_file_free(struct structure_file *file);
 
-/* Number of a load module of the file, from its path; SIZE_MAX when it is not in there. A module that the file
- * names by a relative path is compared by its last component. */
+/* Number of the load module with this path in the file; SIZE_MAX when there is none. If the file names a module by a
+ * relative path, only the last components are compared. */
 size_t structure_file_module(const struct structure_file *file, const char *path);
 
 /* The function of a module that contains vaddr; NULL when none does. Its strings live as long as the file. */
@@ -37,7 +37,7 @@ size_t structure_file_lookup(const struct structure_file *file, size_t module, u
 bool structure_file_data_at(const struct structure_file *file, size_t module, uint64_t vaddr,
                             struct symbols_data *data);
 
-/* A beginning of paths, and what is written instead. */
+/* A prefix of paths, and what is written instead. */
 struct xml_replacement {
     const char *old_prefix, *new_prefix;
 };
@@ -47,7 +47,7 @@ struct structure_output {
     FILE *out;
     const struct xml_replacement *replacements; /* [n_replacements] */
     size_t n_replacements;
-    bool with_types; /* with types, and locals with their places, in elements of our own */
+    bool with_types; /* with types, and locals with their places, in elements that are not HPCToolkit's */
 };
 
 /* Writes the module as a structure file (doc/FORMAT.md).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Structure files, element by element: an element changes the place (file, scope) that those inside it refer to. The
- * XML is read in place: names and values are ended and references in values replaced in the text. */
+/* Reads structure files element by element: an element sets the place (file, scope) that those inside it refer to. The
+ * XML is parsed in place: names and values are terminated, and references in values replaced, in the text. */
 #include "structure/xml/structure-file.h"
 
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 /* --- elements and attributes --- */
 
-/* Texts between elements, comments, processing instructions and the document type are passed over. */
+/* Text between elements, comments, processing instructions and the document type are skipped. */
 
 enum { XML_ATTRIBUTES_MAX = 24 };
 
@@ -20,25 +20,25 @@ enum xml_event { XML_END_OF_TEXT = 0, XML_OPEN, XML_CLOSE };
 
 /* All zero but text, at = text, end and name. */
 struct xml_in {
-    char *text, *at, *end; /* changed while it is read; a NUL follows at end */
+    char *text, *at, *end; /* changed during reading; a NUL follows at end */
     const char *name;      /* of the file, for messages */
-    const char *element;   /* of the last event; borrowed from the text, as the attributes */
+    const char *element;   /* of the last event; borrowed from the text, like the attributes */
     struct {
         const char *name, *value;
-    } attributes[XML_ATTRIBUTES_MAX]; /* [n_attributes] of XML_OPEN; more are passed over */
+    } attributes[XML_ATTRIBUTES_MAX]; /* [n_attributes] of XML_OPEN; more are skipped */
     size_t n_attributes;
-    bool is_empty; /* the last element has ended where it began: its XML_CLOSE comes next */
+    bool is_empty; /* the last element was empty: its XML_CLOSE comes next */
 };
 
 #define BLANKS " \t\r\n"
 
-/* Says what is wrong where the reader stands; ERR_FORMAT. */
+/* Reports what is wrong at the reader's position; returns ERR_FORMAT. */
 static int report_bad_xml(const struct xml_in *xml, const char *reason, struct error *err)
 {
     return error_set(err, ERR_FORMAT, "%s: offset %zu: %s", xml->name, (size_t)(xml->at - xml->text), reason);
 }
 
-/* Goes behind the next occurrence of what; false when there is none. */
+/* Moves past the next occurrence of what; false when there is none. */
 static bool skip_past(struct xml_in *xml, const char *what)
 {
     size_t len = strlen(what);
@@ -48,7 +48,7 @@ static bool skip_past(struct xml_in *xml, const char *what)
     return found != NULL;
 }
 
-/* Goes behind a document type, which may hold declarations in brackets. */
+/* Moves past a document type, which may contain declarations in brackets. */
 static bool skip_doctype(struct xml_in *xml)
 {
     char *open = memchr(xml->at, '[', (size_t)(xml->end - xml->at));
@@ -79,8 +79,8 @@ static char *put_character(char *p, unsigned long code)
     return p;
 }
 
-/* The character that a reference (behind '&', up to ';') stands for; 0 when it is none. Each takes fewer bytes than its
- * reference. */
+/* The character that a reference (behind '&', up to ';') stands for; 0 when it is none. As UTF-8 it takes fewer bytes
+ * than the reference. */
 static unsigned long reference_value(const char *text, size_t len)
 {
     static const struct {
@@ -141,7 +141,7 @@ static int take_attribute(struct xml_in *xml, struct error *err)
     return 0;
 }
 
-/* Reads an element whose '<' is behind us. */
+/* Reads an element whose '<' has been read. */
 static int take_element(struct xml_in *xml, struct error *err)
 {
     bool is_close = *xml->at == '/';
@@ -168,7 +168,7 @@ static int take_element(struct xml_in *xml, struct error *err)
     }
 }
 
-/* The next begin or end of an element, which need not fit each other; negative when the text is no XML.
+/* The next begin or end of an element, which need not match; negative when the text is not XML.
  * err: ERR_FORMAT */
 static int xml_in_next(struct xml_in *xml, struct error *err)
 {
@@ -192,7 +192,7 @@ static int xml_in_next(struct xml_in *xml, struct error *err)
     return XML_END_OF_TEXT;
 }
 
-/* Value of an attribute of the element just opened; NULL when it has none of that name. */
+/* Value of an attribute of the element just opened; NULL when it has none with that name. */
 static const char *xml_in_attribute(const struct xml_in *xml, const char *name)
 {
     for (size_t i = 0; i < xml->n_attributes; i++)
@@ -234,8 +234,8 @@ struct structure_file {
 /* What an open element sets for those inside it. */
 struct level {
     const char *file;
-    uint32_t scope;        /* STRUCTURE_NONE: outside of functions */
-    const char *call_file; /* position that an element without name gives to the function inlined there */
+    uint32_t scope;        /* STRUCTURE_NONE: outside functions */
+    const char *call_file; /* position of the call, from an element without name, for the function inlined there */
     uint32_t call_line;
 };
 
@@ -355,7 +355,7 @@ static void open_function(struct reader *reader, struct level *level)
               level);
 }
 
-/* An inlined function, or, without name, a position. */
+/* An inlined function or, without name, the position of a call. */
 static void open_alien(struct reader *reader, struct level *level)
 {
     const char *name = xml_in_attribute(&reader->xml, "n"), *file = keep(reader, xml_in_attribute(&reader->xml, "f"));
@@ -453,7 +453,7 @@ static int compare_spans(const void *a, const void *b)
     return x->start != y->start ? (x->start > y->start ? 1 : -1) : (x->end > y->end) - (x->end < y->end);
 }
 
-/* Puts the spans in order, cuts off what the one before has already, and lists their addresses. */
+/* Sorts the spans, cuts off where they overlap, and lists their addresses. */
 static void end_function(struct reader *reader)
 {
     struct structure_function *function = reader->function;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Structure files: XML as HPCToolkit's tools read it, version 4.7 with variables. Text goes into one block of memory
- * that is written whenever it is full. */
+/* Writes structure files: XML that HPCToolkit's tools read, version 4.7 with variables. Text goes into one block of
+ * memory, which is written whenever it is full. */
 #include "structure/xml/structure-file.h"
 
 #include <inttypes.h>
@@ -17,10 +17,10 @@
 
 #define XML_OUT_BYTES (UINT32_C(1) << 16)
 
-#define ROOM_BYTES 128 /* for the longest text that is put in one go: the beginning of an element */
+#define ROOM_BYTES 128 /* for the longest text that is added at once: the beginning of an element */
 #define DIGITS_MAX 20
 
-/* One file while it is written. All zero but out is ready. */
+/* One file being written. Ready when all is zero except out. */
 struct xml_out {
     FILE *out;
     const struct xml_replacement *replacements; /* [n_replacements] of the beginnings of paths */
@@ -31,7 +31,7 @@ struct xml_out {
     char bytes[XML_OUT_BYTES];
 };
 
-/* Writes what is left. */
+/* Writes the rest. */
 static void xml_flush(struct xml_out *xml)
 {
     if (!xml->is_failed && fwrite(xml->bytes, 1, xml->n_bytes, xml->out) != xml->n_bytes)
@@ -58,7 +58,7 @@ static void xml_put_bytes(struct xml_out *xml, const char *bytes, size_t n)
     }
 }
 
-/* Text as it is; inline, because the length of most is known to the compiler. */
+/* Text as it is; inline, because the compiler knows the length of most texts. */
 static inline void xml_put(struct xml_out *xml, const char *text)
 {
     size_t n = strlen(text);
@@ -78,7 +78,7 @@ static char *room(struct xml_out *xml)
     return xml->bytes + xml->n_bytes;
 }
 
-/* at has room for DIGITS_MAX. */
+/* at must have room for DIGITS_MAX. */
 static char *add_number(char *at, uint64_t value)
 {
     char digits[2 * DIGITS_MAX] = "";
@@ -125,7 +125,7 @@ static void xml_put_range(struct xml_out *xml, uint64_t start, uint64_t end)
     xml->n_bytes += (size_t)(at - from);
 }
 
-/* Length of the UTF-8 character at text, 0 when it is none that XML may hold. */
+/* Length of the UTF-8 character at text, 0 when XML does not allow it. */
 static size_t character_bytes(const unsigned char *text)
 {
     if (text[0] < 0x80)
@@ -142,7 +142,7 @@ static size_t character_bytes(const unsigned char *text)
     return is_odd ? 0 : n;
 }
 
-/* Text with what XML does not allow in it replaced. */
+/* Text in which everything that XML does not allow is replaced. */
 static void xml_put_escaped(struct xml_out *xml, const char *text)
 {
     const char *from = text;
@@ -243,7 +243,7 @@ static void xml_open_code(struct xml_out *xml, const char *tag, uint32_t line)
 
 /* Elements and attributes as HPCToolkit's format has them, version 4.7 with variables; L has two attributes more. */
 
-/* XML declaration and document type, to be written before the root element. */
+/* XML declaration and document type, which come before the root element. */
 static const char *structure_xml_dtd(void)
 {
     return "<?xml version=\"1.0\"?>\n"
@@ -297,8 +297,8 @@ static const char *structure_xml_dtd(void)
 
 /* --- types, and locals with their places --- */
 
-/* What structure files hold beyond HPCToolkit's format: elements D (local), R (place), T (type), M (field), E
- * (dimension), see doc/FORMAT.md. A type is written once, after everything that names it. */
+/* What structure files contain beyond HPCToolkit's format: elements D (local), R (place), T (type), M (field), E
+ * (dimension), see doc/FORMAT.md. A type is written once, after everything that refers to it. */
 
 struct structure_types {
     struct symbols *symbols;
@@ -326,7 +326,7 @@ static void structure_types_free(struct structure_types *types)
     free(types);
 }
 
-/* Writes the attribute t and remembers that the type is needed. */
+/* Writes the attribute t and records that the type is needed. */
 static void put_type(struct structure_types *types, uint32_t id, struct xml_out *xml)
 {
     if (id == 0 || !vec_reserve(&types->is_named, &types->cap_is_named, (size_t)id + 1, sizeof *types->is_named))
@@ -389,7 +389,7 @@ static void put_local(struct structure_types *types, const struct local *local, 
     xml_put(xml, "</D>\n");
 }
 
-/* Writes the local variables of the function at vaddr, those of what was inlined into it included. */
+/* Writes the local variables of the function at vaddr, including those of functions inlined into it. */
 static void structure_types_put_locals(struct structure_types *types, uint64_t vaddr, struct xml_out *xml)
 {
     const struct local *locals = NULL;
@@ -452,7 +452,7 @@ static void put_one(struct structure_types *types, uint32_t id, struct xml_out *
     xml_put(xml, "</T>\n");
 }
 
-/* Writes all types that were named so far, and those that they are made of. */
+/* Writes all types that were referred to so far, and those that they are made of. */
 static void structure_types_put(struct structure_types *types, struct xml_out *xml)
 {
     for (size_t i = 0; i < types->n_named; i++)
@@ -469,12 +469,12 @@ struct sorted_span {
 /* One file while it is written. */
 struct writer {
     struct xml_out xml;
-    struct structure_types *types; /* NULL: neither types nor locals are written */
+    struct structure_types *types; /* NULL: no types or locals are written */
     bool no_memory;
-    struct sorted_span *order;          /* [spans of a function], and as many more to sort them with */
+    struct sorted_span *order;          /* [spans of a function], and as many more for sorting */
     uint32_t *first_child, *next_child; /* [scopes of a function] */
     size_t cap_order, cap_first, cap_next;
-    bool is_open; /* a statement, of which [start, end) is still to be written */
+    bool is_open; /* a statement is open, of which [start, end) is still to be written */
     uint64_t start, end;
 };
 
@@ -490,7 +490,7 @@ static bool is_before(const struct sorted_span *x, const struct sorted_span *y)
     return x->group != y->group ? x->group < y->group : x->place < y->place;
 }
 
-/* Merges [from, middle) and [middle, end), each sorted, into out at from. */
+/* Merges [from, middle) and [middle, end), each sorted, into out, starting at from. */
 static void merge(const struct sorted_span *in, size_t from, size_t middle, size_t end, struct sorted_span *out)
 {
     size_t left = from, right = middle;
@@ -498,7 +498,7 @@ static void merge(const struct sorted_span *in, size_t from, size_t middle, size
         out[i] = right == end || (left < middle && is_before(&in[left], &in[right])) ? in[left++] : in[right++];
 }
 
-/* Sorts order [n], of which pairs, fours and so on are merged by turns into the second half of its memory and back. */
+/* Merge sort of order [n], back and forth between the two halves of its memory. */
 static void sort_order(struct sorted_span *order, size_t n)
 {
     struct sorted_span *in = order, *out = order + n;
@@ -513,7 +513,7 @@ static void sort_order(struct sorted_span *order, size_t n)
         memcpy(order, in, n * sizeof *order);
 }
 
-/* Number of a file among those of a function: 0 its scope's own, else by its first appearance. */
+/* Number of a file among those of a function: 0 for that of its scope, the others by first appearance. */
 static uint32_t file_rank(const struct structure_function *function, const struct structure_span *span)
 {
     if (span->file == function->scopes[span->scope].file)
@@ -545,7 +545,7 @@ static const struct structure_span *sorted_span(const struct writer *writer, con
     return &function->spans[(uint32_t)writer->order[i].place];
 }
 
-/* Adds code to the statement of a line that is being written, which begins with the first. */
+/* Adds code to the statement being written for a line; the first code opens the statement. */
 static void put_code(struct writer *writer, uint32_t line, uint64_t start, uint64_t end)
 {
     if (start >= end)
@@ -562,7 +562,7 @@ static void put_code(struct writer *writer, uint32_t line, uint64_t start, uint6
     writer->end = end;
 }
 
-/* The first call of a span; those that follow, as long as they are before its end, are its own, too. */
+/* The first call of a span; those that follow before its end belong to it too. */
 static const struct structure_call *first_call(const struct structure_function *function,
                                                const struct structure_span *span)
 {
@@ -570,8 +570,8 @@ static const struct structure_call *first_call(const struct structure_function *
            search_below(function->calls, function->n_calls, SEARCH_KEY(struct structure_call, start), span->start);
 }
 
-/* Writes order[i..) as long as it is one line of one scope, as one statement without its calls, if anything is left;
- * returns the index behind it. */
+/* Writes the spans from order[i] on that are one line of one scope as one statement, leaving out calls, if anything
+ * remains; returns the index after them. */
 static size_t put_statement(struct writer *writer, const struct structure_function *function, size_t i)
 {
     const struct structure_span *first = sorted_span(writer, function, i);
@@ -612,7 +612,7 @@ static void put_calls(struct writer *writer, const struct structure_function *fu
     }
 }
 
-/* Opens an element that groups what lies at a position: empty name. */
+/* Opens an element with an empty name, which groups what lies at a position. */
 static void open_place(struct writer *writer, uint32_t line, const char *file)
 {
     xml_open(&writer->xml, "A");
@@ -621,7 +621,7 @@ static void open_place(struct writer *writer, uint32_t line, const char *file)
     xml_put(&writer->xml, " n=\"\" v=\"{}\">\n");
 }
 
-/* The statements and calls of a scope; those of other files in a group each. i: index into order. */
+/* Writes the statements and calls of a scope, those of each other file in a group. i: index into order. */
 static void put_statements(struct writer *writer, const struct structure_function *function, uint32_t scope, size_t i)
 {
     const char *own = function->scopes[scope].file;
@@ -675,7 +675,7 @@ static void open_inlined(struct writer *writer, const struct structure_scope *sc
     xml_put(&writer->xml, " v=\"{}\">\n");
 }
 
-/* A scope whose spans are sought. */
+/* For the search of a scope's first span. */
 struct sought {
     const struct writer *writer;
     const struct structure_function *function;
