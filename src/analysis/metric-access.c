@@ -43,11 +43,11 @@ const struct metric_derived metric_access[] = {
 
 /* --- remote accesses --- */
 
-/* What accesses to other NUMA nodes cost. The cost is lpi_NUMA of Liu and Mellor-Crummey, A Tool to Analyze the
- * Performance of Multithreaded Programs on NUMA Architectures (PPoPP 2014): latency of remote accesses per instruction.
- * Here both are estimated from samples times their periods; the denominator is of the whole measurement, so that the
- * costs of the variables add up to that of the program. Where instructions were not counted, it is the number of loads:
- * reports say which. */
+/* The cost of accesses to other NUMA nodes. It is lpi_NUMA of Liu and Mellor-Crummey, A Tool to Analyze the Performance
+ * of Multithreaded Programs on NUMA Architectures (PPoPP 2014): latency of remote accesses per instruction. Here both
+ * are estimated from samples times their periods; the denominator is that of the whole measurement, so that the costs
+ * of the variables add up to that of the program. If instructions were not counted, it is the number of loads: reports
+ * say which. */
 
 static double remote_mean(const struct metric_derived *row, const struct metric_input *input)
 {

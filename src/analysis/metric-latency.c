@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long accesses took, from issue to data, over the samples for which the hardware told a latency. */
+/* How long accesses took, from issue to data, over the samples for which the hardware gave a latency. */
 #include "analysis/metrics.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ const struct metric_derived metric_latency[] = {
     {.name = NULL},
 };
 
-/* --- levels of the memory --- */
+/* --- levels of memory --- */
 
 /* Where loads found their data. Each share refers to the loads that got as far as that level, as in the formulas that
  * the original's data source handler defines (and leaves unused): L1 of all loads, L2 of those that missed L1 (lines

@@ -218,12 +218,12 @@ int cause_metrics_add(struct model *model, const struct cause_table *causes, str
     return 0;
 }
 
-/* An event, the metric that is split, and how it is told what waited for other threads. */
+/* Events, the metrics that are split, and what tells which samples waited for other threads. */
 struct splitting {
     const struct build *build;
     struct value_splits *splits;
     uint32_t events[64];    /* [splits->n_metrics] */
-    struct waits *waits[2]; /* for metrics that are no time, and those that are */
+    struct waits *waits[2]; /* for metrics that are not time, and those that are */
 };
 
 static int list_metrics(struct splitting *splitting, struct error *err)
@@ -257,7 +257,7 @@ static int list_metrics(struct splitting *splitting, struct error *err)
     return 0;
 }
 
-/* What part of a node's values of metric i is which. */
+/* Computes the parts of a node's values of metric i. */
 static void split_node(const struct splitting *splitting, const struct raw_node *node, size_t i,
                        double fractions[CAUSE_PARTS])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Life and sums of the model. */
+/* Makes, frees and sums up the model: see model.h. */
 #include "analysis/model.h"
 
 #include <stdarg.h>
@@ -102,7 +102,7 @@ int64_t model_metric(const struct model *model, const char *name)
     return -1;
 }
 
-/* By name, or by the name that the original's documentation has for it. */
+/* Finds a metric by name, or by the name that the original's documentation has for it. */
 static int64_t named_metric(const struct model *model, const char *name)
 {
     int64_t metric = model_metric(model, name);
@@ -128,8 +128,8 @@ static bool is_main(const struct metric *metric)
            strncmp(metric->name, LEAK_NAMES_PREFIX, strlen(LEAK_NAMES_PREFIX)) != 0;
 }
 
-/* The metrics are in the order in which profiles had values of them, the events in that of the command line: a shell
- * that only took page faults before the program proper does not decide. */
+/* Metrics are in the order in which profiles had values for them, events in that of the command line, so the events
+ * decide: a shell that ran before the program and only had page faults does not. */
 int64_t model_first_metric(const struct model *model)
 {
     for (size_t i = 0; i < model->n_events; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an analysis knows, in one structure that loaders fill and exporters read: the source-level tree with its values,
- * threads and processes, metrics, variables, and the fate of the samples. Ordinary code. */
+/* The result of an analysis, in one structure that loaders fill and exporters read: the source-level tree with its
+ * values, threads and processes, metrics, variables, and the fates of the samples. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_MODEL_H
 #define LOCUS_ANALYSIS_MODEL_H
 
@@ -16,13 +16,13 @@ enum scope_kind {
     SCOPE_TOP = 0, /* scope 0, above all roots */
     SCOPE_PROC,    /* a function that was called; also variables and placeholders */
     SCOPE_INLINED, /* a function inlined into its parent */
-    SCOPE_PLACE,   /* position in the parent where something was inlined, or that lies in another file */
+    SCOPE_PLACE,   /* position in the parent where something was inlined, or in another file */
     SCOPE_CALL,    /* call site */
     SCOPE_LINE,    /* statement: the only kind with values of its own */
     SCOPE_LOOP     /* a loop; line is its first, end_line its last */
 };
 
-/* What a scope stands for, when it is not simply code. */
+/* What a scope stands for if it is not simply code. */
 enum scope_role {
     ROLE_NONE = 0,
     ROLE_PROGRAM, /* <program root> */
@@ -37,20 +37,20 @@ enum scope_role {
     ROLE_FILE,
     ROLE_UNKNOWN,
     ROLE_REASON,   /* below ROLE_UNKNOWN: why */
-    ROLE_VARIABLE, /* a variable: its parent says of which class */
+    ROLE_VARIABLE, /* a variable: its parent gives the class */
     ROLE_ACCESS,   /* between a heap variable and the paths that access it */
-    ROLE_REGION,   /* of the program, above the call paths of the samples that fell into it */
+    ROLE_REGION,   /* of the program, above the call paths of its samples */
     ROLE_COUNT
 };
 
-/* Where a loop stands in the source. */
+/* Where a loop is in the source. */
 struct loop_lines {
     uint32_t file;        /* string id */
-    uint32_t first, last; /* 0: there is none; last may be 0 alone: not known */
+    uint32_t first, last; /* first 0: there is no loop; last 0: not known */
 };
 
 /* Node of the source-level tree. Scopes are in canonical pre-order: a parent precedes its children, statements precede
- * other children. Indices; 0 = none, since scope 0 is nobody's child. */
+ * other children. Links are indexes; 0 = none, since scope 0 is no scope's child. */
 struct scope {
     uint32_t parent, first_child, next_sibling;
     uint32_t name, file, module; /* ids in model.strings, 0 = "" */
@@ -64,9 +64,9 @@ struct scope {
 struct metric {
     char *name, *description;
     double per_sample;   /* value of one sample; 0 when samples have different weights */
-    double period;       /* the same as the profiles say */
-    uint64_t n_samples;  /* as the profiles say; 0 = they do not */
-    bool is_integer;     /* counts of fixed worth */
+    double period;       /* the same, from the profiles */
+    uint64_t n_samples;  /* from the profiles; 0 = not known */
+    bool is_integer;     /* counts of fixed value */
     bool hidden;         /* not shown by default: sizes */
     bool used_by_data;   /* has values below ROLE_DATACENTRIC */
     bool is_multiplexed; /* in some thread its counter was shared: values are scaled */
@@ -87,13 +87,13 @@ struct process {
     uint64_t birth;     /* as in struct objects_file: a process that calls exec is here once for each program */
 };
 
-#define NUMA_NODES_MAX 1024 /* as many as Linux knows */
+#define NUMA_NODES_MAX 1024 /* as in Linux */
 
 struct thread {
     uint32_t process;
     uint32_t id;        /* dense within the process, from 0 */
     uint32_t thread_id; /* as in the profile */
-    size_t profile;     /* number among those that were loaded: values.h */
+    size_t profile;     /* number in the order of loading: values.h */
 };
 
 enum variable_class {
@@ -106,16 +106,16 @@ enum variable_class {
     CLASS_UNKNOWN,
     CLASS_UNATTRIBUTED,
     CLASS_WAITING, /* for other threads or processes, in loops */
-    CLASS_DROPPED, /* samples that were taken and not recorded; of rows, never of variables */
+    CLASS_DROPPED, /* samples that were taken but not recorded; for rows, never for variables */
     CLASS_COUNT
 };
 
 #define LATENCY_BINS 64 /* as in the side files */
 
-/* Latencies of samples: those for which the hardware told one. */
+/* Latencies of the samples for which the hardware gave one. */
 struct latency_sum {
     uint64_t n_samples, cycles;
-    uint64_t n_remote, remote_cycles; /* of them, served by another NUMA node */
+    uint64_t n_remote, remote_cycles; /* those served by another NUMA node */
     uint64_t bins[LATENCY_BINS];      /* histogram: struct arena_sketch in arena/arena.h */
 };
 
@@ -124,12 +124,12 @@ struct variable_latency {
     struct latency_sum sum;
 };
 
-/* What samples at data were spent on, in samples: memory + execution + unverified are all of them. memory_low and
+/* What samples at data were spent on, in samples: memory + execution + unverified is all of them. memory_low and
  * memory_high: the interval that memory lies in, unverified ones included. */
 struct cause_sum {
     double memory, memory_low, memory_high;
     double execution, unverified;
-    double resident; /* of execution: found to lie in the caches that each core has for itself */
+    double resident; /* of execution: found in the caches that each core has to itself */
 };
 
 struct variable_cause {
@@ -153,7 +153,7 @@ enum type_source {
     TYPE_FROM_TEMPLATE,    /* what the allocator of a container was made for */
     TYPE_FROM_NEW,         /* new-expression */
     TYPE_FROM_SIZEOF,      /* sizeof in the allocating statement */
-    TYPE_FROM_ACCESSES,    /* what most accesses take it for */
+    TYPE_FROM_ACCESSES,    /* what most accesses use it as */
     TYPE_SOURCES
 };
 
@@ -193,10 +193,10 @@ struct variable {
     struct part_line *part_lines; /* [n_part_lines] */
     size_t n_part_lines, cap_part_lines;
     uint64_t *places;  /* [n_metrics][n_numa_nodes] samples by NUMA node of the CPU; NULL = none known */
-    uint64_t *samples; /* [n_metrics] as counted, neither multiplied nor scaled; NULL = not known */
+    uint64_t *samples; /* [n_metrics] as counted, not multiplied or scaled; NULL = not known */
     struct variable_latency *latencies; /* [n_latencies] by event */
     size_t n_latencies, cap_latencies;
-    struct variable_cause *causes; /* [n_causes] by event: those whose addresses were worked out in software */
+    struct variable_cause *causes; /* [n_causes] by event: those whose addresses were computed in software */
     size_t n_causes, cap_causes;
     uint32_t type;                 /* string id: of an element, e.g. "struct particle"; 0 = not known */
     uint8_t type_source;           /* enum type_source */
@@ -213,14 +213,14 @@ struct event_sum {
     uint64_t fates[FATE_MAX];
     /* as in struct objects_event */
     uint64_t enabled_ns, running_ns, n_throttles, n_no_metric, n_truncated, n_collisions;
-    bool has_data_source; /* the hardware told about each access */
+    bool has_data_source; /* the hardware described each access */
     bool has_address;     /* its samples have, or would have, data addresses */
     bool is_user_only;    /* time in the kernel gave no samples */
 };
 
 struct model {
     struct strtab strings; /* id 0 is "" */
-    struct strtab runs;    /* ids of the launches that were measured; empty = not known */
+    struct strtab runs;    /* ids of the measured launches; empty = not known */
     struct scope *scopes;  /* [n_scopes], scope 0 is SCOPE_TOP */
     size_t n_scopes, cap_scopes;
     struct metric *metrics; /* [n_metrics] */
@@ -239,11 +239,11 @@ struct model {
     char *topology;                        /* one line, NULL = not known */
     char *program, *command, *plan, *skid; /* NULL = not known */
     uint64_t cpu_time_ns, start_ns, end_ns;
-    uint64_t user_ns, system_ns;               /* what the CPU time went on; both 0: not known */
+    uint64_t user_ns, system_ns;               /* parts of the CPU time; both 0: not known */
     uint64_t min_bytes, sample_bytes, mark_ns; /* as in struct objects_file; the largest */
     bool has_samples;                          /* the variables' samples are those of all threads */
-    bool has_thread_list;                      /* threads is filled; older databases lack it */
-    uint32_t n_killed;                         /* threads whose process did not end by itself */
+    bool has_thread_list;                      /* threads is filled; older databases do not have it */
+    uint32_t n_killed;                         /* threads whose process was killed */
     uint64_t n_frames, unwind_stops[16];
     char **notes; /* [n_notes] sentences for the reader of a report */
     size_t n_notes, cap_notes;
@@ -257,21 +257,21 @@ void model_fini(struct model *model);
 uint32_t model_string(struct model *model, const char *text);
 const char *model_text(const struct model *model, uint32_t id);
 
-/* Appends a sentence to the notes, unless it is there already. */
+/* Appends a sentence to the notes unless it is already there. */
 void model_note(struct model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* How many processes there were: one that called exec is one, though it stands in processes once for each program. */
+/* Number of processes: one that called exec counts once, although processes has an entry for each of its programs. */
 size_t model_count_processes(const struct model *model);
 
 /* Index of the metric called name, -1 when there is none. */
 int64_t model_metric(const struct model *model, const char *name);
 
-/* Metric that a report is about: the one called name, or, for NULL, the latency of accesses where hardware told it,
- * else the first event with data addresses. -1 when there is none. */
+/* The metric that a report is about: the one called name; for NULL the latency of accesses if hardware measured it,
+ * else that of the first event with data addresses. -1 when there is none. */
 int64_t model_choose_metric(const struct model *model, const char *name);
 
-/* The first metric, in the order of the events, that has data-centric values (sizes, and bytes allocated or freed
- * aside), else the first that is no size, else the first. -1 when there is none. */
+/* The first metric, in the order of the events, that has data-centric values (apart from sizes and bytes allocated or
+ * freed), else the first that is not a size, else the first. -1 when there is none. */
 int64_t model_first_metric(const struct model *model);
 
 /* Computes inclusive from own (zeros when missing).  err: ERR_MEMORY */
@@ -279,12 +279,12 @@ int model_sum(struct model *model, struct error *err);
 /* Computes inclusive [n_scopes][n_metrics] from own alone. */
 void model_sum_inclusive(const struct model *model, const double *own, double *inclusive);
 
-/* Value of a metric below scope, summed over threads, and as a number of samples (of mean worth where their worth
- * differs). */
+/* Value of a metric below scope, summed over threads; and the same as a number of samples (of mean value if their
+ * values differ). */
 double model_value(const struct model *model, uint32_t scope, size_t metric);
 double model_samples(const struct model *model, size_t metric, double value);
 
-/* First scope behind the subtree of a scope. */
+/* First scope after the subtree of a scope. */
 uint32_t model_subtree_end(const struct model *model, uint32_t scope);
 
 /* The data-centric root, 0 when there is none. */

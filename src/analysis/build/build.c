@@ -10,7 +10,7 @@
 #include "analysis/load/load.h"
 #include "analysis/metrics.h"
 
-/* Functions in which threads of execution begin. */
+/* The role of a function in which threads begin; ROLE_NONE for other functions. */
 static enum scope_role start_role(const char *name)
 {
     static const char *const program[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
@@ -59,7 +59,7 @@ static uint32_t add_region(struct build *build, uint32_t parent, const struct ra
     return add_named(build, parent, ROLE_REGION, title, node->module, node->type);
 }
 
-/* Scope that children of the node's parent hang under. */
+/* The scope that takes the children of the node's parent. */
 static uint32_t parent_scope(struct build *build, const struct raw_node *node)
 {
     const struct raw_node *parent = &build->tree->nodes[node->parent];
@@ -68,7 +68,7 @@ static uint32_t parent_scope(struct build *build, const struct raw_node *node)
     return parent->inner;
 }
 
-/* True when the frame is start-up code that a root placeholder stands for: then *inner is that placeholder. */
+/* True when the frame is start-up code that a root placeholder stands for; *inner is that placeholder then. */
 static bool elide_start(struct build *build, uint32_t index, uint32_t parent, const struct code_frame *frame,
                         uint32_t *inner)
 {
@@ -107,7 +107,7 @@ static void add_leaf(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
-    /* the leaf of an allocation path is a return address, that of a sample is not */
+    /* the innermost address of an allocation path is a return address, that of a sample is not */
     uint64_t vaddr = node->type & HPCRUN_NODE_ALLOCATION && node->ip ? node->ip - 1 : node->ip;
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
@@ -121,7 +121,7 @@ static void add_leaf(struct build *build, uint32_t index, uint32_t parent)
             }
 }
 
-/* Statement for values that a placeholder or variable carries itself, such as its size. */
+/* Adds the statement for values of a placeholder or variable itself, such as its size. */
 static void add_own_line(struct build *build, struct raw_node *node)
 {
     struct scope line = {.kind = SCOPE_LINE, .file = build->model->scopes[node->inner].file};
@@ -129,7 +129,7 @@ static void add_own_line(struct build *build, struct raw_node *node)
     node->leaf = scopes_child(&build->builder, node->inner, &line);
 }
 
-/* A trace refers to a node that stands for its function, mostly the function's entry, rather than for a line. */
+/* Adds the scope for a node that traces refer to: it stands for a function, mostly by its entry, not for a line. */
 static void add_traced(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
@@ -198,8 +198,8 @@ static int compare_sides(const void *a, const void *b)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Samples of a metric that are in the trees: by the fates in side files, else by their variables, else as the profiles
- * say; 0 = not known. */
+/* Number of samples of a metric in the trees: from the fates in side files, else from the variables, else from the
+ * profiles; 0 = not known. */
 static double count_samples(const struct model *model, size_t m)
 {
     const struct metric *metric = &model->metrics[m];
@@ -213,7 +213,7 @@ static double count_samples(const struct model *model, size_t m)
     return n > 0 || metric->is_integer ? n : (double)metric->n_samples;
 }
 
-/* A sample is worth the mean of all: its period, or the mean weight. */
+/* Sets the value of one sample to the mean of all: the period, or the mean weight. */
 static void weigh_samples(struct model *model)
 {
     for (size_t m = 0; m < model->n_metrics; m++) {
@@ -221,7 +221,7 @@ static void weigh_samples(struct model *model)
         if (metric->period > 0)
             metric->per_sample = metric->period;
         double total = model_value(model, 0, m), n = count_samples(model, m);
-        /* a few samples whose values are being written do not change what one is worth */
+        /* a few samples whose values are still being written do not change the value of one */
         if (n > 0 && total > 0 && (total / n < 0.98 * metric->per_sample || total / n > 1.02 * metric->per_sample))
             metric->per_sample = total / n;
     }

@@ -8,15 +8,15 @@
 #include "analysis/load/ingest.h"
 #include "structure/names/source-text.h"
 
-/* What all side files tell of a node of the merged tree before its variable is made. Sorted by node when building. */
+/* What all side files say about a node of the merged tree before its variable is made. Sorted by node when building. */
 struct side_row {
-    bool is_short; /* memory ran out for a part of it */
+    bool is_short; /* part of it is missing: out of memory */
     uint32_t node; /* while side files are read: id in the store; then: merged tree */
     uint32_t kind; /* enum var_kind of arena/arena.h */
     uint32_t name; /* string id, 0 = none */
     uint64_t n_blocks, bytes, n_blocks_freed, bytes_freed, max_block_bytes, n_inexact;
     uint64_t min_small_bytes, max_small_bytes; /* as in struct objects_variable */
-    uint64_t most_bytes;                       /* that one side file tells, while bytes is the sum */
+    uint64_t most_bytes;                       /* the most that one side file gives, while bytes is the sum */
     uint64_t n_blocks_marked, bytes_marked;
     struct side_place {
         uint32_t metric, numa_node;
@@ -54,54 +54,54 @@ struct build {
     struct scope_builder builder;
     struct strtab keys; /* of variables; index = variable */
     const struct older *older;
-    struct typed_node *typed; /* [n_typed] what the allocation sites of heap nodes told, by node */
+    struct typed_node *typed; /* [n_typed] types from the allocation sites of heap nodes, by node */
     size_t n_typed, cap_typed;
     uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
 };
 
-/* Scopes [n_nodes] of the nodes of the tree, freed by the caller: what their own values belong to, and where a thread
- * is whose trace refers to them (0: nowhere). */
+/* Scopes [n_nodes] of the nodes of the tree, freed by the caller: the scope that a node's own values belong to, and the
+ * one in which a thread is whose trace refers to the node (0: none). */
 struct build_leaves {
     uint32_t *own, *traced;
-    uint32_t *older; /* [older->n_scopes] what the numbers of the scopes that were there became */
-    struct value_splits *splits; /* filled: of the nodes' values */
+    uint32_t *older; /* [older->n_scopes] new numbers of the scopes that were there before */
+    struct value_splits *splits; /* receives how the nodes' values are split */
 };
 
 /* Makes scopes and variables. sides are sorted here.  err: ERR_MEMORY */
 int build_model(struct build *build, struct build_leaves *leaves, struct error *err);
 
-/* When own has the sums of all threads: inclusive values, and what one sample is worth.  err: ERR_MEMORY */
+/* Computes inclusive values and the value of one sample, once own has the sums of all threads.  err: ERR_MEMORY */
 int build_sums(struct model *model, struct error *err);
 
 /* variables.c: the row of a variable node (role ROLE_VARIABLE or ROLE_REASON) and its scope below parent. Sets
  * node->variable. Returns the scope. */
 uint32_t variables_add(struct build *build, uint32_t node, uint32_t parent);
 
-/* variables.c: row for what has no variable of its own below <unknown attribute>. */
+/* variables.c: row for samples below <unknown attribute> without a variable of their own. */
 uint32_t variables_add_unknown(struct build *build, uint32_t parent);
 
-/* variables.c: turns the accesses of all variables into fields, when all variables have been made. */
+/* variables.c: turns the accesses of all variables into fields, once all variables have been made. */
 void fields_apply(struct build *build);
 
 struct path_frame;
 struct heap_name;
-/* scopes.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie
- * in; true when all, or nearly all, lie in one, which the variable is now. */
+/* scopes.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie in; true
+ * when all, or nearly all, lie in one local, which the variable then becomes. */
 bool frame_parts_collect(struct build *build, uint32_t node, struct symbols *symbols, struct variable *proto);
 
-/* scopes.c: adds the parts of the same frame elsewhere; shares become those of the samples of both. Where the
- * lines of either are not known, the variable keeps its own. */
+/* scopes.c: adds the parts of the same frame elsewhere; shares are then those of the samples of both. If the lines of
+ * either are not known, the variable keeps its own. */
 void frame_parts_merge(struct variable *variable, const struct variable *other);
 
 /* A local variable and a place in it. */
 struct frame_spot {
-    struct variable_part part; /* without size of elements and fraction */
+    struct variable_part part; /* without element size and fraction */
     uint32_t type;             /* id in the symbols of the node's module */
     uint64_t offset_bytes;     /* UINT64_MAX: not known */
 };
 
 /* scopes.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known
- * there. access: by whom. */
+ * there. access: the code that took it. */
 bool frame_parts_find(struct build *build, uint32_t node, const struct access *access, uint64_t distance_bytes,
                       struct frame_spot *spot);
 

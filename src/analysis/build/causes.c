@@ -101,27 +101,27 @@ void accesses_fini(struct access_table *table)
 #define ENTRIES_MAX 300000
 #define SPOTS_MAX 1000000
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
-#define CHANCE 1.5    /* deviations that may be chance */
-#define L2_PART 0.3   /* at most, of samples at data in the second-level cache, that waited for it */
-#define FED_PART 0.15 /* at most, of samples at instructions without access, where what they use is waited for */
+#define CHANCE 1.5    /* standard deviations that may be chance */
+#define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
+#define FED_PART 0.15 /* of the samples at instructions without access, at most this part waited for what they use */
 
 /* Samples of one thread whose lines are judged together. */
 struct cause_pool {
     uint64_t source, n, n_bins;
-    uint64_t most_lines, all_lines; /* as of struct cause_access; most_lines is a sum, 0: of some not known */
+    uint64_t most_lines, all_lines; /* as in struct cause_access; most_lines is a sum, 0: some are not known */
     struct cause_caches caches;
 };
 
 /* All samples of one walk on one variable. */
 struct cause_entry {
     uint32_t node, event, module; /* node: the variable, once they are judged */
-    uint64_t walk;                /* what tells walks apart: pattern and place of the group, or of the instruction */
-    uint64_t pattern;             /* of any of its instructions; is_mixed of all */
+    uint64_t walk;                /* identifies the walk: pattern and place of the group, or of the instruction */
+    uint64_t pattern;             /* of any of its instructions; is_mixed is of all */
     uint64_t n_samples;
     uint64_t slots[PATTERN_SLOTS];
-    struct cause_pool pool;           /* of the thread that was added last */
+    struct cause_pool pool;           /* of the last thread added */
     struct cause_footprint footprint; /* of threads with few samples */
-    struct cause_sum judged;          /* threads with enough */
+    struct cause_sum judged;          /* of threads with enough */
 };
 
 static void add_sum(struct cause_sum *to, const struct cause_sum *from)
@@ -144,7 +144,8 @@ static struct cause_sum all_execution(double n)
     return (struct cause_sum){.execution = n};
 }
 
-/* Data in the core's own caches, of which at most a part waits for the second one: half of that errs least. */
+/* The sum for data in the core's own caches, of which at most a part waits for the second-level cache: half of that
+ * part errs least. */
 static struct cause_sum resident(double n, double most_part)
 {
     double memory = n * most_part / 2;
@@ -193,7 +194,7 @@ struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigne
 
 /* --- other walks --- */
 
-/* Samples of n that meet a line which an earlier one met, when N lines are as likely. */
+/* Expected number of n samples that meet a line which an earlier one met, when each line is equally likely. */
 static double repeated_of(double n, double lines)
 {
     return n + lines * expm1(-n / lines);
@@ -230,7 +231,7 @@ void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bi
     sum->n += n;
     sum->n_repeated += (double)n - distinct_of(n, n_bins);
     sum->n_expected += expected;
-    /* of linear counting (Whang, Vander-Zanden, Taylor 1990), and of how many lines come back */
+    /* of linear counting (Whang, Vander-Zanden, Taylor 1990), and of the number of lines that come back */
     sum->variance += BINS * (expm1(load) - load) + expected;
 }
 
@@ -242,7 +243,7 @@ static void add_footprint(struct cause_footprint *to, const struct cause_footpri
     to->variance += from->variance;
 }
 
-/* Whether chance alone hardly makes lines come back as often, or as rarely. */
+/* Whether chance alone is unlikely to make lines come back this often, or this rarely. */
 static bool is_sure(const struct cause_footprint *sum)
 {
     return sum->n >= CAUSES_SAMPLES_MIN && fabs(sum->n_repeated - sum->n_expected) > CHANCE * sqrt(sum->variance);
@@ -329,8 +330,9 @@ static bool add_spot(struct cause_table *table, const struct cause_spot *like)
     return true;
 }
 
-/* Judges what the entry's thread has pooled, and begins anew. Samples whose data are no larger than the cache are no
- * samples of memory, however few lines came back. What alone says nothing is judged with other threads. */
+/* Judges what the entry's thread has pooled, and begins a new pool. Samples of data that fit into the cache did not
+ * wait for memory, however few lines came back. A pool that says nothing alone is judged with those of other
+ * threads. */
 static void close_pool(struct cause_entry *entry)
 {
     struct cause_pool pool = entry->pool;
@@ -344,7 +346,8 @@ static void close_pool(struct cause_entry *entry)
     entry->pool = (struct cause_pool){.n = 0};
     if (pool.n == 0)
         return;
-    /* small, and few: as if it were met again and again, since one that is judged with others counts for the cache */
+    /* small and few: counted as if one line came back each time, so that it speaks for the cache when judged with
+     * others */
     causes_add_footprint(&own, pool.n, is_small && !is_enough ? 1 : pool.n_bins, pool.caches.l2_lines);
     if (!is_enough || !(is_small || is_sure(&own))) {
         add_footprint(&entry->footprint, &own);
@@ -358,7 +361,7 @@ static void close_pool(struct cause_entry *entry)
     add_sum(&entry->judged, &judged);
 }
 
-/* The instructions of one pool may each lie in another part of the variable: their parts add up. */
+/* The instructions of one pool may access different parts of the variable: the parts add up. */
 static void add_to_pool(struct cause_entry *entry, const struct cause_access *access, const struct cause_caches *caches)
 {
     struct cause_pool *pool = &entry->pool;
@@ -426,7 +429,7 @@ void causes_fini(struct cause_table *table)
 
 /* --- judging --- */
 
-/* What was found for the samples whose lines are known, as if it held for all of them. */
+/* Scales what was found for the samples whose lines are known to all n. */
 static struct cause_sum scaled(struct cause_sum sum, double n)
 {
     double known = sum.memory + sum.execution + sum.unverified, by = known > 0 ? n / known : 0;
@@ -467,7 +470,7 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : compare_words(x->n_samples, y->n_samples);
 }
 
-/* As compare_entries orders them. */
+/* The order of compare_entries. */
 static int compare_spots_by_walk(const void *a, const void *b)
 {
     const struct cause_spot *x = a, *y = b;
@@ -523,7 +526,7 @@ uint64_t causes_events(const struct cause_table *table, const struct model *mode
     return events;
 }
 
-/* Tells the spots from *at on that are the entry's what it was judged to be; *at: behind them. */
+/* Gives the spots of the entry, from *at on, its verdict; moves *at past them. */
 static void tell_spots(struct cause_table *table, const struct cause_entry *entry, const struct cause_sum *sum,
                        size_t *at)
 {
@@ -540,8 +543,8 @@ static void tell_spots(struct cause_table *table, const struct cause_entry *entr
     }
 }
 
-/* Judges the entries from *i on that are of one variable and event, and adds their sum to it; *i: behind them. *spot:
- * the same of their spots. */
+/* Judges the entries of one variable and event, from *i on, and adds their sum to the variable; moves *i past them, and
+ * *spot past their spots. */
 static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, struct model *model, uint64_t events,
                            bool is_in_order)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where in the variables of the merged tree the samples of all threads lie, by the instruction that took them. The
- * table grows with the tree and its instructions, not with the number of files. Ordinary code. */
+/* Where in the variables of the merged tree the samples of all threads lie, by the sampled instruction. The table grows
+ * with the tree and its instructions, not with the number of files. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_CAUSES_H
 #define LOCUS_ANALYSIS_BUILD_CAUSES_H
 
@@ -24,11 +24,11 @@ struct access {
 struct access_table {
     struct access *items; /* [n]; accesses_sort puts them in order of node */
     size_t n, capacity;
-    struct slots slots; /* by their keys; gone after accesses_sort */
+    struct slots slots; /* by their keys; freed by accesses_sort */
 };
 
-/* Adds samples and their offsets to the entry like this one (whose own offsets do not count). What is new beyond
- * ACCESSES_MAX entries is left out: its samples have no place. False when out of memory. */
+/* Adds samples and their offsets to the entry with the key of this one (whose own offsets are ignored). New entries
+ * beyond ACCESSES_MAX are left out: their samples have no place. False when out of memory. */
 bool accesses_add(struct access_table *table, const struct access *like, const struct spread *offsets);
 
 /* Sorts by node, instruction and event; nothing can be added afterwards. */
@@ -42,45 +42,45 @@ void accesses_fini(struct access_table *table);
 
 /* --- causes of time --- */
 
-/* Time at data is not time for data: of the samples at each variable, which waited for memory, which were execution
- * that its data only feed, and which nobody can tell. By instruction, from how it walks through memory and from the
- * lines of its samples (base/access-pattern.h); summed by variable. Ordinary code. */
+/* Time at data is not time for data: which samples at a variable waited for memory, which were execution that its data
+ * only feed, and which cannot be told apart. Judged for each instruction by how it walks through memory and by the
+ * lines of its samples (base/access-pattern.h), summed by variable. Ordinary code. */
 
-#define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer tell nothing */
+#define CAUSES_SAMPLES_MIN 100 /* of an instruction at a variable: fewer say nothing */
 
-/* Numbers of lines of the caches that each core has for itself. */
+/* Number of lines in the caches that each core has to itself. */
 struct cause_caches {
     uint64_t l1_lines, l2_lines;
 };
 
-/* What is taken where the topology tells no caches: 32 KiB and 512 KiB. */
+/* Assumed when the topology has no caches: 32 KiB and 512 KiB. */
 #define CAUSES_L1_LINES 512
 #define CAUSES_L2_LINES 8192
 
-/* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can meet a line first.
- * Memory is by how much the firsts stand out against the others, because time that waits for a line falls on its first
- * element and all other time on all elements alike. Waiting lengthens what is computed meanwhile, so that the upper end
- * of the interval lies above it. */
+/* A strided walk: samples by slot of their lines, of which n_slots are visited and n_firsts can be the first in a line.
+ * Memory is the excess of the firsts over the others, because time spent waiting for a line falls on its first element
+ * and all other time on all elements alike. Waiting also lengthens what is computed meanwhile, so the upper end of the
+ * interval is higher. */
 struct cause_sum causes_of_contrast(const uint64_t slots[PATTERN_SLOTS], unsigned n_slots, unsigned n_firsts);
 
-/* Any other walk: bins of 2^PATTERN_HASH_BITS that the lines of n samples hit; of several threads the sums of these, as
- * long as each of them alone is too small. All zero is empty. */
+/* Any other walk: how many of 2^PATTERN_HASH_BITS bins the lines of n samples hit; summed over threads as long as each
+ * thread alone has too few. All zero is empty. */
 struct cause_footprint {
     uint64_t n;
     double n_repeated;           /* samples whose line was met before, by the bins */
-    double n_expected, variance; /* the same, were the data just as large as the cache; and its variance */
+    double n_expected, variance; /* the same if the data were just as large as the cache; and its variance */
 };
 
-/* Adds a thread's samples. lines: of the cache. */
+/* Adds a thread's samples. lines: number of lines in the cache. */
 void causes_add_footprint(struct cause_footprint *sum, uint64_t n, uint64_t n_bins, uint64_t lines);
 
-/* Memory when lines came back less often than in the cache, not verified when that may be chance. Of a strided walk
- * (kind), prefetched and waited for look alike. A store retires before its line has come: what lies behind it waited
- * for room in the store buffer, and a part is not verified. What comes back may still wait for the second-level cache.
- */
+/* Memory when lines came back less often than they would in the cache, not verified when that may be chance. In a
+ * strided walk (kind), lines that were prefetched and lines that were waited for look alike. A store retires before its
+ * line has arrived: what follows it waited for room in the store buffer, and a part is not verified. What comes back
+ * may still have waited for the second-level cache. */
 struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pattern_kind kind, bool is_mixed);
 
-/* Number of different lines N that n samples with n_bins different bins come from, when each is as likely:
+/* Number of different lines N that n samples with n_bins different bins come from, when each is equally likely:
  * d = N (1 - exp(-n / N)), where d follows from the bins by linear counting; HUGE_VAL when no line came twice. */
 double causes_lines(uint64_t n, uint64_t n_bins);
 
@@ -90,10 +90,11 @@ struct cause_access {
     uint64_t vaddr;               /* of the sample */
     uint64_t pattern;
     uint64_t n_samples;
-    uint64_t source;       /* what pools its bins (objects_lines.n_bins): number of the variable in the thread's file */
+    uint64_t source;       /* identifies its pool of bins (objects_lines.n_bins): number of the variable in the thread's
+                            * file */
     const uint64_t *slots; /* [PATTERN_SLOTS], NULL: not known */
     uint64_t n_bins;
-    uint64_t most_lines; /* the data of this instruction have this many at most; 0: not known */
+    uint64_t most_lines; /* the data of this instruction have at most this many; 0: not known */
     uint64_t all_lines;  /* the variable has this many; 0: not known */
 };
 
@@ -103,10 +104,10 @@ enum cause_part { CAUSE_MEMORY, CAUSE_EXECUTION, CAUSE_UNVERIFIED, CAUSE_PARTS }
 
 /* Samples of one event by one instruction in one of its walks on one variable. */
 struct cause_spot {
-    uint32_t node, event, module; /* as in struct cause_access; node: the variable, once they are judged */
+    uint32_t node, event, module; /* as in struct cause_access; node: the variable, once judged */
     uint64_t vaddr, walk;
     uint64_t n_samples;
-    double parts[CAUSE_PARTS]; /* of n_samples, once they are judged */
+    double parts[CAUSE_PARTS]; /* of n_samples, once judged */
 };
 
 /* All zero is empty. */
@@ -114,44 +115,44 @@ struct cause_table {
     struct cause_entry *entries; /* [n] by variable, event and walk */
     size_t n, capacity;
     struct slots slots;
-    struct cause_spot *spots; /* [n_spots]; by variable, module, address and event when they are judged */
+    struct cause_spot *spots; /* [n_spots]; by variable, module, address and event once judged */
     size_t n_spots, cap_spots;
     struct slots spot_slots;
 };
 
-/* Adds what a thread's file tells. False when out of memory; what is new beyond 300,000 entries is left out, and so
- * not verified. */
+/* Adds what a thread's file says. False when out of memory; new entries beyond 300,000 are left out, and so not
+ * verified. */
 bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches);
 
 /* Replaces the store's ids of nodes by those of the merged tree: index_of[id]. */
 void causes_place(struct cause_table *table, const uint32_t *index_of);
 
-/* Bits of the model's events of which some instruction's walk is known and the hardware told nothing, as far as there
- * are bits. */
+/* Bit set of the model's events (the first 64) for which the walk of some instruction is known and the hardware says
+ * nothing. */
 uint64_t causes_events(const struct cause_table *table, const struct model *model);
 
-/* After causes_apply: what part of the samples of an event by an instruction on a variable was spent on what, 1 for all
- * of them. What no file tells of is not verified. */
+/* After causes_apply: how the samples of an event by an instruction on a variable were spent, each part as a fraction
+ * of 1. What no file mentions is not verified. */
 void causes_parts(const struct cause_table *table, uint32_t variable, uint32_t event, uint32_t module, uint64_t vaddr,
                   double parts[CAUSE_PARTS]);
 
-/* Whether samples in no variable, of this name, may have waited for memory: arithmetic and spinning wait for none, but
- * a lost address may have been any. */
+/* Whether samples in no variable, with this name, may have waited for memory: arithmetic and spinning do not, but a
+ * lost address may have been any. */
 bool causes_are_unknown(const char *name);
 
-/* Judges all entries and adds the sums to the variables: variable_of[node] [n_nodes], UINT32_MAX for none. What the
- * hardware told of an event stands: such events are left out. False when out of memory. */
+/* Judges all entries and adds the sums to the variables: variable_of[node] [n_nodes], UINT32_MAX for none. Events about
+ * which the hardware says something are left out: its verdict stands. False when out of memory. */
 bool causes_apply(struct cause_table *table, struct model *model, const uint32_t *variable_of, size_t n_nodes);
 
-/* Whether an instruction without access never seems to wait on this machine: in the loop of the skid self-test where
- * one computes with a load that waits, among loads that do not, nearly all samples lie right behind that load. True
- * where that was not measured. skid: the figures as JSON text, NULL when there are none. */
+/* Whether instructions without access never seem to wait on this machine. One loop of the skid self-test computes with
+ * a load that waits, among loads that do not; on such machines nearly all samples lie right after that load. True when
+ * that was not measured. skid: the figures as JSON text, NULL when there are none. */
 bool causes_retire_in_order(const char *skid);
 
 /* Frees everything and makes the table empty. */
 void causes_fini(struct cause_table *table);
 
-/* Adds sums to those that a variable has for an event; false when out of memory. */
+/* Adds to the sums that a variable has for an event; false when out of memory. */
 bool causes_add_sum(struct variable *variable, uint32_t event, const struct cause_sum *sum);
 
 /* The variable's sums for an event; NULL when it has none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a function was given to put a block into: a reference, or the address of a pointer. See heap-name.h. */
+/* Names of heap blocks: first what a function was given to put a block into, a reference or the address of a pointer,
+ * then names by allocation site. See heap-name.h. */
 #include "analysis/build/heap-name.h"
 
 #include <ctype.h>
@@ -11,14 +12,14 @@
 #include "structure/names/alloc-name.h"
 #include "structure/names/assign-name.h"
 
-#define CALLS_MAX 8 /* functions that hand it on */
+#define CALLS_MAX 8 /* functions that pass it on */
 #define FUNCTION_LINES_MAX 400
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 /* An expression that begins with a parameter: "out", "*out", "(*out)->cells". */
 struct rooted {
     char root[128];
-    bool is_target; /* it begins with what the root points to */
+    bool is_target; /* it begins with the object that the root points to */
     char rest[256]; /* "->cells" */
 };
 
@@ -32,7 +33,7 @@ static bool is_word(char c)
     return c && strchr(WORD, c);
 }
 
-/* Names joined by . -> and subscripts, perhaps behind one * or &. */
+/* Whether it is names joined by . -> and subscripts, perhaps after one * or &. */
 static bool is_simple(const char *expression)
 {
     const char *p = expression + (*expression == '*' || *expression == '&');
@@ -44,7 +45,7 @@ static bool is_simple(const char *expression)
     return true;
 }
 
-/* Behind the casts that an expression begins with. */
+/* Skips the casts that an expression begins with. */
 static const char *behind_casts(const char *expression)
 {
     while (*expression == '(') {
@@ -57,7 +58,7 @@ static const char *behind_casts(const char *expression)
     return expression;
 }
 
-/* False when the expression begins with no name. */
+/* False when the expression does not begin with a name. */
 static bool take_apart(const char *expression, struct rooted *parts)
 {
     bool has_brackets = strncmp(expression, "(*", 2) == 0;
@@ -73,7 +74,7 @@ static bool take_apart(const char *expression, struct rooted *parts)
     return true;
 }
 
-/* Puts what the caller handed over in the place of the parameter that an expression begins with. */
+/* Replaces the parameter that an expression begins with by the caller's argument. */
 static bool replace_root(const struct rooted *parts, const char *argument, bool is_pointer, char *text, size_t size)
 {
     const char *rest = parts->rest, *before = "", *behind = "";
@@ -94,8 +95,7 @@ static bool replace_root(const struct rooted *parts, const char *argument, bool 
     return len >= 0 && (size_t)len < size;
 }
 
-/* An object of Fortran as names tell it: "solver%blocks(:)" of "solver%blocks(i)". False when the expression is none.
- */
+/* The name of a Fortran object: "solver%blocks(:)" for "solver%blocks(i)". False when the expression is no object. */
 static bool read_fortran(const char *expression, char *object, size_t size)
 {
     char statement[300], name[160];
@@ -111,7 +111,7 @@ static bool read_fortran(const char *expression, char *object, size_t size)
     return is_read && (size_t)snprintf(object, size, "%s%s", name, expression[len - 1] == ')' ? "(:)" : "") < size;
 }
 
-/* The statement of frame i calls the function with this argument. */
+/* Reads the argument with which the statement of frame i calls the function. */
 static bool read_argument(const struct search *search, size_t i, const char *function, size_t index, char *argument,
                           size_t size)
 {
@@ -132,7 +132,7 @@ static bool read_argument(const struct search *search, size_t i, const char *fun
     return true;
 }
 
-/* A local variable that the function stores where a parameter points to, "*out = p", is that. */
+/* Replaces a local variable by the place that it is stored to, if a parameter points there: "*out = p". */
 static void follow_store(const struct search *search, size_t site, char *text, size_t size)
 {
     char pointer[128];
@@ -178,12 +178,12 @@ size_t heap_argument_follow(const struct search *search, size_t site, bool is_fo
         memcpy(found->text, text, sizeof text);
         at++;
     }
-    if (at == site) /* the local variable says more than where it is stored */
+    if (at == site) /* the local variable says more than the place it is stored to */
         memcpy(found->text, local, sizeof local);
     return at;
 }
 
-/* The variable whose address the site hands to a function of the C library that stores a new block there, such as
+/* The variable whose address the site passes to a C library function that stores a new block there, such as
  * posix_memalign and getline; false when it calls none. */
 static bool heap_argument_library(const struct search *search, size_t site, struct alloc_name *found)
 {
@@ -194,7 +194,7 @@ static bool heap_argument_library(const struct search *search, size_t site, stru
                 {"__getdelim", 0},     {"asprintf", 0},        {"vasprintf", 0},
                 {"__asprintf_chk", 0}, {"__vasprintf_chk", 0}, {"open_memstream", 0}};
     char argument[160];
-    for (size_t i = 0; i < site; i++) /* the buffer of a file is the file's */
+    for (size_t i = 0; i < site; i++) /* the buffer of a FILE belongs to the FILE */
         if (strstr(text_of(search, search->path[i].code.function), "doallocate"))
             return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -210,13 +210,13 @@ static bool heap_argument_library(const struct search *search, size_t site, stru
 
 /* --- names of allocations --- */
 
-/* Wrappers by rule: code of the language's runtime libraries and of namespace std; functions that return a pointer and
- * are called like an allocator; functions whose source hands the new block to their caller (return, or an
- * out-parameter). What a pool of the program tells lies below the function that it told: there the innermost function
- * that returns a pointer is the pool's allocator. */
+/* These count as wrappers: code of the language's runtime libraries and of namespace std; functions that return a
+ * pointer and are named like an allocator; functions whose source passes the new block to their caller (by return or an
+ * out-parameter). When a pool of the program reports its blocks, the innermost function on the path that returns a
+ * pointer is the pool's allocator. */
 
-#define NEAR_FRAMES 4    /* from code without names to a function with one */
-#define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and what it tells us */
+#define NEAR_FRAMES 4    /* from code without names to a function with a name */
+#define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and its call that reports the block */
 
 static bool in_runtime_library(const struct search *search, const struct path_frame *frame)
 {
@@ -279,7 +279,7 @@ enum assign_kind heap_name_statement(const struct search *search, size_t i, stru
     return assign_name_find(statement->data, callee_of(search, i, buffer, sizeof buffer), offset, name, size);
 }
 
-/* True when the function goes on to return the variable it assigned at line. */
+/* True when the function later returns the variable that it assigns at line. */
 static bool returned_later(const struct search *search, const struct code_frame *code, const char *variable)
 {
     const char *file = text_of(search, code->file);
@@ -302,7 +302,7 @@ static bool is_plain_name(const char *name)
     return true;
 }
 
-/* True when the source shows that frame i hands the block to its caller. */
+/* True when the source shows that frame i passes the block to its caller. */
 static bool hands_over(const struct search *search, size_t i)
 {
     char name[160];
@@ -314,8 +314,8 @@ static bool hands_over(const struct search *search, size_t i)
     return kind == ASSIGN_NAME && is_plain_name(name) && returned_later(search, &search->path[i].code, name);
 }
 
-/* True when the source shows that frame i keeps the block in an object, as one that makes a new object with parts does,
- * and does not return it. */
+/* True when the source shows that frame i keeps the block in an object and does not return it, like a function that
+ * makes a new object with parts. */
 static bool keeps_in_object(const struct search *search, size_t i)
 {
     char name[160];
@@ -326,7 +326,7 @@ static bool keeps_in_object(const struct search *search, size_t i)
            !returned_later(search, &search->path[i].code, name);
 }
 
-/* Rust's standard library is linked into the program, under a path that its compiler makes up. */
+/* Rust's standard library is linked into the program, under a path that the compiler invents. */
 static bool in_standard_sources(const char *file)
 {
     return strncmp(file, "/rustc/", 7) == 0;
@@ -362,7 +362,8 @@ size_t heap_name_site(const struct search *search, size_t first)
     return first;
 }
 
-/* First frame of the next outer function that was really called, or n: inlined frames share one call. */
+/* First frame of the next outer function that was really called, or n: a function and those inlined into it share one
+ * call. */
 static size_t next_call(const struct search *search, size_t i)
 {
     while (i < search->n && search->path[i].inlined)
@@ -370,7 +371,7 @@ static size_t next_call(const struct search *search, size_t i)
     return i + 1;
 }
 
-/* What the call in the site's machine code yields: a container or posix_memalign fill an object given by address. */
+/* What the call in the site's machine code yields: a container or posix_memalign fills an object given by address. */
 static enum alloc_name_value call_value(const struct search *search, size_t site)
 {
     size_t first = site;
@@ -387,7 +388,7 @@ static enum alloc_name_value call_value(const struct search *search, size_t site
     return method ? ALLOC_NAME_FIRST_ARGUMENT : ALLOC_NAME_RETURN_VALUE;
 }
 
-/* The site's variable by machine code and debug information; RETURNED also when only a caller can know. */
+/* The site's variable from machine code and debug information; RETURNED also when only a caller can know it. */
 static enum alloc_name_result name_by_code(const struct search *search, size_t site, struct alloc_name *found)
 {
     const struct path_frame *frame = &search->path[site];
@@ -395,8 +396,8 @@ static enum alloc_name_result name_by_code(const struct search *search, size_t s
     return symbols ? alloc_name_find(symbols, frame->vaddr + 1, call_value(search, site), found) : ALLOC_NAME_UNKNOWN;
 }
 
-/* Which object of a Fortran allocate statement with several of them the block is: by the code when that names one of
- * them, else by the order of the calls when there is one for each. False when the statement is none. */
+/* Which of several objects of a Fortran allocate statement the block is: the one that the code names, else by the order
+ * of the calls if there is one for each. False when the statement is not of that kind. */
 static bool name_by_allocate(const struct search *search, bool has_code_name, struct heap_name *out)
 {
     const struct path_frame *frame = &search->path[out->site];
@@ -407,7 +408,7 @@ static bool name_by_allocate(const struct search *search, bool has_code_name, st
     if (source_text_statement(search->source, text_of(search, frame->code.file), frame->code.line, frame->code.column,
                               &statement, &offset))
         for (; assign_name_fortran(statement.data, n, name, sizeof name); n++) {
-            /* as the author spells it, with the module that only the code knows */
+            /* as the author spells it, with the module, which only the code knows */
             const char *scope = strstr(out->name, "::");
             if (has_code_name && !*chosen && assign_name_is_same(out->name, name))
                 (void)snprintf(chosen, sizeof chosen, "%.*s%.100s", scope ? (int)(scope + 2 - out->name) : 0, out->name,
@@ -444,14 +445,14 @@ static bool is_ambiguous(const struct search *search, size_t site, const char *s
     return n > 1;
 }
 
-/* True for "field_of(object)": a macro that stands for a member, which the code can tell. */
+/* True for "field_of(object)": a macro that stands for a member, which the code can name. */
 static bool is_macro(const char *name)
 {
     const char *open = strchr(name, '(');
     return open && open > name && (isalnum((unsigned char)open[-1]) || open[-1] == '_');
 }
 
-/* The site's variable by its source text. With sure: only when the text leaves no doubt. */
+/* The site's variable from its source text; sure: only when the text leaves no doubt. */
 static bool name_by_text(const struct search *search, bool sure, struct heap_name *out)
 {
     struct buf statement = {0};
@@ -465,7 +466,7 @@ static bool name_by_text(const struct search *search, bool sure, struct heap_nam
     return true;
 }
 
-/* The function with a name that is nearest to the site, in code without names of its own; NULL when none is near. */
+/* The nearest function with a name, for a site in code without names; NULL when none is near. */
 static const char *nearest_name(const struct search *search, size_t site, char *qualified, size_t size)
 {
     for (size_t i = site + 1; i < search->n && i <= site + NEAR_FRAMES; i++) {
@@ -495,7 +496,7 @@ static void name_by_place(const struct search *search, struct heap_name *out)
         (void)snprintf(out->name, sizeof out->name, "%.150s", function);
 }
 
-/* Where the search begins: behind the allocator of a pool that told of its block, if it is one. */
+/* The frame where the search begins: after a pool's allocator, if a pool reported the block. */
 static size_t first_frame(const struct search *search)
 {
     size_t first = 0;
@@ -517,7 +518,7 @@ bool heap_name_is_annotation(const char *function)
     return strcmp(function, "locus_pool_alloc_event") == 0 || strcmp(function, "locus_pool_alloc") == 0;
 }
 
-/* By native code, from the frame first on. */
+/* Names the block from native code, from the frame first on. */
 static void name_native(const struct search *of, size_t first, struct heap_name *out)
 {
     const struct search search = *of;
@@ -544,7 +545,7 @@ static void name_native(const struct search *of, size_t first, struct heap_name 
             (void)snprintf(out->name, sizeof out->name, "%.150s", found.text);
         return;
     }
-    /* the text tells "v" where the code shows a temporary or a member of v; the code tells two calls on a line apart */
+    /* the text gives "v" where the code gives a temporary or a member of v; the code tells two calls on a line apart */
     bool by_code = result == ALLOC_NAME_FOUND, by_member = heap_owner_initialiser(&search, out->site, by_code, &found);
     bool by_text = !by_member && name_by_text(&search, by_code, out);
     by_code |= !by_member && !by_text && heap_argument_library(&search, out->site, &found);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whose a block is in C++. A block belongs to a container, that to a member or variable, and a member to an object of
- * which its class says nothing: then the one that called the method is asked. See heap-name.h. */
+/* Who owns a block in C++. A block belongs to a container, the container to a member or variable, and a member to an
+ * object that its class does not know: then we look at the code that called the method. See heap-name.h. */
 #include "analysis/build/heap-name.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "structure/names/source-text.h"
 #include "structure/types/types.h"
 
-#define OWNERS_MAX 8 /* objects in objects */
+#define OWNERS_MAX 8 /* nested objects */
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 static const char *text_of(const struct search *search, uint32_t id)
@@ -27,7 +27,7 @@ static struct symbols *symbols_of(const struct search *search, size_t i)
     return symbolizer_symbols(search->symbolizer, search->path[i].module);
 }
 
-/* The text ends in the last component of a qualified name. */
+/* Whether the text ends in the last component of a qualified name. */
 static bool ends_like(const char *text, const char *qualified)
 {
     const char *last = strrchr(qualified, ':');
@@ -75,7 +75,7 @@ static bool is_of_class(const struct type *type, const char *class)
     return type->name && strncmp(type->name, class, len) == 0 && (type->name[len] == '<' || type->name[len] == 0);
 }
 
-/* The expression is a container of this class. */
+/* Whether the expression is a container of this class. */
 static bool is_container(struct symbols *symbols, uint64_t vaddr, const char *expression, const char *class)
 {
     const struct type *type = types_get(symbols, types_strip(symbols, types_of_expression(symbols, vaddr, expression)));
@@ -86,7 +86,7 @@ static bool is_container(struct symbols *symbols, uint64_t vaddr, const char *ex
     return is_of_class(type, class);
 }
 
-/* The column is in what begins at start and ends where the bracket at open is closed, perhaps on a later line. */
+/* Whether the column lies between start and the end of the bracket at open, perhaps on a later line. */
 static bool is_within(const char *text, const char *start, const char *open, uint32_t column)
 {
     const char *end = open;
@@ -99,9 +99,8 @@ static bool is_within(const char *text, const char *start, const char *open, uin
     return column > (size_t)(start - text) && column <= (size_t)(end - text);
 }
 
-/* The last name in text up to the site's column (from 1; 0: not known) that is a member of the constructor's class, of
- * the class whose constructor is called, and followed by its initial value; without column it has to be the only one.
- */
+/* The last member of the constructor's class in text up to the site's column (from 1; 0: not known) that has the class
+ * whose constructor is called and is followed by its initial value; without column it must be the only one. */
 static bool find_initialiser(const struct search *search, size_t site, const char *text, struct alloc_name *found)
 {
     unsigned n = 0;
@@ -134,7 +133,7 @@ static bool find_initialiser(const struct search *search, size_t site, const cha
     return n == 1 || (n > 1 && column > 0);
 }
 
-/* The one member of the site's class that is of the class of the C++ library whose constructor is called. */
+/* The only member of the site's class that has the C++ library class whose constructor is called. */
 static bool only_member(const struct search *search, size_t site, struct alloc_name *found)
 {
     char class[256], method[256];
@@ -198,7 +197,7 @@ static bool cut_last(char *expression)
     return len > 0;
 }
 
-/* The longest part of the expression that is the container whose method was called: "cells" of "cells[i].x". */
+/* Cuts the expression to its longest part that is the container whose method was called: "cells" of "cells[i].x". */
 static void cut_to_container(const struct search *search, size_t site, char *expression, size_t size)
 {
     char class[256], part[256];
@@ -214,7 +213,7 @@ static void cut_to_container(const struct search *search, size_t site, char *exp
     } while (cut_last(part));
 }
 
-/* Puts the expression into found; one that begins with a member of the method's class is told as such. */
+/* Puts the expression into found, as a member if it begins with a member of the method's class. */
 static void tell_members(const struct search *search, size_t site, const char *expression, struct alloc_name *found)
 {
     char name[128];
@@ -248,7 +247,7 @@ void heap_owner_clean(const struct search *search, const struct heap_name *out, 
     tell_members(search, out->site, expression, found);
 }
 
-/* What the block is for its container; NULL when it holds the elements one after the other. The functions are those of
+/* What the block is in its container; NULL when it holds the elements one after the other. The functions are those of
  * libstdc++ and, with two underscores, of libc++. */
 static const char *part_of_container(const struct search *search, size_t site)
 {
@@ -295,7 +294,7 @@ static bool is_object(const struct search *search, size_t i, const char *express
     *is_pointer = type->kind == TYPE_POINTER && !(type->flags & TYPE_IS_REFERENCE);
     if (is_container(symbols, vaddr, expression, class))
         return true;
-    *is_pointer = true; /* a clever one */
+    *is_pointer = true; /* a smart pointer */
     type = types_get(symbols, types_strip(symbols, types_template_argument(symbols, id)));
     return is_of_class(type, class);
 }
@@ -311,12 +310,12 @@ bool heap_owner_is_other(const struct search *search, size_t site, const char *n
         return false;
     if (types_of_expression(symbols, vaddr, name))
         return !is_object(search, site, name, class, &is_pointer);
-    /* of another class's own member code outside it can call no method */
+    /* code outside a class cannot call a method of its private member */
     return strstr(name, "::") && !split_method(search, site, class, method, sizeof class);
 }
 
-/* The object that frame i called a method of the class for, as that frame names it; of a real call the machine code is
- * asked as well. */
+/* The object for which frame i called a method of the class, as that frame names it; for a real call from the machine
+ * code as well. */
 static bool name_object(const struct search *search, size_t i, bool is_call, const char *class,
                         struct alloc_name *object, bool *is_pointer)
 {
@@ -338,7 +337,7 @@ static bool name_object(const struct search *search, size_t i, bool is_call, con
     return true;
 }
 
-/* Goes from a member of an unknown object to the object, in the frames outside. */
+/* Goes from a member of an unknown object to the object, through the outer frames. */
 static void find_object(const struct search *search, size_t site, struct alloc_name *found)
 {
     for (int n = 0; found->is_open && n < OWNERS_MAX && site + 1 < search->n; n++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Names of blocks that Python code asked for: the target of the assignment at the line, else the function with file and
- * line. Frames of installed packages and of the standard library are wrappers, as long as there are others. */
+ * line. Frames of installed packages and of the standard library count as wrappers if there are others. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,8 @@ static const char *text_of(const struct search *search, uint32_t id)
     return symbolizer_text(search->symbolizer, id);
 }
 
-/* Code that the author of the program did not write; names in <> are compiled into the interpreter, or generated. */
+/* Whether the author of the program did not write the code; names in <> are compiled into the interpreter, or
+ * generated. */
 static bool is_library(const char *file)
 {
     static const char *const parts[] = {"/dist-packages/", "/site-packages/", "/lib/python3", "/lib64/python3"};
@@ -41,7 +42,7 @@ static bool is_one_of(const char *const *words, size_t n_words, const char *text
     return false;
 }
 
-/* Behind the string that begins at p; p itself when none does. */
+/* The end of the string that begins at p; p itself when none does. */
 static const char *skip_string(const char *p)
 {
     if (*p != '"' && *p != '\'')
@@ -52,8 +53,8 @@ static const char *skip_string(const char *p)
     return end + (*end != 0);
 }
 
-/* The first of these characters outside brackets and strings; the end of the code when there is none. *n_open: brackets
- * that are open there, below 0 for those that were opened on an earlier line. */
+/* The first of these characters outside brackets and strings; the end of the code when there is none. *n_open: number
+ * of brackets open there, negative if brackets close that were opened on an earlier line. */
 static const char *find_outside(const char *p, const char *wanted, int *n_open)
 {
     for (*n_open = 0; *p && *p != '#';) {
@@ -66,7 +67,8 @@ static const char *find_outside(const char *p, const char *wanted, int *n_open)
     return p;
 }
 
-/* An argument "name=value" on a line of its own: written without blanks, and followed by a comma or the call's end. */
+/* Whether the "=" is that of an argument "name=value" on a line of its own: written without blanks, and followed by a
+ * comma or the end of the call. */
 static bool is_argument(const char *sign)
 {
     int n_open;
@@ -74,8 +76,7 @@ static bool is_argument(const char *sign)
     return !isspace((unsigned char)sign[-1]) && (n_open < 0 || (*end == ',' && !end[1 + strspn(end + 1, " \t\r")]));
 }
 
-/* The statement that a line holds: behind the colon of "else:", "with x as y:" and the like. NULL when it holds none.
- */
+/* The statement on a line, after the colon of "else:", "with x as y:" and the like. NULL when there is none. */
 static const char *statement_of(const char *line)
 {
     static const char *const heads[] = {"if",  "elif", "else",   "for",     "while", "with",
@@ -104,7 +105,7 @@ static bool read_target(const char *line, char *name, size_t size)
     while (is_word(line[len]) || line[len] == '.')
         len++;
     const char *p = line + len + strspn(line + len, " \t");
-    if (*p == ':' && p[1] != '=') /* an annotation, up to the sign */
+    if (*p == ':' && p[1] != '=') /* an annotation: skip to the "=" */
         p += strcspn(p, "=#");
     if (*p != '=' || p[1] == '=' || len >= size || is_argument(p) ||
         is_one_of(words, sizeof words / sizeof *words, line, strcspn(line, " \t:=(")))
@@ -114,7 +115,8 @@ static bool read_target(const char *line, char *name, size_t size)
     return true;
 }
 
-/* Native code that the program's author wrote tells more than the Python code that called it. */
+/* Whether the name comes from native code of the program's author, which says more than the Python code that called
+ * it. */
 static bool is_own_native(const struct search *search, const struct heap_name *out)
 {
     const char *path = symbolizer_path(search->symbolizer, search->path[out->site].module);

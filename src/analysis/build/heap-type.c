@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order in which an allocation site is asked for the type of its blocks. Containers are asked first, since their
- * allocator is told the type; bytes ("char *") are believed only when nothing else is known: they may be anything. */
+/* The type of the blocks of an allocation site. Containers come first, since their allocator gets the type; bytes
+ * ("char *") count only when nothing else is known: they may be anything. */
 #include "analysis/build/heap-name.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@ struct site {
     const char *statement;
 };
 
-/* True when elements of the type can be what the blocks hold. */
+/* True when the blocks can hold elements of the type. */
 static bool fits(const struct site *site, uint32_t type)
 {
     uint64_t size = types_size(site->symbols, type), tail;
@@ -35,7 +35,7 @@ static bool is_bytes(struct symbols *symbols, uint32_t type)
     return types_get(symbols, types_strip(symbols, type))->kind == TYPE_BASE && types_size(symbols, type) == 1;
 }
 
-/* What a variable of this type points to: of pointers, containers, and arrays with a descriptor. */
+/* What a variable of this type points to, if it is a pointer, a container, or an array with a descriptor. */
 static uint32_t pointed(struct symbols *symbols, uint32_t type)
 {
     uint32_t stripped = types_strip(symbols, type);
@@ -48,7 +48,7 @@ static uint32_t pointed(struct symbols *symbols, uint32_t type)
     return known->kind == TYPE_STRUCT ? types_template_argument(symbols, stripped) : 0;
 }
 
-/* What a reference of C++ stands for; other types stay. */
+/* What a C++ reference refers to; other types stay. */
 static uint32_t referred(struct symbols *symbols, uint32_t type)
 {
     const struct type *known = types_get(symbols, types_strip(symbols, type));
@@ -65,7 +65,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The next place of a word in a text, behind it; NULL when there is none. */
+/* The end of the next occurrence of a word in a text; NULL when there is none. */
 static const char *behind_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
@@ -124,7 +124,7 @@ static uint32_t type_of_operand(const struct site *site, const char *operand)
     return type ? type : types_of_expression(site->symbols, site->vaddr, operand);
 }
 
-/* Reads the operand of the sizeof that ends at text; returns the place behind it, NULL when it is none. */
+/* Reads the operand of the sizeof that ends at text; returns what follows it, NULL when it is none. */
 static const char *read_operand(const char *text, char *operand)
 {
     while (isspace((unsigned char)*text))
@@ -136,7 +136,7 @@ static const char *read_operand(const char *text, char *operand)
     return text + strlen(operand);
 }
 
-/* The types of the first two different sizeof in the statement, the second only behind a "+". */
+/* The types of the first two different sizeof in the statement, the second only after a "+". */
 static uint32_t by_sizeof(const struct site *site, uint32_t *tail)
 {
     char operand[OPERAND_BYTES];
@@ -154,7 +154,7 @@ static uint32_t by_sizeof(const struct site *site, uint32_t *tail)
     return first;
 }
 
-/* Blocks that a sum of two sizes made: one element, and behind it an array, unless the type says so itself. */
+/* A block whose size is a sum of two sizes: one element followed by an array, unless the type says so itself. */
 static void add_tail(const struct site *site, struct heap_type *out)
 {
     uint32_t tail = 0;
@@ -177,7 +177,7 @@ static bool take(const struct site *site, uint32_t type, enum type_source source
     return !is_bytes(site->symbols, type);
 }
 
-/* A derived class behind a pointer to its base: the new-expression knows. */
+/* A pointer to a base class may point to a derived one: the new-expression shows which. */
 static bool is_derived(const struct site *site, uint32_t type, uint32_t base)
 {
     const struct type *known = types_get(site->symbols, types_strip(site->symbols, type));
@@ -188,7 +188,7 @@ static bool is_derived(const struct site *site, uint32_t type, uint32_t base)
     return false;
 }
 
-/* Arrays of classes with destructors begin with their number. */
+/* Arrays of classes with destructors begin with the number of elements. */
 static void set_header(const struct site *site, bool is_array, struct heap_type *out)
 {
     uint64_t size = types_size(site->symbols, out->type);
@@ -222,7 +222,7 @@ static bool is_allocator(const char *function)
     return false;
 }
 
-/* What the allocator of a container of the C++ library was made for. */
+/* The type that the allocator of a C++ library container was made for. */
 static bool ask_containers(struct symbolizer *symbolizer, const struct path_frame *path, size_t n, uint64_t block_bytes,
                            struct heap_type *out)
 {
@@ -271,7 +271,7 @@ struct votes {
     uint64_t total;
 };
 
-/* The same type, perhaps of several compilation units. */
+/* Whether two types are the same, perhaps from different compilation units. */
 static bool is_same_type(struct symbols *symbols, uint32_t a, uint32_t b)
 {
     const struct type *x = types_get(symbols, a), *y = types_get(symbols, b);
@@ -294,7 +294,7 @@ static void vote(struct votes *votes, struct symbols *symbols, uint32_t type, ui
     votes->total += samples;
 }
 
-/* Start of the operand that ends before end: names joined by . and ->, subscripts included. */
+/* Start of the operand that ends before end: names joined by . and ->, with subscripts. */
 static const char *operand_start(const char *text, const char *end)
 {
     const char *p = end;
@@ -314,7 +314,7 @@ static const char *operand_start(const char *text, const char *end)
     return p;
 }
 
-/* Everything in the text that is followed or subscripted and points to something that fits votes for it; the samples
+/* Every pointer in the text that is dereferenced or subscripted votes for what it points to, if that fits; the samples
  * are shared among the answers. */
 static void vote_text(const struct site *site, const char *text, uint64_t samples, struct votes *votes)
 {
@@ -345,7 +345,7 @@ void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *so
     for (size_t i = 0; i < n; i++) {
         const struct code_frame *frames;
         struct site site = {.symbols = symbolizer_symbols(symbolizer, accesses[i].module), .block_bytes = block_bytes};
-        uint64_t vaddr = accesses[i].vaddr - 1; /* the instruction before: a sample comes one too late */
+        uint64_t vaddr = accesses[i].vaddr - 1; /* the instruction before: samples come one too late */
         size_t n_frames = symbolizer_lookup(symbolizer, accesses[i].module, vaddr, &frames);
         const struct code_frame *inner = &frames[n_frames - 1];
         const char *text = source_text_line(source, symbolizer_text(symbolizer, inner->file), inner->line);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Recognising placeholders. */
+/* Recognises placeholders: see placeholders.h. */
 #include "analysis/build/placeholders.h"
 
 #include <ctype.h>
@@ -43,7 +43,7 @@ int roles_code(enum scope_role role)
     return role < ROLE_COUNT ? shown[role].code : 0;
 }
 
-/* Role that the placeholder's name gives; ROLE_NONE when it is none of ours. */
+/* The role of a placeholder by its name; ROLE_NONE when the name is not one of ours. */
 static enum scope_role role_by_name(const char *name)
 {
     for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
@@ -52,7 +52,7 @@ static enum scope_role role_by_name(const char *name)
     return strncmp(name, "DATACENTRIC_", 12) == 0 ? ROLE_REASON : ROLE_NONE;
 }
 
-/* Version 4 files name their placeholders by eight characters in the address. */
+/* The role of a placeholder of a version 4 file, which names them by eight characters in the address. */
 static enum scope_role role_by_text(uint64_t ip)
 {
     char text[9] = "";
@@ -67,7 +67,7 @@ static enum scope_role role_by_text(uint64_t ip)
     return strcmp(text, "NoActvty") == 0 ? ROLE_IDLE : ROLE_NONE;
 }
 
-/* Role by node types alone: profiles whose runtime library is not on this machine. */
+/* The role by node types alone, for profiles whose runtime library is not on this machine. */
 static enum scope_role role_by_shape(const struct raw_tree *tree, uint32_t index, uint32_t first_typed)
 {
     const struct raw_node *node = &tree->nodes[index], *parent = &tree->nodes[node->parent];
@@ -83,7 +83,7 @@ static enum scope_role role_by_shape(const struct raw_tree *tree, uint32_t index
     return ROLE_NONE;
 }
 
-/* Role that follows from where the node hangs: the variables. */
+/* The role that follows from the node's parent: variables. */
 static enum scope_role role_by_parent(const struct raw_tree *tree, uint32_t index)
 {
     const struct raw_node *node = &tree->nodes[index];

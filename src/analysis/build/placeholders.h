@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which nodes of the merged tree are not code: the partial root and the placeholders of the data-centric tree, by
- * name where the runtime library is known, else by node type and shape. Ordinary code. */
+/* Which nodes of the merged tree are not code: the partial root and the placeholders of the data-centric tree, by name
+ * if the runtime library is known, else by node type and shape. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_PLACEHOLDERS_H
 #define LOCUS_ANALYSIS_BUILD_PLACEHOLDERS_H
 
@@ -9,14 +9,14 @@
 /* Fills role and in_data of all nodes. */
 void roles_assign(struct raw_tree *tree, struct symbolizer *symbolizer);
 
-/* Name under which a role is shown, e.g. "<heap allocation>"; NULL for those that have none of their own. */
+/* Name under which a role is shown, such as "<heap allocation>"; NULL for roles without one. */
 const char *roles_title(enum scope_role role);
 
 /* Procedure code of the role in experiment.xml: 0 none, 1 placeholder, 2 root of a tree of its own. */
 int roles_code(enum scope_role role);
 
 /* Class and readable reason of a placeholder below <unknown attribute>, by its function's name:
- * "DATACENTRIC_No_Compute" is unattributed, "compute". reason[size]. */
+ * "DATACENTRIC_No_Compute" gives "unattributed" and "compute". reason[size]. */
 enum variable_class roles_reason(const char *placeholder, char *reason, size_t size);
 
 #endif

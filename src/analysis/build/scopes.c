@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The local variables of a stack frame that samples lie in: of the function that runs or of one of its callers, whose
- * arrays it was handed. A local is named with its function, "main()::grid". */
+/* The local variables of a stack frame that samples lie in: of the running function, or of a caller that passed its
+ * arrays. A local is named with its function, "main()::grid". Then the scopes of code. */
 #include "analysis/build/build.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "structure/names/assign-name.h"
 #include "structure/types/locals.h"
 
-#define ONLY_PART 0.98 /* of the samples: the frame is that local */
+#define ONLY_PART 0.98 /* of the samples: then the frame is that local */
 
 /* The part with this name and declaration, added when new; NULL when out of memory. */
 static struct variable_part *find_part(struct variable *variable, const struct variable_part *proto)
@@ -37,7 +37,7 @@ static uint32_t local_name(struct build *build, const char *function, const char
     return model_string(build->model, text);
 }
 
-/* The address of an access when it lies in the function that contains vaddr, else 0. */
+/* The address of an access if it lies in the function that contains vaddr, else 0. */
 static uint64_t own_pc(struct build *build, const struct raw_node *node, const struct access *access)
 {
     const struct code_frame *frames;
@@ -49,7 +49,7 @@ static uint64_t own_pc(struct build *build, const struct raw_node *node, const s
     return low && frames[0].low_vaddr == low ? access->vaddr : 0;
 }
 
-/* A place where the compiler keeps a value that no variable names. */
+/* Names a place where the compiler keeps a value that is no variable's. */
 static void take_spill(struct build *build, const struct raw_node *node, struct frame_spot *spot)
 {
     const struct code_frame *frames;
@@ -93,7 +93,7 @@ static double add_part(struct variable *proto, const struct variable_part *part,
     return found ? samples : 0;
 }
 
-/* Adds the line's samples to those that are known of it. */
+/* Adds samples to a line. */
 static void count_line(struct variable *variable, const struct part_line *line)
 {
     for (size_t i = 0; i < variable->n_part_lines; i++) {
@@ -108,7 +108,7 @@ static void count_line(struct variable *variable, const struct part_line *line)
         variable->part_lines[variable->n_part_lines++] = *line;
 }
 
-/* Which line of which function the access is. */
+/* Finds the line and function of the access. */
 static void add_line(struct build *build, struct variable *proto, const struct variable_part *part,
                      const struct access *access, uint64_t samples)
 {
@@ -133,7 +133,7 @@ static void add_line(struct build *build, struct variable *proto, const struct v
     count_line(proto, &line);
 }
 
-/* By the offsets of the first event with addresses. */
+/* Splits the frame by the offsets of the first event with addresses. */
 static double collect_by_accesses(struct build *build, uint32_t index, struct variable *proto)
 {
     size_t n;
@@ -153,7 +153,7 @@ static double collect_by_accesses(struct build *build, uint32_t index, struct va
     return total;
 }
 
-/* By the granules of 16 bytes that older side files, and those of perf, tell. */
+/* Splits the frame by granules of 16 bytes, which older side files and those of perf have. */
 static double collect_by_granules(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
 {
     size_t n;
@@ -175,7 +175,7 @@ static double collect_by_granules(struct build *build, uint32_t index, struct sy
     return total;
 }
 
-/* A frame whose samples nearly all lie in one variable is that variable. */
+/* Turns a frame whose samples nearly all lie in one variable into that variable. */
 static bool take_only_part(struct variable *proto)
 {
     for (size_t i = 0; i < proto->n_parts; i++) {
@@ -206,7 +206,7 @@ bool frame_parts_collect(struct build *build, uint32_t index, struct symbols *sy
     return take_only_part(proto);
 }
 
-/* Samples that the shares of the parts are of; 0 when the lines do not tell. */
+/* The number of samples that the shares of the parts refer to; 0 when the lines do not say. */
 static double count_samples(const struct variable *variable)
 {
     double n = 0;
@@ -215,14 +215,15 @@ static double count_samples(const struct variable *variable)
     return n;
 }
 
-/* The samples of a part, of n in all: whole where the share is sound. */
+/* The samples of a part, out of n: rounded, because the share comes from whole numbers. */
 static double part_samples(const struct variable_part *part, double n)
 {
     double samples = part->fraction * n;
     return samples >= 0 && samples < 9e15 ? (double)(uint64_t)(samples + 0.5) : 0;
 }
 
-/* The variable's index of another one's part, added with no samples when new; UINT32_MAX when out of memory. */
+/* Index of the variable's part that equals another variable's, added without samples when new; UINT32_MAX when out of
+ * memory. */
 static uint32_t adopt_part(struct variable *variable, const struct variable_part *part)
 {
     size_t n_before = variable->n_parts;
@@ -270,7 +271,7 @@ void frame_parts_merge(struct variable *variable, const struct variable *other)
 
 /* The source-level tree: find-or-add and canonical order. */
 
-/* A function is the same whatever line it is said to begin at; variables may share their names. */
+/* Functions are compared without their lines, which may differ; variables with them, since they may share a name. */
 static bool compares_line(const struct scope *scope)
 {
     return scope->kind != SCOPE_PROC || scope->role == ROLE_VARIABLE;
@@ -307,7 +308,7 @@ static bool grow_slots(struct scope_builder *builder)
     if (model->n_scopes * 2 < builder->n_slots)
         return true;
     size_t n_slots = builder->n_slots ? builder->n_slots * 2 : 4096;
-    while (n_slots < 2 * model->n_scopes + 2) /* scopes of a database are there from the start */
+    while (n_slots < 2 * model->n_scopes + 2) /* a database's scopes are there from the start */
         n_slots *= 2;
     uint32_t *slots = calloc(n_slots, sizeof *slots);
     if (!slots)
@@ -330,7 +331,7 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
     }
     size_t slot = slot_of(builder, parent, proto);
     if (builder->slots[slot]) {
-        /* the least address and line, in whatever order they come */
+        /* the lowest address and line, whatever the order */
         struct scope *known = &model->scopes[builder->slots[slot] - 1];
         if (proto->vaddr < known->vaddr || (proto->vaddr == known->vaddr && proto->line < known->line)) {
             known->vaddr = proto->vaddr;
@@ -348,7 +349,7 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
     return index;
 }
 
-/* Adds a position in another file than what is around it; *file is the file there. */
+/* Adds a position in another file than the scope around it; *file becomes that file. */
 static uint32_t add_place(struct scope_builder *builder, uint32_t at, uint32_t new_file, uint32_t module_name,
                           uint32_t *file)
 {
@@ -416,7 +417,7 @@ static int kind_rank(const struct scope *scope)
     return ranks[scope->kind];
 }
 
-/* Statements come before all else, whatever role the other children have. */
+/* Statements come before all other children, whatever their role. */
 static int role_rank(const struct scope *scope)
 {
     if (scope->kind == SCOPE_LINE)
@@ -436,7 +437,7 @@ static int compare_scopes(const void *a, const void *b, void *context)
     const struct model *model = context;
     const struct scope *x = &model->scopes[*(const uint32_t *)a], *y = &model->scopes[*(const uint32_t *)b];
     int order = (x->parent > y->parent) - (x->parent < y->parent);
-    if (order == 0) /* statements first, whatever else there is */
+    if (order == 0) /* statements come first */
         order = (x->kind != SCOPE_LINE) - (y->kind != SCOPE_LINE);
     if (order == 0)
         order = role_rank(x) - role_rank(y);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading dpkg's lists of files: one text file for each package, one path a line. See symbolize.h. */
+/* Reads dpkg's lists of files, one text file for each package, one path a line; then turns addresses into code. See
+ * symbolize.h. */
 #include "analysis/build/symbolize.h"
 
 #include <dirent.h>
@@ -16,13 +17,13 @@
 
 #define LINE_BYTES 4096
 
-/* Systems whose /lib is a link to /usr/lib still have packages that list files in /lib. */
+/* Where /lib is a link to /usr/lib, packages may still list files in /lib. */
 static const char *without_usr(const char *path)
 {
     return strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
 }
 
-/* Notes the package of each wanted file in a list; returns how many there were. */
+/* Sets the package of each wanted file in a list; returns how many there were. */
 static size_t read_list(FILE *list, const char *package, size_t len, struct package_file *files, size_t n)
 {
     char line[LINE_BYTES];
@@ -40,8 +41,8 @@ static size_t read_list(FILE *list, const char *package, size_t len, struct pack
     return n_found;
 }
 
-/* Fills the names of files [n] from the lists NAME.list or NAME:ARCHITECTURE.list in a directory; where that cannot be
- * read they have none. /usr/lib and /lib are the same, whatever the lists say. */
+/* Fills the package names of files [n] from the lists NAME.list or NAME:ARCHITECTURE.list in a directory; without
+ * readable lists they stay empty. /usr/lib and /lib count as the same. */
 static void packages_find(const char *directory, struct package_file *files, size_t n)
 {
     DIR *entries = n ? opendir(directory) : NULL;
@@ -67,7 +68,7 @@ static void packages_find(const char *directory, struct package_file *files, siz
 
 /* --- addresses to code --- */
 
-/* Modules by path, and a table of all addresses that were looked up. */
+/* Modules by path, and a table of all addresses looked up so far. */
 
 struct placeholder_name {
     uint64_t ip;
@@ -81,16 +82,16 @@ struct function {
 
 struct module {
     char *path;
-    uint64_t build;  /* that was measured, 0 = not known */
-    bool is_mixed;   /* several builds were */
-    bool is_foreign; /* the file here is another build */
+    uint64_t build;  /* the build that was measured, 0 = not known */
+    bool is_mixed;   /* several builds were measured */
+    bool is_foreign; /* the file on this machine is another build */
     bool tried, is_runtime, is_kernel, is_jit, is_region, is_python, looked_up;
     struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
     struct symbols *symbols;
-    struct structure *structure;           /* NULL until loops are asked for */
-    const struct structure_file *file;     /* that describes the module, NULL = none */
-    size_t in_file;                        /* its number in there */
+    struct structure *structure;           /* NULL until loops are needed */
+    const struct structure_file *file;     /* the one that describes the module, NULL = none */
+    size_t in_file;                        /* its number in that file */
     struct placeholder_name *placeholders; /* [n_placeholders] */
     size_t n_placeholders, cap_placeholders;
 };
@@ -225,7 +226,7 @@ void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t buil
     module->build = build;
 }
 
-/* A file without a build id cannot be told from another. */
+/* Files without a build id cannot be told apart. */
 static bool is_same_build(const struct module *module)
 {
     struct elf_shape shape = {0};
@@ -361,7 +362,7 @@ static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
     return model_string(symbolizer->model, text);
 }
 
-/* Fills the names that the debug information did not give. */
+/* Fills in names that the debug information lacks. */
 static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr, bool stripped_name,
                            struct code_frame *frame)
 {
@@ -444,7 +445,7 @@ static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vadd
         (void)give_loops(symbolizer, function, function->spans[span].scope, frames, n);
 }
 
-/* Takes the "FUNCTION\nFILE\nLINE" of a Python frame apart, in text. */
+/* Splits the "FUNCTION\nFILE\nLINE" of a Python frame, in text. */
 static void split_python(struct symbols_frame *frame, char *text, size_t size)
 {
     (void)snprintf(text, size, "%s", frame->function);
@@ -539,14 +540,14 @@ static void note_names(struct model *model, const char *what, struct name_list *
     buf_fini(&list->text);
 }
 
-/* What a user of this system installs for a package's debug information. */
+/* Adds the name of the package with another package's debug information. */
 static void append_debug_package(struct buf *text, const char *package)
 {
     const char *kind = strcmp(package, "libc6") == 0 ? "dbg" : "dbgsym";
     buf_printf(text, "%s%s-%s", text->len_bytes ? ", " : "", package, kind);
 }
 
-/* Files of packages need another package, the user's own another build. */
+/* Notes modules without debug information: files of packages need another package, the user's own another build. */
 static void note_bare(struct model *model, const struct module *const *bare, size_t n)
 {
     struct name_list own = {0}, packaged = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Load modules of all profiles by path, opened when first needed, with every address looked up once.
+/* The load modules of all profiles by path, opened when first needed; every address is looked up once.
  * Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_SYMBOLIZE_H
 #define LOCUS_ANALYSIS_BUILD_SYMBOLIZE_H
@@ -24,15 +24,16 @@ struct code_frame {
     uint32_t file, line, column; /* position inside the function */
     uint64_t low_vaddr, die;
     bool named;                   /* function is a name, not an address */
-    const struct code_loop *loop; /* the innermost one of this function around the position; lives as the symbolizer */
+    const struct code_loop *loop; /* the innermost one of this function around the position; lives as long as the
+                                   * symbolizer */
 };
 
 /* The symbolizer interns into model's strings; the caller frees it before the model. NULL when out of memory. */
 struct symbolizer *symbolizer_new(struct model *model);
 void symbolizer_free(struct symbolizer *symbolizer);
 
-/* From now on, the code of modules that these files [NULL-terminated, borrowed] describe is known from them: from the
- * first one that does. To be called before modules are added. */
+/* Makes the symbolizer look up modules in these files [NULL-terminated, borrowed], each in the first file that
+ * describes it. Call it before modules are added. */
 void symbolizer_use_files(struct symbolizer *symbolizer, const struct structure_file *const *files);
 
 /* Id of the module with this path, from 1; 0 when out of memory. */
@@ -40,20 +41,20 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path);
 /* As shown: "[kernel]" for the kernel of any machine, "[jit]" for the generated code of any process. */
 const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module);
 
-/* Says which build of the module a profile was measured with (modtab_header.id). A file that is another build, or that
- * cannot be all that profiles were measured with, is not read: its code is shown by offsets. */
+/* Says which build of the module a profile was measured with (modtab_header.id). A file is not read if it is another
+ * build, or if profiles were measured with several: its code is then shown by offsets. */
 void symbolizer_expect(struct symbolizer *symbolizer, uint32_t module, uint64_t id);
 
 /* 1 when the module is the profiler's own library, which holds the placeholder functions. */
 bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module);
 
-/* Remembers the name of the placeholder at ip in a module, and finds it: remembered, else by the module's symbols.
- * NULL when ip is none. */
+/* Sets the name of the placeholder at ip in a module; finds it: the name that was set, else by the module's symbols.
+ * NULL when there is no placeholder at ip. */
 void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip, const char *name);
 const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t module, uint64_t ip);
 
-/* Remembers a function [start, end) of the module of a kernel, of generated code, or of regions (see below); functions
- * that are known already are skipped. */
+/* Adds a function [start, end) to the module of a kernel, of generated code, or of regions (see below); functions
+ * already known are skipped. */
 void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t module, uint64_t start, uint64_t end,
                              const char *name);
 
@@ -66,10 +67,10 @@ bool symbolizer_is_python(const struct symbolizer *symbolizer, uint32_t module);
 /* 1 when the module is the kernel of some machine, whose functions side files name. */
 bool symbolizer_is_kernel(const struct symbolizer *symbolizer, uint32_t module);
 
-/* 1 when the module is the code that some process generated, whose functions side files name, too. */
+/* 1 when the module is the code that some process generated, whose functions side files name. */
 bool symbolizer_is_jit(const struct symbolizer *symbolizer, uint32_t module);
 
-/* The functions at vaddr, outermost first; at least one (named after the address when nothing is known). Returns the
+/* The functions at vaddr, outermost first; at least one, named after the address when nothing is known. Returns the
  * count; *frames is valid until the next lookup. */
 size_t symbolizer_lookup(struct symbolizer *symbolizer, uint32_t module, uint64_t vaddr,
                          const struct code_frame **frames);
@@ -84,18 +85,18 @@ struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t modul
 bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_tls, uint64_t vaddr,
                         struct symbols_data *data);
 
-/* Adds one note that names the modules with samples whose files are missing or hold no debug information, and one when
- * a kernel's functions are not known. */
+/* Adds a note that names the modules with samples whose files are missing or have no debug information, and one when a
+ * kernel's functions are not known. */
 void symbolizer_note_missing(struct symbolizer *symbolizer);
 
-/* --- packages of Debian --- */
+/* --- Debian packages --- */
 
-/* Which packages of a Debian system files belong to, from the lists of files that dpkg keeps. Ordinary code. */
+/* Which Debian packages files belong to, from the lists of files that dpkg keeps. Ordinary code. */
 
 #define PACKAGES_DIRECTORY "/var/lib/dpkg/info"
 #define PACKAGES_NAME_BYTES 128
 
-/* A file and the package that it came with. */
+/* A file and the package that it belongs to. */
 struct package_file {
     const char *path;               /* set by the caller: absolute */
     char name[PACKAGES_NAME_BYTES]; /* "coreutils"; "" when no package has it */
@@ -103,7 +104,7 @@ struct package_file {
 
 /* --- scopes of code --- */
 
-/* Growing the source-level tree: children are found or added by what they are; at the end the tree is put into its
+/* Builds the source-level tree: children are found or added by their content; at the end the tree is put into its
  * canonical order, which does not depend on the order of the profiles. Ordinary code. */
 
 struct scope_builder {
@@ -123,10 +124,10 @@ uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const
                            uint32_t module_name);
 
 /* Sorts the tree and renumbers it in pre-order. *renumber [n_scopes] (old index to new) is malloc'ed; the caller
- * applies it to everything that names scopes and frees it.  err: ERR_MEMORY */
+ * applies it to everything that refers to scopes and frees it.  err: ERR_MEMORY */
 int scopes_sort(struct model *model, uint32_t **renumber, struct error *err);
 
-/* Sets first_child and next_sibling from parent, for scopes that are in order already. */
+/* Sets first_child and next_sibling from parent, for scopes that are already in order. */
 void scopes_link(struct model *model);
 
 /* Frees the hash table; the scopes stay with the model. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From offsets to fields: every place where samples lie in a variable becomes the field that its type has there. What
- * has no type keeps its offset, so that the samples of the fields add up to those whose place is known. */
+/* From offsets to fields: every place in a variable where samples lie becomes the field that its type has there. Where
+ * there is no type the offset stays, so that the samples of the fields add up to those whose place is known. Then the
+ * variables themselves. */
 #include "analysis/build/build.h"
 #include "analysis/build/placeholders.h"
 
@@ -23,7 +24,7 @@ struct typed_node {
     struct heap_type type;
 };
 
-/* Whose fields are being made. */
+/* The variable whose fields are being made. */
 struct target {
     struct build *build;
     struct variable *variable;
@@ -36,7 +37,7 @@ struct target {
 static uint64_t block_bytes(const struct build *build, uint32_t node)
 {
     size_t n;
-    uint64_t bytes = 0, blocks = 0, small = 0; /* small: of blocks without a record that are all of one size */
+    uint64_t bytes = 0, blocks = 0, small = 0; /* small: size of blocks without a record that all have one size */
     const struct side_row *rows = variables_side(build, node, &n);
     for (size_t i = 0; i < n; i++) {
         bytes += rows[i].bytes;
@@ -47,7 +48,8 @@ static uint64_t block_bytes(const struct build *build, uint32_t node)
     return blocks ? bytes / blocks : small;
 }
 
-/* What the allocation site of a heap node says of its blocks. path: from its innermost frame, named name. */
+/* Keeps what the allocation site of a heap node says about its blocks. path: from its innermost frame; the block is
+ * called name. */
 static void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path,
                              const struct heap_name *name)
 {
@@ -59,7 +61,7 @@ static void fields_note_site(struct build *build, uint32_t node, const struct pa
         heap_type_find(build->symbolizer, build->source, path, name, typed->block_bytes, &typed->type);
 }
 
-/* Heap nodes were noted in the order of their index. */
+/* Heap nodes were added in the order of their index. */
 static struct typed_node *find_typed(const struct build *build, uint32_t node)
 {
     size_t low = 0, high = build->n_typed;
@@ -125,7 +127,7 @@ static void add_spot(const struct target *target, struct symbols *symbols, const
     (void)model_add_field(target->variable, &field);
 }
 
-/* Spots of one object, with the source lines tried where fields share a place: first that of the access. */
+/* The field at an offset; where fields share a place, the source lines decide, that of the access first. */
 static void find_spot(const struct target *target, struct symbols *symbols, uint32_t type, uint64_t offset,
                       struct type_spot *spot)
 {
@@ -218,7 +220,7 @@ static void add_static_offsets(struct target *target, struct symbols *symbols, u
     }
 }
 
-/* Index of the part, FIELD_NO_PART where the variable is that local; false when it is neither. */
+/* Index of the part, FIELD_NO_PART if the variable itself is that local; false when it is neither. */
 static bool part_index(const struct variable *variable, const struct variable_part *part, uint32_t *index)
 {
     *index = FIELD_NO_PART;
@@ -253,7 +255,7 @@ static void add_stack_offsets(struct target *target, struct symbols *symbols, ui
     }
 }
 
-/* Where many offsets without type are known, they say nothing one by one. */
+/* Joins offsets without type if there are many: one by one they say nothing. */
 static void join_untyped(struct model *model, struct variable *variable)
 {
     size_t n_untyped = 0, n = 0;
@@ -320,8 +322,8 @@ void fields_apply(struct build *build)
 
 /* --- variables of the model --- */
 
-/* The rows of the table of variables: what makes two nodes of the data-centric tree the same variable, and how it is
- * named. */
+/* The rows of the table of variables: when two nodes of the data-centric tree are the same variable, and what it is
+ * called. */
 
 const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n)
 {
@@ -344,8 +346,7 @@ static const struct side_row *find_side(const struct build *build, uint32_t node
     return variables_side(build, node, &n);
 }
 
-/* The row with this key, added as a copy of proto when new; the parts of proto are taken over. RAW_NONE when out of
- * memory. */
+/* The row with this key, added as a copy of proto when new; takes the parts of proto. RAW_NONE when out of memory. */
 static uint32_t find_or_add(struct build *build, const char *key, const struct variable *proto)
 {
     struct model *model = build->model;
@@ -375,7 +376,7 @@ static void add_scope(struct build *build, struct variable *variable, uint32_t s
         build->builder.failed = true;
 }
 
-/* Makes the variable's scope below parent and ties row and scope together. */
+/* Makes the variable's scope below parent and links row and scope. */
 static uint32_t finish(struct build *build, uint32_t row, uint32_t parent, enum scope_role role, uint32_t node_type)
 {
     if (row == RAW_NONE) {
@@ -411,7 +412,8 @@ static void push_frames(struct build *build, const struct raw_node *node, struct
             (struct path_frame){.code = frames[i], .module = node->module, .vaddr = vaddr, .inlined = i > 0};
 }
 
-/* Key of a heap variable: its name, and its path with recursion cut out, so that a list built recursively is one. */
+/* Key of a heap variable: its name, and its path with recursion removed, so that a list built recursively is one
+ * variable. */
 static void append_path_key(const struct path_frame *path, size_t n, struct buf *key)
 {
     uint32_t *kept = calloc(2 * n + 2, sizeof *kept); /* (function, line) outermost first */
@@ -433,8 +435,8 @@ static bool is_small_only(const struct side_row *side)
     return side && side->kind == VAR_HEAP && !side->n_blocks && side->max_small_bytes;
 }
 
-/* Blocks that have no record, and no variable that they belong to, are known by their size and place. Sizes that differ
- * are given roughly, so that the paths to one place do not fall apart by them. */
+/* Names blocks that have no record and no variable by their size and place. If sizes differ they are rounded, so that
+ * they do not split the paths to one place. */
 static void name_small(const struct build *build, const struct side_row *side, const struct code_frame *site,
                        struct heap_name *name)
 {
@@ -498,7 +500,7 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     return finish(build, row, scopes_child(&build->builder, at, &call), ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION);
 }
 
-/* Name and declaration of a static or thread-local variable; what the module does not tell, the side file may. */
+/* Name and declaration of a static or thread-local variable, from the module, else from the side file. */
 static void describe_static(struct build *build, uint32_t index, struct variable *proto)
 {
     const struct raw_node *node = &build->tree->nodes[index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runtime libraries that wait in loops, and the calls in which they do; see waits.h. Where a library has no names
- * for its inner functions, the exported one above them tells what for. */
+/* The runtime libraries that wait in loops, and the calls in which they do: see waits.h. If a library has no names for
+ * its inner functions, the exported one above them shows what they wait for. */
 #include "analysis/build/waits.h"
 
 #include <ctype.h>
@@ -25,7 +25,7 @@ static const struct {
 };
 #define N_LIBRARIES (sizeof libraries / sizeof libraries[0])
 
-/* By the beginning of the function's name; the first that fits counts. NULL: it works, as far as it is in a loop. */
+/* By the beginning of the function's name; the first match counts. NULL: a loop in it is work, not waiting. */
 static const struct {
     const char *prefix, *what;
 } calls[] = {
@@ -65,7 +65,7 @@ static const struct {
 };
 #define N_CALLS (sizeof calls / sizeof calls[0])
 
-/* Calls of MPI that return only when others have done something; with or without the P of the profiling interface. */
+/* MPI calls that return only when others have done something, with or without the P of the profiling interface. */
 static const char *const mpi_calls[] = {
     "Allgather", "Allreduce", "Alltoall", "Barrier",   "Bcast",      "Bsend",  "Exscan",   "Finalize",
     "Gather",    "Ibarrier",  "Init",     "Intercomm", "Iprobe",     "Mprobe", "Neighbor", "Probe",
@@ -152,7 +152,7 @@ static bool is_no_data(const struct waits *waits, const struct variable *variabl
            waits->modules[variable->module] >= MODULE_RUNTIMES;
 }
 
-/* Samples on its own memory count as the profiler's wherever they were taken. */
+/* Samples on the profiler's own memory count as the profiler's wherever they were taken. */
 static bool is_profiler(const struct waits *waits, const struct variable *variable)
 {
     return variable->class == CLASS_UNKNOWN && strcmp(model_text(waits->model, variable->name), WAITS_PROFILER) == 0;
@@ -183,16 +183,16 @@ static int64_t label(struct waits *waits, const char *library, const char *what)
     return strtab_intern(&waits->labels, text);
 }
 
-/* Name of the runtime library that a function is in; that of MPI where its calls are in the program itself. */
+/* Name of the runtime library that a function is in; that of MPI if its calls are linked into the program. */
 static const char *library_name(const struct waits *waits, uint32_t scope)
 {
     uint8_t module = waits->modules[waits->model->scopes[scope].module];
     return module >= MODULE_RUNTIMES ? libraries[module - MODULE_RUNTIMES].name : "MPI";
 }
 
-/* In a runtime library: what the innermost of its exported functions waits for. A path without any, and without code of
- * the program, is that of a thread which has nothing to do. Where an inner function is called by the program itself,
- * the exported one has jumped there as its last act: those of OpenMP that do are barriers. */
+/* Inside a runtime library: what the innermost of its exported functions waits for. A path without any of those and
+ * without code of the program belongs to a thread that has nothing to do. If the program itself seems to call an inner
+ * function, an exported one has made a tail call: in OpenMP those are barriers. */
 static int64_t runtime_label(struct waits *waits, uint32_t at)
 {
     const struct model *model = waits->model;

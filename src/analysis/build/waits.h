@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Samples that are no time at a variable, whatever they touched: those in which a thread waited for others in a loop,
- * told by the runtime library that they lie in and by the call that led there, or by the loop's own code (PAUSE); and
- * those in the profiler's own code. Ordinary code. */
+/* Samples that are not time at a variable, whatever they touched: those in which a thread waited for others in a loop,
+ * recognised by the runtime library that they lie in and the call that led there, or by the loop's own code (PAUSE);
+ * and those in the profiler's own code. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_WAITS_H
 #define LOCUS_ANALYSIS_BUILD_WAITS_H
 
 #include "analysis/model.h"
 
-/* What is known of the names in a model. */
+/* What is known about the names in a model. */
 struct waits {
     const struct model *model;
     uint8_t *modules, *functions; /* [n_strings] what the names mean, by string id */
     struct strtab labels;         /* "libgomp: barrier", WAITS_PROFILER */
-    bool is_time;                 /* waiting takes time; other metrics know the profiler only */
+    bool is_time;                 /* waiting takes time; for other metrics only the profiler is set aside */
     bool has_profiler;            /* its library is among the names */
 };
 
 #define WAITS_PROFILER "<profiler>" /* the label of the profiler's own work; no library has such a name */
 
-/* For a metric that is time or not. The caller frees *waits.  err: ERR_MEMORY */
+/* is_time: the metric is time. The caller frees *waits.  err: ERR_MEMORY */
 int waits_new(struct waits **waits, const struct model *model, bool is_time, struct error *err);
 void waits_free(struct waits *waits);
 
-/* Whether samples on the variable can be waiting: they are no variable, or one that a runtime library made for itself.
- * Data of the program never is; the profiler's own code may touch anything. */
+/* Whether samples on the variable can be waiting: if they are in no variable, or in one that a runtime library made for
+ * itself. Samples on the program's data never are, but the profiler's own code may touch anything. */
 bool waits_are_possible(const struct waits *waits, const struct variable *variable);
 
 /* Index into waits->labels when samples of the statement scope, below one of the variable's scopes, were waiting; -1

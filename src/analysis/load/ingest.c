@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Merging by address: see ingest.h. */
+/* Merges profiles by address: see ingest.h. */
 #include "analysis/load/ingest.h"
 
 #include <stdio.h>
@@ -109,7 +109,7 @@ static struct raw_entry *new_entry(struct raw_shard *shard)
     return shard->blocks[block] ? &shard->blocks[block][place] : NULL;
 }
 
-/* The number in the shard; RAW_NONE when out of memory. */
+/* Returns the node's number in the shard; RAW_NONE when out of memory. */
 static uint32_t find_or_add(struct raw_shard *shard, uint64_t hash, uint32_t parent, uint32_t module, uint64_t ip)
 {
     if (!grow_slots(shard))
@@ -246,10 +246,10 @@ static void place_children(const struct ordering *o, struct raw_tree *tree, size
     }
 }
 
-/* Level by level. ids [n]: of the nodes placed. */
+/* Places the nodes level by level. ids [n]: of the nodes placed. */
 static void place(const struct ordering *o, struct raw_tree *tree, uint32_t *ids)
 {
-    size_t root = 0; /* its parent's id sorts last */
+    size_t root = 0; /* it sorts last, by its parent's id */
     while (root < o->n && o->items[root].parent != RAW_NONE)
         root++;
     place_children(o, tree, root, RAW_NONE, RAW_NONE);
@@ -302,7 +302,7 @@ int raw_tree_make(const struct raw_store *store, struct symbolizer *symbolizer, 
 
 /* --- traces --- */
 
-/* The trace beside a profile: its records wait in the temporary file until the scopes of their nodes are known. */
+/* The trace beside a profile: its records stay in the temporary file until the scopes of their nodes are known. */
 
 enum { RECORDS_PIECE_BYTES = 1 << 18 };
 
@@ -384,7 +384,7 @@ int ingest_trace(struct ingest *ingest, const char *profile_path, const struct h
 #define VALUES_PIECE_BYTES (1u << 20)
 #define RAW_IN_DATA (1u << 31) /* at or below the root of the data-centric tree; not in the store */
 
-/* A profile on its way. */
+/* A profile being read. */
 struct visit {
     struct ingest *ingest;
     struct ingest_scratch *scratch;
@@ -496,7 +496,7 @@ static int begin_epoch(void *context, const struct hpcrun_profile *head, size_t 
     return raw_ids_begin(&visit->scratch->ids, n_nodes) && begin_tables(visit, head) ? 0 : no_memory(visit, err);
 }
 
-/* Writes the values that are waiting. */
+/* Writes the buffered values. */
 static int flush_values(struct visit *visit, struct error *err)
 {
     struct ingested *profile = visit->profile;
@@ -542,7 +542,7 @@ static double value_of(const struct hpcrun_metric *metric, uint64_t word)
     return raw * (double)(metric->period ? metric->period : 1);
 }
 
-/* Passes the node's values on; *flags tells whether it has any. */
+/* Passes the node's values on; *flags gets RAW_HAS_VALUES if it has any. */
 static int take_values(struct visit *visit, uint32_t node, const struct hpcrun_value *values, size_t n_values,
                        uint32_t *flags, struct error *err)
 {
@@ -602,7 +602,7 @@ static int keep_totals(struct visit *visit, struct error *err)
     return 0;
 }
 
-/* Only here the nodes begin to count: a profile that turns out to be damaged leaves no trace in the tree. */
+/* Only here do the nodes begin to count, so that a damaged profile leaves nothing in the tree. */
 static int end_epoch(void *context, const struct hpcrun_profile *head, struct error *err)
 {
     struct visit *visit = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tree that all threads merge their profiles into: nodes are found or added by (parent, load module, address) in
- * shards with a lock each. The ids that nodes get depend on who was first; ingest.h puts them into an order that does
- * not. Ordinary code, any number of threads. */
+ * shards with a lock each. The ids of nodes depend on which thread was first; raw_tree_make puts them into an order
+ * that does not. Ordinary code, any number of threads. */
 #ifndef LOCUS_ANALYSIS_LOAD_INGEST_H
 #define LOCUS_ANALYSIS_LOAD_INGEST_H
 
@@ -19,9 +19,9 @@
 #define RAW_BLOCKS 18u
 #define RAW_FIRST_BLOCK 1024u /* nodes in the first block of a shard; each next one has twice as many */
 
-/* What is known of a node, OR-ed from all profiles: node types in the low 16 bits, and these. */
+/* What is known about a node, OR-ed over all profiles: node types in the low 16 bits, and these. */
 enum raw_flag {
-    RAW_IS_LIVE = 1 << 16, /* some profile that was read to its end has it */
+    RAW_IS_LIVE = 1 << 16, /* it is in some profile that was read to its end */
     RAW_HAS_VALUES = 1 << 17,
     RAW_IS_TRACED = 1 << 18
 };
@@ -43,7 +43,7 @@ struct raw_shard {
 struct raw_store {
     struct raw_shard shards[RAW_SHARDS];
     pthread_mutex_t modules_mutex;
-    struct strtab modules; /* paths, in the order in which threads met them */
+    struct strtab modules; /* paths, in the order in which threads found them */
 };
 
 /* NULL when out of memory. */
@@ -56,7 +56,7 @@ uint32_t raw_store_module(struct raw_store *store, const char *path);
 /* The child of parent (RAW_NONE: the root) with this key, added when new; RAW_NONE when out of memory. */
 uint32_t raw_store_child(struct raw_store *store, uint32_t parent, uint32_t module, uint64_t ip);
 
-/* The node with this id, which is one that raw_store_child returned to this thread, or all threads are done. */
+/* The node with this id, which raw_store_child returned to this thread, unless all threads are done. */
 struct raw_entry *raw_store_entry(const struct raw_store *store, uint32_t id);
 
 /* Adds to a node's flags. */
@@ -70,11 +70,11 @@ static inline uint32_t raw_store_count(const struct raw_store *store, uint32_t s
 
 /* --- the tree of one profile --- */
 
-/* All profiles merged by address: one tree whose nodes are (parent, load module, address), before any source is looked
- * at. Its order follows from the keys alone, whatever threads or ranks merged it in which order. Ordinary code. */
+/* All profiles merged by address: one tree whose nodes are (parent, load module, address), without regard to sources.
+ * Its order follows from the keys alone, whichever threads or ranks merged it in whatever order. Ordinary code. */
 
-/* Node; node 0 is the root of all profiles. A parent has a lower index than its children, which follow each other by
- * the path of the module and the address. */
+/* Node; node 0 is the root of all profiles. A parent has a lower index than its children, which are in order of the
+ * module's path and the address. */
 struct raw_node {
     uint64_t ip;
     uint32_t parent; /* RAW_NONE for node 0 */
@@ -85,8 +85,8 @@ struct raw_node {
     uint8_t role;        /* enum scope_role, set by roles_assign */
     bool in_data;        /* at or below the data-centric root */
     uint32_t variable;   /* index into the model's variables, RAW_NONE outside them */
-    uint32_t inner, leaf; /* scopes that children hang under and that own values belong to; 0 = none */
-    uint32_t traced;      /* scope that traces mean by it; 0 = none */
+    uint32_t inner, leaf; /* scopes for the node's children and for its own values; 0 = none */
+    uint32_t traced;      /* scope for traces that refer to it; 0 = none */
 };
 
 struct raw_tree {
@@ -96,7 +96,7 @@ struct raw_tree {
     size_t n_ids;
 };
 
-/* Puts the live nodes of the store into order. Modules new to the symbolizer are added.  err: ERR_MEMORY */
+/* Makes the tree of the store's live nodes, in order. Modules new to the symbolizer are added.  err: ERR_MEMORY */
 int raw_tree_make(const struct raw_store *store, struct symbolizer *symbolizer, struct raw_tree *tree,
                   struct error *err);
 
@@ -105,7 +105,7 @@ void raw_tree_fini(struct raw_tree *tree);
 
 /* --- profiles --- */
 
-/* One profile after the other into the store: nodes are merged, values that are not zero go into a temporary file. Any
+/* Reads one profile after the other into the store: nodes are merged, non-zero values go into a temporary file. Any
  * number of threads, each with a scratch of its own. Ordinary code. */
 
 /* What all threads share. */
@@ -113,12 +113,12 @@ struct ingest {
     struct raw_store *store;
     struct spill *spill;
     pthread_mutex_t metrics_mutex;
-    struct strtab metrics;         /* names, in the order in which threads met them */
+    struct strtab metrics;         /* names, in the order in which threads found them */
     bool data_metrics[UINT16_MAX]; /* metrics that have values in data-centric trees */
-    bool is_spill_full;            /* the temporary file could not be written: no profile can be read any more */
+    bool is_spill_full;            /* the temporary file could not be written: no more profiles can be read */
 };
 
-/* A value of a profile as the temporary file holds it: 14 bytes each. */
+/* A value of a profile, 14 bytes in the temporary file. */
 struct ingest_value {
     uint32_t node;   /* id in the store */
     uint16_t metric; /* index of ingest.metrics */
@@ -127,10 +127,10 @@ struct ingest_value {
 
 #define INGEST_VALUE_BYTES 14u
 
-/* A record of a trace there: 12 bytes each. */
+/* A record of a trace, 12 bytes in the temporary file. */
 struct ingest_event {
     uint64_t time_ns;
-    uint32_t node; /* id in the store, RAW_NONE for one that the profile does not have */
+    uint32_t node; /* id in the store, RAW_NONE if the profile does not have it */
 };
 
 #define INGEST_EVENT_BYTES 12u
@@ -140,7 +140,7 @@ struct ingest_total {
     double value;
 };
 
-/* What is left of a profile. */
+/* What remains of a profile after reading it. */
 struct ingested {
     struct spill_piece *pieces; /* [n_pieces] each a whole number of values */
     size_t n_pieces, cap_pieces;
@@ -149,7 +149,7 @@ struct ingested {
     struct spill_piece *trace_pieces; /* [n_trace_pieces] each a whole number of events */
     size_t n_trace_pieces, cap_trace_pieces;
     uint64_t n_events, min_time_ns, max_time_ns; /* of the trace */
-    bool is_disordered;                          /* its times do not ascend */
+    bool is_disordered;                          /* its times are not ascending */
 };
 
 /* The nodes of one epoch by their ids in the profile. */
@@ -172,19 +172,19 @@ struct ingest_scratch {
     const struct hpcrun_profile *head;
 };
 
-/* Called at the end of each epoch, when all its nodes are merged: whether it counts. */
+/* Called at the end of each epoch, when all its nodes are merged; decides whether it counts. */
 struct ingest_reader {
     void *context;
     int (*epoch)(void *context, const struct hpcrun_profile *head, const struct raw_ids *ids, struct error *err);
 };
 
-/* Reads the profile at path. *profile must be empty; the caller frees it by ingested_fini.
+/* Reads the profile at path. *profile must be empty; the caller frees it with ingested_fini.
  * err: as hpcrun_visit; ERR_FORMAT (the nodes are no tree), ERR_IO, ERR_MEMORY, the reader's */
 int ingest_profile(struct ingest *ingest, struct ingest_scratch *scratch, const char *path,
                    const struct ingest_reader *reader, struct ingested *profile, struct error *err);
 
-/* Reads the trace beside the profile at path, if there is one, when the nodes of the profile are merged; any thread.
- * err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY; the profile is without trace then */
+/* Reads the trace beside the profile at path, if there is one, once the nodes of the profile are merged; any thread.
+ * err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED, ERR_MEMORY; the profile then has no trace */
 int ingest_trace(struct ingest *ingest, const char *profile_path, const struct hpcrun_profile *head,
                  const struct raw_ids *ids, struct ingested *profile, struct error *err);
 
@@ -192,8 +192,8 @@ int ingest_trace(struct ingest *ingest, const char *profile_path, const struct h
 void ingested_fini(struct ingested *profile);
 void ingest_scratch_fini(struct ingest_scratch *scratch);
 
-/* Empties ids and makes room for n nodes; adds one, whose id is not there yet and for which there is room.
- * raw_ids_begin: false when out of memory. */
+/* raw_ids_begin empties ids and makes room for n nodes; false when out of memory. raw_ids_add adds one whose id is new;
+ * there must be room. */
 bool raw_ids_begin(struct raw_ids *ids, size_t n);
 void raw_ids_add(struct raw_ids *ids, uint32_t id, uint32_t node, uint32_t flags);
 void raw_ids_fini(struct raw_ids *ids);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Merging all profiles, and building the model from them. */
+/* Merges all profiles and builds the model from them: see load.h. */
 #include "analysis/metrics.h"
 
 #include <stdio.h>
@@ -12,10 +12,9 @@
 #include "analysis/load/profile-list.h"
 #include "analysis/load/team.h"
 
-/* --- what a database knows already --- */
+/* --- what a database already has --- */
 
-/* What a database holds already. */
-
+/* Records the model's size; process_keys receives its processes by number.  err: ERR_MEMORY */
 static int older_init(struct older *older, const struct model *model, struct strtab *process_keys, struct error *err)
 {
     bool ok = true;
@@ -39,14 +38,13 @@ static int older_init(struct older *older, const struct model *model, struct str
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory, or the database names a process twice");
 }
 
-/* Takes down the model's size; process_keys receives its processes by number.  err: ERR_MEMORY */
 static void older_fini(struct older *older)
 {
     strtab_fini(&older->threads);
     free(older->directories);
 }
 
-/* True when the database has the profile, as one of this directory of its own. */
+/* True when the database has the profile, as one of this directory of the database. */
 static bool is_known(const struct older *older, const struct strtab *process_keys, const char *path,
                      uint32_t directory)
 {
@@ -67,7 +65,8 @@ static bool is_known(const struct older *older, const struct strtab *process_key
     return known >= 0 && strtab_find(&older->threads, key) >= 0;
 }
 
-/* The database's number of a directory of the list: of one whose profiles it has, else a new one. */
+/* The number of a directory of the list in the database: that of the directory whose profiles it has, else a new
+ * one. */
 static uint32_t number_of(const struct older *older, const struct strtab *process_keys, const struct profile_list *list,
                           size_t directory, uint32_t *next)
 {
@@ -78,7 +77,7 @@ static uint32_t number_of(const struct older *older, const struct strtab *proces
     return (*next)++;
 }
 
-/* Numbers the directories of the list, and drops the profiles that are in the database already; how many.  Returns -1
+/* Numbers the directories of the list and drops the profiles that are already in the database. Returns how many; -1
  * when out of memory. */
 static int64_t older_drop_known(struct older *older, const struct strtab *process_keys, struct profile_list *list)
 {
@@ -99,7 +98,7 @@ static int64_t older_drop_known(struct older *older, const struct strtab *proces
     return (int64_t)(n_before - n);
 }
 
-/* Key of a heap variable: the functions and lines of its allocation path, outermost first, as its scopes have them. */
+/* Key of a heap variable: the functions and lines of its allocation path, outermost first, from its scopes. */
 static void append_path(const struct model *model, uint32_t scope, struct buf *key)
 {
     size_t n = 0, n_kept = 0, capacity = 0;
@@ -128,7 +127,7 @@ static void append_path(const struct model *model, uint32_t scope, struct buf *k
     free(path);
 }
 
-/* The same text that variables.c makes. */
+/* Makes the same key as variables.c. */
 static void append_key(const struct model *model, const struct variable *variable, struct buf *key)
 {
     const char *name = model_text(model, variable->name);
@@ -170,7 +169,7 @@ bool older_variables(const struct older *older, struct build *build)
         struct buf key = {0};
         append_key(model, variable, &key);
         if (!key.data || strtab_find(&build->keys, key.data) >= 0)
-            buf_printf(&key, "#%zu", v); /* what cannot be told apart is not found again */
+            buf_printf(&key, "#%zu", v); /* variables with the same key are not found again */
         ok = !key.failed && strtab_intern(&build->keys, key.data) == (int64_t)v &&
              widen(&variable->places, older->n_metrics, older->n_numa_nodes, model->n_metrics, model->n_numa_nodes) &&
              widen(&variable->samples, older->n_metrics, 1, model->n_metrics, 1);
@@ -181,7 +180,7 @@ bool older_variables(const struct older *older, struct build *build)
 
 /* --- measurements into the model --- */
 
-/* Adds the model's metric for one of a profile, or its samples to the metric there is. */
+/* Adds a metric of a profile to the model, or only its samples if the model has the metric. */
 static bool import_metric(struct model *model, const struct hpcrun_metric *from)
 {
     int64_t index = model_metric(model, from->name);
@@ -275,7 +274,7 @@ int load_take_thread(struct reading *reading, uint32_t directory, struct error *
     return 0;
 }
 
-/* Adds to the digests what was read, or why not. */
+/* Adds what was read to the digests, or why it was not. */
 static int put_digest(struct reading *reading, const struct error *problem, struct error *err)
 {
     struct load *load = reading->load;
@@ -325,7 +324,7 @@ static int read_profiles(struct load *load, struct error *err)
     return workers_run(&workers, err);
 }
 
-/* Says what was left out; at least one profile must have been read. */
+/* Reports what was left out; fails unless a profile has been read. */
 static int judge_profiles(const struct load *load, struct error *err)
 {
     const struct strtab *skipped = &load->list.skipped;
@@ -338,7 +337,7 @@ static int judge_profiles(const struct load *load, struct error *err)
     return 0;
 }
 
-/* The program that the report is named after. */
+/* Chooses the program that the report is named after. */
 static int choose_program(struct load *load, struct error *err)
 {
     struct model *model = load->model;
@@ -368,14 +367,14 @@ int load_map_metrics(struct load *load, struct error *err)
     values->n_metrics = load->ingest.metrics.n_strings;
     values->metrics = calloc(values->n_metrics + 1, sizeof *values->metrics);
     for (size_t i = 0; values->metrics && i < values->n_metrics; i++) {
-        /* a profile that was left out may have had metrics of its own */
+        /* a profile that was left out may have had other metrics */
         int64_t metric = model_metric(load->model, load->ingest.metrics.strings[i]);
         values->metrics[i] = metric < 0 ? 0 : (uint32_t)metric;
     }
     return values->metrics ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-/* The scopes of the values that were written: from the store's ids by way of the merged tree. */
+/* Maps the store's ids in the values that were written to scopes, through the merged tree. */
 static int map_scopes(struct load *load, const struct build_leaves *leaves, struct error *err)
 {
     struct spilled_values *values = load->values;
@@ -476,8 +475,8 @@ static void load_fini(struct load *load)
     profile_list_fini(&load->list);
 }
 
-/* The first event with addresses has a metric even where all its samples were dropped, or none was taken: a report is
- * about it, and not about what happened to have values. */
+/* Adds a metric for the first event with addresses if it has none because all its samples were dropped, or none was
+ * taken: a report should be about that event, not about one that happens to have values. */
 static int add_first_metric(struct model *model, struct error *err)
 {
     for (size_t i = 0; i < model->n_events; i++) {

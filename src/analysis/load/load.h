@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From measurement directories to a model: every profile with its side file, merged and symbolized.
+/* From measurement directories to a model: all profiles with their side files, merged and symbolized.
  * Ordinary code. */
 #ifndef LOCUS_ANALYSIS_LOAD_LOAD_H
 #define LOCUS_ANALYSIS_LOAD_LOAD_H
@@ -20,28 +20,29 @@ struct structure_file;
 struct load_options {
     const char *const *search;  /* directories of sources, NULL-terminated, or NULL */
     const char *const *replace; /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
-    const struct structure_file *const *structures; /* NULL-terminated, or NULL; in place of modules */
+    const struct structure_file *const *structures; /* NULL-terminated, or NULL; used instead of the modules */
     int wait_ms;                /* for a measurement that is still being written */
     const struct job *job;
-    struct value_source *older; /* of the database that the model was read from and that is extended; NULL = none */
-    size_t *n_known;            /* receives the number of profiles that it has already; may be NULL */
-    /* Told about every profile that is left out and why (context, sentence); may be NULL. */
+    struct value_source *older; /* values of the database that is extended, which the model was read from; NULL =
+                                 * none */
+    size_t *n_known;            /* receives the number of profiles that it already has; may be NULL */
+    /* Called for every profile that is left out, with a sentence that says why; may be NULL. */
     void (*message)(void *context, const char *sentence);
     void *context;
 };
 
-/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made (or a database was
- * read into; *older goes over to *values then): all but the values, of
- * which *values is the source (values_free). own and inclusive are made by whoever sums them up. Profiles that cannot
- * be read are left out and counted in *n_skipped. The result does not depend on the number of threads.
+/* Loads paths [n_paths], directories or single profiles, into *model, which model_init made or a database was read
+ * into; in that case *values takes over *older. The values are not loaded: *values is their source (values_free), and
+ * the caller sums up own and inclusive. Profiles that cannot be read are left out and counted in *n_skipped. The result
+ * does not depend on the number of threads.
  * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_USAGE (stopped),
  * ERR_MEMORY */
 int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options,
                       struct model *model, struct value_source *values, size_t *n_skipped, struct error *err);
 
-/* --- what a database knows already --- */
+/* --- what a database already has --- */
 
-/* When measurements are loaded into a model that was read from a database: what is there already, and how its variables
+/* When measurements are loaded into a model that was read from a database: what is already there, and how its variables
  * are found again. Ordinary code. */
 
 /* How large the model was. All zero for an empty one. */
@@ -53,14 +54,14 @@ struct older {
     uint32_t *directories; /* [of the list] number of each directory, those of the database first */
 };
 
-/* Makes the variables that are there findable by the keys of variables.c, and their tables as wide as the model's
+/* Enters the variables that are there under the keys of variables.c, and makes their tables as wide as the model's
  * metrics and nodes are now; false when out of memory. */
 bool older_variables(const struct older *older, struct build *build);
 
 /* --- side files --- */
 
-/* Side files while profiles are loaded: what they tell of variables is added up by node of the merged tree, their sums
- * go into the model. A profile without side file is fine. Ordinary code. */
+/* Side files while profiles are loaded: what they say about variables is added up by node of the merged tree, their
+ * sums go into the model. A profile may have no side file. Ordinary code. */
 
 struct load_sides {
     struct model *model;
@@ -73,11 +74,11 @@ struct load_sides {
     struct topology *topologies; /* [topology_paths.n_strings] */
     size_t cap_topologies;
     bool failed;                    /* out of memory: counts are missing */
-    uint64_t n_variables;           /* of side files, each as often as it is there */
+    uint64_t n_variables;           /* of all side files, counted each time */
     size_t n_files, n_with_samples; /* side files read; those with the samples of each variable */
 };
 
-/* A side file that has been read, or why it has not. */
+/* A side file that was read, or why it was not. */
 struct side_file {
     struct objects_file file;
     struct error err;
@@ -88,21 +89,21 @@ struct side_file {
 void load_sides_read(const char *path, struct side_file *side);
 void load_sides_drop(struct side_file *side);
 
-/* Adds what was read to the rows and the model, in the order of the profiles; path, head and ids are the profile's. A
- * side file that could not be read becomes a note. */
+/* Adds what was read to the rows and the model; call it in the order of the profiles. path, head and ids are the
+ * profile's. A side file that could not be read becomes a note. */
 void load_sides_add(struct load_sides *sides, const char *path, const struct side_file *side,
                     const struct hpcrun_profile *head, const struct raw_ids *ids);
 
-/* When all are added: the rows' nodes become those of the merged tree. */
+/* Turns the rows' nodes into those of the merged tree, once all are added. */
 void load_sides_place(struct load_sides *sides, const struct raw_tree *tree);
 
-/* Frees what was read; the model keeps its part. */
+/* Frees what was read, except the model's part. */
 void load_sides_fini(struct load_sides *sides);
 
 
 /* --- private part --- */
 
-/* The state of loading, for load.c and what a team adds to it (team.c) only. */
+/* The state of loading, only for load.c and team.c. */
 
 struct load {
     const struct load_options *options;
@@ -123,7 +124,7 @@ struct load {
     struct team_tree branches;
 };
 
-/* One profile while it is read. */
+/* One profile being read. */
 struct reading {
     struct load *load;
     struct workers *workers;
@@ -139,44 +140,45 @@ struct reading {
     size_t n_epochs;
 };
 
-/* What depends on the order of the profiles, in their order: metrics, modules, side files.  err: ERR_MEMORY */
+/* Takes what depends on the order of the profiles, so call it in that order: metrics, modules, side files.
+ * err: ERR_MEMORY */
 int load_take_epoch(struct reading *reading, const struct hpcrun_profile *head, const struct raw_ids *ids,
                     struct error *err);
 
-/* Makes a note of why the thread has no trace, when its first epoch is taken. */
+/* Adds a note that says why the thread has no trace, when its first epoch is taken. */
 void load_note_trace(struct load *load, const struct error *problem, bool is_first);
 
-/* Adds the thread of a profile that has been read.  err: ERR_MEMORY */
+/* Adds the thread of a profile that was read.  err: ERR_MEMORY */
 int load_take_thread(struct reading *reading, uint32_t directory, struct error *err);
 
-/* The metrics of the values that were written.  err: ERR_MEMORY */
+/* Maps the metrics of the values that were written.  err: ERR_MEMORY */
 int load_map_metrics(struct load *load, struct error *err);
 
-/* Collective, all: code and err are this member's so far, and the result is the same for all in that all go on or none.
- * Shares the leader's list and this member's part of it. */
+/* These three are collective: code and err are this member's so far; all members go on or none does. The first shares
+ * the leader's list and sets this member's part of it. */
 int load_team_begin(struct load *load, int code, struct error *err);
 
-/* After reading: the leader gets the trees and takes in the digests of all. */
+/* After reading: the leader gets the trees and replays the digests of all. */
 int load_team_gather(struct load *load, int code, struct error *err);
 
-/* When the leader has built the model: the others get as much of it as writing values takes. */
+/* When the leader has built the model: the others get the part that writing values needs. */
 int load_team_return(struct load *load, int code, struct error *err);
 
 /* --- the topology of a host --- */
 
-/* Which NUMA node each CPU of a host belongs to, and how large caches are, from the hwloc XML in the measurement
- * directory. Ordinary code. */
+/* The NUMA node of each CPU of a host, and the sizes of caches, from the hwloc XML in the measurement directory.
+ * Ordinary code. */
 
 struct topology {
-    uint32_t *node_of; /* [n_cpus] operating-system index of the node, UINT32_MAX where there is no such CPU */
+    uint32_t *node_of; /* [n_cpus] operating-system index of the node, UINT32_MAX if there is no such CPU */
     uint32_t n_cpus;
     uint32_t n_nodes;  /* highest node index + 1 */
-    uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has for itself; 0: not known */
+    uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has to itself; 0: not known */
     char summary[256]; /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
 };
 
 /* Reads path; *topology must be empty (all zero) and is left empty on failure. A child process parses it: text that
- * crashes the parser, or keeps it from ending for 20 s, is one that cannot be read.
+ * crashes the parser, or keeps it busy for 20 s, counts as unreadable.
  * err: ERR_FORMAT, ERR_IO, ERR_MEMORY */
 int topology_read(const char *path, struct topology *topology, struct error *err);
 void topology_fini(struct topology *topology);

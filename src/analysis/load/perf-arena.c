@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of an arena, one after the other: see perf-import.h. */
+/* Puts records into an arena, one after the other: see perf-import.h. */
 #include "analysis/load/perf-import.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "sampling/abi/data-src.h"
 
-#define CHUNKS_MAX 1048576u /* 4 GiB of address space; only what is used takes memory */
+#define CHUNKS_MAX 1048576u /* 4 GiB of address space; only the used part takes memory */
 
 static uint64_t round_up(uint64_t value, uint64_t unit)
 {
@@ -55,7 +55,7 @@ struct arena_header *perf_arena_header(const struct perf_arena *arena)
     return (struct arena_header *)(void *)arena->base;
 }
 
-/* Zeroed room for a record in the open run of its kind; NULL when the arena is full. owner 0: shared. */
+/* Zeroed room for a record in the open chunk of its kind; NULL when the arena is full. owner 0: shared. */
 static void *put_record(struct perf_arena *arena, uint32_t *open, uint32_t owner, enum arena_kind kind,
                         uint64_t n_bytes)
 {
@@ -254,7 +254,7 @@ static struct arena_sketch *find_sketch(struct perf_arena *arena, size_t thread,
     return sketch;
 }
 
-/* Room for one more offset when all that the hit has is taken; false when there must not or cannot be more. */
+/* Makes room for more offsets when a hit is full; false when there may or can be no more. */
 static bool grow_offsets(struct perf_arena *arena, size_t thread, struct arena_hit *hit, uint32_t *capacity)
 {
     uint32_t n_values = arena_offsets_next(*capacity);
@@ -269,7 +269,7 @@ static bool grow_offsets(struct perf_arena *arena, size_t thread, struct arena_h
     return true;
 }
 
-/* As the runtime keeps them: all while there is room, then each with the same chance. */
+/* Keeps offsets as the runtime does: all while there is room, then each with the same chance. */
 static void add_offset(struct perf_arena *arena, size_t thread, struct arena_hit *hit, uint64_t offset)
 {
     struct arena_offsets *record = hit->offsets ? arena_at(arena->base, hit->offsets) : NULL;

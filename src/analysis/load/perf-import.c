@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Through the records of a perf.data file in order of time: address spaces follow the mapping records, samples go into
+/* Goes through the records of a perf.data file in order of time: mapping records change address spaces, samples go into
  * the arena of their process, and the collector writes what is in the arenas. */
 #include "analysis/load/perf-import.h"
 
@@ -44,7 +44,7 @@ static int fail_memory(struct import *import)
 
 /* --- events --- */
 
-/* What hardware told of a sample. AMD's registers stand in where the kernel did not make a data source of them. */
+/* What the hardware says about a sample, from AMD's registers if the kernel did not make a data source of them. */
 struct access {
     uint64_t data_src, address, lat_cycles;
 };
@@ -81,7 +81,7 @@ static int survey_sample(struct import *import, const struct perf_data_record *r
     return 0;
 }
 
-/* The first pass: which events have samples, and of what kind. */
+/* The first pass: which events have samples, and of which kind. */
 static int survey(struct import *import)
 {
     int code = 0, n_used = 0;
@@ -147,7 +147,7 @@ static struct perf_process *find_process(struct import *import, uint32_t pid)
     return &import->processes[import->n_processes++];
 }
 
-/* Its arena, with the events, is made at the first sample. */
+/* Makes the arena of a process, with its events, at the first sample. */
 static int begin_process(struct import *import, struct perf_process *process)
 {
     int code = process->has_arena ? 0 : perf_process_begin(process, import->err);
@@ -240,10 +240,10 @@ static int take_task(struct import *import, const struct perf_data_record *recor
 
 struct frame {
     uint64_t ip;
-    bool is_kernel, is_first; /* is_first: the interrupted instruction of its side, not a return address */
+    bool is_kernel, is_first; /* is_first: the interrupted instruction in user or kernel code, not a return address */
 };
 
-/* The frames of a sample, innermost first, with the marks of the chain taken out. False when out of memory. */
+/* Lists the frames of a sample, innermost first, without the markers in the chain. False when out of memory. */
 static bool list_frames(const struct import *import, const struct perf_data_record *record,
                         const struct abi_sample *sample, struct frame **frames, size_t *n)
 {
@@ -268,8 +268,7 @@ static bool list_frames(const struct import *import, const struct perf_data_reco
     return true;
 }
 
-/* How many frames can be believed: a caller outside of all mappings is what a register held that is no frame pointer.
- */
+/* How many frames are credible: a caller outside all mappings comes from a register that was no frame pointer. */
 static size_t count_mapped(const struct perf_process *process, const struct frame *frames, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -278,7 +277,7 @@ static size_t count_mapped(const struct perf_process *process, const struct fram
     return n;
 }
 
-/* The node of the sample's call path. A path that does not reach the thread's begin is a partial one. */
+/* The node of the sample's call path. A path that does not reach the start of the thread is partial. */
 static uint32_t path_node(struct import *import, struct perf_process *process, size_t thread,
                           const struct abi_sample *sample, const struct frame *frames, size_t n)
 {
@@ -297,7 +296,7 @@ static uint32_t path_node(struct import *import, struct perf_process *process, s
     return node;
 }
 
-/* Numbers of the thread that go into its side file. */
+/* Updates the numbers of the thread for its side file. */
 static void count_sample(struct perf_process *process, size_t thread, int event, unsigned fate, bool has_metric,
                          const struct abi_sample *sample)
 {
@@ -313,7 +312,7 @@ static void count_sample(struct perf_process *process, size_t thread, int event,
         process->last_ns = sample->time_ns;
 }
 
-/* The variable of a sample. What is no memory operation has no address to lose. */
+/* The variable of a sample. An operation without memory access has no address to lose. */
 static struct perf_place place_of(struct import *import, struct perf_process *process, const struct event_state *state,
                                   const struct access *access, uint32_t tid)
 {
@@ -368,7 +367,7 @@ static int take_sample(struct import *import, const struct perf_data_record *rec
     return code;
 }
 
-/* Samples that the kernel had no room for, and events that it stopped for a while: of the thread that ran then. */
+/* Counts samples that the kernel had no room for, and events that it throttled, for the thread that ran then. */
 static void take_loss(struct import *import, const struct perf_data_record *record)
 {
     struct abi_sample trailer;
@@ -427,7 +426,7 @@ static const char *symbol_of(void *context, uint64_t table_id, uint32_t index, b
     return files->statics[index].name;
 }
 
-/* FNV-1a: the files of a host get a number of their own. */
+/* FNV-1a, so that the files of each host get a number of their own. */
 static uint32_t number_of_host(const char *host)
 {
     uint32_t hash = 2166136261u;

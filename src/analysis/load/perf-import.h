@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Measurements that perf took alone: a perf.data file becomes a measurement directory of ours, as if hpcrun had written
- * it, so that everything behind works on it unchanged. Ordinary code. */
+/* Imports measurements of perf: a perf.data file becomes a measurement directory as hpcrun would have written it, so
+ * that everything that follows works on it unchanged. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_LOAD_PERF_IMPORT_H
 #define LOCUS_ANALYSIS_LOAD_PERF_IMPORT_H
 
@@ -18,22 +18,22 @@
 /* True when the file at path begins as a perf.data file does; false also when it cannot be read. */
 bool perf_import_is_file(const char *path);
 
-/* Writes the profiles and side files of all processes in the file at path into directory, which must exist. What a
- * reader of the report should know goes into the model's notes.
+/* Writes the profiles and side files of all processes in the file at path into directory, which must exist. Adds notes
+ * for the reader of the report to the model.
  * err: ERR_IO, ERR_FORMAT, ERR_UNSUPPORTED, ERR_NOT_FOUND (no samples), ERR_MEMORY */
 int perf_import(const char *path, const char *directory, struct model *model, struct error *err);
 
 /* --- files of a process --- */
 
-/* The files that a measurement of perf saw mapped: which of them are here, are the same build, and what their symbols
- * say about data. Ordinary code. */
+/* The files that were mapped during a measurement of perf: which of them are here and the same build, and what their
+ * symbols say about data. Ordinary code. */
 
 struct perf_file {
     char *path;
-    char *shown; /* as profiles name it: the path, marked when the file here is another build */
+    char *shown; /* name for the profiles: the path, marked when the file here is another build */
     struct elf_shape shape;
     struct symbols *symbols;
-    bool is_elf;   /* readable here, of the recorded build as far as one was recorded */
+    bool is_elf;   /* readable here, and of the recorded build if one was recorded */
     bool is_other; /* here, but of another build */
     bool is_missing;
     bool tried_symbols;
@@ -55,7 +55,7 @@ struct perf_files {
     size_t n_statics, cap_statics;
     uint32_t *slots; /* [n_slots] hash of (file, vaddr); index + 1, 0 empty */
     size_t n_slots;
-    int64_t kernel; /* index + 1 of the kernel, 0 until it is asked for */
+    int64_t kernel; /* index + 1 of the kernel, 0 until first needed */
 };
 
 /* Index of the file at path with this build id (n_build_id 0: not recorded); -1 when out of memory. */
@@ -66,13 +66,13 @@ void perf_files_fini(struct perf_files *files);
 
 /* --- its address space --- */
 
-/* The address space of a process as the mapping records of perf tell it, at one moment: later mappings replace earlier
- * ones, since perf does not record what is unmapped. Ordinary code. */
+/* The address space of a process at one moment, from the mapping records of perf: later mappings replace earlier ones,
+ * since perf does not record unmapping. Ordinary code. */
 
 enum perf_mapping_kind {
     PERF_MAPPING_FILE = 0,
     PERF_MAPPING_ANON,  /* anonymous memory: heap, mappings of the program, zeroed data of modules */
-    PERF_MAPPING_STACK, /* of the main thread, or behind a guard page */
+    PERF_MAPPING_STACK, /* of the main thread, or after a guard page */
     PERF_MAPPING_VDSO,
     PERF_MAPPING_GUARD /* anonymous without any access */
 };
@@ -83,7 +83,7 @@ struct perf_mapping {
     uint32_t file; /* index, of PERF_MAPPING_FILE */
     uint32_t tid;  /* owner of a stack, 0 = not known yet */
     uint8_t kind;  /* enum perf_mapping_kind */
-    bool is_new;   /* stack of which no thread has been seen to begin */
+    bool is_new;   /* a stack whose thread was not seen to begin */
 };
 
 /* All zero is empty. */
@@ -99,7 +99,7 @@ bool perf_space_map(struct perf_space *space, const struct perf_files *files, co
 /* The mapping that holds an address; NULL when none does. Borrowed until the next change. */
 struct perf_mapping *perf_space_at(const struct perf_space *space, uint64_t address);
 
-/* A thread begins: the newest stack without one is its. A thread ends: its stack is nobody's. */
+/* A thread begins: it owns the newest stack without an owner. A thread ends: its stack has no owner. */
 void perf_space_begin_thread(struct perf_space *space, uint32_t tid);
 void perf_space_end_thread(struct perf_space *space, uint32_t tid);
 
@@ -131,14 +131,14 @@ struct perf_arena {
     uint32_t n_open_shared[ARENA_KINDS];
     struct perf_arena_child *children; /* [n_slots] hash of the call-path nodes */
     size_t n_children, n_slots;
-    bool is_full; /* something could not be recorded: out of memory or of numbers */
+    bool is_full; /* something could not be recorded: out of memory or of ids */
 };
 
 /* Begins the arena of a process.  err: ERR_MEMORY */
 int perf_arena_init(struct perf_arena *arena, uint32_t pid, struct error *err);
 void perf_arena_fini(struct perf_arena *arena);
 
-/* Its header, for what the caller knows of the process. */
+/* Its header, where the caller fills in what it knows about the process. */
 struct arena_header *perf_arena_header(const struct perf_arena *arena);
 
 /* The thread with this kernel id, added when new; index into arena->threads. Thread 0 is the first one added. */
@@ -149,14 +149,14 @@ struct arena_thread *perf_arena_thread_record(const struct perf_arena *arena, si
 uint32_t perf_arena_module(struct perf_arena *arena, const char *path, uint64_t bias, uint64_t table_id, uint32_t *id);
 uint32_t perf_arena_string(struct perf_arena *arena, const char *text);
 
-/* The child of a node with this address; parent 0: of the thread's root. 0 when full. */
+/* The child of a node with this address; parent 0: the thread's root. 0 when full. */
 uint32_t perf_arena_node(struct perf_arena *arena, size_t thread, uint32_t parent, uint32_t module, uint64_t ip);
 
 /* The thread's root of partial call paths. */
 uint32_t perf_arena_partial(const struct perf_arena *arena, size_t thread);
 
-/* Adds a sample of weight to the hit like this one at a node; with a latency (core cycles), also to its histogram.
- * Where like has an offset, so has the sample. */
+/* Adds a sample of weight to the hit at a node that is like this one, and its latency (core cycles), if any, to the
+ * histogram. The sample has an offset if like has one. */
 void perf_arena_hit(struct perf_arena *arena, size_t thread, uint32_t node, const struct arena_hit *like,
                     uint64_t weight, uint64_t lat_cycles);
 
@@ -166,10 +166,10 @@ void perf_arena_place(struct perf_arena *arena, size_t thread, uint8_t event, ui
 
 /* --- a process --- */
 
-/* A process in a file of perf while its records are gone through: its address space now, and the arena that its samples
+/* A process in a perf file during the pass over its records: its current address space, and the arena that its samples
  * go into. Ordinary code. */
 
-/* A file as it lies in the process; in the arena. */
+/* A file as it is mapped in the process, and its load module in the arena. */
 struct perf_loaded {
     uint64_t bias;
     uint32_t file;

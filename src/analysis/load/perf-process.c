@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mappings of a process in order of address: see perf-import.h. */
+/* The mappings, files and addresses of a process: see perf-import.h. */
 #include "analysis/load/perf-import.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static size_t count_below(const struct perf_space *space, uint64_t address)
     return low;
 }
 
-/* Puts one mapping in the place of [start, end); what it covers partly is cut, or split in two. */
+/* Puts a mapping in place of what was there; mappings that it covers partly are cut, or split in two. */
 static bool replace(struct perf_space *space, const struct perf_mapping *mapping)
 {
     if (!vec_reserve(&space->mappings, &space->capacity, space->n + 2, sizeof *space->mappings))
@@ -71,7 +71,7 @@ static bool replace(struct perf_space *space, const struct perf_mapping *mapping
     return true;
 }
 
-/* Files without segments of a program are mapped as they are. */
+/* Files without program segments are mapped as they are. */
 static uint64_t bias_of(const struct perf_space *space, const struct perf_file *shape, uint32_t file,
                         const struct perf_data_mmap *record)
 {
@@ -98,7 +98,8 @@ bool perf_space_map(struct perf_space *space, const struct perf_files *files, co
     } else if (mapping.kind == PERF_MAPPING_FILE) {
         mapping.kind = PERF_MAPPING_ANON;
     }
-    /* What becomes accessible inside memory without access, but for its first page, is the stack of a thread. */
+    /* memory that becomes accessible inside a guard mapping, all of it except the first page, is the stack of a
+     * thread */
     const struct perf_mapping *guard = mapping.kind == PERF_MAPPING_ANON ? perf_space_at(space, mapping.start) : NULL;
     if (guard && guard->kind == PERF_MAPPING_GUARD && guard->start < mapping.start && guard->end == mapping.end) {
         mapping.kind = PERF_MAPPING_STACK;
@@ -115,8 +116,8 @@ struct perf_mapping *perf_space_at(const struct perf_space *space, uint64_t addr
     return i < space->n && space->mappings[i].start <= address ? &space->mappings[i] : NULL;
 }
 
-/* The mapping of the load module whose image holds the address: a mapping of its file, or its zeroed data behind one.
- * NULL when none does. */
+/* The mapping of the load module whose image contains the address: a mapping of its file, or of its zeroed data after
+ * one. NULL when none does. */
 static const struct perf_mapping *perf_space_module(const struct perf_space *space, const struct perf_files *files,
                                              uint64_t address)
 {
@@ -167,7 +168,7 @@ void perf_space_fini(struct perf_space *space)
 
 /* Files by path and build id, static variables by file and address: see perf-import.h. */
 
-/* A build id that was recorded must be the file's; a shorter one is padded with zeros. */
+/* Whether the recorded build id is the file's; a shorter one is padded with zeros. */
 static bool is_build(const struct elf_shape *shape, const unsigned char *build_id, size_t n_build_id)
 {
     size_t n = shape->n_build_id < n_build_id ? shape->n_build_id : n_build_id;
@@ -293,14 +294,14 @@ void perf_files_fini(struct perf_files *files)
 
 /* --- the process --- */
 
-/* Addresses of a process in a file of perf: see perf-import.h. */
+/* The addresses of a process in a perf file: see perf-import.h. */
 
 #define PAGE_BYTES 4096
 #define KERNEL_HALF (UINT64_C(1) << 63)
 #define STACK_BYTES_MAX (UINT64_C(8) << 20)
 #define PLACEHOLDER_STEP 16
 
-/* The placeholder functions of a library that was never loaded: side files tell their names. */
+/* Adds the placeholder functions, in a library that was never loaded: side files give their names. */
 static bool put_placeholders(struct perf_process *process)
 {
     uint32_t id;
@@ -335,7 +336,7 @@ static struct perf_loaded *find_loaded(struct perf_process *process, const struc
     struct perf_loaded *loaded = &process->loaded[process->n_loaded];
     *loaded = (struct perf_loaded){.bias = bias, .file = file};
     const struct perf_file *of = &files->files[file];
-    /* Which build it is, for whoever reads the files later; else any number but 0. */
+    /* identifies the build for later readers of the files; any number except 0 if there is no build id */
     uint64_t table_id = of->is_elf && of->shape.n_build_id
                             ? modtab_id_of_build_id(of->shape.build_id, of->shape.n_build_id)
                             : file + 1;
@@ -375,7 +376,7 @@ static struct perf_place named(uint64_t var)
     return (struct perf_place){.var = var, .class = HIT_KERNEL_ADDR, .fate = FATE_NAMED};
 }
 
-/* A stack whose thread was not seen to begin is that of the first thread that touches it. */
+/* A stack whose thread was not seen to begin belongs to the first thread that touches it. */
 static struct perf_place on_stack(struct perf_process *process, struct perf_mapping *mapping, uint32_t tid)
 {
     if (!mapping->tid)
@@ -402,7 +403,7 @@ static struct perf_place in_module(struct perf_process *process, struct perf_fil
     return loaded && loaded->string ? named(var_key(VAR_FILE, 0, loaded->string)) : unknown(UNKNOWN_NO_BLOCK);
 }
 
-/* The stack grows down to what was touched: what lies not far below it is the stack, too. */
+/* The stack grows down to the touched address, so an address not far below it is in the stack too. */
 static struct perf_mapping *stack_above(const struct perf_space *space, uint64_t address)
 {
     for (size_t i = 0; i < space->n; i++)

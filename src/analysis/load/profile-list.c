@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes and threads of the profiles. */
+/* Lists profiles, and orders their processes and threads: see profile-list.h. */
 #include "analysis/load/profile-list.h"
 
 #include <dirent.h>
@@ -126,7 +126,7 @@ int processes_order(struct model *model, struct error *err)
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-/* The name that the process was called by, where that is a link to its program; else NULL. */
+/* The name that the process was started by, if that is a link to its program; else NULL. */
 static const char *called_name(const struct process *process)
 {
     const char *slash = strrchr(process->path, '/'), *called = process->exe;
@@ -139,7 +139,7 @@ void processes_choose_program(struct model *model, const double *sums)
     struct strtab paths = {0};
     double *by_path = calloc(model->n_processes + 1, sizeof *by_path);
     int64_t best = -1, first = -1;
-    if (!model->program) /* else of the database that is extended */
+    if (!model->program) /* else it is that of the database being extended */
         for (size_t i = 0; by_path && i < model->n_processes; i++) {
             int64_t path = model->processes[i].path ? strtab_intern(&paths, model->processes[i].path) : -1;
             if (path >= 0)
@@ -164,7 +164,7 @@ void processes_choose_program(struct model *model, const double *sums)
 
 /* --- measurements that did not arrive --- */
 
-/* Telling where measurements were left; see profile-list.h. */
+/* Says where measurements were left: see profile-list.h. */
 
 struct listing {
     const char *directory;
@@ -181,7 +181,7 @@ static void add_phrase(void *ctx, const char *place)
     (void)strtab_intern(listing->phrases, text);
 }
 
-/* Adds a phrase for each place that the measurement directory says has something for it. */
+/* Adds a phrase for each place that, according to the measurement directory, holds something for it. */
 static void left_over_list(const char *directory, struct strtab *phrases)
 {
     struct listing listing = {directory, phrases};
@@ -197,7 +197,7 @@ static void left_over_list(const char *directory, struct strtab *phrases)
 }
 
 struct unmeasured {
-    unsigned n, n_idle; /* n_idle: measured, but no sample fell on them */
+    unsigned n, n_idle; /* n_idle: measured, but without samples */
     char first[256];
 };
 
@@ -240,8 +240,8 @@ static unsigned unmeasured_read(const char *directory, struct unmeasured *unmeas
     return unmeasured->n;
 }
 
-/* Notes how many processes were not measured, as the indexes of the hosts tell, and why one of them was not. Those that
- * the user left out do not count. */
+/* Notes how many processes were not measured, according to the indexes of the hosts, and why one of them was not.
+ * Processes that the user left out do not count. */
 static void left_over_note_unmeasured(const char *directory, struct model *model)
 {
     struct unmeasured unmeasured = {0};
@@ -264,7 +264,7 @@ static int take_first(void *ctx, const char *path)
     return 1;
 }
 
-/* Where the directory is, or was: its parent may still be there. */
+/* The absolute path of the directory; if it is gone, its parent may still be there. */
 static bool absolute(const char *directory, char path[DETOUR_PATH_MAX])
 {
     char real[PATH_MAX];
@@ -275,8 +275,8 @@ static bool absolute(const char *directory, char path[DETOUR_PATH_MAX])
     return getcwd(real, sizeof real) && snprintf(path, DETOUR_PATH_MAX, "%s/%s", real, directory) > 0;
 }
 
-/* What to say besides of a directory without profiles: where on this node something for it was found. text becomes
- * empty when there is nothing. */
+/* What to add about a directory without profiles: where something for it was found on this node. text is empty when
+ * there is nothing. */
 static void left_over_hint(const char *directory, char *text, size_t n_text)
 {
     char path[DETOUR_PATH_MAX];
@@ -316,9 +316,9 @@ static void left_over_hint(const char *directory, char *text, size_t n_text)
 
 /* --- the list --- */
 
-/* Finding the profiles. */
+/* Finds the profiles. */
 
-/* Index of a directory, however it is spelled; -1 when out of memory. */
+/* Index of a directory, whatever its spelling; -1 when out of memory. */
 static int64_t find_directory(struct profile_list *list, const char *directory)
 {
     char *real = realpath(*directory ? directory : ".", NULL);
@@ -399,8 +399,8 @@ static int list_directory(struct profile_list *list, const char *path, struct er
     return code;
 }
 
-/* A file of perf becomes a measurement directory, which is removed when all is loaded. One that cannot be read is left
- * out like a profile. */
+/* Turns a perf file into a measurement directory, which is removed when all is loaded. A file that cannot be read is
+ * left out like a profile. */
 static int add_perf(struct profile_list *list, const char *path, struct error *err)
 {
     char directory[4096];
@@ -426,7 +426,7 @@ static int compare_profiles(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* A profile that was given twice counts once. */
+/* Drops profiles that were given twice. */
 static void drop_repeated(struct profile_list *list)
 {
     size_t n = 0;

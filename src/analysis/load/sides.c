@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading side files. */
+/* Reads side files: see load.h. */
 #include "analysis/load/load.h"
 
 #include <stdio.h>
@@ -312,7 +312,7 @@ static void add_named(struct load_sides *sides, uint32_t module, const struct ob
             symbolizer_add_function(sides->symbolizer, module, functions[i].start, functions[i].end, functions[i].name);
 }
 
-/* Functions that no file tells: those of the kernel and of generated code; and regions. */
+/* Adds functions that are in no ELF file: those of the kernel, of generated code, and regions. */
 static void add_functions(struct load_sides *sides, const struct objects_file *file,
                           const struct hpcrun_profile *profile)
 {
@@ -337,8 +337,8 @@ static uint32_t module_of(const struct load_sides *sides, const struct hpcrun_pr
     return 0;
 }
 
-/* The data that a variable's samples can lie in: its blocks, as far as the thread knows; where there is one, as far as
- * the samples spread. */
+/* How many lines the data can have in which a variable's samples lie: those of the blocks that the thread knows or, if
+ * there is only one, those that the samples cover. */
 static uint64_t most_lines_of(const struct objects_variable *from, const struct objects_access *access)
 {
     const struct objects_lines *lines = access->lines;
@@ -397,7 +397,7 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
         like.event = events[access->event];
         add_causes(sides, row->node, from, access, like.event, like.module, topology);
         if (from->kind > VAR_STACK)
-            continue; /* in no object that has places */
+            continue; /* not in an object that has places */
         (void)accesses_add(&sides->accesses, &like, &access->offsets);
     }
 }

@@ -92,7 +92,7 @@ static bool digest_next(const char **at, const char *end, struct profile_digest 
     return true;
 }
 
-/* Reads the digest at *at and moves it behind; false at the end. */
+/* Reads the digest at *at and moves *at past it; false at the end. */
 static struct digest_total digest_next_total(struct profile_digest *digest)
 {
     struct digest_total total = {.metric = digest->totals};
@@ -121,7 +121,7 @@ static void digest_translate(char *bytes, size_t n_bytes, const uint32_t *map, s
 
 /* --- the trees become one --- */
 
-/* Trees as messages. One that could not be made is sent as an empty one: nobody waits in vain. */
+/* Trees as messages. A tree that could not be made is sent as an empty one, so that nobody waits in vain. */
 
 /* A node in a message. */
 struct sent_node {
@@ -136,7 +136,7 @@ static void put_strings(struct buf *out, const struct strtab *strings)
         pack_text(out, strings->strings[i]);
 }
 
-/* 1 + the greatest id of a store. */
+/* 1 + the highest id of a store. */
 static size_t count_ids(const struct raw_store *store)
 {
     size_t n = 0;
@@ -178,13 +178,13 @@ static void put_all(struct buf *out, const struct ingest *ingest, const struct b
     out->failed |= digests->failed;
 }
 
-/* Merges one node, after those above it; false when out of memory. nodes [n_ids] by id, those not sent with
+/* Merges one node, after the nodes above it; false when out of memory. nodes [n_ids] by id, those not sent with
  * id RAW_NONE. */
 static bool merge_node(struct raw_store *store, const struct sent_node *nodes, const uint32_t *modules, uint32_t id,
                        uint32_t *map)
 {
     uint32_t path[1024], n = 0;
-    while (map[id] == RAW_NONE) { /* as far up as the path goes; the rest in later rounds */
+    while (map[id] == RAW_NONE) { /* up the path as far as there is room; the rest in later rounds */
         path[n % 1024] = id;
         n++;
         if (nodes[id].parent == RAW_NONE)
@@ -221,7 +221,7 @@ static bool merge_nodes(struct raw_store *store, const char *sent, size_t n_sent
     return ok;
 }
 
-/* The other member's metrics and modules, by its numbers, in this one's. */
+/* Translates the other member's metrics and modules into this one's. */
 static bool merge_strings(struct ingest *ingest, const char **at, uint32_t **modules)
 {
     size_t n_modules = unpack_number(at);
@@ -280,8 +280,8 @@ static bool take_branch(const struct team *team, size_t rank, struct ingest *ing
     return ok;
 }
 
-/* Collective: merges store, what ingest knows of metrics, and digests of all members. Members whose tree has gone to
- * another keep an empty digests.  err: ERR_MEMORY, ERR_USAGE (another failed) */
+/* Collective: merges the stores, metrics and digests of all members. Members that have sent their tree to another are
+ * left with empty digests.  err: ERR_MEMORY, ERR_USAGE (another failed) */
 static int team_tree_gather(const struct team *team, struct ingest *ingest, struct buf *digests, struct team_tree *tree,
                      struct error *err)
 {
@@ -345,8 +345,8 @@ void team_tree_fini(struct team_tree *tree)
 
 /* --- loading together --- */
 
-/* Loading by a team: each member reads some profiles of the list into a tree of its own; the leader takes in
- * what they tell of them in the order of the list, so that its model is the one that it would make alone. */
+/* Loading by a team: each member reads some profiles of the list into a tree of its own; the leader replays the
+ * members' digests in the order of the list, so that its model is the one that it would make alone. */
 
 static void put_list(const struct profile_list *list, struct buf *out)
 {
@@ -505,7 +505,7 @@ int load_team_gather(struct load *load, int code, struct error *err)
     return code == 0 && team_leads(team) ? replay_all(load, err) : code;
 }
 
-/* As much of the model as writing values takes. */
+/* The part of the model that writing values needs. */
 static void put_model(const struct model *model, struct buf *out)
 {
     pack_number(out, model->n_scopes);
@@ -573,7 +573,7 @@ static bool take_model(struct model *model, struct value_splits *splits, const c
     return take_splits(splits, at);
 }
 
-/* The scopes of values and those of traces, and how the values are split. */
+/* Sends the scopes of values and of traces, and how the values are split. */
 static int return_scopes(struct load *load, struct error *err)
 {
     const struct team *team = load->options->job->team;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a member of a team tells the others about the profiles it has read, all but their nodes and values: the tables
- * in front, the nodes that a side file speaks of, the totals; or why a profile is left out. Digests follow each other
+/* What a member of a team sends about the profiles that it has read, except their nodes and values: the tables at the
+ * beginning, the nodes that a side file refers to, the totals; or why a profile is left out. Digests follow each other
  * in a buffer, in the order of the profiles, as bytes of the machines that the team runs on. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_LOAD_TEAM_H
 #define LOCUS_ANALYSIS_LOAD_TEAM_H
@@ -33,7 +33,7 @@ struct profile_digest {
     const char *problem;       /* sentence */
     const char *trace_problem; /* why there is no trace; "" when nothing is wrong */
     size_t n_epochs, n_totals;
-    const char *epochs, *totals; /* to be walked by digest_next_epoch and _total */
+    const char *epochs, *totals; /* for digest_next_epoch and digest_next_total */
     const char *end;
 };
 
@@ -49,9 +49,9 @@ void digest_put(struct buf *out, size_t number, const struct error *problem, con
 
 /* --- the trees become one --- */
 
-/* The trees of a team's members become one: each member merges those of some others into its own store and hands all
- * on, in about log2(n) steps, until the leader has everything; the other way round every member learns what its nodes
- * have become. Ordinary code. */
+/* Merges the trees of a team's members: each member merges those of some others into its own store and sends the result
+ * on, in about log2(n) steps, until the leader has everything; on the way back every member learns what its nodes have
+ * become. Ordinary code. */
 
 struct team_tree {
     struct team_branch {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading a captured topology with hwloc, in a child process that may fail. */
+/* Reads a captured topology with hwloc, in a child process that may fail. */
 #include "analysis/load/load.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void describe(hwloc_topology_t machine, struct topology *topology)
                    model ? ", " : "", model ? model : "");
 }
 
-/* A cache that several cores share holds the data of all of them: only those of one core count. */
+/* A cache that several cores share holds the data of all of them: only caches of one core count. */
 static uint64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type)
 {
     hwloc_obj_t cache = hwloc_get_obj_by_type(machine, type, 0);
@@ -65,7 +65,7 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
     return 0;
 }
 
-/* What the child found, as it comes through the pipe: this, then the nodes [n_cpus]. */
+/* What the child sends through the pipe: this, then the nodes [n_cpus]. */
 struct answer {
     uint64_t l1_bytes, l2_bytes;
     int32_t code;
@@ -102,7 +102,7 @@ static void put_all(int fd, const void *bytes, size_t len_bytes)
     }
 }
 
-/* The child: no core, no words on the terminal, no more time than any topology takes. */
+/* The child: without core dump, without output on the terminal, and with a limit on its time. */
 static _Noreturn void parse_apart(const struct buf *text, int out_fd)
 {
     static const struct rlimit no_core = {0, 0}, cpu = {PARSE_S, PARSE_S};
@@ -128,7 +128,7 @@ static _Noreturn void parse_apart(const struct buf *text, int out_fd)
     if (answer.code == 0)
         put_all(out_fd, topology.node_of, topology.n_cpus * sizeof *topology.node_of);
     for (;;)
-        (void)raise(SIGKILL); /* exit handlers are the parent's */
+        (void)raise(SIGKILL); /* not exit(): the exit handlers are the parent's */
 }
 
 static int64_t now_ms(void)
@@ -138,7 +138,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* False when fewer bytes came than were wanted, or not in time. */
+/* False when fewer bytes came than expected, or too late. */
 static bool take_all(int fd, void *bytes, size_t len_bytes, int64_t end_ms)
 {
     char *at = bytes;
@@ -182,7 +182,7 @@ static int take_answer(int fd, const char *path, struct topology *topology, stru
     return 0;
 }
 
-/* Has a child of this process parse text, so that what happens to it happens to nobody else. */
+/* Lets a child process parse text, so that a crash does no harm here. */
 static int parse_in_child(const struct buf *text, const char *path, struct topology *topology, struct error *err)
 {
     int fds[2], ignored;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values from the temporary file. */
+/* Sources of values: the temporary file, and two sources joined. See values.h. */
 #include "analysis/load/values.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Appends the parts of a cell to the cells [n] it is one of; how many there are now. */
+/* Appends the parts of a cell to cells [n], which it is one of; returns the new number of cells. */
 static size_t split(const struct value_splits *splits, uint32_t node, const struct cell *cell, struct cell *cells,
                     size_t n)
 {
@@ -19,7 +19,7 @@ static size_t split(const struct value_splits *splits, uint32_t node, const stru
     return n;
 }
 
-/* Turns the bytes of a piece into cells, at most 1 + VALUE_PARTS of each value; how many. */
+/* Turns the bytes of a piece into cells, at most 1 + VALUE_PARTS for each value; returns their number. */
 static size_t decode(const struct spilled_values *values, const char *bytes, size_t n, struct cell *cells)
 {
     size_t n_cells = 0;

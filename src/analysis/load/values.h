@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of the threads, which a model has no room for: they are taken profile by profile from where they lie, a
- * temporary file or an older database. Ordinary code; any thread may take. */
+/* The values of the threads, which are too many for a model: they are read profile by profile from a temporary file or
+ * an older database. Ordinary code; any thread may read. */
 #ifndef LOCUS_ANALYSIS_LOAD_VALUES_H
 #define LOCUS_ANALYSIS_LOAD_VALUES_H
 
 #include "analysis/load/ingest.h"
 #include "analysis/model.h"
 
-/* An event of a trace: from then on the thread is in this scope; 0 = idle, or not known. */
+/* An event of a trace: from this time on the thread is in this scope; 0 = idle, or not known. */
 struct trace_event {
     uint64_t time_ns;
     uint32_t scope;
@@ -16,14 +16,14 @@ struct trace_event {
 struct trace_info {
     uint64_t n_events; /* 0: there is no trace */
     uint64_t min_time_ns, max_time_ns;
-    bool is_disordered; /* times do not ascend */
+    bool is_disordered; /* times are not ascending */
 };
 
 /* In a team each member has the values and traces of its own items of the list of profiles: base/workers.h. */
 struct value_source {
     void *self;
     /* Calls take with pieces of the values of a profile (struct thread): values of statements, in no particular order,
-     * the same statement and metric perhaps several times, but always the same ones in the same pieces.
+     * perhaps several for the same statement and metric, but each time the same values in the same pieces.
      * err: ERR_IO, ERR_FORMAT, ERR_MEMORY, what take returns */
     int (*visit)(void *self, size_t profile,
                  int (*take)(void *context, const struct cell *cells, size_t n_cells, struct error *err), void *context,
@@ -38,7 +38,7 @@ struct value_source {
 
 #define VALUE_PARTS 3 /* CAUSE_PARTS of causes.h */
 
-/* Metrics whose values are split by node: a part of each goes to another metric as well. All zero is none. */
+/* Metrics whose values are split by node: a part of each value goes to another metric as well. All zero is none. */
 struct value_splits {
     struct value_split {
         uint32_t metric, parts[VALUE_PARTS]; /* of the model */
@@ -46,13 +46,13 @@ struct value_splits {
     size_t n_metrics;
     double *rows; /* [n_rows][n_metrics][VALUE_PARTS] 1 for all of it */
     size_t n_rows;
-    uint32_t *row_of; /* [ids or nodes] row + 1, 0 = none: those values are not split */
+    uint32_t *row_of; /* [ids or nodes] row + 1, 0 = none: the values are not split */
 };
 
-/* What was ingested: pieces of a temporary file, and what their numbers became. */
+/* What was ingested: pieces of a temporary file, and what their numbers mean in the model. */
 struct spilled_values {
     struct spill spill;
-    struct ingested *profiles; /* [n_profiles] as struct thread counts them */
+    struct ingested *profiles; /* [n_profiles] in the numbering of struct thread */
     size_t n_profiles, cap_profiles;
     uint32_t *scopes; /* [n_scopes] of the model, by id in the store */
     uint32_t *traced; /* [n_scopes] the same for the nodes of traces */
@@ -62,11 +62,11 @@ struct spilled_values {
     struct value_splits splits; /* by id in the store */
 };
 
-/* A source over *values, malloc'ed, which it owns from then on. */
+/* A source that reads *values, which is malloc'ed and which it owns from then on. */
 struct value_source values_spilled(struct spilled_values *values);
 
-/* A source of which the first n_first profiles are those of *first, with the numbers of its scopes turned by scopes
- * [n_scopes], malloc'ed; the others are those of *second. It owns all three then; on failure they are freed.
+/* A source whose first n_first profiles are those of *first, with its scope numbers translated by scopes [n_scopes],
+ * malloc'ed; the others are those of *second. It owns all three; on failure they are freed.
  * err: ERR_MEMORY */
 int values_join(struct value_source *first, size_t n_first, uint32_t *scopes, size_t n_scopes,
                 struct value_source *second, struct value_source *joined, struct error *err);

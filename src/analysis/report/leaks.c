@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making the report of what is still allocated: see leaks.h. */
+/* Makes the report of what is still allocated, and the table of regions: see leaks.h. */
 #include "analysis/report/leaks.h"
 
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static int add_row(struct leaks *leaks, const struct report_row *row, bool with_
     add(&leaks->freed, variable->n_blocks_freed, variable->size_freed_bytes);
     add(&leaks->marked, variable->n_blocks_marked, variable->size_marked_bytes);
     add(&leaks->live, n_rest, rest_bytes);
-    if (!made.n_live && (!with_unused || !variable->n_blocks)) /* without blocks: of small ones, which nobody counts */
+    if (!made.n_live && (!with_unused || !variable->n_blocks)) /* without blocks: they are small ones, which are not
+                                                                * counted */
         return 0;
     if (!vec_reserve(&leaks->rows, &leaks->cap_rows, leaks->n_rows + 1, sizeof *leaks->rows))
         return error_set(err, ERR_MEMORY, "out of memory");
@@ -111,7 +112,7 @@ size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct 
     const struct variable *variable = row->row->variable;
     uint32_t file = 0, line = 0, at = variable->n_scopes ? model->scopes[variable->scopes[0]].parent : 0;
     size_t n = 0;
-    bool is_ours = true; /* what a pool tells lies below the function that it told */
+    bool is_ours = true; /* what a pool reports lies below the function that it called */
     for (; at && n < max; at = model->scopes[at].parent) {
         const struct scope *scope = &model->scopes[at];
         if (scope->role == ROLE_HEAP || scope->role == ROLE_PROGRAM || scope->role == ROLE_THREAD)
@@ -130,7 +131,7 @@ size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct 
 
 /* --- regions --- */
 
-/* Taking the table of variables apart by region: see leaks.h. */
+/* Splits the table of variables by region: see leaks.h. */
 
 #define TITLE "<region "
 #define NOTHING 1e-9 /* of the total: rounding */
@@ -142,7 +143,7 @@ struct maker {
     double *sums;        /* [n_regions] of one row */
 };
 
-/* "<region NAME>" inside of the region around: its index, -1 when out of memory. */
+/* Index of "<region NAME>" inside the region around; -1 when out of memory. */
 static int64_t intern_inner(struct region_report *regions, uint32_t around, const char *title)
 {
     struct buf text = {0};
@@ -192,7 +193,8 @@ static bool make_room(struct maker *maker)
     return true;
 }
 
-/* Adds the own values of a variable to the regions they lie in: what waited for that, or did not wait. */
+/* Adds the own values of a variable to the regions they lie in: only those that waited for wait, or that did not
+ * wait. */
 static void sum_variable(struct maker *maker, const struct variable *variable, double factor, int64_t wait)
 {
     const struct report *report = maker->report;
@@ -216,7 +218,7 @@ static void sum_subtree(struct maker *maker, uint32_t first, double factor)
         maker->sums[maker->region_of[i]] += factor * model->own[(size_t)i * model->n_metrics + maker->report->metric];
 }
 
-/* Hands the sums of a row to the regions. */
+/* Gives the sums of a row to the regions. */
 static bool give_row(struct maker *maker, const struct report_row *row)
 {
     const struct report *report = maker->report;
@@ -251,7 +253,7 @@ static bool add_rows(struct maker *maker)
     return ok;
 }
 
-/* What the ordinary trees have beyond the variables. */
+/* Adds what the ordinary trees have beyond the variables. */
 static bool add_rest(struct maker *maker)
 {
     const struct model *model = maker->report->model;

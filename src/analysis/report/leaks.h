@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is still allocated, by allocation path, and how much it was used: rows for the exporters of the report of leaks.
  * "Live" is a difference of counts: blocks allocated on the path and not freed when the process ended, or at the mark.
- * Whether something still points to them is not looked at. Ordinary code. */
+ * Whether something still points to them is not checked. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_REPORT_LEAKS_H
 #define LOCUS_ANALYSIS_REPORT_LEAKS_H
 
 #include "analysis/report/report.h"
 
 struct leak_row {
-    const struct report_row *row; /* name, site, samples and share, all of the path's blocks, also of those freed */
-    uint64_t n_live, live_bytes;  /* at the end, or at the mark when the report is about that */
+    const struct report_row *row; /* name, site, samples and share: of all blocks of the path, freed ones included */
+    uint64_t n_live, live_bytes;  /* at the end, or at the mark if the report is about that */
 };
 
 /* Blocks and bytes over all paths. */
@@ -20,12 +20,12 @@ struct leak_sum {
 struct leaks {
     struct report report;  /* variables by allocation path */
     bool is_at_mark;
-    bool has_use;          /* samples with addresses were taken: the shares mean something */
+    bool has_use;          /* samples with addresses were taken, so the shares mean something */
     struct leak_row *rows; /* [n_rows] by live bytes, most first */
     size_t n_rows, cap_rows;
     struct leak_sum allocated, freed, live, marked;
-    struct leak_sum unused; /* of the live ones: on paths without any sample */
-    double share;           /* percent of all samples that fell on blocks of paths with live ones */
+    struct leak_sum unused; /* live blocks on paths without any sample */
+    double share;           /* percent of all samples that are on blocks of paths with live ones */
 };
 
 /* One function on an allocation path. */
@@ -33,8 +33,8 @@ struct leak_frame {
     uint32_t function, file, line; /* string ids; where it calls the next one */
 };
 
-/* Makes the rows; at_mark: about the blocks live at the mark instead of those at the end. with_unused: paths of which
- * nothing is live, too.
+/* Makes the rows; at_mark: for the blocks live at the mark instead of those at the end; with_unused: also for paths
+ * without live blocks.
  * err: ERR_NOT_FOUND (no mark was made, or allocations were not recorded), ERR_MEMORY */
 int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with_unused, struct leaks *leaks,
                struct error *err);
@@ -45,19 +45,19 @@ size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct 
 
 /* --- regions --- */
 
-/* Which variables cost the time in which region of the program: the rows of a table of variables, taken apart by the
- * regions that their samples fell into. Ordinary code. */
+/* Which variables cost the time in which region of the program: the rows of a table of variables, split by the regions
+ * of their samples. Ordinary code. */
 
 /* The part of a variable's value that belongs to one region. */
 struct region_row {
-    const struct report_row *row; /* NULL: samples outside of the data-centric tree */
+    const struct report_row *row; /* NULL: samples outside the data-centric tree */
     double value;
     double share; /* percent of all samples */
 };
 
 struct region {
-    const char *name; /* "outer > inner" for nested ones; "" outside of all */
-    double value, share; /* without what belongs to regions inside of it */
+    const char *name; /* "outer > inner" for nested ones; "" outside all */
+    double value, share; /* without the regions inside it */
     struct region_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
 };
@@ -68,7 +68,7 @@ struct region_report {
     struct strtab names;
 };
 
-/* Takes the rows of a report apart. The values of all regions add up to the report's total. Borrows from the report.
+/* Splits the rows of a report. The values of all regions add up to the report's total. Borrows from the report.
  * err: ERR_MEMORY */
 int regions_make(const struct report *report, struct region_report *regions, struct error *err);
 void regions_fini(struct region_report *regions);

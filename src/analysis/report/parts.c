@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of rows that are no variables. */
+/* Parts of a report: rows that are no variables, causes, fields, and what the hardware says. See report.h. */
 #include "analysis/report/report.h"
 
 #include <ctype.h>
@@ -65,7 +65,7 @@ const struct special_row *special_rows_find(const char *name)
 
 /* Why much of a program's data may have no name. */
 
-/* The way of each interpreter to do without a compiler. */
+/* How each interpreter runs a program without compiling it. */
 static const struct {
     const char *name, *command;
 } without_jit[] = {
@@ -75,7 +75,8 @@ static const struct {
     {"julia", "julia --compile=min"},
 };
 
-/* What may follow the name of an interpreter: its version, as in java-17, ruby3.1 and luajit-2.1.0-beta3. */
+/* Whether text is a version that may follow the name of an interpreter, as in java-17, ruby3.1 and
+ * luajit-2.1.0-beta3. */
 static bool is_version(const char *text)
 {
     text += *text == '-';
@@ -92,7 +93,7 @@ const char *report_without_jit(const char *program)
     return NULL;
 }
 
-/* Whether a statement is in a function of no file. */
+/* Whether a statement is in a function that is in no file. */
 static bool is_jit(const struct model *model, uint32_t scope)
 {
     while (scope && model->scopes[scope].kind != SCOPE_PROC)
@@ -131,7 +132,7 @@ double report_without_block(const struct report *report)
 
 /* --- causes --- */
 
-/* What the rows of a report were spent on, and their order by it: see causes.h. */
+/* What the rows of a report were spent on, and their order by that: see causes.h. */
 
 #define RESIDENT_PART 0.5
 
@@ -143,7 +144,7 @@ static struct cause_sum cause_of_other(const struct report_row *row)
     return (struct cause_sum){.execution = 1};
 }
 
-/* The parts of a row, 1 for all of it; what no file tells of is not verified. */
+/* The parts of a row, as fractions of 1; what no file mentions is not verified. */
 static struct cause_sum parts_of(const struct report *report, const struct report_row *row, uint32_t event)
 {
     const struct variable *variable = row->variable;
@@ -237,7 +238,7 @@ const char *report_meaning(const struct report *report, const struct report_row 
 
 /* --- fields --- */
 
-/* The fields of the rows of the table of variables: how the samples of a row are spread over them, how many have a
+/* The fields of the rows of the table of variables: how the samples of a row are distributed over them, how many have a
  * type at all, and where a structure should be split. */
 
 #define ADVICE_SHARE 2.0       /* percent of all samples that a row must have */
@@ -247,7 +248,7 @@ const char *report_meaning(const struct report *report, const struct report_row 
 #define ADVICE_HOT_FIELDS 3    /* ... which are so many at most ... */
 #define ADVICE_HOT_BYTES 0.5   /* ... and so much of an element */
 
-/* The event whose places are shown for the metric: its own, else the first that has any; UINT32_MAX: none. */
+/* The event whose places are shown for the metric: its own, else the first that has places; UINT32_MAX: none. */
 static uint32_t event_of(const struct report *report)
 {
     const struct model *model = report->model;
@@ -298,7 +299,7 @@ static bool add_field(const struct report *report, struct report_row *row, const
     return true;
 }
 
-/* Fields of an array of structures: "[].x", "(:)%x". */
+/* Whether the field is one of an array of structures: "[].x", "(:)%x". */
 static bool is_in_element(const struct report_field *field)
 {
     return !field->flags && (strncmp(field->path, "[].", 3) == 0 || strncmp(field->path, "(:)%", 4) == 0);
@@ -415,7 +416,7 @@ static size_t count_rows(void)
     return n;
 }
 
-/* The event whose latencies a report about this metric shows: its own, else those of all events. */
+/* The event whose latencies a report about this metric shows: its own, else all events. */
 static uint32_t latency_event(const struct report *report)
 {
     const struct model *model = report->model;
@@ -426,7 +427,7 @@ static uint32_t latency_event(const struct report *report)
     return UINT32_MAX;
 }
 
-/* All events that told about their accesses, as one. */
+/* Sums up all events that describe their accesses. */
 static void sum_events(struct report *report)
 {
     const struct model *model = report->model;
@@ -479,7 +480,7 @@ static bool fill_hardware(const struct report *report, struct report_row *row, c
     return row->derived != NULL;
 }
 
-/* The costs of the program: by code, since the data-centric tree repeats them. */
+/* The costs of the program, from the code trees, since the data-centric tree repeats them. */
 static void fill_all(struct report *report, const struct filling *filling)
 {
     const struct model *model = report->model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making the table of variables. */
+/* Makes the table of variables: see report.h. */
 #include "analysis/report/report.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "fmt/hpcrun.h"
 #include "structure/names/assign-name.h"
 
-#define SHARE_SHOWN 0.05 /* percent: what is less is printed as 0.0 */
+#define SHARE_SHOWN 0.05 /* percent: anything less is printed as 0.0 */
 #define NOTHING 1e-9     /* of a sum of values */
 #define KERNEL_MIN 0.005 /* of the CPU time */
 
@@ -85,7 +85,7 @@ int64_t report_wait(const struct report *report, const struct variable *variable
                                                                         : REPORT_NOT_WAITING;
 }
 
-/* Adds the statements of a variable to the row's lines: those that waited for this, or those that did not wait. */
+/* Adds the statements of a variable to the row's lines: those that waited for wait, or those that did not wait. */
 static bool collect_variable(struct report *report, const struct variable *variable, int64_t wait, struct strtab *keys,
                              struct report_row *row)
 {
@@ -122,7 +122,7 @@ static int collect_lines(struct report *report, struct report_row *row, int64_t 
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-/* What the row says of its variable, or of the part of it. */
+/* What the row says about its variable, or about the part of it. */
 static bool describe_row(const struct report *report, struct report_row *row)
 {
     const struct model *model = report->model;
@@ -164,7 +164,7 @@ double report_samples(const struct report *report, const struct report_row *row,
     return row->part ? samples * row->part->fraction : samples;
 }
 
-/* The lines of a part, as their part of its samples. */
+/* The lines of a part, each by its share of the part's samples. */
 static int collect_part_lines(struct report_row *row, struct error *err)
 {
     const struct variable *variable = row->variable;
@@ -218,7 +218,7 @@ static int add_row(struct report *report, const struct variable *variable, const
     return variable ? collect_lines(report, row, REPORT_NOT_WAITING, err) : 0;
 }
 
-/* A row, or one for each part, which are known for the first event with addresses. */
+/* Adds a row, or one for each part; parts are known for the first event with addresses. */
 static int add_variable(struct report *report, const struct variable *variable, double value, double fraction,
                         struct error *err)
 {
@@ -230,7 +230,7 @@ static int add_variable(struct report *report, const struct variable *variable, 
     return code;
 }
 
-/* A row of samples that are no variable's. */
+/* Adds a row for samples that are in no variable. */
 static int add_other(struct report *report, const struct report_row *like, const char *site, int64_t wait,
                      struct error *err)
 {
@@ -242,7 +242,7 @@ static int add_other(struct report *report, const struct report_row *like, const
     return wait == REPORT_NOT_WAITING ? 0 : collect_lines(report, row, wait, err);
 }
 
-/* Sets aside what waited on a variable, and returns its value; -1 when out of memory. */
+/* Sets aside the samples that waited on a variable, and returns their value; -1 when out of memory. */
 static double take_waits(struct report *report, const struct variable *variable)
 {
     const struct model *model = report->model;
@@ -268,7 +268,7 @@ static double take_waits(struct report *report, const struct variable *variable)
     return sum;
 }
 
-/* Rows of what was set aside: one for each thing that was waited for, and one of the profiler. */
+/* Adds rows for what was set aside: one for each thing that was waited for, and one for the profiler. */
 static int add_waits(struct report *report, struct error *err)
 {
     int code = 0;
@@ -296,7 +296,7 @@ static uint64_t count_dropped(const struct event_sum *event)
     return n;
 }
 
-/* What one sample is worth in the metric, on average. */
+/* The mean value of one sample in the metric. */
 static double worth_of_sample(const struct report *report, double recorded_value)
 {
     const struct event_sum *event = report->event;
@@ -374,7 +374,7 @@ static bool merge_variable(const struct model *model, struct variable *into, con
            metrics_merge_latencies(into, from->latencies, from->n_latencies) && report_merge_fields(into, from);
 }
 
-/* Without lines nothing but their size tells two blocks of one function apart: the power of two of the mean block. */
+/* Without lines only their size tells two blocks of one function apart: the power of two of the mean block. */
 static unsigned size_class(const struct variable *variable)
 {
     if (variable->line || !variable->n_blocks)
@@ -385,7 +385,7 @@ static unsigned size_class(const struct variable *variable)
     return class;
 }
 
-/* The report's own variable for one of the model: of the same site, or a new one. */
+/* The report's variable for one of the model: one with the same site, or a new one. */
 static struct variable *find_variable(struct report *report, struct strtab *keys, const struct variable *from,
                                       size_t index, bool with_paths)
 {
@@ -437,7 +437,8 @@ static double variable_value(const struct model *model, const struct variable *v
     return value;
 }
 
-/* Reports about latency keep the variables whose accesses have none, as stores on many machines. */
+/* Whether the variable has accesses. Reports about latency also keep variables whose accesses have none, like stores on
+ * many machines. */
 static bool has_accesses(const struct report *report, const struct variable *variable)
 {
     const struct model *model = report->model;
@@ -460,8 +461,8 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strcmp(x->site, y->site);
 }
 
-/* Shares of samples whose address was found, and whose variable is known. Hardware that samples any operation takes
- * some that access no memory: those are no failures. */
+/* Shares of samples whose address was found, and whose variable is known. Hardware that samples all operations takes
+ * some that access no memory: those are not failures. */
 static void set_quality(struct report *report)
 {
     double lost = 0, unknown = 0;
@@ -485,7 +486,7 @@ static void set_quality(struct report *report)
     }
 }
 
-/* A row for what did not wait on a variable. *covered: grows by its whole value. */
+/* Adds a row for the samples on a variable that did not wait. *covered grows by the variable's whole value. */
 static int add_worked(struct report *report, const struct variable *variable, bool with_unused, double *covered,
                       struct error *err)
 {
@@ -520,7 +521,7 @@ static int add_rows(struct report *report, bool with_unused, struct error *err)
     return code == 0 ? add_drops(report, worth, err) : code;
 }
 
-/* What the samples stand for, and whether they are enough. */
+/* Sets the time that the samples stand for, and whether they are enough. */
 static void set_times(struct report *report)
 {
     const struct model *model = report->model;
@@ -533,7 +534,7 @@ static void set_times(struct report *report)
     report->user_s = (double)model->user_ns / 1e9;
     report->system_s = (double)model->system_ns / 1e9;
     report->is_user_only = report->event->is_user_only;
-    /* Who was killed has told too little: what was sampled was used. */
+    /* processes that were killed reported too little CPU time: at least what was sampled was used */
     double told_s = report->user_s + report->system_s;
     if (model->n_killed && told_s < report->sampled_s)
         report->user_s += report->sampled_s - told_s;

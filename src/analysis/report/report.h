@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables for one metric: rows with their shares and the lines that access them, and the sums of the
- * fates. What every exporter of that table prints. Ordinary code. */
+/* The table of variables for one metric, which several exporters print: rows with their shares and the lines that
+ * access them, and the sums of the fates. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_REPORT_REPORT_H
 #define LOCUS_ANALYSIS_REPORT_REPORT_H
 
@@ -9,7 +9,7 @@
 #include "analysis/build/waits.h"
 #include "analysis/metrics.h"
 
-#define REPORT_SAMPLES_MIN 50 /* of fewer no shares are given: they would be chance */
+#define REPORT_SAMPLES_MIN 50 /* with fewer no shares are shown: they would be chance */
 
 /* A source line that accesses a variable. */
 struct report_line {
@@ -20,8 +20,8 @@ struct report_line {
 
 /* Samples of a row on one field, or on one offset without type. */
 struct report_field {
-    char *name;                        /* with the variable's: "particles[].vel.x" */
-    const char *path;                  /* behind the variable's name */
+    char *name;                        /* with the variable's name: "particles[].vel.x" */
+    const char *path;                  /* the part after the variable's name */
     const char *type;                  /* "" = not known */
     uint32_t flags;                    /* FIELD_* */
     uint64_t offset_bytes, size_bytes; /* within an element */
@@ -38,13 +38,13 @@ struct report_row {
     uint64_t size_bytes, n_blocks;
     char *site;                /* "function (file:line)", "file:line", module, or "" */
     double value;              /* of the metric */
-    double fraction;           /* of the variable's samples: what waited on it has rows of its own */
-    bool is_waiting;           /* samples that waited; site tells for what */
-    int64_t wait;              /* the number of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
-    int fate;                  /* of samples that were dropped: why; else FATE_NAMED */
-    double samples;            /* as counted, where that is known */
+    double fraction;           /* of the variable's samples: those that waited have rows of their own */
+    bool is_waiting;           /* samples that waited; site says for what */
+    int64_t wait;              /* label of what was set aside: waiting, or the profiler; else REPORT_NOT_WAITING */
+    int fate;                  /* why the samples were dropped; FATE_NAMED if they were not */
+    double samples;            /* as counted, if that is known */
     double share;              /* percent of all samples that were taken, dropped ones included */
-    struct cause_sum causes;   /* of share, in percent of all samples, too; all 0 where the report has no causes */
+    struct cause_sum causes;   /* of share, also in percent of all samples; all 0 when the report has no causes */
     struct report_line *lines; /* [n_lines] by value, highest first */
     size_t n_lines, cap_lines;
     size_t n_paths;              /* allocation paths that the row stands for */
@@ -55,14 +55,14 @@ struct report_row {
     const char *type_source; /* how that is known; NULL = it is not */
     uint64_t element_bytes;
     char *advice;    /* a sentence about its fields, NULL = none */
-    double *derived; /* one for each metrics_row, NAN where not defined; NULL: the hardware told nothing */
+    double *derived; /* one for each metrics_row, NAN where not defined; NULL: nothing from the hardware */
 };
 
 struct report {
     const struct model *model;
     size_t metric;
     double total_value, total_samples; /* of the samples taken */
-    double sampled_s;                  /* time that they stand for, 0 = not known: the metric is no time */
+    double sampled_s;                  /* time that they stand for, 0 = not known: the metric is not time */
     double user_s, system_s;           /* CPU time, with sampled_s; both 0: not known */
     bool is_user_only;                 /* time in the kernel gave no samples */
     bool is_leaks;                     /* the metric is bytes allocated, freed or leaked: no samples */
@@ -77,17 +77,18 @@ struct report {
     const struct event_sum *event; /* of the metric; NULL without side files */
     struct event_sum events;       /* what it points to when several events add to the metric */
     bool has_hardware;             /* there are derived values */
-    bool is_hardware;              /* the metric comes from hardware that told about each access */
+    bool is_hardware;              /* the metric comes from hardware that described each access */
     bool is_work_counted;          /* remote costs are per instruction, not per load */
     struct metric_input all;       /* of all accesses */
-    double *derived;               /* of all accesses, as in a row */
+    double *derived;               /* the same as in a row, for all accesses */
     bool has_causes;               /* what the rows were spent on is known */
     struct cause_sum causes;       /* sums over the rows */
     bool has_fields;               /* places in variables are known */
     double typed;                  /* percent of the samples in variables whose field or element has a type */
     double typed_by[TYPE_SOURCES]; /* the same by how the type is known; [0]: members of COMMON blocks */
-    double recovered, named;       /* percent of the samples taken that are accesses; by fates, else by the tree */
-    double no_access; /* percent of the samples taken: operations without access, where the hardware takes any */
+    double recovered, named;       /* percent of the samples taken that are accesses; from the fates, else from the
+                                    * tree */
+    double no_access; /* percent of the samples taken: operations without access, which some hardware samples too */
 };
 
 /* Makes the table of variables for a metric. Rows without samples are left out unless with_unused. Heap variables of
@@ -97,34 +98,35 @@ int report_make(const struct model *model, size_t metric, bool with_unused, bool
                 struct error *err);
 void report_fini(struct report *report);
 
-/* Value of a metric in a row, and its samples: as counted, where that is known. For a part of a stack frame the part's
- * fraction of the frame's. */
+/* Value of a metric in a row; and its samples, as counted if that is known. For a part of a stack frame it is the
+ * part's fraction of the frame's. */
 double report_value(const struct report *report, const struct report_row *row, size_t metric);
 double report_samples(const struct report *report, const struct report_row *row, size_t metric);
 
-/* Time in the kernel, percent of the CPU time, where it is worth a row: when it gave no samples, and is at least half a
+/* Time in the kernel, percent of the CPU time, if it deserves a row: when it gave no samples and is at least half a
  * percent; else 0. */
 double report_kernel_percent(const struct report *report);
 
-/* Whether the row is no variable: samples without one, waiting, dropped, or of memory that is none. */
+/* Whether the row is not a variable: samples without one, waiting, dropped, or in memory that is no variable. */
 bool report_is_special(const struct report_row *row);
 
-/* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the special ones that
- * are left and have a share worth printing, which are put behind them. Returns the number of both. */
+/* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the remaining special
+ * ones with a share worth printing, which are moved to follow them. Returns the number of both. */
 size_t report_choose(struct report *report, size_t top, size_t *n_first);
 
-/* Number of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING. */
+/* The label of what samples of the statement scope, below one of the variable's scopes, waited for; REPORT_NOT_WAITING
+ * if they did not wait. */
 int64_t report_wait(const struct report *report, const struct variable *variable, uint32_t scope);
 #define REPORT_NOT_WAITING (-1)
 
-/* parts.c: percent of the samples that are accesses, address unknown, by code that is in no file: a program made
- * it as it ran. */
+/* parts.c: percent of the samples that are accesses with unknown address by code that is in no file: code that the
+ * program generated at run time. */
 double report_lost_in_jit(const struct report *report);
 
-/* parts.c: percent of the samples in memory that is known as mappings at best: no allocation of it was seen. */
+/* parts.c: percent of the samples in memory that is known at most as a mapping: no allocation of it was seen. */
 double report_without_block(const struct report *report);
 
-/* parts.c: how a program of this name is run without making code, "node --jitless"; NULL when it is not known.
+/* parts.c: how to run a program of this name without generating code, "node --jitless"; NULL when that is not known.
  * Static storage. */
 const char *report_without_jit(const char *program);
 
@@ -133,42 +135,42 @@ const char *report_without_jit(const char *program);
 int report_add_fields(struct report *report, struct error *err);
 bool report_merge_fields(struct variable *into, const struct variable *from);
 
-/* parts.c: what the rows were spent on, after they have been made. */
+/* parts.c: adds what the rows were spent on, once they are made. */
 void report_add_causes(struct report *report);
 
-/* parts.c: puts the rows in the order of memory and unverified time instead of all time; those that are no
- * variables follow the others, by all time. */
+/* parts.c: orders the rows by memory and unverified time instead of all time; those that are no variables follow the
+ * others, by all time. */
 void report_order_by_memory(struct report *report);
 
-/* parts.c: what the causes of a row mean for its reader, in a few words; NULL when no more than its share says.
+/* parts.c: what the causes of a row mean for the reader, in a few words; NULL when they say no more than its share.
  * Static storage. */
 const char *report_meaning(const struct report *report, const struct report_row *row);
 
-/* parts.c: what the hardware told of the rows and of everything, after the rows have been made. */
+/* parts.c: adds what the hardware says about the rows and about everything, once the rows are made. */
 int report_add_hardware(struct report *report, struct error *err);
 
-/* parts.c: places are known by event. For a metric that several events add to, those of the variable (one of
- * the report's own) become the sums over them. */
+/* parts.c: places are known by event. For a metric that several events add to, the places of the variable (one of the
+ * report's) become the sums over them. */
 void report_place_accesses(const struct report *report, struct variable *variable);
 
 /* --- special rows --- */
 
-/* The rows of a report that are no variables: what each of them means and what to do about it. The one table that the
- * report's legend, the man page and the guide are made from. Ordinary code. */
+/* The rows of a report that are no variables: what each of them means and what to do about it. The report's legend, the
+ * man page and the guide are all made from this table. Ordinary code. */
 
 #define SPECIAL_KERNEL "<kernel>" /* of CPU time, not of samples; also addresses in the kernel, which are samples */
 
 struct special_row {
     const char *name;   /* as the row is called: "<compute>" */
-    const char *origin; /* what stands in the column "comes from"; NULL: each row has words of its own there */
+    const char *origin; /* text of the column "comes from"; NULL: each row has words of its own there */
     const char *means;  /* what was sampled: words that follow the name and a colon */
     const char *advice; /* a sentence: what to do about it */
 };
 
-/* Row i of the table, NULL behind the last one. */
+/* Row i of the table, NULL after the last one. */
 const struct special_row *special_rows_at(size_t i);
 
-/* The row of this name, NULL when it is a variable's. */
+/* The row with this name, NULL when there is none. */
 const struct special_row *special_rows_find(const char *name);
 
 #endif
