@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report of leaks for a terminal of 100 columns: what is live, what that word means here, then for each allocation
- * path its figures and its functions. */
+/* The report of leaks. For a terminal of 100 columns: what is live, what that word means here, then the figures and
+ * functions of each allocation path. */
 #include "analysis/report/leaks.h"
 
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void put_head(const struct leaks *leaks, const struct export_job *job, st
     buf_fini(&text);
 }
 
-/* What the figures are not. */
+/* Explains what the figures leave out. */
 static void put_notes(const struct leaks *leaks, const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
@@ -168,7 +168,7 @@ const struct exporter export_leaks_text = {"leaks", "text", write_text};
 
 #define FULL_FRAMES_MAX 1024
 
-/* "main (a.c:12) < f (a.c:30)": each calls the one before it. */
+/* "main (a.c:12) < f (a.c:30)": each function calls the one before it. */
 static void put_csv_path(const struct leaks *leaks, const struct leak_row *row, struct buf *out)
 {
     static struct leak_frame frames[FULL_FRAMES_MAX];

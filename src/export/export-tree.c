@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Walking the tree without recursion: call chains can be very deep. */
+/* The call tree. It is walked without recursion, since call chains can be very deep. */
 #include "export/exporters.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct tree_node {
 struct walk {
     const struct export_job *job;
     double least;
-    struct tree_node *stack; /* [n_stack] still to be visited, next one last */
+    struct tree_node *stack; /* [n_stack] still to be visited, the next one last */
     size_t n_stack, cap_stack;
     struct tree_node *nodes; /* [n_nodes] result */
     size_t n_nodes, cap_nodes;
@@ -75,7 +75,8 @@ static bool push_children(struct walk *walk, uint32_t scope, const struct tree_n
     return true;
 }
 
-/* The scope's statements, those in its loops included. Loops nest only as deeply as in the source. */
+/* Value of the scope's statements, including those in its loops. The recursion is only as deep as loops nest in the
+ * source. */
 static double own_value(const struct walk *walk, uint32_t scope)
 {
     const struct model *model = walk->job->model;
@@ -96,8 +97,8 @@ static bool visit(struct walk *walk, const struct tree_node *node)
     return true;
 }
 
-/* All visible nodes in depth-first order, siblings by inclusive value, highest first; nodes below least are left out.
- * *nodes is malloc'ed, the caller frees it.  err: ERR_MEMORY */
+/* Lists all visible nodes in depth-first order, siblings by inclusive value, highest first; nodes below least are left
+ * out. *nodes is malloc'ed, the caller frees it.  err: ERR_MEMORY */
 static int tree_walk(const struct export_job *job, double least, struct tree_node **nodes, size_t *n_nodes,
                      struct error *err)
 {
@@ -125,7 +126,7 @@ static int tree_walk(const struct export_job *job, double least, struct tree_nod
 
 /* --- text --- */
 
-/* The call tree for a terminal: percent with and without what is called, indented names. */
+/* The call tree for a terminal: percent with and without callees, and indented names. */
 
 #define INDENT_MAX 60
 
@@ -190,7 +191,7 @@ const struct exporter export_tree_text = {"tree", "text", write_text};
 
 /* --- CSV --- */
 
-/* The call tree as comma-separated values (RFC 4180): one line a node, parents first. */
+/* The call tree as comma-separated values (RFC 4180): one line per node, parents first. */
 
 static void put_field(struct buf *out, const char *text)
 {

@@ -24,7 +24,7 @@ static bool same_loop(const struct loop_lines *a, const struct loop_lines *b)
     return a->first == b->first && a->file == b->file;
 }
 
-/* The loops around the lines, in the order of their greatest lines, with what falls on all lines in them. */
+/* The loops around the lines, ordered by their hottest lines, each with the share of all lines in it. */
 static void put_loops(const struct report *report, const struct report_row *row, struct buf *out)
 {
     struct buf text = {0};
@@ -47,7 +47,7 @@ static void put_loops(const struct report *report, const struct report_row *row,
     buf_fini(&text);
 }
 
-/* Behind all other columns: samples and value of each metric, then the derived ones. */
+/* After all other columns: samples and value of each metric, then the derived ones. */
 static void put_hardware_titles(const struct model *model, struct buf *out)
 {
     for (size_t m = 0; m < model->n_metrics; m++) {
@@ -142,7 +142,7 @@ static int put_row(const struct export_job *job, const struct report *report, co
     return code;
 }
 
-/* Time in the kernel, which no sample stands for: a value, and no share. */
+/* Time in the kernel, for which there are no samples: it has a value but no share. */
 static int put_kernel(const struct export_job *job, const struct report *report, struct buf *out, struct error *err)
 {
     const struct report_row row = {.name = SPECIAL_KERNEL,
@@ -152,7 +152,7 @@ static int put_kernel(const struct export_job *job, const struct report *report,
     return report_kernel_percent(report) > 0 ? put_row(job, report, &row, out, err) : 0;
 }
 
-/* A row for each field of each variable; what has no known place is a row without field. */
+/* A row for each field of each variable; samples without a known place are a row without field. */
 static void put_fields(const struct report_row *row, struct buf *out)
 {
     for (size_t i = 0; i < (row->n_fields ? row->n_fields : 1); i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Escaping, and the frame of a page. */
+/* The table of variables as a page for a browser. */
 #include "export/vars-table.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static void html_put(struct buf *out, const char *text)
     buf_fini(&plain);
 }
 
-/* Appends an element with this content, which is escaped; class: NULL = none. Both are the caller's own words. */
+/* Appends an element with this content, which is escaped; class: NULL = none. Element and class are not escaped. */
 static void html_put_element(struct buf *out, const char *element, const char *class, const char *text)
 {
     buf_printf(out, class ? "<%s class=\"%s\">" : "<%s>", element, class);
@@ -84,8 +84,8 @@ static void html_put_begin(struct buf *out, const char *title)
     buf_printf(out, "\n<style>\n%s</style>\n</head>\n<body>\n<main>\n", style);
 }
 
-/* Appends the beginning of a page with its style, up to the first line of the body; and its end. Nothing in the page
- * refers to anything outside, and no script runs in it. */
+/* Appends the beginning of a page with its style, up to the first line of the body; and its end. The page refers to
+ * nothing outside and has no scripts. */
 static void html_put_end(struct buf *out)
 {
     buf_printf(out, "</main>\n</body>\n</html>\n");
@@ -93,18 +93,18 @@ static void html_put_end(struct buf *out)
 
 /* --- the page --- */
 
-/* The table of variables as a page for a browser: what the text says, with the split of each share as a bar, and the
- * paths to each allocation to unfold. */
+/* The page says what the text says, with the parts of each share as a bar and the paths to each allocation in sections
+ * that unfold. */
 
 #define LINES_SHOWN 1 /* the others unfold */
 #define LINES_MAX 40
 #define PATHS_MAX 20
-#define ONE_LINE 1000000u /* columns of a terminal that nothing is wrapped on */
+#define ONE_LINE 1000000u /* columns of a terminal on which nothing is wrapped */
 
 /* One table being written. */
 struct page {
     const struct report *report;
-    const struct export_job *job; /* of a very wide terminal */
+    const struct export_job *job; /* for a very wide terminal */
     struct buf *out;
 };
 
@@ -113,7 +113,7 @@ static void put_percent(struct buf *out, const char *title, const char *class, d
     buf_printf(out, "<td class=\"n %s\" data-label=\"%s\">%.1f %%", class, title, percent);
 }
 
-/* Lines as the text has them: a label and words, or the name of a row and what it means. */
+/* Turns lines of the text report into items: a label and words, or the name of a row and what it means. */
 static void put_labelled(struct buf *out, const char *text)
 {
     buf_printf(out, "<dl>\n");
@@ -168,7 +168,7 @@ static void put_part(struct buf *out, const char *class, double percent)
         buf_printf(out, "<i class=\"%s\" style=\"width:%.1f%%\"></i>", class, percent > 100 ? 100 : percent);
 }
 
-/* The share, and what it was spent on. */
+/* The share, and what that time was spent on. */
 static void put_shares(const struct page *page, const struct report_row *row)
 {
     const struct cause_sum *sum = &row->causes;
@@ -197,7 +197,7 @@ static void put_shares(const struct page *page, const struct report_row *row)
     buf_printf(out, "</td>");
 }
 
-/* Lines that access the variable: the first ones, and the others to unfold. */
+/* Lines that access the variable: the first ones, and the others in a section that unfolds. */
 static void put_lines(const struct page *page, const struct report_row *row)
 {
     struct buf *out = page->out, places = {0};
@@ -235,7 +235,7 @@ static void put_name(const struct page *page, const struct report_row *row)
     fields_put_row(page->job, row, 0, &fields);
     if (fields.len_bytes) {
         buf_printf(out, "<pre>");
-        for (char *line = fields.data, *end; *line; line = end) { /* html_put has no lines */
+        for (char *line = fields.data, *end; *line; line = end) { /* html_put knows no lines */
             end = line + strcspn(line, "\n");
             bool is_end = !*end;
             *end = 0;
@@ -249,7 +249,7 @@ static void put_name(const struct page *page, const struct report_row *row)
     buf_printf(out, "</td>");
 }
 
-/* The functions on the way to one allocation, innermost first, each with the line of its call. */
+/* The functions on one allocation path, innermost first, each with the line of its call. */
 static void put_path(const struct page *page, uint32_t scope)
 {
     const struct model *model = page->report->model;
@@ -358,7 +358,7 @@ static void put_row(const struct page *page, const struct report_row *row)
     buf_fini(&origin);
 }
 
-/* A row of its own words. */
+/* A row that consists of a share and words. */
 static void put_aside(const struct page *page, double share, const char *name, const char *words)
 {
     buf_printf(page->out, "<tr class=\"aside\"><td class=\"n\">%.1f %%</td><td class=\"wide\" colspan=\"%zu\">", share,

@@ -93,7 +93,7 @@ static void put_metrics(const struct report *report, const struct report_row *ro
     put_derived(row->derived, out);
 }
 
-/* What the remote costs are relative to, and the derived metrics of all accesses. */
+/* Puts what the remote costs are relative to, and the derived metrics of all accesses. */
 static void put_hardware(const struct report *report, struct buf *out)
 {
     json_put_key(out, "hardware", 0);
@@ -198,7 +198,7 @@ static void put_fates(const struct event_sum *event, struct buf *out)
     buf_printf(out, "}");
 }
 
-/* What the shares are shares of. */
+/* Puts the times that the shares refer to. */
 static void put_times(const struct report *report, struct buf *out)
 {
     json_put_key(out, "cpu_time", 0);

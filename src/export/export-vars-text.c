@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of variables for a terminal: the answer in short, the table with the lines that access each variable, and
- * below it what it takes to understand it. */
+ * below it what is needed to understand it. */
 #include <stdio.h>
 
 #include "analysis/report/report.h"
@@ -10,8 +10,8 @@
 
 #define LINES_SHOWN 3
 
-/* Time in the kernel stands above the table, as a share of another whole, with a line that says where the table's
- * shares begin. */
+/* Time in the kernel goes above the table, because it is a share of another total, with a line that says where the
+ * table's shares begin. */
 static void put_kernel(const struct vars_table *table, const struct report *report, struct buf *out)
 {
     double share = report_kernel_percent(report);
@@ -25,7 +25,7 @@ static void put_kernel(const struct vars_table *table, const struct report *repo
     buf_append(out, "\n", 1);
 }
 
-/* The lines that access the variable: the first one, and others as far as there is room for all of their words. */
+/* The lines that access the variable: the first one, and more as long as they fit completely. */
 static void put_access(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     const struct export_job *job = table->job;
@@ -51,7 +51,7 @@ static void put_access(const struct vars_table *table, const struct report_row *
     buf_fini(&text);
 }
 
-/* What the causes mean for a variable, where it matters. */
+/* What the causes mean for a variable, if it matters. */
 static void put_meaning(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     const char *meaning = row->share >= MEANING_PERCENT ? report_meaning(table->report, row) : NULL;
@@ -63,7 +63,7 @@ static void put_meaning(const struct vars_table *table, const struct report_row 
     text_style(out, table->job, TEXT_PLAIN);
 }
 
-/* The rows from the n-th on, which are not shown. */
+/* Sums up the rows from the n-th on, which are not shown. */
 static void put_rest(const struct report *report, size_t n, struct buf *out)
 {
     double rest = 0;

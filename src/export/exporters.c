@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rows of the table of exporters. */
+/* The table of exporters. */
 #include "export/exporters.h"
 
 #include <string.h>

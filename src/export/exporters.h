@@ -8,7 +8,7 @@
 
 struct thread_values;
 
-/* What is asked for. */
+/* What the user asked for. */
 struct export_job {
     const struct model *model;
     const struct thread_values *values; /* NULL = none */
@@ -17,9 +17,9 @@ struct export_job {
     bool with_unused; /* variables without samples too */
     bool with_paths;  /* heap variables by allocation path */
     bool at_mark;     /* leaks: what was live at the mark */
-    bool by_time;     /* vars: ordered by all time at a variable, not by what waits for memory or may */
+    bool by_time;     /* vars: order by all time at a variable, not by the time that waits, or may wait, for memory */
     bool with_fields; /* vars: the fields of each variable */
-    bool is_verbose;  /* vars: how it was measured, too */
+    bool is_verbose;  /* vars: also how it was measured */
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */
@@ -29,7 +29,7 @@ struct export_job {
 struct exporter {
     const char *report; /* "vars", "tree", "leaks", "regions" (vars by region) */
     const char *form;   /* "text", "csv", "json"; vars: "html" */
-    /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND; what reading job->values may fail with */
+    /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND; errors of reading job->values */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See text-cells.h. */
+/* Pieces of terminal tables, and fields of CSV and JSON: see text-cells.h. */
 #include "export/text-cells.h"
 
 #include <math.h>
@@ -142,7 +142,7 @@ size_t text_width(const char *text)
     return n;
 }
 
-/* Bytes of the first width characters, and in *fitting whether that is all of the text. */
+/* Number of bytes of the first width characters; *is_all gets whether that is the whole text. */
 static size_t bytes_of(const char *text, size_t width, bool *is_all)
 {
     const char *p = text;
@@ -152,18 +152,18 @@ static size_t bytes_of(const char *text, size_t width, bool *is_all)
     return (size_t)(p - text);
 }
 
-/* Whether a line may end behind the first n bytes: at a blank, unless that would part a number and its percent sign, or
- * behind what separates the parts of a name or path. */
+/* Whether a line may end after the first n bytes: at a blank, unless that would separate a number from its percent
+ * sign, or after a character that separates the parts of a name or path. */
 static bool may_end(const char *text, size_t n, bool at_blank)
 {
     if (at_blank)
         return text[n] == ' ' && text[n + 1] != '%';
     bool is_line = n > 1 && text[n - 1] == ':' && text[n] >= '0' && text[n] <= '9';
-    bool is_opened = n > 1 && text[n - 1] == '(' && text[n - 2] == ' '; /* better before it */
+    bool is_opened = n > 1 && text[n - 1] == '(' && text[n - 2] == ' '; /* it is better to break before it */
     return n > 0 && text[n] != '>' && !is_line && !is_opened && strchr("/:>,_(<", text[n - 1]);
 }
 
-/* The longest end of a line between two lengths, 0 when there is none. */
+/* The greatest length between least and most at which the line may end, 0 when there is none. */
 static size_t find_end(const char *text, size_t least, size_t most, bool at_blank)
 {
     size_t n = most;
@@ -230,8 +230,8 @@ void text_function(struct buf *out, const char *function)
     buf_printf(out, "%s", has_name ? qualified : function);
 }
 
-/* Behind the template arguments that C++'s library adds by itself, which begin at the comma at p; p when they do not.
- */
+/* The end of the template arguments that the C++ library adds by itself and that begin at the comma at p; p itself when
+ * none do. */
 static const char *skip_default(const char *p)
 {
     static const char *const names[] = {"allocator", "char_traits", "less", "hash", "equal_to", "default_delete"};

@@ -23,18 +23,18 @@ void text_size(uint64_t bytes, char *text);
 void text_style(struct buf *out, const struct export_job *job, int style);
 enum { TEXT_PLAIN = 0, TEXT_BOLD = 1, TEXT_DIM = 2 };
 
-/* Appends "475", "5.0" or "12.3k", as many digits as say something; "-" for NAN. */
+/* Appends "475", "5.0" or "12.3k", with as many digits as are meaningful; "-" for NAN. */
 void text_number(struct buf *out, double value);
 
-/* Characters that a terminal shows for the text. */
+/* Number of characters that a terminal shows for the text. */
 size_t text_width(const char *text);
 
-/* Takes the next line of at most width characters from *rest, malloc'ed, NULL when out of memory: to a blank, else
- * behind a character that separates parts of names and paths, else as much as there is room for. */
+/* Takes the next line of at most width characters from *rest, malloc'ed, NULL when out of memory: up to a blank, else
+ * up to a character that separates parts of names and paths, else as much as fits. */
 char *text_take_line(const char **rest, size_t width);
 
-/* Appends printable words and ends the line. at: characters that are in the line already; what does not fit goes on in
- * further lines, indented. */
+/* Appends printable words and ends the line. at: number of characters already in the line; what does not fit continues
+ * on further lines, indented. */
 void text_wrapped(struct buf *out, const struct export_job *job, const char *words, size_t at, size_t indent);
 
 /* Appends a line of a report's head: a label and text, which is wrapped at the terminal's width. */
@@ -47,12 +47,12 @@ const char *text_base(const char *path);
 /* Appends lines of a file, "77" or "77-79"; last 0: not known. */
 void text_lines(struct buf *out, uint32_t first, uint32_t last);
 
-/* Appends the name of a function: of a demangled one, which has parameters, without them, return type and template
- * arguments; of any other, such as "func_0x1f780 [libgomp.so.1]", as it is. */
+/* Appends the name of a function: a demangled one, which has parameters, without these, return type and template
+ * arguments; any other, such as "func_0x1f780 [libgomp.so.1]", as it is. */
 void text_function(struct buf *out, const char *function);
 
-/* Appends a name or a place without the template arguments that C++'s library adds by itself, and with its strings as
- * the author writes them: "Array<std::string>::grow" of
+/* Appends a name or a place without the template arguments that the C++ library adds by itself, and with strings as the
+ * author writes them: "Array<std::string>::grow" of
  * "Array<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::grow". */
 void text_origin(struct buf *out, const char *origin);
 
@@ -60,8 +60,8 @@ void text_origin(struct buf *out, const char *origin);
 
 /* Fields of comma-separated values (RFC 4180). Ordinary code. */
 
-/* Appends a text as one field, in quotes where it needs them (csv_put_quoted: always). Bytes that are no text are
- * escaped (base/input.h). */
+/* Appends a text as one field, in quotes if necessary (csv_put_quoted: always). Bytes that are not text are escaped
+ * (base/input.h). */
 void csv_put_text(struct buf *out, const char *text);
 void csv_put_quoted(struct buf *out, const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fields in the table of variables for a terminal. */
+/* What goes below the rows of the table of variables on a terminal, and what the hardware says: see vars-table.h. */
 #include "export/vars-table.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define FIELD_MIN 0.005 /* of the row's samples */
 #define NAME_WIDTH 34
 
-/* Of a local variable without its function, which is shown beside it. */
+/* The name of a local variable without its function, which is shown beside it. */
 static const char *short_name(const char *name)
 {
     const char *local = strstr(name, "()::");
@@ -90,7 +90,7 @@ void fields_put_row(const struct export_job *job, const struct report_row *row, 
 
 /* --- what the hardware says --- */
 
-/* What hardware told of all accesses together. */
+/* What the hardware says about all accesses together. */
 
 void hardware_put_counters(const struct report *report, struct buf *text)
 {
@@ -120,7 +120,7 @@ static void put_count(double value, const char *what, struct buf *text)
     buf_printf(text, "%.*f%s %s", unit ? 1 : 0, value, units[unit], what);
 }
 
-/* All accesses in the words of the table. */
+/* All accesses, in the words of the table. */
 static void put_levels(const struct report *report, struct buf *text)
 {
     int n_put = 0;
@@ -189,7 +189,7 @@ static int damaged(const struct thread_values *values, uint64_t offset, struct e
                      (unsigned long long)offset);
 }
 
-/* Reads n_items of item_bytes at offset, after checking that they are in the file. */
+/* Reads n_items of item_bytes at offset after checking that they are in the file. */
 static int take(const struct thread_values *values, uint64_t offset, uint64_t n_items, uint64_t item_bytes, void *bytes,
                 struct error *err)
 {
@@ -253,7 +253,7 @@ void thread_values_free(struct thread_values *values)
     free(values);
 }
 
-/* Adds the cells [n] at offset, multiplied, to the threads. */
+/* Adds the n cells at offset, times factor, to the threads. */
 static int add_cells(const struct thread_values *values, size_t n_threads, uint64_t offset, uint64_t n, double factor,
                      struct error *err)
 {
@@ -282,7 +282,7 @@ struct block {
     uint64_t n_values, values, n_metrics, metrics;
 };
 
-/* Adds what a context has of the metric with this id. */
+/* Adds a context's values of the metric with this id. */
 static int add_context(const struct thread_values *values, size_t n_threads, uint32_t context, uint16_t id,
                        double factor, struct error *err)
 {
@@ -334,7 +334,7 @@ int thread_values_spread(const struct thread_values *values, const struct report
     const struct model *model = report->model;
     size_t pair = values->columns.n_pairs;
     *threads = *processes = (struct row_spread){0};
-    for (size_t k = 0; k < values->columns.n_pairs; k++) /* the last one has the metric's own unit */
+    for (size_t k = 0; k < values->columns.n_pairs; k++) /* the last pair has the metric's own unit */
         if (values->columns.pairs[k].metric == report->metric)
             pair = k;
     if (!row->variable || pair == values->columns.n_pairs)
@@ -373,7 +373,7 @@ void lines_put_places(const struct report *report, const struct report_row *row,
     buf_printf(text, "   ");
 }
 
-/* " in loop 77-79", with the file where that is another one than the line's; not again for the next line in it. */
+/* " in loop 77-79", with the file if it is not the line's; it is not repeated for the next line in the loop. */
 static void put_loop(const struct report *report, const struct report_row *row, size_t i, struct buf *text)
 {
     const struct report_line *line = &row->lines[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading skid figures. */
+/* The head and foot of the table of variables on a terminal, and the figures of the skid self-test: see
+ * vars-table.h. */
 #include "export/vars-table.h"
 
 #include <jansson.h>
@@ -11,7 +12,7 @@
 #include "analysis/report/report.h"
 #include "export/text-cells.h"
 
-/* Samples of all kernels of the self-test, and those that lay on the instruction after the stalled one. */
+/* Sums up the samples of all kernels of the self-test, and those on the instruction after the stalled one. */
 static void sum_kernels(const json_t *kernels, double *samples, double *next, double *worst)
 {
     size_t i;
@@ -50,7 +51,7 @@ void skid_text(struct buf *out, const char *json)
     json_decref(figures);
 }
 
-/* Whether they say that the rule holds; false for text of another form. */
+/* Whether the figures say that the rule holds; false for text of another form. */
 static bool skid_holds(const char *json)
 {
     json_t *figures = json_loads(json, 0, NULL);
@@ -69,9 +70,9 @@ static bool skid_holds(const char *json)
 #define PROGRAMS_SHOWN 8
 #define PROFILER_PERCENT 2.0
 #define HIDDEN_PERCENT 10.0
-#define LOSS_PERCENT 1.0 /* of the samples: from then on the head tells what was lost, and the foot how */
+#define LOSS_PERCENT 1.0 /* of the samples: from this on the head says what was lost, and the foot how */
 
-/* The programs of the processes, when they are several. */
+/* The programs of the processes, if there are several. */
 static void put_programs(const struct model *model, struct buf *text)
 {
     struct strtab names = {0};
@@ -104,7 +105,7 @@ static void put_program(const struct export_job *job, struct buf *out)
     buf_fini(&text);
 }
 
-/* The source in a phrase: the plan without its reasons in parentheses, as far as the first event. */
+/* The source in a phrase: the plan up to the first event, without its reasons in parentheses. */
 static void put_source(const char *plan, struct buf *text)
 {
     static const char by_default[] = "datacentric: ";
@@ -119,7 +120,7 @@ static void put_source(const char *plan, struct buf *text)
     }
 }
 
-/* The part of the samples that the profiler took for itself. */
+/* The share of the samples that are the profiler's own work. */
 static double profiler_share(const struct report *report)
 {
     double share = 0;
@@ -158,7 +159,7 @@ static void put_samples(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
-/* What the samples were spent on. */
+/* Puts what the samples were spent on. */
 static void put_causes(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct cause_sum *sum = &report->causes;
@@ -177,7 +178,7 @@ static double percent(uint64_t n, const struct event_sum *event)
     return all > 0 ? 100 * (double)n / all : 0;
 }
 
-/* Samples that were taken and not recorded, and those that never came. */
+/* Number of samples that were taken but not recorded, or were never delivered. */
 static uint64_t count_lost(const struct event_sum *event)
 {
     uint64_t n = event->fates[FATE_NOT_DELIVERED];
@@ -186,7 +187,7 @@ static uint64_t count_lost(const struct event_sum *event)
     return n;
 }
 
-/* What is not in the numbers. */
+/* Puts what the numbers leave out. */
 static void put_missing(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct event_sum *event = report->event;
@@ -206,14 +207,14 @@ static void put_missing(const struct report *report, const struct export_job *jo
     buf_fini(&text);
 }
 
-/* Whether the note is about an allocator that we do not see, and what that hides is much: then it is in the head. */
+/* Whether the note is about an allocator that we do not see and that hides much: then it goes into the head. */
 static bool is_head_note(const struct report *report, const char *note)
 {
     return strstr(note, ", where calls are not seen: ") && !report->has_too_few &&
            report_without_block(report) >= HIDDEN_PERCENT;
 }
 
-/* What keeps much of the data without a name, why, and what to do about it. */
+/* Puts why much of the data has no name, and what to do about it. */
 static void put_hidden(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct model *model = report->model;
@@ -237,7 +238,7 @@ static void put_hidden(const struct report *report, const struct export_job *job
     buf_fini(&text);
 }
 
-/* Where the program tells of regions: how much of the metric each has. */
+/* If the program marks regions: how much of the metric each has. */
 static void put_regions(const struct report *report, const struct export_job *job, struct buf *out)
 {
     struct region_report regions;
@@ -272,7 +273,7 @@ void head_put(const struct report *report, const struct export_job *job, struct 
     hardware_put_summary(report, job, out);
 }
 
-/* The machine, and what 100 % is: which part of the CPU time the samples stand for. */
+/* Puts the machine, and what 100 % is: the part of the CPU time that the samples stand for. */
 static void put_times(const struct report *report, const struct export_job *job, struct buf *out)
 {
     const struct model *model = report->model;
@@ -292,7 +293,7 @@ static void put_times(const struct report *report, const struct export_job *job,
     buf_fini(&text);
 }
 
-/* Shares by class, so that many small variables are seen as a whole. */
+/* Puts shares by class, which show many small variables as a whole. */
 static void put_classes(const struct report *report, const struct export_job *job, struct buf *out)
 {
     double shares[CLASS_COUNT] = {0};
@@ -335,7 +336,7 @@ static void put_skid(const struct export_job *job, struct buf *out)
     buf_fini(&text);
 }
 
-/* How it was measured, for those who ask. */
+/* Puts how it was measured, for -v. */
 static void put_method(const struct report *report, const struct export_job *job, struct buf *out)
 {
     if (job->model->program)
@@ -349,7 +350,7 @@ static void put_method(const struct report *report, const struct export_job *job
     put_skid(job, out);
 }
 
-/* Whether something about the samples needs a word also when nobody asks. */
+/* Whether something about the samples has to be said even without -v. */
 static bool has_trouble(const struct report *report)
 {
     const struct event_sum *event = report->event;
@@ -357,7 +358,7 @@ static bool has_trouble(const struct report *report)
                      event->n_collisions || event->running_ns < event->enabled_ns);
 }
 
-/* One line for each kind of special row that is shown. */
+/* Puts one line for each kind of special row that is shown. */
 static void put_legend(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
     for (size_t i = 0; special_rows_at(i); i++) {

@@ -12,14 +12,14 @@
 #include "export/text-cells.h"
 #include "structure/names/assign-name.h"
 
-#define WIDE 95       /* columns from which on there is room for bars */
+#define WIDE 95       /* from so many columns on there is room for bars */
 #define VERY_WIDE 120 /* ... and for all parts of a share */
-#define NAME_WIDTH 8  /* least width of what wraps */
-#define TEXT_ROOM 44  /* for name and origin: below that the origin goes into a line of its own */
-#define LEAST_ROOM 12 /* for the name alone: below that the class joins it */
-#define CELL_LINES 4  /* that a cell is wrapped to */
+#define NAME_WIDTH 8  /* least width of a column that wraps */
+#define TEXT_ROOM 44  /* for name and origin: with less the origin goes into a line of its own */
+#define LEAST_ROOM 12 /* for the name alone: with less the class goes there too */
+#define CELL_LINES 4  /* lines that a cell may take when wrapped */
 #define PATH_FUNCTIONS 4
-#define WORDS_WIDTH 40 /* what is narrower is no room for words */
+#define WORDS_WIDTH 40 /* least room for words */
 #define NO_CALLERS "callers not known"
 #define MAPPED_FILE "a mapped file"
 #define GAP 2
@@ -72,7 +72,7 @@ static void put_share(const struct table_row *row, struct buf *cell)
     buf_printf(cell, "%.1f %%", row->row->share);
 }
 
-/* A part of the share; a dash in rows that are a share of another whole. */
+/* A part of the share; a dash in rows that are a share of another total. */
 static void put_part(const struct cause_sum *sum, double part, struct buf *cell)
 {
     if (sum->memory + sum->execution + sum->unverified > 0)
@@ -106,13 +106,13 @@ static void put_name(const struct table_row *row, struct buf *cell)
     text_origin(cell, row->row->name);
 }
 
-/* Special rows are no class of variables: their names say what they are. */
+/* Special rows have no class: their names say what they are. */
 static void put_class(const struct table_row *row, struct buf *cell)
 {
     buf_printf(cell, "%s", report_is_special(row->row) ? "-" : row->row->class);
 }
 
-/* Numbers of the hardware, with as many digits as say something. */
+/* Numbers from the hardware, with as many digits as are meaningful. */
 static void put_derived(const struct table_row *row, struct buf *cell)
 {
     double value = row->row->derived ? row->row->derived[row->derived] : (double)NAN;
@@ -156,8 +156,8 @@ static const struct table_column columns[] = {
     {"comes from", NAME_WIDTH, COLUMN_WRAPS | COLUMN_BELOW, has_sizes, put_origin},
 };
 
-/* The functions on the way to a block, innermost first, without the one that is its site; of Python code those of
- * Python. */
+/* The functions on an allocation path, innermost first, without the one that is the site; for Python code the Python
+ * functions. */
 static void put_path(const struct report *report, const struct report_row *row, struct buf *text)
 {
     const struct model *model = report->model;
@@ -182,7 +182,7 @@ static void put_path(const struct report *report, const struct report_row *row, 
         buf_printf(text, NO_CALLERS);
 }
 
-/* A function without parameters, return type and template arguments. */
+/* Puts a function without parameters, return type and template arguments. */
 static void put_bare(struct buf *out, const char *function)
 {
     char qualified[256];
@@ -191,7 +191,7 @@ static void put_bare(struct buf *out, const char *function)
     text_function(out, strchr(function, '<') ? qualified : function);
 }
 
-/* Whether the site is the function that the name tells already: "_sdsnewlen" of "blocks of 22 B from _sdsnewlen",
+/* Whether the site is the function that is already in the name: "_sdsnewlen" of "blocks of 22 B from _sdsnewlen",
  * "Array<int>::grow" of "Array::grow", and the function without a name of "note_uses > func_0x10 [app]". */
 static bool is_site_in_name(const struct report_row *row)
 {
@@ -277,7 +277,7 @@ static bool is_below(const struct vars_table *table, size_t i)
     return table->shown[i].column->flags & table->flags_below;
 }
 
-/* What the columns that do not wrap leave of the terminal's width. */
+/* The width that is left by the columns that do not wrap. */
 static size_t room_of(const struct vars_table *table, size_t *wanted, size_t *n_wrapped)
 {
     size_t used = 0, n_columns = 0;
@@ -295,7 +295,7 @@ static size_t room_of(const struct vars_table *table, size_t *wanted, size_t *n_
     return table->job->columns > used ? table->job->columns - used : 0;
 }
 
-/* Columns that wrap share what is left: those that need less than their part have what they need. */
+/* Columns that wrap share the width that is left: those that need less than their part get what they need. */
 static void share_room(struct vars_table *table)
 {
     size_t wanted, n, room = room_of(table, &wanted, &n);
@@ -321,7 +321,7 @@ static void share_room(struct vars_table *table)
         }
 }
 
-/* What goes below the rows. */
+/* Chooses what goes below the rows. */
 static void choose_lines(struct vars_table *table)
 {
     size_t wanted, n, room = room_of(table, &wanted, &n);
@@ -369,7 +369,7 @@ void vars_table_put_titles(const struct vars_table *table, struct buf *out)
     text_style(out, table->job, TEXT_PLAIN);
 }
 
-/* One line of a row; takes it from the rests of the cells. */
+/* Puts one line of a row, taken from what remains of the cells. */
 static void put_line(const struct vars_table *table, const char **rests, bool is_last, struct buf *out)
 {
     const struct export_job *job = table->job;
@@ -389,7 +389,7 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
     end_line(out);
 }
 
-/* What has no room beside the name, where the terminal is narrow or the numbers of the hardware take it. */
+/* Puts what has no room beside the name, if the terminal is narrow or the numbers from the hardware take the room. */
 static void put_below(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     struct buf text = {0}, origin = {0};

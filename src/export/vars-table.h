@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables on a terminal: its columns, one row of a table each, as wide as what they hold, and cells that
- * are wrapped where that is too wide. Ordinary code. */
+/* The table of variables on a terminal. Each column is a row of a table; columns are as wide as their content, and
+ * cells are wrapped if that is too wide. Ordinary code. */
 #ifndef LOCUS_EXPORT_VARS_TABLE_H
 #define LOCUS_EXPORT_VARS_TABLE_H
 
@@ -12,9 +12,9 @@
 enum {
     COLUMN_RIGHT = 1, /* aligned to the right */
     COLUMN_BOLD = 2,
-    COLUMN_WRAPS = 4,       /* gets the room that others leave, and goes on in the next line */
-    COLUMN_BELOW = 8,       /* where there is no room, part of the line below the row */
-    COLUMN_BELOW_LAST = 16, /* the same, where there still is no room without the others */
+    COLUMN_WRAPS = 4,       /* gets the room that others leave, and is wrapped to several lines */
+    COLUMN_BELOW = 8,       /* if there is no room, part of the line below the row */
+    COLUMN_BELOW_LAST = 16, /* the same, if there is still no room without the others */
     COLUMN_DERIVED = 32     /* stands for one column for each derived metric with a title */
 };
 
@@ -22,12 +22,12 @@ struct table_row {
     const struct report *report;
     const struct export_job *job;
     const struct report_row *row;
-    size_t derived; /* COLUMN_DERIVED: which metric */
+    size_t derived; /* COLUMN_DERIVED: index of the metric */
 };
 
 struct table_column {
     const char *title; /* COLUMN_DERIVED: the metric's */
-    size_t width;      /* at least; it grows with what it holds */
+    size_t width;      /* at least; it grows with the content */
     unsigned flags;
     bool (*is_shown)(const struct report *report, const struct export_job *job); /* NULL: always */
     void (*put)(const struct table_row *row, struct buf *cell);
@@ -39,11 +39,11 @@ struct table_column {
 struct vars_table {
     const struct report *report;
     const struct export_job *job;
-    size_t n_rows; /* that are shown */
+    size_t n_rows; /* rows that are shown */
     size_t n_columns;
     struct {
         const struct table_column *column;
-        size_t derived, width, at; /* at: where it begins */
+        size_t derived, width, at; /* at: where the column begins */
     } shown[TABLE_COLUMNS_MAX];
     size_t indent;        /* of the lines below a row */
     size_t gap;           /* blanks between columns */
@@ -58,31 +58,31 @@ void vars_table_init(struct vars_table *table, const struct report *report, cons
 void vars_table_put_titles(const struct vars_table *table, struct buf *out);
 void vars_table_put_row(const struct vars_table *table, const struct report_row *row, struct buf *out);
 
-/* Appends a row that is a share of another whole: the share, its name, and words to the end of the line and beyond. */
+/* Appends a row that is a share of another total: the share, its name, and words, wrapped if necessary. */
 void vars_table_put_words(const struct vars_table *table, double share, const char *name, const char *words,
                           struct buf *out);
 
-/* Appends where the row's variable comes from, never nothing: the site, or the allocation path where the site says no
- * more than the name, or what a special row stands for. */
+/* Appends where the row's variable comes from, always something: the site, the allocation path if the site says no more
+ * than the name, or what a special row stands for. */
 void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text);
 
 /* --- fields --- */
 
 /* The lines of the table of variables that are about fields. Ordinary code. */
 
-/* One line of the head: how many samples have a type, and from where. Nothing in reports without places. */
+/* One line of the head: how many samples have a type, and how it is known. Nothing in reports without places. */
 void fields_put_summary(const struct report *report, const struct export_job *job, struct buf *out);
 
-/* The lines below a row: with the job's with_fields its fields, and always the advice that follows from them.
+/* The lines below a row: its fields, if the job has with_fields, and in any case the advice that follows from them.
  * indent: characters before them. */
 void fields_put_row(const struct export_job *job, const struct report_row *row, size_t indent, struct buf *out);
 
 /* --- what the hardware says --- */
 
-/* The report of variables for a terminal, where hardware told about each access: what stands above and below the table.
+/* The report of variables for a terminal when hardware described each access: what goes above and below the table.
  * Ordinary code. */
 
-/* Appends what is to know of the events beside the fates: samples without metric, throttling, shared counters. */
+/* Appends what else to know about the events apart from fates: samples without metric, throttling, shared counters. */
 void hardware_put_counters(const struct report *report, struct buf *text);
 
 /* Appends the labelled lines about all accesses together; nothing when the report is not about hardware. */
@@ -96,8 +96,8 @@ void hardware_put_legend(const struct report *report, const struct export_job *j
 /* How the values of a variable spread over threads and over processes (ranks), from the values by context of the
  * database. Ordinary code. */
 
-/* Statistics of n numbers, those that are zero included; the standard deviation is that of all of them (divided by n),
- * variation is the standard deviation by the mean, 0 where that is 0. */
+/* Statistics of n numbers, zeros included; the standard deviation is that of the whole population (divided by n),
+ * variation is the standard deviation divided by the mean, 0 when the mean is 0. */
 struct row_spread {
     size_t n, n_with_value;
     double mean, least, most, deviation, variation;
@@ -112,40 +112,41 @@ int thread_values_open(const char *directory, const struct model *model, struct 
                        struct error *err);
 void thread_values_free(struct thread_values *values);
 
-/* Spread of the report's metric in a row over all threads and over all processes; all zero for the row without
- * variable.  err: ERR_IO, ERR_FORMAT (names the file and the offset), ERR_MEMORY */
+/* Spread of the report's metric in a row over all threads and over all processes; all zero for rows without variable.
+ * err: ERR_IO, ERR_FORMAT (names the file and the offset), ERR_MEMORY */
 int thread_values_spread(const struct thread_values *values, const struct report *report, const struct report_row *row,
                          struct row_spread *threads, struct row_spread *processes, struct error *err);
 
 /* --- lines below a row --- */
 
-/* What stands below a row of the table of variables: where its samples were taken. Ordinary code. */
+/* What goes below a row of the table of variables: where its samples were taken. Ordinary code. */
 
-#define MEANING_PERCENT 5.0 /* of the samples: rows below that get no words about what they were spent on */
+#define MEANING_PERCENT 5.0 /* of the samples: smaller rows get no words about what they were spent on */
 
-/* Appends samples by NUMA node, those with at least half a percent; on machines with one nothing. */
+/* Appends samples by NUMA node, for nodes with at least half a percent; nothing on machines with one node. */
 void lines_put_places(const struct report *report, const struct report_row *row, struct buf *text);
 
-/* Appends the i-th of the row's lines, its part of the row, and the loop around it where that is new. */
+/* Appends the i-th of the row's lines, its part of the row, and the loop around it if the line before is not in that
+ * loop. */
 void lines_put_place(const struct report *report, const struct report_row *row, size_t i, struct buf *text);
 
 /* --- the head --- */
 
-/* What stands above and below the table of variables on a terminal. Above, the answer in short: program and run, the
- * samples and what they are of, and what is not in them. Below, what the special rows and columns mean and whatever is
- * wrong; and for those who ask (-v) how it was measured. Ordinary code. */
+/* What goes above and below the table of variables on a terminal. Above, the answer in short: program and run, what the
+ * samples are and what they leave out. Below, what the special rows and columns mean and what went wrong; with -v also
+ * how it was measured. Ordinary code. */
 
 /* Appends the lines above the table. */
 void head_put(const struct report *report, const struct export_job *job, struct buf *out);
 
-/* Appends the lines below it; n_rows: of the report's rows those that are shown. */
+/* Appends the lines below it; n_rows: number of the report's rows that are shown. */
 void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out);
 
 /* --- the self-test --- */
 
 /* The figures of the skid self-test in one line. Ordinary code. */
 
-/* Appends what the JSON text of a profile's skid figures says; text of another form is appended as it is. */
+/* Appends what the JSON text of a profile's skid figures says; other text is appended as it is. */
 void skid_text(struct buf *out, const char *json);
 
 #endif

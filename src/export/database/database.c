@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Statistics over threads, one thread after the other: means and squares are updated, so that nothing is lost where
- * values are large and differ little. */
+/* Database directories: statistics over threads, metric files, and putting a database in place. Means and squares are
+ * updated thread by thread, so that no precision is lost when values are large and differ little. */
 #include "export/database/database.h"
 
 #include <dirent.h>
@@ -66,7 +66,7 @@ static void add_statistics(const struct summary *summary, const double *values, 
     }
 }
 
-/* Adds the next thread, of which values [n_scopes][n_columns] are all. */
+/* Adds the next thread; values [n_scopes][n_columns] are all of its values. */
 static void summary_add(struct summary *summary, const double *values)
 {
     size_t n = summary->n_scopes * summary->n_columns;
@@ -77,9 +77,9 @@ static void summary_add(struct summary *summary, const double *values)
         memcpy(values_of(summary, summary->n_threads - 1), values, n * sizeof *values);
 }
 
-/* When all threads have been added: completes the statistics and takes the sums from the model. exclusive [n_scopes]
- * [n_metrics]: as columns_exclusive. Statistics are over all threads, those without value included; the standard
- * deviation is that of all of them. */
+/* Completes the statistics once all threads have been added, and takes the sums from the model. exclusive
+ * [n_scopes][n_metrics]: as in columns_exclusive. Statistics are over all threads, including those without value; the
+ * standard deviation is divided by their number. */
 static void summary_end(struct summary *summary, const struct model *model, const struct columns *columns,
                         const double *exclusive)
 {
@@ -121,9 +121,9 @@ double summary_value(const struct summary *summary, size_t part, size_t scope, s
 
 /* --- files of metrics --- */
 
-/* Writing metric files. */
+/* Writes metric files. */
 
-#define METRIC_FILES_THREADS_MAX 500 /* from here on readers take threads for GPU streams */
+#define METRIC_FILES_THREADS_MAX 500 /* readers take threads from this number on for GPU streams */
 
 /* Buffers for one thread's values. */
 struct matrices {
@@ -205,8 +205,8 @@ static int write_one(const struct model *model, const char *directory, uint32_t 
 }
 
 /* Writes "1.<exe>-RANK-THREAD-HOST-PID-G.metric-db" files into directory. Ranks are dense numbers of the processes, in
- * the model's order; threads that a process does not have, but another has, get a file of zeros. Every thread is added
- * to *summary. directory: NULL = only that.
+ * the model's order; a thread that a process lacks but another one has gets a file of zeros. Every thread is added to
+ * *summary. directory: NULL = only add to *summary.
  * err: ERR_RANGE (too many threads or values), ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
 static int metric_files_write(const struct model *model, const struct columns *columns,
                               const struct value_source *source, const struct job *job, const char *directory,
@@ -241,11 +241,11 @@ static int metric_files_write(const struct model *model, const struct columns *c
 
 /* --- the directory --- */
 
-/* Putting a database in place. */
+/* Puts a database in place. */
 
 #define METRICS_YAML "default.yaml"
 
-/* The files of a database; src is one only beside them. */
+/* Whether the name is that of a file of a database; src counts only beside the others. */
 static bool is_ours(const char *name)
 {
     size_t len = strlen(name);
@@ -272,14 +272,14 @@ static bool is_metrics(int parent, const char *name)
     return all;
 }
 
-/* Links and the like are nobody's files: what they lead to is not ours to replace or remove. */
+/* Whether an entry is of this kind itself: we must not replace or remove what links and the like lead to. */
 static bool is_of_kind(int directory, const char *name, mode_t kind)
 {
     struct stat info;
     return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (info.st_mode & S_IFMT) == kind;
 }
 
-/* A complete database in either form; nothing else may hold a directory src that we remove. */
+/* Whether a directory is a complete database in either form: only in a database do we remove a directory src. */
 static bool is_database(int directory)
 {
     return is_of_kind(directory, DATABASE_JSON, S_IFREG) || is_of_kind(directory, "experiment.xml", S_IFREG);
@@ -323,7 +323,8 @@ static int count_foreign(const char *path, char *foreign, size_t size_bytes)
     return n;
 }
 
-/* Removes a database that is under its last name no more; what others have put into it stays, and so does it then. */
+/* Removes a database that has been moved from its name; if others have put files into it, those stay, and so does the
+ * directory. */
 static void remove_database(const char *path)
 {
     DIR *directory = open_directory(path);
@@ -358,7 +359,7 @@ static int check_target(const char *path, struct error *err)
     return 0;
 }
 
-/* Where the database goes: path itself, or where a link of this user's or the administrator's at its place leads;
+/* Where the database goes: path itself, or where path leads if it is a link of this user or the administrator;
  * malloc'ed. */
 static int find_target(const char *path, char **target, struct error *err)
 {
@@ -423,7 +424,7 @@ static int write_text(const char *directory, const char *name, const struct buf 
     return code;
 }
 
-/* older: the database that the new one takes the place of. */
+/* older: the database that the new one replaces. */
 static int copy_sources(const struct model *model, const char *older, const char *directory,
                         const struct database_job *how, struct error *err)
 {
@@ -435,7 +436,7 @@ static int copy_sources(const struct model *model, const char *older, const char
     return code;
 }
 
-/* The metrics of experiment.xml, and the metric files, which come from one reading of the values. */
+/* Writes the metrics of experiment.xml and the metric files, for which the values are read once. */
 static int write_metrics(struct model *model, const struct columns *columns, const char *directory,
                          const struct database_job *how, struct summary *summary, struct error *err)
 {
@@ -493,7 +494,7 @@ static int write_files(struct model *model, const char *older, const char *direc
     return code;
 }
 
-/* Another user can move what lies in such a directory. */
+/* Whether another user can move what lies in the directory of path. */
 static bool is_parent_foreign(const char *path)
 {
     struct stat info;
@@ -506,9 +507,9 @@ static bool is_parent_foreign(const char *path)
 
 /* A directory beside the target that is being filled. */
 struct building {
-    char *temporary; /* its path; noted as long as it is there */
+    char *temporary; /* its path; registered for removal as long as it exists */
     int fd;
-    char own[64]; /* its name by way of fd, when the path may come to stand for something else */
+    char own[64]; /* its name through fd, if path may come to mean something else */
 };
 
 static int begin_building(const char *target, const struct team *team, struct building *building, struct error *err)
@@ -523,7 +524,7 @@ static int begin_building(const char *target, const struct team *team, struct bu
     for (size_t len = strlen(building->temporary); mkdir(building->temporary, 0755) != 0;) {
         if (errno != EEXIST || ++n_tries == 10)
             return error_set(err, ERR_IO, "The database directory %s cannot be made: %s", target, strerror(errno));
-        building->temporary[len - 1] = (char)('a' + n_tries); /* a process of this number was killed */
+        building->temporary[len - 1] = (char)('a' + n_tries); /* it is taken: a process with this pid was killed */
     }
     scratch_note(building->temporary);
     building->fd = open(building->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -544,7 +545,7 @@ static void end_building(struct building *building)
     free(building->temporary);
 }
 
-/* For file systems that cannot exchange two names: there is a moment in which the older database has another name. */
+/* For file systems that cannot exchange two names: for a moment the older database has another name. */
 static int move_in_place(const char *temporary, const char *target, struct error *err)
 {
     char *older = NULL;
@@ -579,7 +580,7 @@ static int put_in_place(const char *temporary, const char *target, struct error 
     return error_set(err, ERR_IO, "%s: cannot be put in place: %s", target, strerror(errno));
 }
 
-/* Has write fill a directory beside path, which then takes its place. */
+/* Lets write fill a directory beside path, which then takes its place. */
 static int write_directory(int (*write)(struct model *, const char *older, const char *directory,
                                         const struct database_job *, struct error *),
                            struct model *model, const char *path, const struct database_job *how, struct error *err)

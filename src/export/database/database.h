@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The metric columns of a database in the XML form, and the values of a thread in them: an inclusive and an exclusive
+/* Databases. First the metric columns of the XML form and the values of a thread in them: an inclusive and an exclusive
  * column for each metric. Ordinary code. */
 #ifndef LOCUS_EXPORT_DATABASE_DATABASE_H
 #define LOCUS_EXPORT_DATABASE_DATABASE_H
@@ -21,7 +21,7 @@ struct columns {
 };
 
 /* The pairs for a model: first "CPUTIME (usec)", which readers take for time, from the metric that measures time
- * (unless there is one of that name), then every metric.  err: ERR_MEMORY */
+ * (unless there is a metric of that name), then every metric.  err: ERR_MEMORY */
 int columns_make(const struct model *model, struct columns *columns, struct error *err);
 void columns_fini(struct columns *columns);
 
@@ -36,7 +36,7 @@ void columns_exclusive(const struct model *model, const double *own, double *exc
 
 enum summary_kind { SUMMARY_SUM = 0, SUMMARY_STATISTICS, SUMMARY_THREADS };
 
-enum { SUMMARY_THREADS_MAX = 100 }; /* that are written without being asked for in so many words */
+enum { SUMMARY_THREADS_MAX = 100 }; /* of up to so many threads the values are written without being asked for */
 
 struct summary {
     enum summary_kind kind;
@@ -48,15 +48,15 @@ struct summary {
 /* What follows a metric's name in the name of its part: ":Sum", ":Mean", ".[0,1]". */
 void summary_put_suffix(const struct summary *summary, const struct model *model, size_t part, struct buf *out);
 
-/* How values of a part are combined: "sum", "min", "max"; NULL: they are not. */
+/* How values of a part are combined: "sum", "min", "max"; NULL: not at all. */
 const char *summary_combine(const struct summary *summary, size_t part);
 
-/* Value of a column of a part, summary_end done. */
+/* Value of a column of a part, after summary_end. */
 double summary_value(const struct summary *summary, size_t part, size_t scope, size_t column);
 
 /* --- copies of sources --- */
 
-/* Copies of the source files that the tree of a database names, in its directory src. Ordinary code. */
+/* Copies of the source files that a database's tree refers to, in its directory src. Ordinary code. */
 
 #define SOURCES_DIRECTORY "src"
 
@@ -67,30 +67,30 @@ struct source_copies {
     uint64_t n_bytes;
 };
 
-/* Copies what find finds of the files of scopes into directory/src, each at its own path below that. older: a database
- * whose copies stand for files that are not found, NULL = none. Files that cannot be read, or are larger than sources
- * are, count as missing.  err: ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
+/* Copies the files of scopes that find finds into directory/src, each to its own path below that. older: a database
+ * whose copies are used for files that are not found, NULL = none. Files that cannot be read, or are too large for
+ * sources, count as missing.  err: ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
 int sources_copy(const struct model *model, struct source_find *find, const char *older, const char *directory,
                  const struct job *job, struct source_copies *copies, struct error *err);
 void sources_fini(struct source_copies *copies);
 
-/* Appends the name that a database gives a file: that of its copy, relative to the database and with prefix before it,
- * or the file's own. copies: NULL = there are none. */
+/* Appends the name of a file in a database: that of its copy, relative to the database and after prefix, else the
+ * file's own. copies: NULL = there are none. */
 void sources_name(const struct source_copies *copies, const struct model *model, uint32_t file, const char *prefix,
                   struct buf *out);
 
 /* --- the directory --- */
 
 /* A database directory: the version 4 form, and locus.json for our own tools. The XML form for older tools has a
- * directory of its own, because readers take it wherever they see an experiment.xml. Written under a temporary name and
- * put in place when complete. Ordinary code. */
+ * directory of its own, because readers prefer it wherever they see an experiment.xml. A database is written under a
+ * temporary name and put in place when complete. Ordinary code. */
 
 #define DATABASE_JSON "locus.json"
 
 /* The directory that path lies in; malloc'ed, NULL when out of memory. */
 char *database_parent(const char *path);
 
-/* Whether a database can be written at path, before the work is done for it.  err: ERR_IO */
+/* Checks that a database can be written at path, before the work for it is done.  err: ERR_IO */
 int database_check(const char *path, struct error *err);
 
 struct database_job {
@@ -98,23 +98,23 @@ struct database_job {
     const struct value_source *source;
     const char *title;
     const char *const *search, *const *replace; /* where source files are, as in struct load_options */
-    bool without_sources;                       /* none are copied into it */
-    bool extends; /* copies of the older database at that place stay, where sources are not found */
+    bool without_sources;                       /* source files are not copied into the database */
+    bool extends; /* if sources are not found, the copies in the older database are kept */
     enum summary_kind xml_metrics;
     bool without_metric_files;    /* of the XML form */
-    struct source_copies *copies; /* receives which were copied; the caller frees it (sources_fini) */
+    struct source_copies *copies; /* receives which files were copied; the caller frees it (sources_fini) */
 };
 
-/* Writes the database; an older database of ours at path is replaced, anything else there is refused. The values come
- * from the source; the model's sums over all threads are filled in.
+/* Writes the database; it replaces an older database of ours at path but nothing else. The values come from the source;
+ * the model's sums over all threads are filled in.
  * err: ERR_IO, ERR_RANGE, ERR_MEMORY, ERR_USAGE (stopped) */
 int database_write(struct model *model, const char *path, const struct database_job *how, struct error *err);
 
-/* For the members of a team but the leader: does its part of the leader's database_write, with what load_measurements
- * has left of the model.  err: as database_write */
+/* For the members of a team other than the leader: does this member's part of the leader's database_write, with the
+ * part of the model that load_measurements has given it.  err: as database_write */
 int database_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err);
 
-/* Writes the XML form into a directory of its own, under the same rules, from a model whose sums are filled in.
+/* Writes the XML form into a directory of its own, by the same rules, from a model whose sums are filled in.
  * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY, ERR_USAGE */
 int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err);
 
@@ -122,16 +122,17 @@ int database_write_xml(struct model *model, const char *path, const struct datab
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
 int database_read(const char *path, struct model *model, struct error *err);
 
-/* locus-json-*.c: the text of locus.json, and back; name is used in messages. */
+/* locus-json-*.c: from a model to the text of locus.json, and back; name is for messages. */
 int locus_json_write(const struct model *model, struct buf *out, struct error *err);
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
 
 /* --- values --- */
 
-/* The values and traces of the threads of a database of ours, so that it can be extended without its measurements.
+/* The values and traces of the threads of one of our databases, so that it can be extended without its measurements.
  * Ordinary code. */
 
-/* Makes a source over the files in directory, from whose locus.json the model was read; profiles are counted as there.
+/* Makes a source that reads the files in directory; the model was read from the locus.json there, and profiles are
+ * numbered as there.
  * err: ERR_IO, ERR_FORMAT (damaged, or of another database), ERR_UNSUPPORTED (made before databases could be extended),
  * ERR_MEMORY */
 int database_values_open(const char *directory, const struct model *model, struct value_source *source,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing experiment.xml. */
+/* Writes experiment.xml: see database.h. */
 #include "export/database/database.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static size_t xml_char(const char *p)
     return allowed ? n : 0;
 }
 
-/* Appends text as an attribute value; what XML cannot hold becomes '?'. */
+/* Appends text as an attribute value; what XML does not allow becomes '?'. */
 static void put_escaped(struct buf *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -112,7 +112,7 @@ static void put_metrics(const struct writing *writing, struct buf *out)
     buf_printf(out, "  </MetricDBTable>\n");
 }
 
-/* Which strings are used as module, file, procedure name. */
+/* Which strings are used as names of modules, files and procedures. */
 struct tables {
     bool *modules, *files; /* [n_strings] */
     uint32_t *procedures;  /* [n_strings] first scope of that name, 0 = none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading locus.json. Every index is checked here, so that nothing after it needs to. */
+/* Reads locus.json. Every index is checked here, so that no later code needs to. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static uint32_t take_index(struct json_take *take, const json_t *object, const c
     return (uint32_t)json_take_word_at(take, object, key, n ? n - 1 : 0);
 }
 
-/* A number that older databases lack. */
+/* A number that older databases do not have. */
 static uint64_t take_optional(struct json_take *take, const json_t *object, const char *key)
 {
     return json_object_get(object, key) ? json_take_word_at(take, object, key, UINT64_MAX) : 0;
@@ -117,7 +117,7 @@ static void take_processes(struct json_take *take, const json_t *root, struct mo
     }
 }
 
-/* Older databases have their number only. */
+/* Older databases have only their number. */
 static void take_threads(struct json_take *take, const json_t *root, struct model *model)
 {
     size_t n = 0;
@@ -192,7 +192,8 @@ static void take_parts(struct json_take *take, const json_t *row, size_t n_strin
     }
 }
 
-/* [part, function, file, line, samples, file of the loop, its first line, its last], the last three may be missing */
+/* [part, function, file, line, samples, file of the loop, its first line, its last], where the last three may be
+ * missing */
 static void take_part_lines(struct json_take *take, const json_t *row, size_t n_strings, struct variable *variable)
 {
     size_t n = 0;
@@ -286,8 +287,8 @@ static void take_cause(struct json_take *take, const json_t *item, struct cause_
         *values[k] = json_take_double(take, json_array_get(item, 1 + k), "causes");
 }
 
-/* What a variable has by event under key: zeroed items, each beginning with the index of its event, which is checked
- * and entered; *list: what the rest of them is in. Returns their number. */
+/* Reads the list under key, which has an item for each event: makes zeroed items that begin with the index of their
+ * event, which is checked and filled in; *list is where the caller reads the rest. Returns their number. */
 static size_t take_by_event(struct json_take *take, const json_t *row, const char *key, const struct model *model,
                             size_t item_bytes, void **items, const json_t **list)
 {
@@ -296,7 +297,8 @@ static size_t take_by_event(struct json_take *take, const json_t *row, const cha
     *items = zeroed(take, n, item_bytes);
     for (size_t i = 0; *items && i < n && !take->code; i++) {
         const json_t *event = json_array_get(json_array_get(*list, i), 0);
-        event = json_is_array(event) ? json_array_get(event, 0) : event; /* of latencies the first of the words */
+        event = json_is_array(event) ? json_array_get(event, 0) : event; /* for latencies it is the first of the
+                                                                          * words */
         uint64_t index = json_take_word(take, event, UINT32_MAX, key);
         if (index >= model->n_events)
             (void)json_take_fail(take, ERR_FORMAT, key, "there is no such event");
@@ -321,7 +323,7 @@ static void take_sums(struct json_take *take, const json_t *row, const struct mo
         take_cause(take, json_array_get(list, i), &variable->causes[i].sum);
 }
 
-/* A list of n words, NULL when there is none; it is there before there is memory for it. */
+/* A list of n words, NULL when there is none; memory is allocated only once the list is known to exist. */
 static uint64_t *take_table(struct json_take *take, const json_t *row, const char *key, size_t n)
 {
     const json_t *list = json_object_get(row, key);
@@ -429,7 +431,7 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
     }
 }
 
-/* So that the lists can grow when the database is extended. */
+/* Sets capacities, so that the lists can grow when the database is extended. */
 static void set_capacities(struct model *model)
 {
     model->cap_metrics = model->n_metrics;

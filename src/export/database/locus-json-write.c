@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing locus.json. Scopes and values are arrays of numbers, one per line, since there are many. */
+/* Writes locus.json. Scopes and values are arrays of numbers, one per line, since there are many. */
 #include "export/database/database.h"
 #include "fmt/json.h"
 
@@ -184,7 +184,7 @@ static void put_fields(const struct variable *variable, struct buf *out)
     }
 }
 
-/* What variables have only in measurements of the version that counts their samples. */
+/* Adds what variables have only in measurements that count their samples. */
 static void put_samples(const struct model *model, const struct variable *variable, struct buf *out)
 {
     if (variable->samples) {

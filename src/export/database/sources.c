@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copying source files: see database.h. */
+/* Copies source files: see database.h. */
 #include "export/database/database.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static void put_place(const char *name, struct buf *out)
     buf_fini(&plain);
 }
 
-/* Makes the directories that path needs below the first skip bytes; false when a name on the way is taken. */
+/* Makes the directories that path needs after its first skip bytes; false when one of the names is taken. */
 static bool make_parents(char *path, size_t skip)
 {
     for (char *slash = strchr(path + skip, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -47,7 +47,7 @@ static bool make_parents(char *path, size_t skip)
     return true;
 }
 
-/* Copies from one descriptor to another; the number of bytes, -1 when that fails. */
+/* Copies from one descriptor to another; returns the number of bytes, -1 when that fails. */
 static int64_t copy_bytes(int from, int to)
 {
     char chunk[65536];
@@ -69,7 +69,7 @@ static int64_t copy_bytes(int from, int to)
     }
 }
 
-/* Copies what is open at from to path. 0 when that is not possible for this file; 1 when it is there. */
+/* Copies the open file from to path. Returns 1 when the copy exists, 0 when this file cannot be copied. */
 static int copy_to(struct copying *copying, int from, char *path, struct error *err)
 {
     struct stat info;
@@ -77,7 +77,7 @@ static int copy_to(struct copying *copying, int from, char *path, struct error *
                   copying->copies->n_bytes + (uint64_t)info.st_size <= ALL_BYTES_MAX;
     if (!is_fit || !make_parents(path, strlen(copying->directory) + 1))
         return 0;
-    /* nobody may read the copy who may not read the file; its group may be another */
+    /* only those who may read the file may read the copy, whose group may be another one */
     mode_t mode = info.st_mode & (info.st_gid == getegid() ? 0640 : 0600);
     if ((info.st_mode & 0044) == 0044)
         mode |= 0044;
@@ -97,7 +97,7 @@ static int copy_to(struct copying *copying, int from, char *path, struct error *
     return is_full ? error_set(err, ERR_IO, "%s: cannot be written: %s", path, strerror(reason)) : 0;
 }
 
-/* The copy that an older database has. */
+/* Opens the copy in an older database. */
 static int open_older(const char *older, const char *place)
 {
     struct buf path = {0};
@@ -126,14 +126,14 @@ static int copy_one(struct copying *copying, const char *name, struct error *err
     return code;
 }
 
-/* "" and texts such as <unknown file> stand for no file. */
+/* Whether name is a file's: "" and texts such as <unknown file> are not. */
 static bool is_name(const char *name)
 {
     size_t len = strlen(name);
     return len > 0 && name[0] != '<' && name[0] != '[' && name[len - 1] != '/';
 }
 
-/* For a terminal: without control characters. */
+/* Adds a name to the list of missing files, for a terminal: without control characters. */
 static void put_missing(const char *name, struct buf *out)
 {
     if (out->len_bytes)
@@ -157,7 +157,8 @@ static int copy_named(struct copying *copying, const struct model *model, uint32
     return code < 0 ? code : 0;
 }
 
-/* Whose programs name the files; is_listed [number of strings] is all false, before and after. */
+/* Lists the owners of the programs that name the files; is_listed [number of strings] is all false, before and
+ * after. */
 static bool list_owners(const struct model *model, bool *is_listed, struct source_owner *owners, size_t *n_owners)
 {
     bool are_few = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading by place, not by a mapping, whose pages stay with the process for as long as others need the file. */
+/* Values by context: cct.db from profile.db. The file is read with pread, not mapped: pages of a mapping would count as
+ * memory of the process as long as others need the file. */
 #include "export/database/v4.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@
 enum {
     VALUE_BYTES = 10,
     INDEX_BYTES = 12,
-    SEARCH_ENTRIES = 256, /* a search ends with reading as many at once */
+    SEARCH_ENTRIES = 256, /* a search ends by reading this many at once */
     PIECE_ENTRIES = 4096,
     PIECE_VALUES = 16384 /* unless one context has more */
 };
@@ -61,7 +62,7 @@ int v4_slice_find(struct v4_slices *slices, const struct v4_place *place, uint32
     return code;
 }
 
-/* How many of the n entries that were read go into one piece, at least 1; an entry behind them says where they end. */
+/* How many of the n entries that were read go into one piece, at least 1; one more entry says where they end. */
 static uint32_t fit_values(const struct v4_slices *slices, uint32_t n)
 {
     uint64_t end = start_of(slices->index) + PIECE_VALUES;
@@ -70,7 +71,7 @@ static uint32_t fit_values(const struct v4_slices *slices, uint32_t n)
     return n;
 }
 
-/* The places of values ascend, and end with the profile's. */
+/* Whether the places of values are ascending and stay inside the profile's. */
 static bool is_sound(const struct v4_slices *slices, const struct v4_place *place, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -119,8 +120,8 @@ void v4_slices_fini(struct v4_slices *slices)
 
 /* --- cct.db --- */
 
-/* cct.db: profile.db the other way round, some contexts at a time: their values are picked out of all profiles and put
- * in the order of metrics and profiles, in which the statistics are summed up, too. */
+/* cct.db is profile.db transposed, some contexts at a time: their values are picked out of all profiles and put in the
+ * order of metrics and profiles, in which the statistics are also summed up. */
 
 enum {
     CELL_BYTES = 12,
@@ -132,7 +133,7 @@ enum {
 };
 
 #define BATCH_VALUES_ALL (UINT64_C(1) << 23) /* of all workers together */
-#define BATCHES_IN_TEAM 4 /* for one otherwise: a file is written by one process at a time, while others work */
+#define BATCHES_IN_TEAM 4 /* instead of one: a file is written by one process at a time, while others work */
 #define BATCH_VALUES_LEAST (UINT64_C(1) << 18)
 #define BATCH_COUNTERS_ALL (UINT64_C(1) << 23)
 
@@ -145,8 +146,8 @@ struct batch {
     uint32_t first, end;  /* contexts */
     struct slice *slices; /* [n_threads] */
     struct v4_slices reading;
-    bool follows; /* on the worker's last batch */
-    uint64_t *at; /* [end - first][n_ids] number of values, then place of the next one in bytes */
+    bool follows; /* it follows the worker's last batch */
+    uint64_t *at; /* [end - first][n_ids] first the number of values, then the place of the next one in bytes */
     size_t cap_at;
     char *bytes; /* of cct.db */
     size_t cap_bytes, len_bytes;
@@ -173,7 +174,7 @@ static int batch_memory(const struct batch *batch, struct error *err)
     return error_set(err, ERR_MEMORY, "out of memory for the values of %u contexts", batch->end - batch->first);
 }
 
-/* Finds the batch's part of profile t. A worker's batches ascend, and may follow on each other. */
+/* Finds the batch's part of profile t. A worker's batches are in ascending order; one may directly follow another. */
 static int find_slice(const struct turning *turning, struct batch *batch, size_t t, struct error *err)
 {
     const struct v4_place *place = &turning->values->places[t + 1];
@@ -186,7 +187,7 @@ static int find_slice(const struct turning *turning, struct batch *batch, size_t
     return code ? code : v4_slice_find(&batch->reading, place, slice->first, batch->end, &slice->end, err);
 }
 
-/* Calls take with what each context of the batch has in profile t. */
+/* Calls take with the values of each context of the batch in profile t. */
 static int walk_slice(const struct turning *turning, struct batch *batch, size_t t,
                       void (*take)(const struct turning *turning, struct batch *batch, uint32_t profile,
                                    const struct v4_run *run),
@@ -234,7 +235,7 @@ static void put(struct buf *out, uint64_t value, unsigned n_bytes)
     buf_append(out, &value, n_bytes);
 }
 
-/* Room for the batch's part of cct.db, all of which is written: nothing has to be kept or zeroed. */
+/* Makes room for the batch's part of cct.db. All of it will be written, so nothing has to be kept or zeroed. */
 static bool need_bytes(struct batch *batch, size_t n_bytes)
 {
     if (n_bytes <= batch->cap_bytes)
@@ -296,7 +297,7 @@ static int scatter_values(const struct turning *turning, struct batch *batch, st
     return code;
 }
 
-/* Statistics of the values in bytes [start, end), in the order of the profiles. */
+/* Adds up the statistics of the values in bytes [start, end), in the order of the profiles. */
 static void add_up(const struct batch *batch, uint64_t start, uint64_t end, uint32_t n_ids, uint32_t id)
 {
     double sum = 0, squares = 0, least = INFINITY, most = -INFINITY;
@@ -315,7 +316,7 @@ static void add_up(const struct batch *batch, uint64_t start, uint64_t end, uint
     batch->statistics[V4_MAX * n_ids + id] = most;
 }
 
-/* The context's part of the summary. */
+/* Adds the context's part of the summary. */
 static void put_summary(const struct turning *turning, struct batch *batch, uint32_t context)
 {
     uint32_t n_ids = turning->values->n_ids;
@@ -340,14 +341,14 @@ static void take_own(const struct turning *turning, const struct batch *batch, u
         size_t pair = turning->own_pairs[m];
         double sum = batch->statistics[V4_SUM * values->n_ids + V4_IDS_PER_METRIC * pair + V4_ID_FUNCTION];
         double own = sum / values->scales[pair];
-        /* counts stay whole when they come back from another unit */
+        /* counts are rounded to whole numbers when they are converted back from another unit */
         if (values->scales[pair] != 1 && model->metrics[m].is_integer && own < 9e15)
             own = (double)(int64_t)(own + 0.5);
         model->own[context * model->n_metrics + m] = own;
     }
 }
 
-/* Index and statistics of each context; after scattering, each metric's place is the end of its values. */
+/* Adds index and statistics of each context; after scattering, each metric's place is the end of its values. */
 static void finish_contexts(const struct turning *turning, struct batch *batch)
 {
     uint32_t n_ids = turning->values->n_ids;
@@ -410,7 +411,7 @@ static void shift(char *bytes, uint64_t by)
     memcpy(bytes, &number, 8);
 }
 
-/* In the batch's turn: its places in both files are known. */
+/* When it is the batch's turn, its places in both files are known: moves all numbers there. */
 static void settle(struct turning *turning, struct batch *batch, uint64_t *context_at, uint64_t *summary_at)
 {
     *context_at = turning->context_end;
@@ -431,7 +432,7 @@ static void settle(struct turning *turning, struct batch *batch, uint64_t *conte
     turning->n_summary += batch->n_summary;
 }
 
-/* All of the batch but its places in the files. */
+/* Makes all of the batch except its places in the files. */
 static int make_batch(const struct turning *turning, struct batch *batch, size_t i, struct error *err)
 {
     int code = begin_batch(turning, batch, i) ? count_values(turning, batch, err) : batch_memory(batch, err);
@@ -489,7 +490,7 @@ static bool plan(struct turning *turning)
     return true;
 }
 
-/* This process's part of the table of cct.db. */
+/* Writes this process's part of the table of cct.db. */
 static int put_rows(struct turning *turning, struct error *err)
 {
     const struct v4_values *values = turning->values;
@@ -498,7 +499,7 @@ static int put_rows(struct turning *turning, struct error *err)
                           end - first, err);
 }
 
-/* Header of cct.db, and its mark. */
+/* Writes the header of cct.db and the mark at its end. */
 static int finish_context_file(struct turning *turning, struct error *err)
 {
     const struct v4_values *values = turning->values;
@@ -522,7 +523,7 @@ static uint64_t summary_index_at(const struct turning *turning)
     return (turning->values->profile_end + VALUE_BYTES * turning->whole.n_summary + 7) / 8 * 8;
 }
 
-/* This process's part of the index of the summary. */
+/* Writes this process's part of the index of the summary. */
 static int put_index(struct turning *turning, struct error *err)
 {
     const struct v4_values *values = turning->values;
@@ -533,7 +534,7 @@ static int put_index(struct turning *turning, struct error *err)
                           turning->index.len_bytes, err);
 }
 
-/* Header, tables and mark of profile.db. */
+/* Writes the header, the tables and the mark at the end of profile.db. */
 static int finish_profile_file(struct turning *turning, struct error *err)
 {
     struct v4_values *values = turning->values;
@@ -558,7 +559,7 @@ static int finish_profile_file(struct turning *turning, struct error *err)
     return code;
 }
 
-/* Where this process's part begins, and how long all parts come to. */
+/* Sets where this process's part begins, and the length of all parts together. */
 static void begin_parts(struct turning *turning)
 {
     const struct v4_values *values = turning->values;
@@ -572,7 +573,7 @@ static void begin_parts(struct turning *turning)
     turning->whole.n_bytes += table;
 }
 
-/* Alone, the lengths are what has come together. */
+/* Without a team, the lengths are what was collected. */
 static void end_parts(struct turning *turning)
 {
     if (turning->values->layout.present)
@@ -622,7 +623,7 @@ static void free_turning(struct turning *turning)
     buf_fini(&turning->index);
 }
 
-/* For each metric the pair that holds it in its own unit, where there is one. */
+/* For each metric the pair that holds it in its own unit, if there is one. */
 static size_t *choose_pairs(const struct v4_values *values)
 {
     size_t *pairs = calloc(values->model->n_metrics + 1, sizeof *pairs);
@@ -644,7 +645,7 @@ int v4_values_by_context(struct v4_values *values, struct error *err)
     int code = 0;
     if (!turning.batches || !turning.rows || !turning.own_pairs || !model->own || !plan(&turning))
         code = error_set(err, ERR_MEMORY, "out of memory for %u contexts", values->n_contexts);
-    /* the file may not have got as long as its places say when nothing is in them */
+    /* the file may be shorter than its places say if those at its end are empty */
     if (code == 0 && team_leads(values->job->team))
         code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
                               values->head.len_bytes - 8, err);

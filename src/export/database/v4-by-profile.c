@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* profile.db: the values of each thread, in memory for the contexts that the thread has been in only. */
+/* profile.db: the values of each thread. Only contexts that the thread was in are held in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12 };
 
-/* One worker's contexts: those of one profile, in ascending order. */
+/* What one worker makes: the contexts of one profile, in ascending order. */
 struct maker {
     struct v4_values *values;
     uint64_t *touched; /* [n_words] bit by scope */
@@ -31,7 +31,7 @@ static size_t count_words(const struct maker *maker)
     return maker->values->model->n_scopes / 64 + 1;
 }
 
-/* Marks the scopes of the cells and all above them. */
+/* Marks the scopes of the cells and all scopes above them. */
 static int mark(void *context, const struct cell *cells, size_t n_cells, struct error *err)
 {
     (void)err;
@@ -53,7 +53,7 @@ static size_t rank_of(const struct maker *maker, uint32_t scope)
     return maker->ranks[scope / 64] + (size_t)__builtin_popcountll(below);
 }
 
-/* Lists what is marked and makes room for its values, zeroed. */
+/* Lists the marked scopes and makes zeroed room for their values. */
 static int list_scopes(struct maker *maker, struct error *err)
 {
     size_t n_metrics = maker->values->model->n_metrics, n = 0;
@@ -89,8 +89,8 @@ static bool is_lexical(const struct scope *scope)
            scope->kind == SCOPE_LOOP;
 }
 
-/* Inclusive values: all below, but for the data-centric tree in the whole. Exclusive ones: of the lines and positions
- * in a function. */
+/* Sums up inclusive values, of everything below, except that the total leaves out the data-centric tree; and exclusive
+ * ones, of the lines and positions in a function. */
 static void sum_up(struct maker *maker)
 {
     const struct scope *scopes = maker->values->model->scopes;
@@ -120,7 +120,7 @@ static void note_word(const struct v4_layout *layout, uint32_t context, size_t w
         (void)__atomic_fetch_or(present, bits, __ATOMIC_RELAXED);
 }
 
-/* For the team: which ids, in ascending order, the context has. */
+/* Records for the team which ids the context has, in ascending order. */
 static void note_ids(const struct v4_values *values, uint32_t context, const char *at, const char *end)
 {
     size_t word = 0;
@@ -138,7 +138,7 @@ static void note_ids(const struct v4_values *values, uint32_t context, const cha
     note_word(&values->layout, context, word, bits);
 }
 
-/* The values of row i as context id. */
+/* Puts the values of row i as those of context id. */
 static void put_row(struct maker *maker, size_t i, uint32_t id)
 {
     const struct v4_values *values = maker->values;
@@ -191,14 +191,14 @@ static int make_profile(struct maker *maker, size_t t, struct error *err)
     return 0;
 }
 
-/* Bytes that the zeros up to a multiple of 8 bring the length to. */
+/* Pads with zeros to a multiple of 8 bytes; returns the new length. */
 static size_t padded(char *bytes, size_t len_bytes)
 {
     memset(bytes + len_bytes, 0, -len_bytes % 8);
     return len_bytes + -len_bytes % 8;
 }
 
-/* In its turn: where the profile goes, and that the next one is behind it. */
+/* In the profile's turn: takes its place in the file, and says where the next one begins. */
 static int take_place(struct makers *makers, size_t len_bytes, uint64_t *place, struct error *err)
 {
     struct v4_values *values = makers->values;
@@ -221,7 +221,7 @@ static int write_profile(void *context, struct workers *workers, size_t worker, 
     size_t len_values = padded(maker->bytes, maker->n_values * VALUE_BYTES);
     size_t len_index = padded(maker->index, maker->n_indices * INDEX_BYTES);
     uint64_t at = 0;
-    /* one write: others wait for the file meanwhile */
+    /* one write, because others wait for the file meanwhile */
     memcpy(maker->bytes + len_values, maker->index, len_index);
     if (!workers_turn(workers, i))
         return error_set(err, ERR_USAGE, "interrupted");
@@ -243,7 +243,7 @@ static void set_ids(const struct model *model, const struct thread *thread, stru
     profile->ids[2] = (struct v4_id){V4_ID_THREAD, 0, thread->id, thread->thread_id};
 }
 
-/* The begin of the file, with its table still empty. */
+/* Makes the beginning of the file, with its table still empty. */
 static int make_head(struct v4_values *values, struct error *err)
 {
     const struct model *model = values->model;
@@ -292,7 +292,7 @@ static void free_makers(struct makers *makers)
     free(makers->all);
 }
 
-/* In a team the turns wait for messages, which not every MPI lets any thread receive. */
+/* In a team a turn waits for messages, and not every MPI lets any thread receive them. */
 static int write_profiles(struct makers *makers, struct error *err)
 {
     const struct v4_values *values = makers->values;
@@ -317,7 +317,7 @@ int v4_values_by_profile(struct v4_values *values, struct error *err)
     bool is_team = team_is_several(values->job->team);
     int code = team_leads(values->job->team) ? make_head(values, err) : 0;
     if (code == 0) {
-        values->profile_end = values->head.len_bytes ? values->head.len_bytes - 8 : 0; /* without the mark at the end */
+        values->profile_end = values->head.len_bytes ? values->head.len_bytes - 8 : 0; /* without the mark at its end */
         code = make_makers(&makers, err);
     }
     if (is_team)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The values of a version 4 database written by a team: see v4.h. The length of everything is worked out before
- * what comes behind it is written, so the bytes are those that one process would write. */
+/* The values of a version 4 database written by a team: see v4.h. The length of each part is computed before what
+ * follows it is written, so the bytes are those that one process would write. */
 #include "export/database/v4.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static uint64_t round_up(uint64_t n_bytes)
     return (n_bytes + 7) / 8 * 8;
 }
 
-/* The sizes of all profiles, from the members that have written them. */
+/* Shares the sizes of all profiles, from the members that have written them. */
 static int share_sizes(struct v4_values *values, struct error *err)
 {
     const struct team *team = values->job->team;
@@ -55,7 +55,7 @@ int v4_baton_init(struct v4_baton *baton, struct v4_values *values, struct error
     for (size_t t = 0; baton->mine && t < n; t++)
         if (owner_of(values, t) == team->rank)
             baton->mine[baton->n_mine++] = t;
-    int64_t start = (int64_t)values->profile_end; /* only the leader knows it, the others have 0 */
+    int64_t start = (int64_t)values->profile_end; /* only the leader knows it; the others have 0 */
     team->combine(team, &start, 1, TEAM_SUM);
     values->profile_end = baton->end = (uint64_t)start;
     return team_agree(team, baton->mine ? 0 : error_set(err, ERR_MEMORY, "out of memory"), err);
@@ -167,7 +167,7 @@ void v4_team_divide(struct v4_values *values)
     }
 }
 
-/* The contexts of member rank: as v4_team_divide has found them there. */
+/* Takes the own values of the contexts that v4_team_divide gave to member rank. */
 static int take_own(struct v4_values *values, size_t rank, struct error *err)
 {
     const struct team *team = values->job->team;
@@ -210,8 +210,8 @@ int v4_team_own(struct v4_values *values, struct error *err)
 
 /* --- trace.db --- */
 
-/* trace.db: when each traced thread was in which context. The lengths are known before, so that every trace has its
- * place and any thread may write it. */
+/* trace.db: in which context each traced thread was at which time. The lengths are known in advance, so every trace has
+ * its place and any thread may write it. */
 
 enum { EVENT_BYTES = 12, ROW_BYTES = 24, TABLE_AT = 64 };
 
@@ -227,11 +227,11 @@ struct traces {
     struct trace_info *infos; /* [n_threads] of all members of a team */
 };
 
-/* A trace on its way into the file. */
+/* A trace being written. */
 struct writing {
     const struct traces *traces;
     uint64_t offset;
-    struct trace_event *all; /* [n_all] kept to be sorted; NULL: written as they come */
+    struct trace_event *all; /* [n_all] kept for sorting; NULL: events are written as they come */
     size_t n_all, cap_all;
     bool keeps;
 };
@@ -241,7 +241,7 @@ static struct trace_info own_info(const struct traces *traces, uint32_t t)
     return traces->source->trace(traces->source->self, traces->model->threads[t].profile);
 }
 
-/* What is known of all traces; in a team each member has some of them. */
+/* Gathers what is known about all traces; in a team each member has some of them. */
 static int gather_infos(struct traces *traces, const struct team *team, struct error *err)
 {
     uint32_t n = (uint32_t)traces->model->n_threads;
@@ -341,7 +341,7 @@ static bool list_traces(struct traces *traces)
             traces->min_time_ns = info.min_time_ns;
         if (info.max_time_ns > traces->max_time_ns)
             traces->max_time_ns = info.max_time_ns;
-        traces->places[traces->n + 1] = info.n_events; /* for now */
+        traces->places[traces->n + 1] = info.n_events; /* a length, for now */
         traces->threads[traces->n++] = t;
     }
     traces->places[0] = TABLE_AT + (uint64_t)ROW_BYTES * traces->n;
@@ -350,7 +350,7 @@ static bool list_traces(struct traces *traces)
     return true;
 }
 
-/* Header, table and mark. */
+/* Writes the header, the table and the mark at the end. */
 static int write_frame(const struct traces *traces, struct error *err)
 {
     struct v4_file file = {.kind = V4_TRACE,
@@ -386,7 +386,7 @@ static int write_all(struct traces *traces, const struct job *job, struct error 
     return code || !team_leads(job->team) ? code : write_frame(traces, err);
 }
 
-/* is_new: to be created. */
+/* is_new: creates it. */
 static int open_file(struct traces *traces, bool is_new, struct error *err)
 {
     traces->fd = open(traces->path, is_new ? O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC : O_RDWR | O_CLOEXEC, 0644);

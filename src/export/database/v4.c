@@ -46,7 +46,7 @@ static size_t utf8_len(const char *p)
     return overlong || beyond ? 0 : n;
 }
 
-/* The text as the format can hold it: UTF-8, or ASCII for what some readers take byte by byte. */
+/* The text as the format allows it: UTF-8, or ASCII where some readers go byte by byte. */
 static const char *clean(struct maker *maker, const char *text, bool ascii)
 {
     struct buf out = {0};
@@ -212,7 +212,7 @@ static void make_functions(struct maker *maker)
     free(scopes);
 }
 
-/* Appends the children of scope, but for the data-centric root; returns how many. parent: context + 1. */
+/* Appends the children of scope, except the data-centric root; returns how many. parent: context + 1. */
 static uint32_t add_children(struct maker *maker, uint32_t scope, uint32_t parent)
 {
     const struct model *model = maker->model;
@@ -271,8 +271,9 @@ static void make_tree(struct maker *maker)
     }
 }
 
-/* Its parts. Contexts have the numbers of scopes, the entry point of code the number after the last one; 0 is the
- * whole. texts owns what *file borrows; v4_fini and strtab_fini free all.  err: ERR_RANGE, ERR_MEMORY */
+/* Makes the parts of meta.db. Contexts have the numbers of scopes; the entry point of code has the number after the
+ * last scope; 0 is the total. texts owns what *file borrows; v4_fini and strtab_fini free all.  err: ERR_RANGE,
+ * ERR_MEMORY */
 static int v4_export_meta(const struct model *model, const struct columns *columns, const char *title,
                           const struct source_copies *copies, struct strtab *texts, struct v4_file *file,
                           struct error *err)
@@ -300,7 +301,7 @@ static int v4_export_meta(const struct model *model, const struct columns *colum
 /* --- metrics.yaml --- */
 
 /* metrics/default.yaml: for each metric the statistics over threads, inclusive and exclusive. Mean and deviations are
- * over the threads that have a value, because the others are not counted. */
+ * over the threads that have a value, because COUNT leaves out the others. */
 
 /* Inputs, in the order of enum v4_statistic. */
 static const struct {
@@ -316,7 +317,7 @@ static const struct {
 #define MEAN "{'/': [*@sum, *@count]}"
 #define DEVIATION "{sqrt: [{max: [0, {'-': [{'/': [*@squares, *@count]}, {pow: [" MEAN ", 2]}]}]}]}"
 
-/* What is shown of a metric: @ stands for the metric in the names of the inputs. */
+/* What viewers show of a metric: @ stands for the metric in the names of the inputs. */
 static const struct {
     const char *name, *render, *formula;
 } variants[] = {
@@ -396,7 +397,7 @@ static void v4_export_yaml(const struct v4_meta *meta, struct buf *out)
 
 /* --- the four files --- */
 
-/* Putting the files of the version 4 form in a directory. */
+/* Writes the files of the version 4 form into a directory. */
 
 double v4_export_scale(const struct column_pair *pair)
 {
@@ -455,7 +456,7 @@ static int put_meta(const struct model *model, const struct columns *columns, co
     return code;
 }
 
-/* Metrics and scales of the columns, which the leader tells the others. */
+/* Sends the metrics and scales of the columns from the leader to the others. */
 static int share_columns(struct v4_values *values, uint32_t *metrics, double *scales, struct error *err)
 {
     const struct team *team = values->job->team;
@@ -481,7 +482,7 @@ static int share_columns(struct v4_values *values, uint32_t *metrics, double *sc
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-/* is_new: to be created. */
+/* is_new: creates it. */
 static int open_file(const char *directory, enum v4_kind kind, bool is_new, char **path, int *fd, struct error *err)
 {
     if (!*path && asprintf(path, "%s/%s", directory, v4_file_name(kind)) < 0) {
@@ -506,7 +507,7 @@ static int open_files(struct v4_values *values, const char *directory, bool is_n
     return code ? code : open_file(directory, V4_CCT, is_new, &values->context_path, &values->context_fd, err);
 }
 
-/* In a team: what others have written is certain to be seen in files that are opened afterwards. */
+/* Opens the files again, in a team: what others have written is sure to be seen in files that are opened afterwards. */
 static int reopen(struct v4_values *values, const char *directory, struct error *err)
 {
     int code = close_file(values->profile_path, values->profile_fd, 0, err);
@@ -575,7 +576,7 @@ static int put_values(struct model *model, const struct columns *columns, const 
     return code;
 }
 
-/* What the leader tells before values are written: the directory and the number of columns; or that there is nothing to
+/* What the leader sends before values are written: the directory and the number of columns; or that there is nothing to
  * do. */
 static int announce(const struct job *job, const char *directory, size_t n_pairs, int code, struct error *err)
 {
@@ -629,7 +630,7 @@ int v4_export(struct model *model, const struct value_source *source, const stru
               const char *title, const struct source_copies *copies, struct error *err)
 {
     struct columns columns;
-    /* The numbers of these files are copied as they lie in memory. */
+    /* the numbers in these files are copied as they are in memory */
     if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
         return error_set(err, ERR_UNSUPPORTED,
                          "Databases are written by little-endian machines only: run "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The version 4 form of a database: meta.db, profile.db, cct.db and metrics/default.yaml. The data-centric tree is
- * below an entry point of its own. Ordinary code. */
+/* The version 4 form of a database: meta.db, profile.db, cct.db and metrics/default.yaml. The data-centric tree has an
+ * entry point of its own. Ordinary code. */
 #ifndef LOCUS_EXPORT_DATABASE_V4_H
 #define LOCUS_EXPORT_DATABASE_V4_H
 
@@ -17,23 +17,23 @@ enum { V4_ID_FUNCTION = 0, V4_ID_EXECUTION = 1, V4_IDS_PER_METRIC = 2 };
 enum { V4_ID_NODE = 1, V4_ID_RANK = 2, V4_ID_THREAD = 3 };
 
 /* Statistics over all profiles; the id of statistic s of instance id i is i + s * (number of instance ids). COUNT is
- * that of profiles with a value, SQUARES the sum of the squares. */
+ * the number of profiles with a value, SQUARES the sum of the squares. */
 enum v4_statistic { V4_SUM = 0, V4_MIN, V4_MAX, V4_COUNT, V4_SQUARES, V4_STATISTICS };
 
 /* Writes the files into directory, all values from source, and fills in the sums over all threads: the model's own and
- * inclusive values, and what a sample is worth. copies: of source files, made already; NULL = none.
+ * inclusive values, and the value of a sample. copies: of source files, already made; NULL = none.
  * err: ERR_IO, ERR_RANGE (more metrics or contexts than the format holds), ERR_MEMORY, ERR_USAGE (stopped) */
 int v4_export(struct model *model, const struct value_source *source, const struct job *job, const char *directory,
               const char *title, const struct source_copies *copies, struct error *err);
 
-/* For the members of a team but the leader: does its part of the leader's v4_export, with what load_measurements has
- * left of the model.  err: as v4_export */
+/* For the members of a team other than the leader: does this member's part of the leader's v4_export, with the part of
+ * the model that load_measurements has given it.  err: as v4_export */
 int v4_join(struct model *model, const struct value_source *source, const struct job *job, struct error *err);
 
-/* When the leader fails before v4_export: tells the others, who wait in v4_join. Returns code. */
+/* For a leader that fails before v4_export: tells the others, which wait in v4_join. Returns code. */
 int v4_give_up(const struct job *job, int code, struct error *err);
 
-/* trace.db, where some thread has a trace. */
+/* Writes trace.db if some thread has a trace. */
 int v4_export_traces(const struct model *model, const struct value_source *source, const struct job *job,
                      const char *directory, struct error *err);
 /* A column pair's name and scale in this form: readers take "CPUTIME (sec)" for time. */
@@ -41,10 +41,9 @@ double v4_export_scale(const struct column_pair *pair);
 
 /* --- values --- */
 
-/* The values of a version 4 database on their way: first by profile, from their source into profile.db; then by
- * context, from profile.db into cct.db, with the statistics over all profiles. Neither is ever in memory as a whole,
- * and the bytes do not depend on the number of threads: every sum runs over the profiles in their order. Ordinary
- * code. */
+/* Writing the values of a version 4 database: first by profile, from their source into profile.db; then by context,
+ * from profile.db into cct.db, with the statistics over all profiles. Neither file is ever in memory as a whole, and
+ * the bytes do not depend on the number of threads: every sum runs over the profiles in their order. Ordinary code. */
 
 /* Where a profile's values lie in profile.db. */
 struct v4_place {
@@ -64,45 +63,47 @@ struct v4_values {
     const double *scales;
     struct v4_place *places; /* [n_threads + 1]; 0 is the summary */
     uint64_t *n_values;      /* [n_contexts] of all threads */
-    uint64_t profile_end;    /* of what has been written */
-    struct buf head;         /* of profile.db; the leader's only */
+    uint64_t profile_end;    /* end of what has been written */
+    struct buf head;         /* beginning of profile.db; only the leader has it */
     struct v4_layout {
-        uint64_t
-            *present; /* [n_contexts][n_words] bits: the ids of each context, of all members of a team; else NULL */
+        uint64_t *present; /* [n_contexts][n_words] bits: the ids of each context, over all members of a team; NULL
+                            * without a team */
         size_t n_words;
-        uint32_t first, end; /* the contexts that this process turns round */
+        uint32_t first, end; /* the contexts that this process writes */
     } layout;
 };
 
-/* In a team the profiles are written by those that have read them, and follow each other in the order of the threads:
- * the place where the next one begins is handed from member to member. */
+/* In a team each profile is written by the member that has read it. The profiles follow each other in the order of the
+ * threads: the place where the next one begins is passed from member to member. */
 struct v4_baton {
     const struct v4_values *values;
     size_t *mine;          /* [n_mine] threads whose values are here, in their order; NULL without a team */
-    size_t n_mine, n_done; /* those whose end has been told */
+    size_t n_mine, n_done; /* those whose end was passed on */
     uint64_t end;          /* of the last one here */
 };
 
-/* Collective: lists the threads of this member; all know where the first profile begins.  err: ERR_MEMORY, ERR_USAGE */
+/* Collective: lists the threads of this member and shares where the first profile begins.
+ * err: ERR_MEMORY, ERR_USAGE */
 int v4_baton_init(struct v4_baton *baton, struct v4_values *values, struct error *err);
 void v4_baton_fini(struct v4_baton *baton);
 
-/* In the order of mine, by one thread at a time: waits for the place of the next one, and tells where it ends.
- * err: ERR_USAGE (a member before has given up) */
+/* Waits for the place of the next profile and passes on where it ends; call it in the order of mine, from one thread at
+ * a time.
+ * err: ERR_USAGE (a member before this one has given up) */
 int v4_baton_take(struct v4_baton *baton, size_t len_bytes, uint64_t *place, struct error *err);
 
-/* Lets those that wait for threads which are not done know that they never will be. */
+/* Tells members that wait for threads which are not done that they never will be. */
 void v4_baton_drop(struct v4_baton *baton);
 
-/* Collective, in a team, when all profiles are written: what the members have counted is added up, and all know the
- * places of all.  err: ERR_MEMORY, ERR_USAGE */
+/* Collective, in a team, when all profiles are written: adds up what the members have counted, and shares all places.
+ * err: ERR_MEMORY, ERR_USAGE */
 int v4_team_profiles(struct v4_values *values, struct error *err);
 
 struct v4_lengths {
     uint64_t n_bytes, n_summary, n_contexts;
 };
 
-/* What contexts [first, end) come to: bytes in cct.db, values and contexts in the summary. */
+/* The lengths of contexts [first, end): bytes in cct.db, values and contexts in the summary. */
 struct v4_lengths v4_team_lengths(const struct v4_values *values, uint32_t first, uint32_t end);
 
 /* Divides the contexts among the members. */
@@ -111,7 +112,7 @@ void v4_team_divide(struct v4_values *values);
 /* Collective: the leader's model gets the own values of all contexts.  err: ERR_MEMORY, ERR_USAGE */
 int v4_team_own(struct v4_values *values, struct error *err);
 
-/* Writes profile.db, all but the summary, and counts the values of each context.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
+/* Writes profile.db except the summary, and counts the values of each context.  err: ERR_IO, ERR_MEMORY, ERR_USAGE */
 int v4_values_by_profile(struct v4_values *values, struct error *err);
 
 /* Writes cct.db and the summary, completes profile.db and sums up the model's own values.
@@ -120,14 +121,14 @@ int v4_values_by_context(struct v4_values *values, struct error *err);
 
 /* --- values of one context --- */
 
-/* What profile.db holds of one profile for a stretch of contexts, read piece by piece: however many profiles there are,
- * no more of the file is in memory than one piece of each thread that reads. Ordinary code. */
+/* The part of profile.db for one profile and a range of contexts, read piece by piece: however many profiles there are,
+ * each reading thread has only one piece of the file in memory. Ordinary code. */
 
-/* One thread's reading; all zero but the first two to begin with. */
+/* The reader of one thread; it starts with all zero except the first two. */
 struct v4_slices {
     int fd; /* of profile.db */
     const char *path;
-    char *index, *values; /* of the piece */
+    char *index, *values; /* of the current piece */
     size_t cap_index, cap_values;
 };
 
@@ -144,12 +145,12 @@ struct v4_piece {
     uint32_t n;
 };
 
-/* Sets *found to the first entry of the profile's index, from `from` on, of a context not before id; the number of
- * entries when there is none.  err: ERR_IO, ERR_MEMORY */
+/* Sets *found to the first entry of the profile's index, from `from` on, whose context is not before id; to the number
+ * of entries when there is none.  err: ERR_IO, ERR_MEMORY */
 int v4_slice_find(struct v4_slices *slices, const struct v4_place *place, uint32_t from, uint32_t id, uint32_t *found,
                   struct error *err);
 
-/* Reads entries from *at on, which is moved behind them, of those before end; *piece is good until the next reading.
+/* Reads entries from *at on, up to end at most, and moves *at past them; *piece is valid until the next call.
  * err: ERR_IO, ERR_MEMORY, ERR_FORMAT (the file is not what was written) */
 int v4_slice_next(struct v4_slices *slices, const struct v4_place *place, uint32_t *at, uint32_t end,
                   struct v4_piece *piece, struct error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Columns of the XML form. */
+/* Columns of the XML form, and values read back from a database: see database.h. */
 #include "export/database/database.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int add_pair(struct columns *columns, const char *name, size_t metric, st
     return 0;
 }
 
-/* The metric that stands for time, by the beginning of its name, best first; -1 when none measures time. */
+/* The metric that measures time, by the beginning of its name, best first; -1 when there is none. */
 static int64_t time_metric(const struct model *model)
 {
     static const char *const names[] = {"EADDR (usec)", "REALTIME (usec)", "WALLCLOCK (usec)"};
@@ -74,7 +74,7 @@ void columns_exclusive(const struct model *model, const double *own, double *exc
 
 /* --- values of a database --- */
 
-/* Values out of profile.db, events out of trace.db. */
+/* Values from profile.db, events from trace.db. */
 
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12, EVENT_BYTES = 12, PROFILE_AT = 48, TRACE_AT = 32, PIECE_EVENTS = 4096 };
 
@@ -84,7 +84,7 @@ struct file {
     uint64_t len_bytes;
 };
 
-/* What profile.db says of a profile. */
+/* A row of profile.db. */
 struct place {
     uint64_t n_values, values, n_indices, indices;
 };
@@ -93,7 +93,7 @@ struct trace_place {
     uint64_t begin, end;
 };
 
-/* What trace.db says of a trace. */
+/* A row of trace.db. */
 struct trace_row {
     uint32_t profile, pad;
     uint64_t begin, end;
@@ -132,7 +132,7 @@ static int take_bytes(const struct file *file, uint64_t offset, uint64_t n_items
     return spill_read_at(file->fd, file->path, offset, bytes, n_items * item_bytes, err);
 }
 
-/* Opens a file of the database; when it may be missing, its descriptor is -1 then. */
+/* Opens a file of the database. If may_miss, a missing one is no error and its descriptor is -1. */
 static int open_file(const char *directory, enum v4_kind kind, bool may_miss, struct file *file, struct error *err)
 {
     struct stat info;
@@ -192,7 +192,7 @@ static int read_trace_places(struct database_values *values, struct error *err)
     return code;
 }
 
-/* Which metric ids are own values, and of what. */
+/* Finds out which metric ids are own values, and of which metric. */
 static int describe(struct database_values *values, const struct model *model, struct error *err)
 {
     int code = columns_make(model, &values->columns, err);
@@ -208,7 +208,7 @@ static int describe(struct database_values *values, const struct model *model, s
         values->scales[k] = v4_export_scale(&values->columns.pairs[k]);
         values->is_integer[k] = model->metrics[metric].is_integer;
         values->is_own[k] = true;
-        for (size_t i = 0; i < k; i++) /* the last one has the metric's own unit */
+        for (size_t i = 0; i < k; i++) /* the last pair has the metric's own unit */
             values->is_own[i] &= values->columns.pairs[i].metric != metric;
     }
     values->n_scopes = model->n_scopes;
@@ -217,7 +217,7 @@ static int describe(struct database_values *values, const struct model *model, s
     return code;
 }
 
-/* The own value in bytes, if it is one. */
+/* Reads the value in bytes if it is an own value. */
 static bool take_value(const struct database_values *values, const char *bytes, struct cell *cell)
 {
     uint16_t id;
@@ -233,7 +233,7 @@ static bool take_value(const struct database_values *values, const char *bytes, 
     return true;
 }
 
-/* The profile's own values; cells has room for all values. */
+/* Lists the profile's own values; cells has room for all values. */
 static int list_cells(const struct database_values *values, const struct place *place, const char *bytes,
                       const char *index, struct cell *cells, size_t *n_cells, struct error *err)
 {
