@@ -266,7 +266,7 @@ static void split_node(const struct splitting *splitting, const struct raw_node 
     bool is_time = metrics_is_time(model->metrics[splitting->splits->metrics[i].metric].name);
     struct waits *waits = splitting->waits[is_time];
     bool is_none = variable && (variable->class == CLASS_UNATTRIBUTED || variable->class == CLASS_WAITING);
-    bool is_aside = variable && waits_are_possible(waits, variable) && waits_label(waits, variable, node->leaf) >= 0;
+    bool is_aside = variable && waits_are_possible(waits, variable) && waits_label(waits, variable, node->own) >= 0;
     memset(fractions, 0, CAUSE_PARTS * sizeof *fractions);
     if (is_aside || (is_none && !causes_are_unknown(model_text(model, variable->name))))
         fractions[CAUSE_EXECUTION] = 1;

@@ -16,7 +16,7 @@ struct tree_node {
     uint32_t call_file, call_line; /* where it was called, 0 = not known */
 };
 
-struct walk {
+struct visible_walk {
     const struct export_job *job;
     double least;
     struct tree_node *stack; /* [n_stack] still to be visited, the next one last */
@@ -49,7 +49,7 @@ static int compare_nodes(const void *a, const void *b)
 }
 
 /* Pushes the visible children below scope, which may be a call site or place of the visible node above. */
-static bool push_children(struct walk *walk, uint32_t scope, const struct tree_node *above, uint32_t call_file,
+static bool push_children(struct visible_walk *walk, uint32_t scope, const struct tree_node *above, uint32_t call_file,
                           uint32_t call_line)
 {
     const struct model *model = walk->job->model;
@@ -77,7 +77,7 @@ static bool push_children(struct walk *walk, uint32_t scope, const struct tree_n
 
 /* Value of the scope's statements, including those in its loops. The recursion is only as deep as loops nest in the
  * source. */
-static double own_value(const struct walk *walk, uint32_t scope)
+static double own_value(const struct visible_walk *walk, uint32_t scope)
 {
     const struct model *model = walk->job->model;
     double own = model->own[scope * model->n_metrics + walk->job->metric];
@@ -87,7 +87,7 @@ static double own_value(const struct walk *walk, uint32_t scope)
     return own;
 }
 
-static bool visit(struct walk *walk, const struct tree_node *node)
+static bool visit(struct visible_walk *walk, const struct tree_node *node)
 {
     size_t first = walk->n_stack;
     if (!push_children(walk, node->scope, node, 0, 0))
@@ -102,7 +102,7 @@ static bool visit(struct walk *walk, const struct tree_node *node)
 static int tree_walk(const struct export_job *job, double least, struct tree_node **nodes, size_t *n_nodes,
                      struct error *err)
 {
-    struct walk walk = {.job = job, .least = least};
+    struct visible_walk walk = {.job = job, .least = least};
     struct tree_node top = {0};
     bool ok = visit(&walk, &top);
     while (ok && walk.n_stack > 0) {

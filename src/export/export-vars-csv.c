@@ -79,26 +79,27 @@ static void put_hardware(const struct report *report, const struct report_row *r
     }
 }
 
-static const char *const spread_titles[] = {"threads", "ranks"};
+static const char *const statistics_titles[] = {"threads", "ranks"};
 
-static void put_spread_titles(struct buf *out)
+static void put_statistics_titles(struct buf *out)
 {
     for (size_t i = 0; i < 2; i++)
-        buf_printf(out, ",%s_with_value,%s_mean,%s_min,%s_max,%s_stddev,%s_cov", spread_titles[i], spread_titles[i],
-                   spread_titles[i], spread_titles[i], spread_titles[i], spread_titles[i]);
+        buf_printf(out, ",%s_with_value,%s_mean,%s_min,%s_max,%s_stddev,%s_cov", statistics_titles[i],
+                   statistics_titles[i], statistics_titles[i], statistics_titles[i], statistics_titles[i],
+                   statistics_titles[i]);
 }
 
-static int put_spread(const struct export_job *job, const struct report *report, const struct report_row *row,
-                      struct buf *out, struct error *err)
+static int put_statistics(const struct export_job *job, const struct report *report, const struct report_row *row,
+                          struct buf *out, struct error *err)
 {
-    struct row_spread spreads[2];
-    int code = thread_values_spread(job->values, report, row, &spreads[0], &spreads[1], err);
+    struct row_statistics statistics[2];
+    int code = thread_values_statistics(job->values, report, row, &statistics[0], &statistics[1], err);
     for (size_t i = 0; code == 0 && i < 2; i++)
-        if (spreads[i].n == 0)
+        if (statistics[i].n == 0)
             buf_printf(out, ",,,,,,");
         else
-            buf_printf(out, ",%zu,%.15g,%.15g,%.15g,%.15g,%.6f", spreads[i].n_with_value, spreads[i].mean,
-                       spreads[i].least, spreads[i].most, spreads[i].deviation, spreads[i].variation);
+            buf_printf(out, ",%zu,%.15g,%.15g,%.15g,%.15g,%.6f", statistics[i].n_with_value, statistics[i].mean,
+                       statistics[i].least, statistics[i].most, statistics[i].deviation, statistics[i].variation);
     return code;
 }
 
@@ -135,7 +136,7 @@ static int put_row(const struct export_job *job, const struct report *report, co
     if (report->has_causes)
         put_causes(row, out);
     if (job->values)
-        code = put_spread(job, report, row, out, err);
+        code = put_statistics(job, report, row, out, err);
     if (report->has_hardware)
         put_hardware(report, row, out);
     buf_append(out, "\n", 1);
@@ -201,7 +202,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
     if (report.has_causes)
         buf_printf(out, ",memory_share,memory_low,memory_high,execution_share,unverified_share");
     if (job->values)
-        put_spread_titles(out);
+        put_statistics_titles(out);
     if (report.has_hardware)
         put_hardware_titles(job->model, out);
     buf_append(out, "\n", 1);

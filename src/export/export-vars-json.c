@@ -102,20 +102,20 @@ static void put_hardware(const struct report *report, struct buf *out)
     buf_printf(out, "}");
 }
 
-static int put_spread(const struct export_job *job, const struct report *report, const struct report_row *row,
-                      struct buf *out, struct error *err)
+static int put_statistics(const struct export_job *job, const struct report *report, const struct report_row *row,
+                          struct buf *out, struct error *err)
 {
     static const char *const names[] = {"threads", "ranks"};
-    struct row_spread spreads[2];
-    int code = thread_values_spread(job->values, report, row, &spreads[0], &spreads[1], err);
-    for (size_t i = 0; code == 0 && i < 2 && spreads[i].n; i++) {
+    struct row_statistics statistics[2];
+    int code = thread_values_statistics(job->values, report, row, &statistics[0], &statistics[1], err);
+    for (size_t i = 0; code == 0 && i < 2 && statistics[i].n; i++) {
         json_put_key(out, names[i], 0);
-        buf_printf(out, "{\"n\": %zu, \"with_value\": %zu", spreads[i].n, spreads[i].n_with_value);
-        json_put_double_at(out, "mean", spreads[i].mean);
-        json_put_double_at(out, "min", spreads[i].least);
-        json_put_double_at(out, "max", spreads[i].most);
-        json_put_double_at(out, "stddev", spreads[i].deviation);
-        json_put_double_at(out, "cov", spreads[i].variation);
+        buf_printf(out, "{\"n\": %zu, \"with_value\": %zu", statistics[i].n, statistics[i].n_with_value);
+        json_put_double_at(out, "mean", statistics[i].mean);
+        json_put_double_at(out, "min", statistics[i].least);
+        json_put_double_at(out, "max", statistics[i].most);
+        json_put_double_at(out, "stddev", statistics[i].deviation);
+        json_put_double_at(out, "cov", statistics[i].variation);
         buf_printf(out, "}");
     }
     return code;
@@ -170,7 +170,7 @@ static int put_row(const struct export_job *job, const struct report *report, co
     if (report->has_fields)
         put_fields(row, out);
     if (job->values)
-        code = put_spread(job, report, row, out, err);
+        code = put_statistics(job, report, row, out, err);
     buf_printf(out, "}");
     return code;
 }

@@ -167,7 +167,7 @@ void hardware_put_legend(const struct report *report, const struct export_job *j
                       "nodes");
 }
 
-/* --- spread over threads and processes --- */
+/* --- statistics over threads and processes --- */
 
 /* Reading a few contexts of cct.db: see vars-table.h. */
 
@@ -310,30 +310,31 @@ static int add_context(const struct thread_values *values, size_t n_threads, uin
     return code;
 }
 
-static struct row_spread spread_of(const double *numbers, size_t n)
+static struct row_statistics statistics_of(const double *numbers, size_t n)
 {
-    struct row_spread spread = {.n = n};
+    struct row_statistics result = {.n = n};
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
         sum += numbers[i];
-        spread.n_with_value += numbers[i] != 0;
-        spread.least = i == 0 || numbers[i] < spread.least ? numbers[i] : spread.least;
-        spread.most = i == 0 || numbers[i] > spread.most ? numbers[i] : spread.most;
+        result.n_with_value += numbers[i] != 0;
+        result.least = i == 0 || numbers[i] < result.least ? numbers[i] : result.least;
+        result.most = i == 0 || numbers[i] > result.most ? numbers[i] : result.most;
     }
-    spread.mean = n ? sum / (double)n : 0;
+    result.mean = n ? sum / (double)n : 0;
     for (size_t i = 0; i < n; i++)
-        squares += (numbers[i] - spread.mean) * (numbers[i] - spread.mean);
-    spread.deviation = n ? sqrt(squares / (double)n) : 0;
-    spread.variation = spread.mean != 0 ? spread.deviation / spread.mean : 0;
-    return spread;
+        squares += (numbers[i] - result.mean) * (numbers[i] - result.mean);
+    result.deviation = n ? sqrt(squares / (double)n) : 0;
+    result.variation = result.mean != 0 ? result.deviation / result.mean : 0;
+    return result;
 }
 
-int thread_values_spread(const struct thread_values *values, const struct report *report, const struct report_row *row,
-                         struct row_spread *threads, struct row_spread *processes, struct error *err)
+int thread_values_statistics(const struct thread_values *values, const struct report *report,
+                             const struct report_row *row, struct row_statistics *threads,
+                             struct row_statistics *processes, struct error *err)
 {
     const struct model *model = report->model;
     size_t pair = values->columns.n_pairs;
-    *threads = *processes = (struct row_spread){0};
+    *threads = *processes = (struct row_statistics){0};
     for (size_t k = 0; k < values->columns.n_pairs; k++) /* the last pair has the metric's own unit */
         if (values->columns.pairs[k].metric == report->metric)
             pair = k;
@@ -348,8 +349,8 @@ int thread_values_spread(const struct thread_values *values, const struct report
                            (uint16_t)(V4_IDS_PER_METRIC * pair + V4_ID_EXECUTION), factor, err);
     for (size_t t = 0; t < model->n_threads; t++)
         values->by_process[model->threads[t].process] += values->by_thread[t];
-    *threads = spread_of(values->by_thread, model->n_threads);
-    *processes = spread_of(values->by_process, model->n_processes);
+    *threads = statistics_of(values->by_thread, model->n_threads);
+    *processes = statistics_of(values->by_process, model->n_processes);
     return code;
 }
 

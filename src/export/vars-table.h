@@ -91,14 +91,14 @@ void hardware_put_summary(const struct report *report, const struct export_job *
 /* Appends what the columns of the hardware mean; nothing when there are none. */
 void hardware_put_legend(const struct report *report, const struct export_job *job, struct buf *out);
 
-/* --- spread over threads and processes --- */
+/* --- statistics over threads and processes --- */
 
-/* How the values of a variable spread over threads and over processes (ranks), from the values by context of the
- * database. Ordinary code. */
+/* How the values of a variable are distributed over threads and over processes (ranks), from the values by context of
+ * the database. Ordinary code. */
 
 /* Statistics of n numbers, zeros included; the standard deviation is that of the whole population (divided by n),
  * variation is the standard deviation divided by the mean, 0 when the mean is 0. */
-struct row_spread {
+struct row_statistics {
     size_t n, n_with_value;
     double mean, least, most, deviation, variation;
 };
@@ -112,10 +112,11 @@ int thread_values_open(const char *directory, const struct model *model, struct 
                        struct error *err);
 void thread_values_free(struct thread_values *values);
 
-/* Spread of the report's metric in a row over all threads and over all processes; all zero for rows without variable.
- * err: ERR_IO, ERR_FORMAT (names the file and the offset), ERR_MEMORY */
-int thread_values_spread(const struct thread_values *values, const struct report *report, const struct report_row *row,
-                         struct row_spread *threads, struct row_spread *processes, struct error *err);
+/* Statistics of the report's metric in a row over all threads and over all processes; all zero for rows without
+ * variable. err: ERR_IO, ERR_FORMAT (names the file and the offset), ERR_MEMORY */
+int thread_values_statistics(const struct thread_values *values, const struct report *report,
+                             const struct report_row *row, struct row_statistics *threads,
+                             struct row_statistics *processes, struct error *err);
 
 /* --- lines below a row --- */
 

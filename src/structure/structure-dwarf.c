@@ -96,7 +96,7 @@ bool structure_read_lines(struct structure *structure, struct dwarf_unit *unit)
 #define WALK_DEPTH_MAX 64 /* of inlined functions, as in symbols-dwarf.c; blocks may nest as deeply in each */
 
 /* One walk over a function's DIEs. */
-struct walk {
+struct inline_walk {
     struct structure *structure;
     Dwarf_Files *files;
     size_t n_files;
@@ -172,7 +172,7 @@ static bool add_nested(struct structure *structure, uint64_t start, uint64_t end
     return true;
 }
 
-static bool add_inlined(struct walk *walk, Dwarf_Die *die, uint32_t parent)
+static bool add_inlined(struct inline_walk *walk, Dwarf_Die *die, uint32_t parent)
 {
     struct structure *structure = walk->structure;
     struct call call = {0};
@@ -204,7 +204,7 @@ static bool add_inside(struct structure *structure, const Dwarf_Die *die)
     return true;
 }
 
-static bool walk_children(struct walk *walk, Dwarf_Die *parent, uint32_t node, unsigned n_blocks)
+static bool walk_children(struct inline_walk *walk, Dwarf_Die *parent, uint32_t node, unsigned n_blocks)
 {
     Dwarf_Die die;
     if (n_blocks > WALK_DEPTH_MAX || walk->structure->nodes[node].depth >= WALK_DEPTH_MAX - 1 ||
@@ -279,7 +279,7 @@ static bool flatten(struct structure *structure)
 
 bool structure_read_inlined(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die)
 {
-    struct walk walk = {.structure = structure};
+    struct inline_walk walk = {.structure = structure};
     static const struct inline_node nameless;
     structure->n_nodes = structure->n_nested = structure->n_pieces = structure->n_inside = 0;
     if (!add_node(structure, STRUCTURE_NONE, die ? describe(structure, die) : &nameless))

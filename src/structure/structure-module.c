@@ -19,7 +19,7 @@
 #define WALK_DEPTH_MAX 64
 
 /* One walk over a unit. */
-struct walk {
+struct unit_walk {
     struct structure *structure;
     struct dwarf_unit *unit;
     void (*take)(void *context, struct structure_function *function);
@@ -27,9 +27,9 @@ struct walk {
     bool is_c; /* structures hold no functions */
 };
 
-static bool walk_scope(struct walk *walk, Dwarf_Die *die, unsigned depth);
+static bool walk_scope(struct unit_walk *walk, Dwarf_Die *die, unsigned depth);
 
-static bool walk_children(struct walk *walk, Dwarf_Die *parent, unsigned depth)
+static bool walk_children(struct unit_walk *walk, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die die;
     if (depth > WALK_DEPTH_MAX || dwarf_child(parent, &die) != 0)
@@ -42,7 +42,7 @@ static bool walk_children(struct walk *walk, Dwarf_Die *parent, unsigned depth)
 }
 
 /* Makes a function that has code, then those inside it. */
-static bool walk_function(struct walk *walk, Dwarf_Die *die, unsigned depth)
+static bool walk_function(struct unit_walk *walk, Dwarf_Die *die, unsigned depth)
 {
     struct structure *structure = walk->structure;
     struct structure_function function;
@@ -65,7 +65,7 @@ static bool walk_function(struct walk *walk, Dwarf_Die *die, unsigned depth)
 }
 
 /* Makes the functions inside an entry that may hold some. */
-static bool walk_scope(struct walk *walk, Dwarf_Die *die, unsigned depth)
+static bool walk_scope(struct unit_walk *walk, Dwarf_Die *die, unsigned depth)
 {
     Dwarf_Addr base = 0, low = 0, high = 0;
     switch (dwarf_tag(die)) {
@@ -111,7 +111,7 @@ static bool structure_unit(struct structure *structure, size_t i, void (*take)(v
                            void *context)
 {
     struct dwarf_unit *unit = &structure->symbols->units[i];
-    struct walk walk = {structure, unit, take, context, is_c(&unit->scopes)};
+    struct unit_walk walk = {structure, unit, take, context, is_c(&unit->scopes)};
     return walk_children(&walk, &unit->scopes, 0);
 }
 

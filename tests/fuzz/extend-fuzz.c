@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 static int extend(const char *directory, struct model *model, const struct job *job, struct value_source *older,
                   bool goes_on, struct error *err)
 {
-    const struct load_options options = {.job = job, .older = older};
+    const struct load_options options = {.job = job, .prior = older};
     struct value_source values = {0};
     size_t n_skipped = 0;
     int code = load_measurements(&directory, 1, &options, model, &values, &n_skipped, err);

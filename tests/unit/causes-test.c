@@ -162,7 +162,7 @@ static void test_sums_of_a_variable(void **state)
                                       .vaddr = 200,
                                       .pattern = pattern_make(PATTERN_IRREGULAR, 80, 0, 8),
                                       .n_samples = 50,
-                                      .source = i + 1,
+                                      .pool_id = i + 1,
                                       .slots = slots,
                                       .n_bins = draw_bins(&random, 50, 200)};
         assert_true(causes_add(&table, &access, &caches));
@@ -217,7 +217,7 @@ static void test_copies_are_judged_together(void **state)
         for (uint32_t i = 0; i < 8; i++)
             copies[i] = (struct cause_access){.vaddr = 100 + i,
                                               .pattern = pattern_make(PATTERN_IRREGULAR, 90, 0, 8),
-                                              .source = 1,
+                                              .pool_id = 1,
                                               .n_samples = 120,
                                               .slots = slots,
                                               .n_bins = n_bins / 8 + (i < n_bins % 8)};
@@ -253,7 +253,7 @@ static void test_threads_are_judged_together(void **state)
     for (uint32_t i = 0; i < 8; i++)
         threads[i] = (struct cause_access){.vaddr = 100,
                                            .pattern = pattern_make(PATTERN_IRREGULAR, 90, 0, 8),
-                                           .source = i + 1,
+                                           .pool_id = i + 1,
                                            .n_samples = 150,
                                            .slots = slots,
                                            .n_bins = draw_bins(&random, 150, 4u << 20)};

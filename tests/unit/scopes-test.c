@@ -102,13 +102,13 @@ static void test_reasons(void **state)
 {
     (void)state;
     char reason[32];
-    assert_int_equal(roles_reason("DATACENTRIC_No_AddressLost", reason, sizeof reason), CLASS_UNATTRIBUTED);
+    assert_int_equal(placeholders_reason("DATACENTRIC_No_AddressLost", reason, sizeof reason), CLASS_UNATTRIBUTED);
     assert_string_equal(reason, "address lost");
-    assert_int_equal(roles_reason("DATACENTRIC_Unknown_NoBlock", reason, sizeof reason), CLASS_UNKNOWN);
+    assert_int_equal(placeholders_reason("DATACENTRIC_Unknown_NoBlock", reason, sizeof reason), CLASS_UNKNOWN);
     assert_string_equal(reason, "no block");
-    assert_int_equal(roles_code(ROLE_DATACENTRIC), 2);
-    assert_string_equal(roles_title(ROLE_HEAP), "<heap allocation>");
-    assert_null(roles_title(ROLE_NONE));
+    assert_int_equal(placeholders_code(ROLE_DATACENTRIC), 2);
+    assert_string_equal(placeholders_title(ROLE_HEAP), "<heap allocation>");
+    assert_null(placeholders_title(ROLE_NONE));
 }
 
 int main(void)

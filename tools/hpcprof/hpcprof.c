@@ -332,7 +332,7 @@ static int combine_into(const struct settings *settings, const struct job *job, 
                                          .structures = structures.files,
                                          .wait_ms = WAIT_MS,
                                          .job = job,
-                                         .older = settings->extends ? &older : NULL,
+                                         .prior = settings->extends ? &older : NULL,
                                          .n_known = &n_known,
                                          .message = print_message,
                                          .context = (void *)(uintptr_t)settings};

@@ -101,7 +101,7 @@ static void name_unknown(const struct live_variable_place *place, struct status_
 {
     char reason[128] = "";
     if (place->reason)
-        (void)roles_reason(place->reason, reason, sizeof reason);
+        (void)placeholders_reason(place->reason, reason, sizeof reason);
     (void)snprintf(variable->name, sizeof variable->name, "<%.120s>", reason);
 }
 

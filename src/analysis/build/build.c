@@ -47,7 +47,7 @@ static uint32_t add_named(struct build *build, uint32_t parent, enum scope_role 
 
 static uint32_t add_titled(struct build *build, uint32_t parent, enum scope_role role, uint32_t module, uint32_t type)
 {
-    return add_named(build, parent, role, roles_title(role), module, type);
+    return add_named(build, parent, role, placeholders_title(role), module, type);
 }
 
 static uint32_t add_region(struct build *build, uint32_t parent, const struct raw_node *node)
@@ -103,7 +103,7 @@ static void add_interior(struct build *build, uint32_t index, uint32_t parent)
     node->inner = scopes_child(&build->builder, at, &call);
 }
 
-static void add_leaf(struct build *build, uint32_t index, uint32_t parent)
+static void add_sampled(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
@@ -112,7 +112,7 @@ static void add_leaf(struct build *build, uint32_t index, uint32_t parent)
     size_t n = symbolizer_lookup(build->symbolizer, node->module, vaddr, &frames);
     uint32_t at = scopes_add_frames(&build->builder, parent, frames, n, module_name(build, node->module));
     struct scope line = {.kind = SCOPE_LINE, .file = frames[n - 1].file, .line = frames[n - 1].line};
-    node->leaf = scopes_child(&build->builder, at, &line);
+    node->own = scopes_child(&build->builder, at, &line);
     if (node->type & HPCRUN_NODE_MEMACCESS)
         for (uint32_t up = at; up; up = build->model->scopes[up].parent)
             if (build->model->scopes[up].kind == SCOPE_PROC) {
@@ -126,7 +126,7 @@ static void add_own_line(struct build *build, struct raw_node *node)
 {
     struct scope line = {.kind = SCOPE_LINE, .file = build->model->scopes[node->inner].file};
     line.line = build->model->scopes[node->inner].line;
-    node->leaf = scopes_child(&build->builder, node->inner, &line);
+    node->own = scopes_child(&build->builder, node->inner, &line);
 }
 
 /* Adds the scope for a node that traces refer to: it stands for a function, mostly by its entry, not for a line. */
@@ -134,7 +134,7 @@ static void add_traced(struct build *build, uint32_t index, uint32_t parent)
 {
     struct raw_node *node = &build->tree->nodes[index];
     const struct code_frame *frames;
-    node->traced = node->leaf ? node->leaf : node->inner;
+    node->traced = node->own ? node->own : node->inner;
     if (node->traced || node->role != ROLE_NONE)
         return;
     (void)symbolizer_lookup(build->symbolizer, node->module, node->ip, &frames);
@@ -163,25 +163,25 @@ static void add_node(struct build *build, uint32_t index)
     if (node->has_children)
         add_interior(build, index, parent);
     if (node->has_values)
-        add_leaf(build, index, parent);
+        add_sampled(build, index, parent);
     if (node->is_traced)
         add_traced(build, index, parent);
 }
 
-static int list_leaves(const struct build *build, const uint32_t *new_of, struct build_leaves *leaves,
+static int list_scopes(const struct build *build, const uint32_t *new_of, struct build_scopes *scopes,
                        struct error *err)
 {
     size_t n = build->tree->n_nodes;
-    leaves->own = calloc(n + 1, sizeof *leaves->own);
-    leaves->traced = calloc(n + 1, sizeof *leaves->traced);
-    leaves->older = calloc(build->older->n_scopes + 1, sizeof *leaves->older);
-    if (!leaves->own || !leaves->traced || !leaves->older)
+    scopes->own = calloc(n + 1, sizeof *scopes->own);
+    scopes->traced = calloc(n + 1, sizeof *scopes->traced);
+    scopes->prior = calloc(build->prior->n_scopes + 1, sizeof *scopes->prior);
+    if (!scopes->own || !scopes->traced || !scopes->prior)
         return error_set(err, ERR_MEMORY, "out of memory");
     for (size_t i = 0; i < n; i++) {
-        leaves->own[i] = new_of[build->tree->nodes[i].leaf];
-        leaves->traced[i] = new_of[build->tree->nodes[i].traced];
+        scopes->own[i] = new_of[build->tree->nodes[i].own];
+        scopes->traced[i] = new_of[build->tree->nodes[i].traced];
     }
-    memcpy(leaves->older, new_of, build->older->n_scopes * sizeof *new_of);
+    memcpy(scopes->prior, new_of, build->prior->n_scopes * sizeof *new_of);
     return 0;
 }
 
@@ -251,11 +251,11 @@ static bool apply_causes(struct build *build)
     return ok;
 }
 
-int build_model(struct build *build, struct build_leaves *leaves, struct error *err)
+int build_model(struct build *build, struct build_scopes *scopes, struct error *err)
 {
     build->builder.model = build->model;
     build->elided = calloc(build->tree->n_nodes + 1, 1);
-    if (!build->elided || !older_variables(build->older, build)) {
+    if (!build->elided || !prior_variables(build->prior, build)) {
         free(build->elided);
         strtab_fini(&build->keys);
         return error_set(err, ERR_MEMORY, "out of memory");
@@ -274,12 +274,12 @@ int build_model(struct build *build, struct build_leaves *leaves, struct error *
     int code =
         build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
     if (code == 0)
-        code = cause_metrics_split(build, leaves->splits, err);
+        code = cause_metrics_split(build, scopes->splits, err);
     if (code == 0)
         code = scopes_sort(build->model, &new_of, err);
     if (code == 0) {
         renumber(build->model, new_of);
-        code = list_leaves(build, new_of, leaves, err);
+        code = list_scopes(build, new_of, scopes, err);
     }
     free(new_of);
     free(build->elided);

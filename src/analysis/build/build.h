@@ -39,7 +39,7 @@ struct side_rows {
     size_t n, capacity;
 };
 
-struct older;
+struct prior_database;
 struct value_splits;
 struct typed_node;
 
@@ -53,7 +53,7 @@ struct build {
     struct cause_table *causes;
     struct scope_builder builder;
     struct strtab keys; /* of variables; index = variable */
-    const struct older *older;
+    const struct prior_database *prior;
     struct typed_node *typed; /* [n_typed] types from the allocation sites of heap nodes, by node */
     size_t n_typed, cap_typed;
     uint8_t *elided; /* [n_nodes] start-up frames that <program root> or <thread root> stands for */
@@ -61,14 +61,14 @@ struct build {
 
 /* Scopes [n_nodes] of the nodes of the tree, freed by the caller: the scope that a node's own values belong to, and the
  * one in which a thread is whose trace refers to the node (0: none). */
-struct build_leaves {
+struct build_scopes {
     uint32_t *own, *traced;
-    uint32_t *older; /* [older->n_scopes] new numbers of the scopes that were there before */
+    uint32_t *prior;             /* [prior->n_scopes] new numbers of the scopes that were there before */
     struct value_splits *splits; /* receives how the nodes' values are split */
 };
 
 /* Makes scopes and variables. sides are sorted here.  err: ERR_MEMORY */
-int build_model(struct build *build, struct build_leaves *leaves, struct error *err);
+int build_model(struct build *build, struct build_scopes *scopes, struct error *err);
 
 /* Computes inclusive values and the value of one sample, once own has the sums of all threads.  err: ERR_MEMORY */
 int build_sums(struct model *model, struct error *err);
@@ -102,7 +102,7 @@ struct frame_spot {
 
 /* scopes.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known
  * there. access: the code that took it. */
-bool frame_parts_find(struct build *build, uint32_t node, const struct access *access, uint64_t distance_bytes,
+bool frame_parts_find(struct build *build, uint32_t node, const struct node_access *access, uint64_t distance_bytes,
                       struct frame_spot *spot);
 
 /* variables.c: first of the side rows [*n] of a node; NULL when there are none. */

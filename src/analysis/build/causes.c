@@ -11,19 +11,19 @@
 
 static bool is_same(const void *one, const void *other)
 {
-    const struct access *a = one, *b = other;
+    const struct node_access *a = one, *b = other;
     return a->node == b->node && a->event == b->event && a->module == b->module && a->vaddr == b->vaddr;
 }
 
 static uint64_t hash(const void *item)
 {
-    const struct access *access = item;
+    const struct node_access *access = item;
     return access->vaddr ^ (uint64_t)access->node << 36 ^ (uint64_t)access->module << 24 ^ access->event;
 }
 
-static const struct slots_kind by_instruction = {sizeof(struct access), hash, is_same};
+static const struct slots_kind by_instruction = {sizeof(struct node_access), hash, is_same};
 
-bool accesses_add(struct access_table *table, const struct access *like, const struct spread *offsets)
+bool accesses_add(struct access_table *table, const struct node_access *like, const struct spread *offsets)
 {
     if (!slots_reserve(&table->slots, &by_instruction, table->items, table->n) ||
         !vec_reserve(&table->items, &table->capacity, table->n + 1, sizeof *table->items))
@@ -38,7 +38,7 @@ bool accesses_add(struct access_table *table, const struct access *like, const s
         table->items[index].offsets = (struct spread){0};
         slots_add(&table->slots, &by_instruction, table->items, index);
     }
-    struct access *access = &table->items[index];
+    struct node_access *access = &table->items[index];
     access->n_samples += like->n_samples;
     for (size_t i = 0; i < offsets->n; i++)
         if (!spread_add(&access->offsets, offsets->entries[i].offset, offsets->entries[i].count))
@@ -48,7 +48,7 @@ bool accesses_add(struct access_table *table, const struct access *like, const s
 
 static int compare(const void *a, const void *b)
 {
-    const struct access *x = a, *y = b;
+    const struct node_access *x = a, *y = b;
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
     if (x->module != y->module)
@@ -67,7 +67,7 @@ void accesses_sort(struct access_table *table)
         spread_reduce(&table->items[i].offsets);
 }
 
-const struct access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n)
+const struct node_access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n)
 {
     size_t low = 0, high = table->n;
     while (low < high) {
@@ -107,7 +107,7 @@ void accesses_fini(struct access_table *table)
 
 /* Samples of one thread whose lines are judged together. */
 struct cause_pool {
-    uint64_t source, n, n_bins;
+    uint64_t id, n, n_bins;
     uint64_t most_lines, all_lines; /* as in struct cause_access; most_lines is a sum, 0: some are not known */
     struct cause_caches caches;
 };
@@ -365,10 +365,10 @@ static void close_pool(struct cause_entry *entry)
 static void add_to_pool(struct cause_entry *entry, const struct cause_access *access, const struct cause_caches *caches)
 {
     struct cause_pool *pool = &entry->pool;
-    if (pool->source != access->source)
+    if (pool->id != access->pool_id)
         close_pool(entry);
     if (pool->n == 0)
-        *pool = (struct cause_pool){.source = access->source, .caches = *caches};
+        *pool = (struct cause_pool){.id = access->pool_id, .caches = *caches};
     bool is_known = access->most_lines && (pool->n == 0 || pool->most_lines);
     pool->most_lines = is_known ? pool->most_lines + access->most_lines : 0;
     pool->all_lines = access->all_lines;

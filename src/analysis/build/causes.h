@@ -10,7 +10,7 @@
 #include "fmt/objects.h"
 
 /* Samples of one event by one instruction on the variable of one node of the merged tree. */
-struct access {
+struct node_access {
     uint32_t node, event; /* merged tree; model */
     uint32_t module;      /* symbolizer id */
     uint64_t vaddr;       /* of the sample */
@@ -22,20 +22,20 @@ struct access {
 
 /* All zero is empty. */
 struct access_table {
-    struct access *items; /* [n]; accesses_sort puts them in order of node */
+    struct node_access *items; /* [n]; accesses_sort puts them in order of node */
     size_t n, capacity;
     struct slots slots; /* by their keys; freed by accesses_sort */
 };
 
 /* Adds samples and their offsets to the entry with the key of this one (whose own offsets are ignored). New entries
  * beyond ACCESSES_MAX are left out: their samples have no place. False when out of memory. */
-bool accesses_add(struct access_table *table, const struct access *like, const struct spread *offsets);
+bool accesses_add(struct access_table *table, const struct node_access *like, const struct spread *offsets);
 
 /* Sorts by node, instruction and event; nothing can be added afterwards. */
 void accesses_sort(struct access_table *table);
 
 /* The accesses of a node [*n], after accesses_sort; NULL when there are none. */
-const struct access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n);
+const struct node_access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n);
 
 /* Frees everything and makes the table empty. */
 void accesses_fini(struct access_table *table);
@@ -90,7 +90,7 @@ struct cause_access {
     uint64_t vaddr;               /* of the sample */
     uint64_t pattern;
     uint64_t n_samples;
-    uint64_t source;       /* identifies its pool of bins (objects_lines.n_bins): number of the variable in the thread's
+    uint64_t pool_id;      /* identifies its pool of bins (objects_lines.n_bins): number of the variable in the thread's
                             * file */
     const uint64_t *slots; /* [PATTERN_SLOTS], NULL: not known */
     uint64_t n_bins;

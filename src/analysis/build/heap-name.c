@@ -23,7 +23,7 @@ struct rooted {
     char rest[256]; /* "->cells" */
 };
 
-static const char *text_of(const struct search *search, uint32_t id)
+static const char *text_of(const struct heap_search *search, uint32_t id)
 {
     return symbolizer_text(search->symbolizer, id);
 }
@@ -112,8 +112,8 @@ static bool read_fortran(const char *expression, char *object, size_t size)
 }
 
 /* Reads the argument with which the statement of frame i calls the function. */
-static bool read_argument(const struct search *search, size_t i, const char *function, size_t index, char *argument,
-                          size_t size)
+static bool read_argument(const struct heap_search *search, size_t i, const char *function, size_t index,
+                          char *argument, size_t size)
 {
     char text[256];
     struct buf statement = {0};
@@ -133,7 +133,7 @@ static bool read_argument(const struct search *search, size_t i, const char *fun
 }
 
 /* Replaces a local variable by the place that it is stored to, if a parameter points there: "*out = p". */
-static void follow_store(const struct search *search, size_t site, char *text, size_t size)
+static void follow_store(const struct heap_search *search, size_t site, char *text, size_t size)
 {
     char pointer[128];
     bool is_reference = false, is_pointer = false;
@@ -154,7 +154,7 @@ static void follow_store(const struct search *search, size_t site, char *text, s
     }
 }
 
-size_t heap_argument_follow(const struct search *search, size_t site, bool is_fortran, struct alloc_name *found)
+size_t heap_argument_follow(const struct heap_search *search, size_t site, bool is_fortran, struct alloc_name *found)
 {
     size_t at = site;
     char local[sizeof found->text];
@@ -185,7 +185,7 @@ size_t heap_argument_follow(const struct search *search, size_t site, bool is_fo
 
 /* The variable whose address the site passes to a C library function that stores a new block there, such as
  * posix_memalign and getline; false when it calls none. */
-static bool heap_argument_library(const struct search *search, size_t site, struct alloc_name *found)
+static bool heap_argument_library(const struct heap_search *search, size_t site, struct alloc_name *found)
 {
     static const struct {
         const char *function;
@@ -218,7 +218,7 @@ static bool heap_argument_library(const struct search *search, size_t site, stru
 #define NEAR_FRAMES 4    /* from code without names to a function with a name */
 #define POOL_DEPTH_MAX 6 /* functions between the pool's allocator and its call that reports the block */
 
-static bool in_runtime_library(const struct search *search, const struct path_frame *frame)
+static bool in_runtime_library(const struct heap_search *search, const struct path_frame *frame)
 {
     static const char *const prefixes[] = {"libstdc++.",  "libc++.",      "libc++abi.",  "libgfortran.", "libhpcrun",
                                            "libc.so",     "libc-2.",      "ld-linux",    "libquadmath.", "libgcc_s.",
@@ -261,12 +261,12 @@ static bool named_like_allocator(const char *name)
 }
 
 /* The unqualified name of the function that frame i calls on this path; NULL for the innermost. */
-static const char *callee_of(const struct search *search, size_t i, char *buffer, size_t size)
+static const char *callee_of(const struct heap_search *search, size_t i, char *buffer, size_t size)
 {
     return i == 0 ? NULL : assign_name_function(text_of(search, search->path[i - 1].code.function), buffer, size);
 }
 
-enum assign_kind heap_name_statement(const struct search *search, size_t i, struct buf *statement, char *name,
+enum assign_kind heap_name_statement(const struct heap_search *search, size_t i, struct buf *statement, char *name,
                                      size_t size)
 {
     const struct code_frame *code = &search->path[i].code;
@@ -280,7 +280,7 @@ enum assign_kind heap_name_statement(const struct search *search, size_t i, stru
 }
 
 /* True when the function later returns the variable that it assigns at line. */
-static bool returned_later(const struct search *search, const struct code_frame *code, const char *variable)
+static bool returned_later(const struct heap_search *search, const struct code_frame *code, const char *variable)
 {
     const char *file = text_of(search, code->file);
     for (uint32_t line = code->line; line < code->line + FUNCTION_LINES_MAX; line++) {
@@ -303,7 +303,7 @@ static bool is_plain_name(const char *name)
 }
 
 /* True when the source shows that frame i passes the block to its caller. */
-static bool hands_over(const struct search *search, size_t i)
+static bool hands_over(const struct heap_search *search, size_t i)
 {
     char name[160];
     struct buf statement = {0};
@@ -316,7 +316,7 @@ static bool hands_over(const struct search *search, size_t i)
 
 /* True when the source shows that frame i keeps the block in an object and does not return it, like a function that
  * makes a new object with parts. */
-static bool keeps_in_object(const struct search *search, size_t i)
+static bool keeps_in_object(const struct heap_search *search, size_t i)
 {
     char name[160];
     struct buf statement = {0};
@@ -332,7 +332,7 @@ static bool in_standard_sources(const char *file)
     return strncmp(file, "/rustc/", 7) == 0;
 }
 
-static bool is_wrapper(const struct search *search, size_t i)
+static bool is_wrapper(const struct heap_search *search, size_t i)
 {
     const struct path_frame *frame = &search->path[i];
     char qualified[256];
@@ -354,7 +354,7 @@ static bool is_wrapper(const struct search *search, size_t i)
     return pointer == 1 && hands_over(search, i);
 }
 
-size_t heap_name_site(const struct search *search, size_t first)
+size_t heap_name_site(const struct heap_search *search, size_t first)
 {
     for (size_t i = first; i < search->n; i++)
         if (!is_wrapper(search, i))
@@ -364,7 +364,7 @@ size_t heap_name_site(const struct search *search, size_t first)
 
 /* First frame of the next outer function that was really called, or n: a function and those inlined into it share one
  * call. */
-static size_t next_call(const struct search *search, size_t i)
+static size_t next_call(const struct heap_search *search, size_t i)
 {
     while (i < search->n && search->path[i].inlined)
         i++;
@@ -372,7 +372,7 @@ static size_t next_call(const struct search *search, size_t i)
 }
 
 /* What the call in the site's machine code yields: a container or posix_memalign fills an object given by address. */
-static enum alloc_name_value call_value(const struct search *search, size_t site)
+static enum alloc_name_value call_value(const struct heap_search *search, size_t site)
 {
     size_t first = site;
     char qualified[256];
@@ -389,7 +389,7 @@ static enum alloc_name_value call_value(const struct search *search, size_t site
 }
 
 /* The site's variable from machine code and debug information; RETURNED also when only a caller can know it. */
-static enum alloc_name_result name_by_code(const struct search *search, size_t site, struct alloc_name *found)
+static enum alloc_name_result name_by_code(const struct heap_search *search, size_t site, struct alloc_name *found)
 {
     const struct path_frame *frame = &search->path[site];
     struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
@@ -398,7 +398,7 @@ static enum alloc_name_result name_by_code(const struct search *search, size_t s
 
 /* Which of several objects of a Fortran allocate statement the block is: the one that the code names, else by the order
  * of the calls if there is one for each. False when the statement is not of that kind. */
-static bool name_by_allocate(const struct search *search, bool has_code_name, struct heap_name *out)
+static bool name_by_allocate(const struct heap_search *search, bool has_code_name, struct heap_name *out)
 {
     const struct path_frame *frame = &search->path[out->site];
     struct buf statement = {0}, all = {0};
@@ -431,7 +431,7 @@ static bool name_by_allocate(const struct search *search, bool has_code_name, st
 }
 
 /* True when the statement makes several blocks, so that its text alone may name the wrong one. */
-static bool is_ambiguous(const struct search *search, size_t site, const char *statement)
+static bool is_ambiguous(const struct heap_search *search, size_t site, const char *statement)
 {
     char buffer[256];
     const char *callee = callee_of(search, site, buffer, sizeof buffer);
@@ -453,7 +453,7 @@ static bool is_macro(const char *name)
 }
 
 /* The site's variable from its source text; sure: only when the text leaves no doubt. */
-static bool name_by_text(const struct search *search, bool sure, struct heap_name *out)
+static bool name_by_text(const struct heap_search *search, bool sure, struct heap_name *out)
 {
     struct buf statement = {0};
     char name[sizeof out->name];
@@ -467,7 +467,7 @@ static bool name_by_text(const struct search *search, bool sure, struct heap_nam
 }
 
 /* The nearest function with a name, for a site in code without names; NULL when none is near. */
-static const char *nearest_name(const struct search *search, size_t site, char *qualified, size_t size)
+static const char *nearest_name(const struct heap_search *search, size_t site, char *qualified, size_t size)
 {
     for (size_t i = site + 1; i < search->n && i <= site + NEAR_FRAMES; i++) {
         const struct path_frame *frame = &search->path[i];
@@ -481,7 +481,7 @@ static const char *nearest_name(const struct search *search, size_t site, char *
     return NULL;
 }
 
-static void name_by_place(const struct search *search, struct heap_name *out)
+static void name_by_place(const struct heap_search *search, struct heap_name *out)
 {
     const struct code_frame *code = &search->path[out->site].code;
     char qualified[256];
@@ -497,7 +497,7 @@ static void name_by_place(const struct search *search, struct heap_name *out)
 }
 
 /* The frame where the search begins: after a pool's allocator, if a pool reported the block. */
-static size_t first_frame(const struct search *search)
+static size_t first_frame(const struct heap_search *search)
 {
     size_t first = 0;
     while (first + 1 < search->n && heap_name_is_annotation(text_of(search, search->path[first].code.function)))
@@ -519,9 +519,9 @@ bool heap_name_is_annotation(const char *function)
 }
 
 /* Names the block from native code, from the frame first on. */
-static void name_native(const struct search *of, size_t first, struct heap_name *out)
+static void name_native(const struct heap_search *of, size_t first, struct heap_name *out)
 {
-    const struct search search = *of;
+    const struct heap_search search = *of;
     size_t n = search.n;
     enum alloc_name_result result = ALLOC_NAME_RETURNED;
     struct alloc_name found = {0};
@@ -562,7 +562,7 @@ static void name_native(const struct search *of, size_t first, struct heap_name 
 void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, const struct path_frame *path, size_t n,
                     struct heap_name *out)
 {
-    const struct search search = {symbolizer, source, path, n};
+    const struct heap_search search = {symbolizer, source, path, n};
     size_t n_python = 0;
     while (n_python + 1 < n && symbolizer_is_python(symbolizer, path[n_python].module))
         n_python++;

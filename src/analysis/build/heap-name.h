@@ -42,7 +42,7 @@ void heap_name_find(struct symbolizer *symbolizer, struct source_text *source, c
 struct heap_type {
     struct symbols *symbols;  /* of the module that has the types; NULL = not known */
     uint32_t type;            /* id in symbols: of an element */
-    uint32_t tail;            /* id: one element is followed by an array of these; 0 = no tail */
+    uint32_t trailing_type;   /* id: one element is followed by an array of these; 0 = none */
     uint64_t header_bytes;    /* before the first element */
     enum type_source source;
 };
@@ -54,8 +54,8 @@ void heap_type_find(struct symbolizer *symbolizer, struct source_text *source, c
 
 /* The type of a block from the source text of its accesses: of the pointers that are dereferenced or subscripted. Fills
  * out when more than half of the samples with an answer agree. */
-void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *source, const struct access *accesses,
-                           size_t n, uint64_t block_bytes, struct heap_type *out);
+void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *source,
+                           const struct node_access *accesses, size_t n, uint64_t block_bytes, struct heap_type *out);
 
 /* --- private part --- */
 
@@ -63,7 +63,7 @@ void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *so
  * it into), heap-owner.c (what owns it in C++: members, containers, objects) and heap-python.c. */
 
 /* What all steps of naming one block share. */
-struct search {
+struct heap_search {
     struct symbolizer *symbolizer;
     struct source_text *source;
     const struct path_frame *path; /* [n] innermost first */
@@ -71,39 +71,39 @@ struct search {
 };
 
 /* Reads the statement of frame i and what it says about the memory that its call yields; the caller frees statement. */
-enum assign_kind heap_name_statement(const struct search *search, size_t i, struct buf *statement, char *name,
+enum assign_kind heap_name_statement(const struct heap_search *search, size_t i, struct buf *statement, char *name,
                                      size_t size);
 
 /* Index of the innermost frame from first on that is outside wrappers; first itself when all are wrappers. */
-size_t heap_name_site(const struct search *search, size_t first);
+size_t heap_name_site(const struct heap_search *search, size_t first);
 
 /* True when a name that was read from the text of a constructor is wrong: that of the class, because the constructor's
  * head was read, or that of another member than the one being initialised. */
-bool heap_owner_is_wrong(const struct search *search, size_t site, const char *name);
+bool heap_owner_is_wrong(const struct heap_search *search, size_t site, const char *name);
 
 /* True when the machine code seems to give a block of a C++ library container to a variable of the site that is no
  * container: compilers let variables and temporaries share a place. */
-bool heap_owner_is_other(const struct search *search, size_t site, const char *name);
+bool heap_owner_is_other(const struct heap_search *search, size_t site, const char *name);
 
 /* The member that a constructor's initialiser list makes at the site. has_code: found already has a name, which is kept
  * if it says more. False when there is none. */
-bool heap_owner_initialiser(const struct search *search, size_t site, bool has_code, struct alloc_name *found);
+bool heap_owner_initialiser(const struct heap_search *search, size_t site, bool has_code, struct alloc_name *found);
 
 /* Reduces an expression, out->name, to the container that owns the block, and puts that into found, which names members
  * with their class. */
-void heap_owner_clean(const struct search *search, const struct heap_name *out, struct alloc_name *found);
+void heap_owner_clean(const struct heap_search *search, const struct heap_name *out, struct alloc_name *found);
 
 /* Sets the name of out from found: with the object's own name if only a caller knows that, and with the part of a
  * container that the block is, "cells (nodes)". */
-void heap_owner_finish(const struct search *search, struct alloc_name *found, struct heap_name *out);
+void heap_owner_finish(const struct heap_search *search, struct alloc_name *found, struct heap_name *out);
 
 /* A function that fills what it was given by reference, or by the address of a pointer, does not show who owns the
  * block. Its callers do, if they pass a variable, or else their own callers. Puts the outermost name known into found
  * and returns the frame that has it. is_fortran: all parameters are references. */
-size_t heap_argument_follow(const struct search *search, size_t site, bool is_fortran, struct alloc_name *found);
+size_t heap_argument_follow(const struct heap_search *search, size_t site, bool is_fortran, struct alloc_name *found);
 
 /* Names the block by the Python code that asked for it, if that is known and says more than out, the name from native
  * code. */
-void heap_python_name(const struct search *search, struct heap_name *out);
+void heap_python_name(const struct heap_search *search, struct heap_name *out);
 
 #endif

@@ -12,7 +12,7 @@
 #define OWNERS_MAX 8 /* nested objects */
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-static const char *text_of(const struct search *search, uint32_t id)
+static const char *text_of(const struct heap_search *search, uint32_t id)
 {
     return symbolizer_text(search->symbolizer, id);
 }
@@ -22,7 +22,7 @@ static bool is_word(char c)
     return c && strchr(WORD, c);
 }
 
-static struct symbols *symbols_of(const struct search *search, size_t i)
+static struct symbols *symbols_of(const struct heap_search *search, size_t i)
 {
     return symbolizer_symbols(search->symbolizer, search->path[i].module);
 }
@@ -37,7 +37,7 @@ static bool ends_like(const char *text, const char *qualified)
 }
 
 /* The class of a method and its name: "ns::Solver::run(int)" gives "Solver" and "run"; false for other functions. */
-static bool split_method(const struct search *search, size_t i, char *class, char *method, size_t size)
+static bool split_method(const struct heap_search *search, size_t i, char *class, char *method, size_t size)
 {
     char qualified[256];
     const char *last =
@@ -52,14 +52,14 @@ static bool split_method(const struct search *search, size_t i, char *class, cha
     return true;
 }
 
-static bool is_constructor(const struct search *search, size_t i, char *class, size_t size)
+static bool is_constructor(const struct heap_search *search, size_t i, char *class, size_t size)
 {
     char method[256];
     return size <= sizeof method && split_method(search, i, class, method, size) && strcmp(class, method) == 0;
 }
 
 /* The class of the C++ library whose method the site called: "vector" of std::vector<double>::resize. */
-static bool library_class(const struct search *search, size_t site, char *class, size_t size)
+static bool library_class(const struct heap_search *search, size_t site, char *class, size_t size)
 {
     char method[256], qualified[256];
     if (site == 0 || size > sizeof method)
@@ -101,7 +101,7 @@ static bool is_within(const char *text, const char *start, const char *open, uin
 
 /* The last member of the constructor's class in text up to the site's column (from 1; 0: not known) that has the class
  * whose constructor is called and is followed by its initial value; without column it must be the only one. */
-static bool find_initialiser(const struct search *search, size_t site, const char *text, struct alloc_name *found)
+static bool find_initialiser(const struct heap_search *search, size_t site, const char *text, struct alloc_name *found)
 {
     unsigned n = 0;
     char class[256];
@@ -134,7 +134,7 @@ static bool find_initialiser(const struct search *search, size_t site, const cha
 }
 
 /* The only member of the site's class that has the C++ library class whose constructor is called. */
-static bool only_member(const struct search *search, size_t site, struct alloc_name *found)
+static bool only_member(const struct heap_search *search, size_t site, struct alloc_name *found)
 {
     char class[256], method[256];
     struct symbols *symbols = symbols_of(search, site);
@@ -143,7 +143,7 @@ static bool only_member(const struct search *search, size_t site, struct alloc_n
            alloc_name_of_class(symbols, search->path[site].code.die, class, found);
 }
 
-bool heap_owner_initialiser(const struct search *search, size_t site, bool has_code, struct alloc_name *found)
+bool heap_owner_initialiser(const struct heap_search *search, size_t site, bool has_code, struct alloc_name *found)
 {
     char class[256];
     const struct code_frame *code = &search->path[site].code;
@@ -159,7 +159,7 @@ bool heap_owner_initialiser(const struct search *search, size_t site, bool has_c
     return true;
 }
 
-bool heap_owner_is_wrong(const struct search *search, size_t site, const char *name)
+bool heap_owner_is_wrong(const struct heap_search *search, size_t site, const char *name)
 {
     char class[256], called[256];
     struct symbols *symbols = symbols_of(search, site);
@@ -198,7 +198,7 @@ static bool cut_last(char *expression)
 }
 
 /* Cuts the expression to its longest part that is the container whose method was called: "cells" of "cells[i].x". */
-static void cut_to_container(const struct search *search, size_t site, char *expression, size_t size)
+static void cut_to_container(const struct heap_search *search, size_t site, char *expression, size_t size)
 {
     char class[256], part[256];
     struct symbols *symbols = symbols_of(search, site);
@@ -214,7 +214,8 @@ static void cut_to_container(const struct search *search, size_t site, char *exp
 }
 
 /* Puts the expression into found, as a member if it begins with a member of the method's class. */
-static void tell_members(const struct search *search, size_t site, const char *expression, struct alloc_name *found)
+static void tell_members(const struct heap_search *search, size_t site, const char *expression,
+                         struct alloc_name *found)
 {
     char name[128];
     struct symbols *symbols = symbols_of(search, site);
@@ -239,7 +240,7 @@ static void tell_members(const struct search *search, size_t site, const char *e
     (void)snprintf(found->text, sizeof found->text, "%s", expression);
 }
 
-void heap_owner_clean(const struct search *search, const struct heap_name *out, struct alloc_name *found)
+void heap_owner_clean(const struct heap_search *search, const struct heap_name *out, struct alloc_name *found)
 {
     char expression[sizeof out->name];
     memcpy(expression, out->name, sizeof expression);
@@ -249,7 +250,7 @@ void heap_owner_clean(const struct search *search, const struct heap_name *out, 
 
 /* What the block is in its container; NULL when it holds the elements one after the other. The functions are those of
  * libstdc++ and, with two underscores, of libc++. */
-static const char *part_of_container(const struct search *search, size_t site)
+static const char *part_of_container(const struct heap_search *search, size_t site)
 {
     static const struct {
         const char *function, *part;
@@ -282,7 +283,7 @@ static const char *part_of_container(const struct search *search, size_t site)
 }
 
 /* Whether the expression at frame i is an object of the class, or (*is_pointer) points to one. */
-static bool is_object(const struct search *search, size_t i, const char *expression, const char *class,
+static bool is_object(const struct heap_search *search, size_t i, const char *expression, const char *class,
                       bool *is_pointer)
 {
     struct symbols *symbols = symbols_of(search, i);
@@ -299,7 +300,7 @@ static bool is_object(const struct search *search, size_t i, const char *express
     return is_of_class(type, class);
 }
 
-bool heap_owner_is_other(const struct search *search, size_t site, const char *name)
+bool heap_owner_is_other(const struct heap_search *search, size_t site, const char *name)
 {
     char class[256], method[256];
     bool is_pointer = false;
@@ -316,7 +317,7 @@ bool heap_owner_is_other(const struct search *search, size_t site, const char *n
 
 /* The object for which frame i called a method of the class, as that frame names it; for a real call from the machine
  * code as well. */
-static bool name_object(const struct search *search, size_t i, bool is_call, const char *class,
+static bool name_object(const struct heap_search *search, size_t i, bool is_call, const char *class,
                         struct alloc_name *object, bool *is_pointer)
 {
     char name[160];
@@ -338,7 +339,7 @@ static bool name_object(const struct search *search, size_t i, bool is_call, con
 }
 
 /* Goes from a member of an unknown object to the object, through the outer frames. */
-static void find_object(const struct search *search, size_t site, struct alloc_name *found)
+static void find_object(const struct heap_search *search, size_t site, struct alloc_name *found)
 {
     for (int n = 0; found->is_open && n < OWNERS_MAX && site + 1 < search->n; n++) {
         char class[256], method[256];
@@ -366,7 +367,7 @@ static void find_object(const struct search *search, size_t site, struct alloc_n
     }
 }
 
-void heap_owner_finish(const struct search *search, struct alloc_name *found, struct heap_name *out)
+void heap_owner_finish(const struct heap_search *search, struct alloc_name *found, struct heap_name *out)
 {
     const char *part = part_of_container(search, out->site), *last = strrchr(found->text, ':');
     (void)snprintf(out->operand, sizeof out->operand, "%.150s", last ? last + 1 : found->text);

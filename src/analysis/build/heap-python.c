@@ -8,12 +8,12 @@
 #include "analysis/build/heap-name.h"
 #include "base/path.h"
 
-static bool is_python(const struct search *search, size_t i)
+static bool is_python(const struct heap_search *search, size_t i)
 {
     return i < search->n && symbolizer_is_python(search->symbolizer, search->path[i].module);
 }
 
-static const char *text_of(const struct search *search, uint32_t id)
+static const char *text_of(const struct heap_search *search, uint32_t id)
 {
     return symbolizer_text(search->symbolizer, id);
 }
@@ -117,7 +117,7 @@ static bool read_target(const char *line, char *name, size_t size)
 
 /* Whether the name comes from native code of the program's author, which says more than the Python code that called
  * it. */
-static bool is_own_native(const struct search *search, const struct heap_name *out)
+static bool is_own_native(const struct heap_search *search, const struct heap_name *out)
 {
     const char *path = symbolizer_path(search->symbolizer, search->path[out->site].module);
     const char *base = path_last(path);
@@ -125,7 +125,7 @@ static bool is_own_native(const struct search *search, const struct heap_name *o
            strncmp(base, "libpython3", 10) != 0 && strncmp(path, "/usr/lib/", 9) != 0 && !is_library(path);
 }
 
-void heap_python_name(const struct search *search, struct heap_name *out)
+void heap_python_name(const struct heap_search *search, struct heap_name *out)
 {
     size_t site = 0;
     if (!is_python(search, 0) || is_own_native(search, out))

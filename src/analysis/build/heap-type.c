@@ -23,11 +23,11 @@ struct site {
 /* True when the blocks can hold elements of the type. */
 static bool fits(const struct site *site, uint32_t type)
 {
-    uint64_t size = types_size(site->symbols, type), tail;
+    uint64_t size = types_size(site->symbols, type), at;
     const struct type *known = types_get(site->symbols, types_strip(site->symbols, type));
     if (!type || known->kind == TYPE_FUNCTION || known->kind == TYPE_UNKNOWN)
         return false;
-    return (size && (!site->block_bytes || size <= site->block_bytes)) || types_flexible(site->symbols, type, &tail);
+    return (size && (!site->block_bytes || size <= site->block_bytes)) || types_flexible(site->symbols, type, &at);
 }
 
 static bool is_bytes(struct symbols *symbols, uint32_t type)
@@ -137,34 +137,34 @@ static const char *read_operand(const char *text, char *operand)
 }
 
 /* The types of the first two different sizeof in the statement, the second only after a "+". */
-static uint32_t by_sizeof(const struct site *site, uint32_t *tail)
+static uint32_t by_sizeof(const struct site *site, uint32_t *trailing_type)
 {
     char operand[OPERAND_BYTES];
     const char *p = site->statement ? behind_word(site->statement, "sizeof") : NULL;
-    *tail = 0;
+    *trailing_type = 0;
     if (!p || !(p = read_operand(p, operand)))
         return 0;
     uint32_t first = type_of_operand(site, operand);
     const char *plus = strchr(p, '+'), *second = plus ? behind_word(plus, "sizeof") : NULL;
     if (second && read_operand(second, operand)) {
-        *tail = type_of_operand(site, operand);
-        if (*tail == first)
-            *tail = 0;
+        *trailing_type = type_of_operand(site, operand);
+        if (*trailing_type == first)
+            *trailing_type = 0;
     }
     return first;
 }
 
 /* A block whose size is a sum of two sizes: one element followed by an array, unless the type says so itself. */
-static void add_tail(const struct site *site, struct heap_type *out)
+static void add_trailing(const struct site *site, struct heap_type *out)
 {
-    uint32_t tail = 0;
+    uint32_t trailing_type = 0;
     uint64_t at;
-    uint32_t first = by_sizeof(site, &tail);
+    uint32_t first = by_sizeof(site, &trailing_type);
     uint64_t size = types_size(site->symbols, out->type);
-    if (tail && types_strip(site->symbols, first) == types_strip(site->symbols, out->type) &&
-        !types_flexible(site->symbols, out->type, &at) && types_size(site->symbols, tail) &&
+    if (trailing_type && types_strip(site->symbols, first) == types_strip(site->symbols, out->type) &&
+        !types_flexible(site->symbols, out->type, &at) && types_size(site->symbols, trailing_type) &&
         types_get(site->symbols, types_strip(site->symbols, first))->kind == TYPE_STRUCT && size)
-        out->tail = tail;
+        out->trailing_type = trailing_type;
 }
 
 static bool take(const struct site *site, uint32_t type, enum type_source source, struct heap_type *out)
@@ -199,17 +199,17 @@ static void set_header(const struct site *site, bool is_array, struct heap_type 
 static void ask_site(const struct site *site, const struct heap_name *name, struct heap_type *out)
 {
     bool is_array = false;
-    uint32_t tail = 0, made = by_new(site, &is_array);
+    uint32_t trailing_type = 0, made = by_new(site, &is_array);
     bool is_sure = name->is_variable && take(site, by_declaration(site, *name->operand ? name->operand : name->name),
                                              TYPE_FROM_DECLARATION, out);
     if (made && (!is_sure || is_derived(site, made, types_strip(site->symbols, out->type))))
         is_sure = take(site, made, TYPE_FROM_NEW, out);
     if (!is_sure)
-        (void)take(site, by_sizeof(site, &tail), TYPE_FROM_SIZEOF, out);
+        (void)take(site, by_sizeof(site, &trailing_type), TYPE_FROM_SIZEOF, out);
     if (!out->type)
         return;
     set_header(site, is_array, out);
-    add_tail(site, out);
+    add_trailing(site, out);
 }
 
 static bool is_allocator(const char *function)
@@ -338,8 +338,8 @@ static void vote_text(const struct site *site, const char *text, uint64_t sample
         vote(votes, site->symbols, found[i], samples / n);
 }
 
-void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *source, const struct access *accesses,
-                           size_t n, uint64_t block_bytes, struct heap_type *out)
+void heap_type_by_accesses(struct symbolizer *symbolizer, struct source_text *source,
+                           const struct node_access *accesses, size_t n, uint64_t block_bytes, struct heap_type *out)
 {
     struct votes votes = {.n = 0};
     for (size_t i = 0; i < n; i++) {

@@ -33,12 +33,12 @@ static const struct {
     [ROLE_REGION] = {"<region>", 1},
 };
 
-const char *roles_title(enum scope_role role)
+const char *placeholders_title(enum scope_role role)
 {
     return role < ROLE_COUNT ? shown[role].title : NULL;
 }
 
-int roles_code(enum scope_role role)
+int placeholders_code(enum scope_role role)
 {
     return role < ROLE_COUNT ? shown[role].code : 0;
 }
@@ -135,7 +135,7 @@ static uint32_t types_of_children(const struct raw_tree *tree, uint32_t parent)
     return types;
 }
 
-void roles_assign(struct raw_tree *tree, struct symbolizer *symbolizer)
+void placeholders_assign(struct raw_tree *tree, struct symbolizer *symbolizer)
 {
     for (uint32_t i = 1; i < tree->n_nodes; i++) {
         struct raw_node *node = &tree->nodes[i];
@@ -145,7 +145,7 @@ void roles_assign(struct raw_tree *tree, struct symbolizer *symbolizer)
     }
 }
 
-enum variable_class roles_reason(const char *placeholder, char *reason, size_t size)
+enum variable_class placeholders_reason(const char *placeholder, char *reason, size_t size)
 {
     static const char *const prefixes[] = {"DATACENTRIC_No_", "DATACENTRIC_Unknown_", "DATACENTRIC_"};
     size_t kind = 0, len = 0;

@@ -7,16 +7,16 @@
 #include "analysis/load/ingest.h"
 
 /* Fills role and in_data of all nodes. */
-void roles_assign(struct raw_tree *tree, struct symbolizer *symbolizer);
+void placeholders_assign(struct raw_tree *tree, struct symbolizer *symbolizer);
 
 /* Name under which a role is shown, such as "<heap allocation>"; NULL for roles without one. */
-const char *roles_title(enum scope_role role);
+const char *placeholders_title(enum scope_role role);
 
 /* Procedure code of the role in experiment.xml: 0 none, 1 placeholder, 2 root of a tree of its own. */
-int roles_code(enum scope_role role);
+int placeholders_code(enum scope_role role);
 
 /* Class and readable reason of a placeholder below <unknown attribute>, by its function's name:
  * "DATACENTRIC_No_Compute" gives "unattributed" and "compute". reason[size]. */
-enum variable_class roles_reason(const char *placeholder, char *reason, size_t size);
+enum variable_class placeholders_reason(const char *placeholder, char *reason, size_t size);
 
 #endif

@@ -38,7 +38,7 @@ static uint32_t local_name(struct build *build, const char *function, const char
 }
 
 /* The address of an access if it lies in the function that contains vaddr, else 0. */
-static uint64_t own_pc(struct build *build, const struct raw_node *node, const struct access *access)
+static uint64_t own_pc(struct build *build, const struct raw_node *node, const struct node_access *access)
 {
     const struct code_frame *frames;
     if (!access || access->module != node->module)
@@ -63,7 +63,7 @@ static void take_spill(struct build *build, const struct raw_node *node, struct 
                                          .size_bytes = sizeof(uint64_t)}};
 }
 
-bool frame_parts_find(struct build *build, uint32_t index, const struct access *access, uint64_t distance_bytes,
+bool frame_parts_find(struct build *build, uint32_t index, const struct node_access *access, uint64_t distance_bytes,
                       struct frame_spot *spot)
 {
     const struct raw_node *node = &build->tree->nodes[index];
@@ -110,7 +110,7 @@ static void count_line(struct variable *variable, const struct part_line *line)
 
 /* Finds the line and function of the access. */
 static void add_line(struct build *build, struct variable *proto, const struct variable_part *part,
-                     const struct access *access, uint64_t samples)
+                     const struct node_access *access, uint64_t samples)
 {
     const struct code_frame *frames;
     size_t n = symbolizer_lookup(build->symbolizer, access->module, access->vaddr, &frames);
@@ -138,7 +138,7 @@ static double collect_by_accesses(struct build *build, uint32_t index, struct va
 {
     size_t n;
     double total = 0;
-    const struct access *accesses = accesses_of_node(build->accesses, index, &n);
+    const struct node_access *accesses = accesses_of_node(build->accesses, index, &n);
     uint32_t event = UINT32_MAX;
     for (size_t i = 0; i < n; i++)
         event = accesses[i].event < event ? accesses[i].event : event;

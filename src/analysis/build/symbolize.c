@@ -75,18 +75,18 @@ struct placeholder_name {
     char *name;
 };
 
-struct function {
+struct named_function {
     uint64_t start, end;
     uint32_t name; /* string id of the model */
 };
 
-struct module {
+struct code_module {
     char *path;
     uint64_t build;  /* the build that was measured, 0 = not known */
     bool is_mixed;   /* several builds were measured */
     bool is_foreign; /* the file on this machine is another build */
     bool tried, is_runtime, is_kernel, is_jit, is_region, is_python, looked_up;
-    struct function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
+    struct named_function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
     struct symbols *symbols;
     struct structure *structure;           /* NULL until loops are needed */
@@ -106,7 +106,7 @@ struct symbolizer {
     struct model *model;
     const struct structure_file *const *files; /* NULL-terminated, or NULL */
     struct strtab paths;                       /* module id = index + 1 */
-    struct module *modules;                    /* [paths.n_strings] */
+    struct code_module *modules;               /* [paths.n_strings] */
     size_t cap_modules;
     struct position *slots; /* [n_slots] open addressing */
     size_t n_slots, n_used;
@@ -124,7 +124,7 @@ struct symbolizer *symbolizer_new(struct model *model)
     return symbolizer;
 }
 
-static void free_module(struct module *module)
+static void free_module(struct code_module *module)
 {
     structure_free(module->structure);
     symbols_close(module->symbols);
@@ -155,7 +155,7 @@ void symbolizer_use_files(struct symbolizer *symbolizer, const struct structure_
     symbolizer->files = files;
 }
 
-static void find_file(const struct symbolizer *symbolizer, struct module *module)
+static void find_file(const struct symbolizer *symbolizer, struct code_module *module)
 {
     for (size_t i = 0; !module->file && symbolizer->files && symbolizer->files[i]; i++) {
         module->in_file = structure_file_module(symbolizer->files[i], module->path);
@@ -172,7 +172,7 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     int64_t id = strtab_intern(&symbolizer->paths, path);
     if (id < 0)
         return 0;
-    struct module *module = &symbolizer->modules[id];
+    struct code_module *module = &symbolizer->modules[id];
     module->path = symbolizer->paths.strings[id];
     find_file(symbolizer, module);
     module->is_runtime = strncmp(path_last(path), "libhpcrun.so", 12) == 0;
@@ -219,7 +219,7 @@ bool symbolizer_is_runtime(const struct symbolizer *symbolizer, uint32_t module)
 
 void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t build)
 {
-    struct module *module = id && build ? &symbolizer->modules[id - 1] : NULL;
+    struct code_module *module = id && build ? &symbolizer->modules[id - 1] : NULL;
     if (!module)
         return;
     module->is_mixed = module->is_mixed || (module->build && module->build != build);
@@ -227,7 +227,7 @@ void symbolizer_expect(struct symbolizer *symbolizer, uint32_t id, uint64_t buil
 }
 
 /* Files without a build id cannot be told apart. */
-static bool is_same_build(const struct module *module)
+static bool is_same_build(const struct code_module *module)
 {
     struct elf_shape shape = {0};
     if (!module->build || elf_shape_read(module->path, &shape, NULL) != 0)
@@ -242,7 +242,7 @@ struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t id)
 {
     if (id == 0)
         return NULL;
-    struct module *module = &symbolizer->modules[id - 1];
+    struct code_module *module = &symbolizer->modules[id - 1];
     if (!module->tried) {
         module->tried = true;
         module->is_foreign = module->path[0] == '/' && !is_same_build(module);
@@ -258,13 +258,13 @@ bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_
     struct symbols *symbols = symbolizer_symbols(symbolizer, module);
     if (symbols)
         return is_tls ? symbols_tls_at(symbols, vaddr, data) : symbols_data_at(symbols, vaddr, data);
-    const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    const struct code_module *known = module ? &symbolizer->modules[module - 1] : NULL;
     return known && known->file && !is_tls && structure_file_data_at(known->file, known->in_file, vaddr, data);
 }
 
 void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip, const char *name)
 {
-    struct module *module = &symbolizer->modules[id - 1];
+    struct code_module *module = &symbolizer->modules[id - 1];
     for (size_t i = 0; i < module->n_placeholders; i++)
         if (module->placeholders[i].ip == ip)
             return;
@@ -276,7 +276,7 @@ void symbolizer_add_placeholder(struct symbolizer *symbolizer, uint32_t id, uint
 
 const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, uint64_t ip)
 {
-    struct module *module = id ? &symbolizer->modules[id - 1] : NULL;
+    struct code_module *module = id ? &symbolizer->modules[id - 1] : NULL;
     if (!module || (!module->is_runtime && !module->n_placeholders))
         return NULL;
     for (size_t i = 0; i < module->n_placeholders; i++)
@@ -291,7 +291,7 @@ const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, u
 }
 
 /* Number of functions that start at or before vaddr. */
-static size_t count_until(const struct module *module, uint64_t vaddr)
+static size_t count_until(const struct code_module *module, uint64_t vaddr)
 {
     size_t low = 0, high = module->n_functions;
     while (low < high) {
@@ -306,20 +306,20 @@ static size_t count_until(const struct module *module, uint64_t vaddr)
 
 void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t id, uint64_t start, uint64_t end, const char *name)
 {
-    struct module *module = &symbolizer->modules[id - 1];
+    struct code_module *module = &symbolizer->modules[id - 1];
     size_t at = count_until(module, start);
     if ((at > 0 && module->functions[at - 1].start == start) ||
         !vec_reserve(&module->functions, &module->cap_functions, module->n_functions + 1, sizeof *module->functions))
         return;
     memmove(module->functions + at + 1, module->functions + at, (module->n_functions - at) * sizeof *module->functions);
-    module->functions[at] = (struct function){start, end, model_string(symbolizer->model, name)};
+    module->functions[at] = (struct named_function){start, end, model_string(symbolizer->model, name)};
     module->n_functions++;
 }
 
 static size_t find_function(const struct symbolizer *symbolizer, uint32_t id, uint64_t vaddr,
                             struct symbols_frame *frame)
 {
-    const struct module *module = &symbolizer->modules[id - 1];
+    const struct code_module *module = &symbolizer->modules[id - 1];
     size_t n = count_until(module, vaddr);
     if (n == 0 || vaddr >= module->functions[n - 1].end)
         return 0;
@@ -425,7 +425,7 @@ static size_t give_loops(struct symbolizer *symbolizer, const struct structure_f
     return depth + (scope->kind == STRUCTURE_INLINED);
 }
 
-static const struct structure_function *find_structure(struct module *module, uint64_t vaddr)
+static const struct structure_function *find_structure(struct code_module *module, uint64_t vaddr)
 {
     if (module->file)
         return structure_file_function_at(module->file, module->in_file, vaddr);
@@ -464,7 +464,7 @@ static uint32_t make_frames(struct symbolizer *symbolizer, uint32_t module, uint
 {
     char text[512];
     struct symbols_frame found[SYMBOLS_FRAMES_MAX] = {{0}};
-    const struct module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    const struct code_module *known = module ? &symbolizer->modules[module - 1] : NULL;
     size_t n = known && known->file ? structure_file_lookup(known->file, known->in_file, vaddr, found) : 0;
     struct symbols *symbols = n == 0 ? symbolizer_symbols(symbolizer, module) : NULL;
     if (symbols)
@@ -524,7 +524,7 @@ struct name_list {
     size_t n;
 };
 
-static void append_name(struct name_list *list, const struct module *module)
+static void append_name(struct name_list *list, const struct code_module *module)
 {
     if (list->n++ < NAMES_NOTED)
         buf_printf(&list->text, "%s%s", list->n > 1 ? ", " : "", path_last(module->path));
@@ -548,7 +548,7 @@ static void append_debug_package(struct buf *text, const char *package)
 }
 
 /* Notes modules without debug information: files of packages need another package, the user's own another build. */
-static void note_bare(struct model *model, const struct module *const *bare, size_t n)
+static void note_bare(struct model *model, const struct code_module *const *bare, size_t n)
 {
     struct name_list own = {0}, packaged = {0};
     struct strtab packages = {0};
@@ -582,11 +582,11 @@ static void note_bare(struct model *model, const struct module *const *bare, siz
 void symbolizer_note_missing(struct symbolizer *symbolizer)
 {
     struct name_list absent = {0}, foreign = {0};
-    const struct module **bare = calloc(symbolizer->paths.n_strings + 1, sizeof *bare);
+    const struct code_module **bare = calloc(symbolizer->paths.n_strings + 1, sizeof *bare);
     size_t n_bare = 0;
     bool is_kernel_nameless = false;
     for (size_t i = 0; i < symbolizer->paths.n_strings; i++) {
-        const struct module *module = &symbolizer->modules[i];
+        const struct code_module *module = &symbolizer->modules[i];
         is_kernel_nameless |= module->is_kernel && module->looked_up && module->n_functions == 0;
         if (!module->looked_up || module->path[0] != '/' || module->file)
             continue;

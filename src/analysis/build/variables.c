@@ -28,7 +28,7 @@ struct typed_node {
 struct target {
     struct build *build;
     struct variable *variable;
-    const struct access *access;
+    const struct node_access *access;
     uint32_t part;
     const char *before, *at; /* source lines of the instruction before the sample and of its own; NULL: not known */
 };
@@ -75,7 +75,7 @@ static struct typed_node *find_typed(const struct build *build, uint32_t node)
     return low < build->n_typed && build->typed[low].node == node ? &build->typed[low] : NULL;
 }
 
-static const char *line_of(const struct build *build, const struct access *access, uint64_t vaddr)
+static const char *line_of(const struct build *build, const struct node_access *access, uint64_t vaddr)
 {
     const struct code_frame *frames;
     size_t n = symbolizer_lookup(build->symbolizer, access->module, vaddr, &frames);
@@ -141,13 +141,13 @@ static void find_spot_in_block(const struct target *target, const struct typed_n
 {
     const struct heap_type *type = &typed->type;
     uint64_t size = types_size(type->symbols, type->type);
-    if (type->tail && size) {
+    if (type->trailing_type && size) {
         if (offset < size) {
             find_spot(target, type->symbols, type->type, offset, spot);
             return;
         }
         struct type_spot inner;
-        types_spot_in_block(type->symbols, type->tail, 0, 0, offset - size, target->before, &inner);
+        types_spot_in_block(type->symbols, type->trailing_type, 0, 0, offset - size, target->before, &inner);
         *spot = inner;
         (void)snprintf(spot->path, sizeof spot->path, ".(tail)%.*s", TYPES_PATH_BYTES - 16, inner.path);
         return;
@@ -277,7 +277,7 @@ static void join_untyped(struct model *model, struct variable *variable)
     free(fields);
 }
 
-static void apply_node(struct build *build, uint32_t node, const struct access *accesses, size_t n)
+static void apply_node(struct build *build, uint32_t node, const struct node_access *accesses, size_t n)
 {
     if (node >= build->tree->n_nodes || build->tree->nodes[node].variable == RAW_NONE)
         return;
@@ -310,7 +310,7 @@ void fields_apply(struct build *build)
     for (size_t i = 0; i < build->accesses->n;) {
         size_t n = 0;
         uint32_t node = build->accesses->items[i].node;
-        const struct access *accesses = accesses_of_node(build->accesses, node, &n);
+        const struct node_access *accesses = accesses_of_node(build->accesses, node, &n);
         apply_node(build, node, accesses, n);
         i += n;
     }
@@ -567,7 +567,7 @@ static uint32_t add_reason(struct build *build, const char *placeholder, uint32_
     char reason[128], key[160], title[132];
     enum variable_class class = CLASS_UNKNOWN;
     if (placeholder)
-        class = roles_reason(placeholder, reason, sizeof reason);
+        class = placeholders_reason(placeholder, reason, sizeof reason);
     else
         (void)snprintf(reason, sizeof reason, "unknown");
     (void)snprintf(key, sizeof key, "%d/%s", class, reason);

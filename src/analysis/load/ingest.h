@@ -82,10 +82,10 @@ struct raw_node {
     uint32_t type;   /* enum hpcrun_node_type bits, OR of all profiles */
     bool has_children, has_values;
     bool is_traced;      /* some trace refers to it */
-    uint8_t role;        /* enum scope_role, set by roles_assign */
+    uint8_t role;        /* enum scope_role, set by placeholders_assign */
     bool in_data;        /* at or below the data-centric root */
     uint32_t variable;   /* index into the model's variables, RAW_NONE outside them */
-    uint32_t inner, leaf; /* scopes for the node's children and for its own values; 0 = none */
+    uint32_t inner, own; /* scopes for the node's children and for its own values; 0 = none */
     uint32_t traced;      /* scope for traces that refer to it; 0 = none */
 };
 

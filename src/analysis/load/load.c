@@ -15,37 +15,38 @@
 /* --- what a database already has --- */
 
 /* Records the model's size; process_keys receives its processes by number.  err: ERR_MEMORY */
-static int older_init(struct older *older, const struct model *model, struct strtab *process_keys, struct error *err)
+static int prior_init(struct prior_database *prior, const struct model *model, struct strtab *process_keys,
+                      struct error *err)
 {
     bool ok = true;
-    *older = (struct older){.n_threads = model->n_threads,
-                            .n_scopes = model->n_scopes,
-                            .n_metrics = model->n_metrics,
-                            .n_numa_nodes = model->n_numa_nodes,
-                            .has_samples = model->n_threads == 0 || model->has_samples};
+    *prior = (struct prior_database){.n_threads = model->n_threads,
+                                     .n_scopes = model->n_scopes,
+                                     .n_metrics = model->n_metrics,
+                                     .n_numa_nodes = model->n_numa_nodes,
+                                     .has_samples = model->n_threads == 0 || model->has_samples};
     for (size_t i = 0; ok && i < model->n_processes; i++) {
         char key[PROCESS_KEY_BYTES];
         processes_key(&model->processes[i], key);
         ok = strtab_intern(process_keys, key) == (int64_t)i;
-        if (model->processes[i].directory >= older->n_directories)
-            older->n_directories = model->processes[i].directory + 1;
+        if (model->processes[i].directory >= prior->n_directories)
+            prior->n_directories = model->processes[i].directory + 1;
     }
     for (size_t t = 0; ok && t < model->n_threads; t++) {
         char key[40];
         (void)snprintf(key, sizeof key, "%x/%x", model->threads[t].process, model->threads[t].thread_id);
-        ok = strtab_intern(&older->threads, key) >= 0;
+        ok = strtab_intern(&prior->threads, key) >= 0;
     }
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory, or the database names a process twice");
 }
 
-static void older_fini(struct older *older)
+static void prior_fini(struct prior_database *prior)
 {
-    strtab_fini(&older->threads);
-    free(older->directories);
+    strtab_fini(&prior->threads);
+    free(prior->directories);
 }
 
 /* True when the database has the profile, as one of this directory of the database. */
-static bool is_known(const struct older *older, const struct strtab *process_keys, const char *path,
+static bool is_known(const struct prior_database *prior, const struct strtab *process_keys, const char *path,
                      uint32_t directory)
 {
     struct names_file id;
@@ -62,34 +63,35 @@ static bool is_known(const struct older *older, const struct strtab *process_key
     processes_key(&process, key);
     int64_t known = strtab_find(process_keys, key);
     (void)snprintf(key, sizeof key, "%x/%x", (unsigned)known, id.thread);
-    return known >= 0 && strtab_find(&older->threads, key) >= 0;
+    return known >= 0 && strtab_find(&prior->threads, key) >= 0;
 }
 
 /* The number of a directory of the list in the database: that of the directory whose profiles it has, else a new
  * one. */
-static uint32_t number_of(const struct older *older, const struct strtab *process_keys, const struct profile_list *list,
-                          size_t directory, uint32_t *next)
+static uint32_t number_of(const struct prior_database *prior, const struct strtab *process_keys,
+                          const struct profile_list *list, size_t directory, uint32_t *next)
 {
-    for (uint32_t d = 0; d < older->n_directories; d++)
+    for (uint32_t d = 0; d < prior->n_directories; d++)
         for (size_t i = 0; i < list->n_profiles; i++)
-            if (list->profiles[i].directory == directory && is_known(older, process_keys, list->profiles[i].path, d))
+            if (list->profiles[i].directory == directory && is_known(prior, process_keys, list->profiles[i].path, d))
                 return d;
     return (*next)++;
 }
 
 /* Numbers the directories of the list and drops the profiles that are already in the database. Returns how many; -1
  * when out of memory. */
-static int64_t older_drop_known(struct older *older, const struct strtab *process_keys, struct profile_list *list)
+static int64_t prior_drop_known(struct prior_database *prior, const struct strtab *process_keys,
+                                struct profile_list *list)
 {
-    uint32_t next = older->n_directories;
+    uint32_t next = prior->n_directories;
     size_t n = 0, n_before = list->n_profiles;
-    older->directories = calloc(list->directories.n_strings + 1, sizeof *older->directories);
-    if (!older->directories)
+    prior->directories = calloc(list->directories.n_strings + 1, sizeof *prior->directories);
+    if (!prior->directories)
         return -1;
     for (size_t d = 0; d < list->directories.n_strings; d++)
-        older->directories[d] = number_of(older, process_keys, list, d, &next);
+        prior->directories[d] = number_of(prior, process_keys, list, d, &next);
     for (size_t i = 0; i < n_before; i++) {
-        if (is_known(older, process_keys, list->profiles[i].path, older->directories[list->profiles[i].directory]))
+        if (is_known(prior, process_keys, list->profiles[i].path, prior->directories[list->profiles[i].directory]))
             free(list->profiles[i].path);
         else
             list->profiles[n++] = list->profiles[i];
@@ -160,7 +162,7 @@ static bool widen(uint64_t **table, size_t old_rows, size_t old_columns, size_t 
     return true;
 }
 
-bool older_variables(const struct older *older, struct build *build)
+bool prior_variables(const struct prior_database *prior, struct build *build)
 {
     struct model *model = build->model;
     bool ok = true;
@@ -171,8 +173,8 @@ bool older_variables(const struct older *older, struct build *build)
         if (!key.data || strtab_find(&build->keys, key.data) >= 0)
             buf_printf(&key, "#%zu", v); /* variables with the same key are not found again */
         ok = !key.failed && strtab_intern(&build->keys, key.data) == (int64_t)v &&
-             widen(&variable->places, older->n_metrics, older->n_numa_nodes, model->n_metrics, model->n_numa_nodes) &&
-             widen(&variable->samples, older->n_metrics, 1, model->n_metrics, 1);
+             widen(&variable->places, prior->n_metrics, prior->n_numa_nodes, model->n_metrics, model->n_numa_nodes) &&
+             widen(&variable->samples, prior->n_metrics, 1, model->n_metrics, 1);
         buf_fini(&key);
     }
     return ok;
@@ -263,7 +265,7 @@ int load_take_thread(struct reading *reading, uint32_t directory, struct error *
         return error_set(err, ERR_MEMORY, "out of memory");
     model->threads[model->n_threads++] = (struct thread){.process = (uint32_t)process,
                                                          .thread_id = reading->id.thread,
-                                                         .profile = load->older.n_threads + reading->number};
+                                                         .profile = load->prior.n_threads + reading->number};
     if (reading->side.state == SIDE_READ)
         model->processes[process].birth = reading->side.file.birth;
     if (!model->processes[process].path) {
@@ -307,7 +309,7 @@ static int read_profile(void *context, struct workers *workers, size_t worker, s
     else if (code)
         code = profile_list_skip(&load->list, &problem, err);
     else
-        code = load_take_thread(&reading, load->older.directories[path->directory], err);
+        code = load_take_thread(&reading, load->prior.directories[path->directory], err);
     load_sides_drop(&reading.side);
     buf_fini(&reading.epochs);
     free(reading.program);
@@ -349,9 +351,9 @@ static int choose_program(struct load *load, struct error *err)
         model->metrics[load->values->metrics[i]].used_by_data |= ingest->data_metrics[i];
     int64_t metric = model_choose_metric(model, NULL);
     for (size_t t = 0; t < model->n_threads; t++) {
-        if (model->threads[t].profile < load->older.n_threads)
+        if (model->threads[t].profile < load->prior.n_threads)
             continue;
-        const struct ingested *profile = &load->values->profiles[model->threads[t].profile - load->older.n_threads];
+        const struct ingested *profile = &load->values->profiles[model->threads[t].profile - load->prior.n_threads];
         for (size_t i = 0; i < profile->n_totals; i++)
             if (load->values->metrics[profile->totals[i].metric] == metric)
                 sums[model->threads[t].process] += profile->totals[i].value;
@@ -375,10 +377,10 @@ int load_map_metrics(struct load *load, struct error *err)
 }
 
 /* Maps the store's ids in the values that were written to scopes, through the merged tree. */
-static int map_scopes(struct load *load, const struct build_leaves *leaves, struct error *err)
+static int map_scopes(struct load *load, const struct build_scopes *scopes, struct error *err)
 {
     struct spilled_values *values = load->values;
-    uint32_t *row_of = leaves->splits->row_of;
+    uint32_t *row_of = scopes->splits->row_of;
     values->n_scopes = load->tree.n_ids;
     values->scopes = load->tree.index_of;
     load->tree.index_of = NULL;
@@ -390,8 +392,8 @@ static int map_scopes(struct load *load, const struct build_leaves *leaves, stru
     }
     for (size_t i = 0; i < values->n_scopes; i++) {
         uint32_t node = values->scopes[i];
-        values->scopes[i] = node == RAW_NONE ? 0 : leaves->own[node];
-        values->traced[i] = node == RAW_NONE ? 0 : leaves->traced[node];
+        values->scopes[i] = node == RAW_NONE ? 0 : scopes->own[node];
+        values->traced[i] = node == RAW_NONE ? 0 : scopes->traced[node];
         values->splits.row_of[i] = node == RAW_NONE ? 0 : row_of[node];
     }
     free(row_of);
@@ -401,7 +403,7 @@ static int map_scopes(struct load *load, const struct build_leaves *leaves, stru
 static int build_all(struct load *load, struct error *err)
 {
     struct source_text *source = source_text_new(load->options->search, load->options->replace);
-    struct build_leaves leaves = {.splits = &load->values->splits};
+    struct build_scopes scopes = {.splits = &load->values->splits};
     struct build build = {.model = load->model,
                           .tree = &load->tree,
                           .symbolizer = load->symbolizer,
@@ -409,18 +411,18 @@ static int build_all(struct load *load, struct error *err)
                           .sides = &load->sides.rows,
                           .accesses = &load->sides.accesses,
                           .causes = &load->sides.causes,
-                          .older = &load->older};
+                          .prior = &load->prior};
     if (!source)
         return error_set(err, ERR_MEMORY, "out of memory");
     job_begin(load->options->job, "looking up sources");
-    roles_assign(&load->tree, load->symbolizer);
-    int code = build_model(&build, &leaves, err);
+    placeholders_assign(&load->tree, load->symbolizer);
+    int code = build_model(&build, &scopes, err);
     source_text_free(source);
     if (code == 0)
-        code = map_scopes(load, &leaves, err);
-    free(leaves.own);
-    free(leaves.traced);
-    load->older_scopes = leaves.older;
+        code = map_scopes(load, &scopes, err);
+    free(scopes.own);
+    free(scopes.traced);
+    load->prior_scopes = scopes.prior;
     if (code == 0)
         symbolizer_note_missing(load->symbolizer);
     return code;
@@ -469,7 +471,7 @@ static void load_fini(struct load *load)
     strtab_fini(&load->ingest.metrics);
     (void)pthread_mutex_destroy(&load->ingest.metrics_mutex);
     strtab_fini(&load->process_keys);
-    older_fini(&load->older);
+    prior_fini(&load->prior);
     buf_fini(&load->digests);
     team_tree_fini(&load->branches);
     profile_list_fini(&load->list);
@@ -505,8 +507,8 @@ static int make_model(struct load *load, struct error *err)
     if (code == 0)
         code = processes_order(load->model, err);
     load->model->has_thread_list = code == 0;
-    load->model->has_samples = code == 0 && load->older.has_samples &&
-                               load->sides.n_with_samples >= load->model->n_threads - load->older.n_threads;
+    load->model->has_samples = code == 0 && load->prior.has_samples &&
+                               load->sides.n_with_samples >= load->model->n_threads - load->prior.n_threads;
     if (code == 0)
         code = add_first_metric(load->model, err);
     if (code == 0)
@@ -520,10 +522,10 @@ static int make_model(struct load *load, struct error *err)
 
 static int list_profiles(struct load *load, const char *const *paths, size_t n_paths, struct error *err)
 {
-    int code = older_init(&load->older, load->model, &load->process_keys, err);
+    int code = prior_init(&load->prior, load->model, &load->process_keys, err);
     if (code == 0)
         code = profile_list_make(&load->list, paths, n_paths, err);
-    int64_t n_known = code == 0 ? older_drop_known(&load->older, &load->process_keys, &load->list) : 0;
+    int64_t n_known = code == 0 ? prior_drop_known(&load->prior, &load->process_keys, &load->list) : 0;
     if (n_known < 0)
         return error_set(err, ERR_MEMORY, "out of memory");
     if (load->options->n_known)
@@ -563,11 +565,11 @@ int load_measurements(const char *const *paths, size_t n_paths, const struct loa
     struct value_source spilled = {0};
     if (load.values)
         spilled = values_spilled(load.values);
-    if (code == 0 && options->older) {
-        code = values_join(options->older, load.older.n_threads, load.older_scopes, load.older.n_scopes, &spilled,
+    if (code == 0 && options->prior) {
+        code = values_join(options->prior, load.prior.n_threads, load.prior_scopes, load.prior.n_scopes, &spilled,
                            values, err);
     } else {
-        free(load.older_scopes);
+        free(load.prior_scopes);
         *values = spilled;
     }
     load_fini(&load);

@@ -23,7 +23,7 @@ struct load_options {
     const struct structure_file *const *structures; /* NULL-terminated, or NULL; used instead of the modules */
     int wait_ms;                /* for a measurement that is still being written */
     const struct job *job;
-    struct value_source *older; /* values of the database that is extended, which the model was read from; NULL =
+    struct value_source *prior; /* values of the database that is extended, which the model was read from; NULL =
                                  * none */
     size_t *n_known;            /* receives the number of profiles that it already has; may be NULL */
     /* Called for every profile that is left out, with a sentence that says why; may be NULL. */
@@ -32,7 +32,7 @@ struct load_options {
 };
 
 /* Loads paths [n_paths], directories or single profiles, into *model, which model_init made or a database was read
- * into; in that case *values takes over *older. The values are not loaded: *values is their source (values_free), and
+ * into; in that case *values takes over *prior. The values are not loaded: *values is their source (values_free), and
  * the caller sums up own and inclusive. Profiles that cannot be read are left out and counted in *n_skipped. The result
  * does not depend on the number of threads.
  * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_USAGE (stopped),
@@ -46,7 +46,7 @@ int load_measurements(const char *const *paths, size_t n_paths, const struct loa
  * are found again. Ordinary code. */
 
 /* How large the model was. All zero for an empty one. */
-struct older {
+struct prior_database {
     size_t n_threads, n_scopes, n_metrics, n_numa_nodes;
     bool has_samples;
     struct strtab threads; /* of the database: process and thread */
@@ -56,7 +56,7 @@ struct older {
 
 /* Enters the variables that are there under the keys of variables.c, and makes their tables as wide as the model's
  * metrics and nodes are now; false when out of memory. */
-bool older_variables(const struct older *older, struct build *build);
+bool prior_variables(const struct prior_database *prior, struct build *build);
 
 /* --- side files --- */
 
@@ -116,8 +116,8 @@ struct load {
     struct load_sides sides;
     struct raw_tree tree;
     struct strtab process_keys;
-    struct older older;
-    uint32_t *older_scopes; /* [older.n_scopes] new numbers */
+    struct prior_database prior;
+    uint32_t *prior_scopes; /* [prior.n_scopes] new numbers */
     struct spilled_values *values;
     size_t n_read;
     struct buf digests; /* of what was read, for the leader of the team */

@@ -45,14 +45,14 @@ static int fail_memory(struct import *import)
 /* --- events --- */
 
 /* What the hardware says about a sample, from AMD's registers if the kernel did not make a data source of them. */
-struct access {
+struct hardware_access {
     uint64_t data_src, address, lat_cycles;
 };
 
-static struct access access_of(const struct perf_data_event *event, const struct abi_sample *sample)
+static struct hardware_access access_of(const struct perf_data_event *event, const struct abi_sample *sample)
 {
     struct ibs_op op;
-    struct access access = {sample->data_src, sample->addr, sample->weight};
+    struct hardware_access access = {sample->data_src, sample->addr, sample->weight};
     if (!mem_metrics_sig(access.data_src) && strncmp(event->name, "ibs_op", 6) == 0 &&
         ibs_op_parse_sig(sample->raw.data, sample->raw.n_bytes, false, &op)) {
         access.data_src = op.data_src;
@@ -70,7 +70,7 @@ static int survey_sample(struct import *import, const struct perf_data_record *r
     if (code)
         return code;
     struct event_state *state = &import->events[event - import->data.events];
-    struct access access = access_of(event, &sample);
+    struct hardware_access access = access_of(event, &sample);
     if (state->n_samples++ == 0)
         state->period = sample.period;
     else if (state->period != sample.period)
@@ -314,7 +314,7 @@ static void count_sample(struct perf_process *process, size_t thread, int event,
 
 /* The variable of a sample. An operation without memory access has no address to lose. */
 static struct perf_place place_of(struct import *import, struct perf_process *process, const struct event_state *state,
-                                  const struct access *access, uint32_t tid)
+                                  const struct hardware_access *access, uint32_t tid)
 {
     if (!state->has_address)
         return (struct perf_place){.class = HIT_PLAIN, .fate = FATE_NO_ADDRESS_SOURCE};
@@ -332,7 +332,7 @@ static bool put_sample(struct import *import, struct perf_process *process, cons
     size_t n_frames, thread = perf_arena_thread(&process->arena, sample->tid);
     if (thread == SIZE_MAX || !list_frames(import, record, sample, &frames, &n_frames))
         return false;
-    struct access access = access_of(event, sample);
+    struct hardware_access access = access_of(event, sample);
     struct perf_place place = place_of(import, process, state, &access, sample->tid);
     struct arena_hit like = {.event = (uint8_t)state->index, .class = place.class, .var = place.var};
     atomic_store(&like.first_offset, place.offset);

@@ -182,7 +182,7 @@ static void add_phrase(void *ctx, const char *place)
 }
 
 /* Adds a phrase for each place that, according to the measurement directory, holds something for it. */
-static void left_over_list(const char *directory, struct strtab *phrases)
+static void undelivered_list(const char *directory, struct strtab *phrases)
 {
     struct listing listing = {directory, phrases};
     char text[DETOUR_PATH_MAX];
@@ -242,7 +242,7 @@ static unsigned unmeasured_read(const char *directory, struct unmeasured *unmeas
 
 /* Notes how many processes were not measured, according to the indexes of the hosts, and why one of them was not.
  * Processes that the user left out do not count. */
-static void left_over_note_unmeasured(const char *directory, struct model *model)
+static void undelivered_note_unmeasured(const char *directory, struct model *model)
 {
     struct unmeasured unmeasured = {0};
     (void)unmeasured_read(directory, &unmeasured);
@@ -277,7 +277,7 @@ static bool absolute(const char *directory, char path[DETOUR_PATH_MAX])
 
 /* What to add about a directory without profiles: where something for it was found on this node. text is empty when
  * there is nothing. */
-static void left_over_hint(const char *directory, char *text, size_t n_text)
+static void undelivered_hint(const char *directory, char *text, size_t n_text)
 {
     char path[DETOUR_PATH_MAX];
     struct found found = {""};
@@ -361,7 +361,7 @@ static int refuse_directory(const char *path, struct error *err)
     if (perf_import_is_file(data))
         return error_set(err, ERR_UNSUPPORTED,
                          "%s is a directory of perf record --threads, which is not read; record into one file", path);
-    left_over_hint(path, hint, sizeof hint);
+    undelivered_hint(path, hint, sizeof hint);
     return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun), so it is no measurement directory%s",
                      path, hint);
 }
@@ -394,8 +394,8 @@ static int list_directory(struct profile_list *list, const char *path, struct er
     if (code == 0)
         code = runs_list(path, &list->model->runs, err);
     if (pending == PENDING_NONE)
-        left_over_list(path, &list->skipped);
-    left_over_note_unmeasured(path, list->model);
+        undelivered_list(path, &list->skipped);
+    undelivered_note_unmeasured(path, list->model);
     return code;
 }
 
@@ -443,7 +443,7 @@ static int refuse_path(const char *path, struct error *err)
 {
     int reason = errno;
     char hint[512];
-    left_over_hint(path, hint, sizeof hint);
+    undelivered_hint(path, hint, sizeof hint);
     return error_set(err, ERR_IO, "%s: cannot be read: %s%s", path, strerror(reason), hint);
 }
 

@@ -372,7 +372,7 @@ static void add_causes(struct load_sides *sides, uint32_t node, const struct obj
         like.n_bins = access->lines->n_bins;
         like.most_lines = most_lines_of(from, access);
         like.all_lines = from->bytes / PATTERN_LINE_BYTES + (from->bytes ? from->n_blocks : 0);
-        like.source = sides->n_variables;
+        like.pool_id = sides->n_variables;
     }
     if (topology && topology->l1_bytes)
         caches.l1_lines = topology->l1_bytes / PATTERN_LINE_BYTES;
@@ -388,10 +388,10 @@ static void add_accesses(struct load_sides *sides, const struct side_row *row, c
     sides->n_variables++;
     for (size_t i = 0; i < from->n_accesses; i++) {
         const struct objects_access *access = &from->accesses[i];
-        struct access like = {.node = row->node,
-                              .vaddr = access->ip,
-                              .module = module_of(sides, profile, access->module),
-                              .n_samples = access->n_samples};
+        struct node_access like = {.node = row->node,
+                                   .vaddr = access->ip,
+                                   .module = module_of(sides, profile, access->module),
+                                   .n_samples = access->n_samples};
         if (access->event >= n_events || events[access->event] == UINT32_MAX)
             continue;
         like.event = events[access->event];

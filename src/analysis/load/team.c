@@ -457,7 +457,7 @@ static int replay_profile(void *context, struct workers *workers, size_t worker,
         code = profile_list_skip(&load->list, &problem, err);
     } else if (code == 0) {
         code = replay_totals(load, digest, err);
-        code = code ? code : load_take_thread(&reading, load->older.directories[path->directory], err);
+        code = code ? code : load_take_thread(&reading, load->prior.directories[path->directory], err);
     }
     load_sides_drop(&reading.side);
     free(reading.program);

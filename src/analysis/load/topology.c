@@ -66,13 +66,13 @@ static int fill(hwloc_topology_t machine, struct topology *topology)
 }
 
 /* What the child sends through the pipe: this, then the nodes [n_cpus]. */
-struct answer {
+struct parsed_topology {
     uint64_t l1_bytes, l2_bytes;
     int32_t code;
     uint32_t n_cpus, n_nodes, unused;
     char summary[sizeof((struct topology *)NULL)->summary];
 };
-_Static_assert(sizeof(struct answer) == 288, "answers have no padding that could leak or differ");
+_Static_assert(sizeof(struct parsed_topology) == 288, "answers have no padding that could leak or differ");
 
 /* hwloc trusts what it reads: damaged text makes it overrun its own arrays, or loop. */
 static int parse(const char *text, size_t len_bytes, struct topology *topology)
@@ -118,7 +118,7 @@ static _Noreturn void parse_apart(const struct buf *text, int out_fd)
         (void)dup2(null_fd, STDOUT_FILENO);
         (void)dup2(null_fd, STDERR_FILENO);
     }
-    struct answer answer = {.code = parse(text->data, text->len_bytes + 1, &topology)};
+    struct parsed_topology answer = {.code = parse(text->data, text->len_bytes + 1, &topology)};
     answer.n_cpus = topology.n_cpus;
     answer.n_nodes = topology.n_nodes;
     answer.l1_bytes = topology.l1_bytes;
@@ -161,7 +161,7 @@ static bool take_all(int fd, void *bytes, size_t len_bytes, int64_t end_ms)
 
 static int take_answer(int fd, const char *path, struct topology *topology, struct error *err)
 {
-    struct answer answer;
+    struct parsed_topology answer;
     int64_t end_ms = now_ms() + PARSE_S * 1000;
     if (!take_all(fd, &answer, sizeof answer, end_ms) || answer.code == ERR_FORMAT || answer.n_cpus > CPUS_MAX ||
         answer.n_nodes > NUMA_NODES_MAX)

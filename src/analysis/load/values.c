@@ -150,44 +150,44 @@ struct joined {
     uint32_t *scopes;
 };
 
-/* A visit to the first source. */
-struct turning {
+/* Reading from the first source. */
+struct first_visit {
     const struct joined *joined;
     int (*take)(void *, const struct cell *, size_t, struct error *);
     int (*take_events)(void *, const struct trace_event *, size_t, struct error *);
     void *context;
 };
 
-static uint32_t turn(const struct joined *joined, uint32_t scope)
+static uint32_t translate(const struct joined *joined, uint32_t scope)
 {
     return scope < joined->n_scopes ? joined->scopes[scope] : 0;
 }
 
 static int take_cells(void *context, const struct cell *cells, size_t n_cells, struct error *err)
 {
-    const struct turning *turning = context;
-    struct cell *turned = calloc(n_cells + 1, sizeof *turned);
-    if (!turned)
+    const struct first_visit *reading = context;
+    struct cell *translated = calloc(n_cells + 1, sizeof *translated);
+    if (!translated)
         return error_set(err, ERR_MEMORY, "out of memory for %zu values", n_cells);
     for (size_t i = 0; i < n_cells; i++) {
-        turned[i] = cells[i];
-        turned[i].scope = turn(turning->joined, cells[i].scope);
+        translated[i] = cells[i];
+        translated[i].scope = translate(reading->joined, cells[i].scope);
     }
-    int code = turning->take(turning->context, turned, n_cells, err);
-    free(turned);
+    int code = reading->take(reading->context, translated, n_cells, err);
+    free(translated);
     return code;
 }
 
 static int take_events(void *context, const struct trace_event *events, size_t n_events, struct error *err)
 {
-    const struct turning *turning = context;
-    struct trace_event *turned = calloc(n_events + 1, sizeof *turned);
-    if (!turned)
+    const struct first_visit *reading = context;
+    struct trace_event *translated = calloc(n_events + 1, sizeof *translated);
+    if (!translated)
         return error_set(err, ERR_MEMORY, "out of memory for %zu events", n_events);
     for (size_t i = 0; i < n_events; i++)
-        turned[i] = (struct trace_event){events[i].time_ns, turn(turning->joined, events[i].scope)};
-    int code = turning->take_events(turning->context, turned, n_events, err);
-    free(turned);
+        translated[i] = (struct trace_event){events[i].time_ns, translate(reading->joined, events[i].scope)};
+    int code = reading->take_events(reading->context, translated, n_events, err);
+    free(translated);
     return code;
 }
 
@@ -195,10 +195,10 @@ static int visit(void *self, size_t profile, int (*take)(void *, const struct ce
                  void *context, struct error *err)
 {
     const struct joined *joined = self;
-    struct turning turning = {.joined = joined, .take = take, .context = context};
+    struct first_visit reading = {.joined = joined, .take = take, .context = context};
     if (profile >= joined->n_first)
         return joined->second.visit(joined->second.self, profile - joined->n_first, take, context, err);
-    return joined->first.visit(joined->first.self, profile, take_cells, &turning, err);
+    return joined->first.visit(joined->first.self, profile, take_cells, &reading, err);
 }
 
 static struct trace_info trace(void *self, size_t profile)
@@ -214,10 +214,10 @@ static int visit_trace(void *self, size_t profile,
                        struct error *err)
 {
     const struct joined *joined = self;
-    struct turning turning = {.joined = joined, .take_events = take, .context = context};
+    struct first_visit reading = {.joined = joined, .take_events = take, .context = context};
     if (profile >= joined->n_first)
         return joined->second.visit_trace(joined->second.self, profile - joined->n_first, take, context, err);
-    return joined->first.visit_trace(joined->first.self, profile, take_events, &turning, err);
+    return joined->first.visit_trace(joined->first.self, profile, take_events, &reading, err);
 }
 
 static void free_joined(void *self)

@@ -136,7 +136,7 @@ size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct 
 #define TITLE "<region "
 #define NOTHING 1e-9 /* of the total: rounding */
 
-struct maker {
+struct region_maker {
     const struct report *report;
     struct region_report *regions;
     uint32_t *region_of; /* [n_scopes] index of the region that the scope lies in */
@@ -161,7 +161,7 @@ static int64_t intern_inner(struct region_report *regions, uint32_t around, cons
 }
 
 /* Parents come before their children. */
-static bool find_regions(struct maker *maker)
+static bool find_regions(struct region_maker *maker)
 {
     const struct model *model = maker->report->model;
     maker->region_of = calloc(model->n_scopes + 1, sizeof *maker->region_of);
@@ -179,7 +179,7 @@ static bool find_regions(struct maker *maker)
     return true;
 }
 
-static bool make_room(struct maker *maker)
+static bool make_room(struct region_maker *maker)
 {
     struct region_report *regions = maker->regions;
     size_t n = regions->names.n_strings;
@@ -195,7 +195,7 @@ static bool make_room(struct maker *maker)
 
 /* Adds the own values of a variable to the regions they lie in: only those that waited for wait, or that did not
  * wait. */
-static void sum_variable(struct maker *maker, const struct variable *variable, double factor, int64_t wait)
+static void sum_variable(struct region_maker *maker, const struct variable *variable, double factor, int64_t wait)
 {
     const struct report *report = maker->report;
     const struct model *model = report->model;
@@ -210,7 +210,7 @@ static void sum_variable(struct maker *maker, const struct variable *variable, d
 }
 
 /* Adds the own values of a subtree to the regions they lie in. */
-static void sum_subtree(struct maker *maker, uint32_t first, double factor)
+static void sum_subtree(struct region_maker *maker, uint32_t first, double factor)
 {
     const struct model *model = maker->report->model;
     uint32_t end = model_subtree_end(model, first);
@@ -219,7 +219,7 @@ static void sum_subtree(struct maker *maker, uint32_t first, double factor)
 }
 
 /* Gives the sums of a row to the regions. */
-static bool give_row(struct maker *maker, const struct report_row *row)
+static bool give_row(struct region_maker *maker, const struct report_row *row)
 {
     const struct report *report = maker->report;
     bool ok = true;
@@ -238,7 +238,7 @@ static bool give_row(struct maker *maker, const struct report_row *row)
     return ok;
 }
 
-static bool add_rows(struct maker *maker)
+static bool add_rows(struct region_maker *maker)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < maker->report->n_rows; i++) {
@@ -254,7 +254,7 @@ static bool add_rows(struct maker *maker)
 }
 
 /* Adds what the ordinary trees have beyond the variables. */
-static bool add_rest(struct maker *maker)
+static bool add_rest(struct region_maker *maker)
 {
     const struct model *model = maker->report->model;
     for (uint32_t root = model->scopes[0].first_child; root; root = model->scopes[root].next_sibling)
@@ -298,7 +298,7 @@ static void sort(struct region_report *regions, double total)
 
 int regions_make(const struct report *report, struct region_report *regions, struct error *err)
 {
-    struct maker maker = {.report = report, .regions = regions};
+    struct region_maker maker = {.report = report, .regions = regions};
     *regions = (struct region_report){0};
     bool ok = find_regions(&maker) && make_room(&maker) && add_rows(&maker) && add_rest(&maker);
     free(maker.region_of);

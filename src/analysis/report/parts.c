@@ -463,35 +463,35 @@ static double *derive(const struct metric_input *input, size_t n)
 }
 
 /* What every row needs. */
-struct filling {
+struct derived_inputs {
     struct metric_columns columns;
     uint32_t event;
     size_t n_derived;
 };
 
-static bool fill_hardware(const struct report *report, struct report_row *row, const struct filling *filling)
+static bool fill_hardware(const struct report *report, struct report_row *row, const struct derived_inputs *inputs)
 {
     struct metric_input input = {.work = report->all.work};
     if (!row->variable || row->part)
         return true;
-    metrics_fill(report->model, &filling->columns, row->variable->scopes, row->variable->n_scopes, &input);
-    metrics_add_latency(row->variable->latencies, row->variable->n_latencies, filling->event, &input.latency);
-    row->derived = derive(&input, filling->n_derived);
+    metrics_fill(report->model, &inputs->columns, row->variable->scopes, row->variable->n_scopes, &input);
+    metrics_add_latency(row->variable->latencies, row->variable->n_latencies, inputs->event, &input.latency);
+    row->derived = derive(&input, inputs->n_derived);
     return row->derived != NULL;
 }
 
 /* The costs of the program, from the code trees, since the data-centric tree repeats them. */
-static void fill_all(struct report *report, const struct filling *filling)
+static void fill_all(struct report *report, const struct derived_inputs *inputs)
 {
     const struct model *model = report->model;
     const uint32_t top = 0;
     int64_t instructions = metrics_instructions(model);
-    metrics_fill(model, &filling->columns, &top, 1, &report->all);
+    metrics_fill(model, &inputs->columns, &top, 1, &report->all);
     report->is_work_counted = instructions >= 0;
     report->all.work = instructions >= 0 ? model_value(model, 0, (size_t)instructions) : report->all.counts[MEM_LOAD];
     for (size_t i = 0; i < model->n_variables; i++)
-        metrics_add_latency(model->variables[i].latencies, model->variables[i].n_latencies,
-                            filling->event, &report->all.latency);
+        metrics_add_latency(model->variables[i].latencies, model->variables[i].n_latencies, inputs->event,
+                            &report->all.latency);
 }
 
 void report_place_accesses(const struct report *report, struct variable *variable)
@@ -517,12 +517,12 @@ int report_add_hardware(struct report *report, struct error *err)
     if (!report->has_hardware)
         return 0;
     report->is_hardware = is_access || (report->event && report->event->has_data_source);
-    struct filling filling = {.event = latency_event(report), .n_derived = count_rows()};
-    metrics_columns(model, &filling.columns);
-    fill_all(report, &filling);
-    report->derived = derive(&report->all, filling.n_derived);
+    struct derived_inputs inputs = {.event = latency_event(report), .n_derived = count_rows()};
+    metrics_columns(model, &inputs.columns);
+    fill_all(report, &inputs);
+    report->derived = derive(&report->all, inputs.n_derived);
     ok = report->derived != NULL;
     for (size_t i = 0; ok && i < report->n_rows; i++)
-        ok = fill_hardware(report, &report->rows[i], &filling);
+        ok = fill_hardware(report, &report->rows[i], &inputs);
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }

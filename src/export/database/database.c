@@ -154,7 +154,7 @@ static void free_matrices(struct matrices *m)
     free(m->db.values);
 }
 
-struct filling {
+struct own_values {
     const struct model *model;
     double *own;
 };
@@ -162,9 +162,9 @@ struct filling {
 static int add_cells(void *context, const struct cell *cells, size_t n_cells, struct error *err)
 {
     (void)err;
-    const struct filling *filling = context;
+    const struct own_values *to = context;
     for (size_t i = 0; i < n_cells; i++)
-        filling->own[cells[i].scope * filling->model->n_metrics + cells[i].metric] += cells[i].value;
+        to->own[cells[i].scope * to->model->n_metrics + cells[i].metric] += cells[i].value;
     return 0;
 }
 
@@ -173,9 +173,9 @@ static int fill(const struct model *model, const struct columns *columns, const 
                 struct matrices *m, struct error *err)
 {
     size_t n = model->n_metrics, width = 2 * columns->n_pairs;
-    struct filling filling = {model, m->own};
+    struct own_values to = {model, m->own};
     memset(m->own, 0, model->n_scopes * n * sizeof *m->own);
-    int code = t == SIZE_MAX ? 0 : source->visit(source->self, model->threads[t].profile, add_cells, &filling, err);
+    int code = t == SIZE_MAX ? 0 : source->visit(source->self, model->threads[t].profile, add_cells, &to, err);
     model_sum_inclusive(model, m->own, m->inclusive);
     columns_exclusive(model, m->own, m->exclusive);
     for (size_t scope = 0; scope < model->n_scopes; scope++)
@@ -428,11 +428,12 @@ static int write_text(const char *directory, const char *name, const struct buf 
 static int copy_sources(const struct model *model, const char *older, const char *directory,
                         const struct database_job *how, struct error *err)
 {
-    struct source_find *find = how->copies && !how->without_sources ? source_find_new(how->search, how->replace) : NULL;
+    struct source_finder *find =
+        how->copies && !how->without_sources ? source_finder_new(how->search, how->replace) : NULL;
     int code = 0;
     if (find)
         code = sources_copy(model, find, how->extends ? older : NULL, directory, how->job, how->copies, err);
-    source_find_free(find);
+    source_finder_free(find);
     return code;
 }
 

@@ -70,7 +70,7 @@ struct source_copies {
 /* Copies the files of scopes that find finds into directory/src, each to its own path below that. older: a database
  * whose copies are used for files that are not found, NULL = none. Files that cannot be read, or are too large for
  * sources, count as missing.  err: ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
-int sources_copy(const struct model *model, struct source_find *find, const char *older, const char *directory,
+int sources_copy(const struct model *model, struct source_finder *find, const char *older, const char *directory,
                  const struct job *job, struct source_copies *copies, struct error *err);
 void sources_fini(struct source_copies *copies);
 

@@ -6,7 +6,7 @@
 
 #include "analysis/build/placeholders.h"
 
-struct writing {
+struct experiment_writer {
     const struct model *model;
     const struct columns *columns;
     const struct summary *summary;
@@ -61,28 +61,28 @@ static size_t summary_id(const struct summary *summary, size_t part, size_t colu
     return (1 + part) * summary->n_columns + column;
 }
 
-static void put_metric(const struct writing *writing, size_t part, size_t column, struct buf *out)
+static void put_metric(const struct experiment_writer *writer, size_t part, size_t column, struct buf *out)
 {
-    const struct column_pair *pair = &writing->columns->pairs[column / 2];
-    const struct metric *metric = &writing->model->metrics[pair->metric];
-    const char *combine = summary_combine(writing->summary, part);
-    size_t id = summary_id(writing->summary, part, column);
+    const struct column_pair *pair = &writer->columns->pairs[column / 2];
+    const struct metric *metric = &writer->model->metrics[pair->metric];
+    const char *combine = summary_combine(writer->summary, part);
+    size_t id = summary_id(writer->summary, part, column);
     struct buf full = {0};
     buf_printf(&full, "%s", pair->name);
-    summary_put_suffix(writing->summary, writing->model, part, &full);
+    summary_put_suffix(writer->summary, writer->model, part, &full);
     buf_printf(&full, " (%c)", column % 2 ? 'E' : 'I');
     buf_printf(out, "    <Metric i=\"%zu\"", id);
     put_attribute(out, "n", full.data ? full.data : "");
     out->failed = out->failed || full.failed;
     buf_fini(&full);
-    buf_printf(out, " o=\"%d\" v=\"%s\"", column % 2 ? -1 : (int)(part * writing->columns->n_pairs + column / 2),
+    buf_printf(out, " o=\"%d\" v=\"%s\"", column % 2 ? -1 : (int)(part * writer->columns->n_pairs + column / 2),
                combine ? "derived-incr" : "final");
     put_attribute(out, "md", metric->description);
     buf_printf(out, " em=\"%d\" es=\"%llu\" ep=\"%.0f\"", metric->is_multiplexed, (unsigned long long)metric->n_samples,
                metric->per_sample);
     buf_printf(out, " t=\"%s\" partner=\"%zu\" show=\"%d\" show-percent=\"%d\">\n",
-               column % 2 ? "exclusive" : "inclusive", summary_id(writing->summary, part, column ^ 1), !metric->hidden,
-               combine != NULL || writing->summary->kind == SUMMARY_THREADS);
+               column % 2 ? "exclusive" : "inclusive", summary_id(writer->summary, part, column ^ 1), !metric->hidden,
+               combine != NULL || writer->summary->kind == SUMMARY_THREADS);
     if (combine) {
         buf_printf(out, "      <MetricFormula t=\"combine\" frm=\"%s($%zu, $%zu)\"/>\n", combine, id, id);
         buf_printf(out, "      <MetricFormula t=\"finalize\" frm=\"$%zu\"/>\n", id);
@@ -90,13 +90,13 @@ static void put_metric(const struct writing *writing, size_t part, size_t column
     buf_printf(out, "      <Info><NV n=\"units\" v=\"events\"/></Info>\n    </Metric>\n");
 }
 
-static void put_metrics(const struct writing *writing, struct buf *out)
+static void put_metrics(const struct experiment_writer *writer, struct buf *out)
 {
-    const struct columns *columns = writing->columns;
+    const struct columns *columns = writer->columns;
     buf_printf(out, "  <MetricTable>\n");
-    for (size_t part = 0; part < writing->summary->n_parts; part++)
+    for (size_t part = 0; part < writer->summary->n_parts; part++)
         for (size_t i = 0; i < 2 * columns->n_pairs; i++)
-            put_metric(writing, part, i, out);
+            put_metric(writer, part, i, out);
     buf_printf(out, "  </MetricTable>\n  <MetricDBTable>\n");
     for (size_t i = 0; i < 2 * columns->n_pairs; i++) {
         struct buf name = {0};
@@ -144,7 +144,7 @@ static void put_procedures(const struct model *model, const uint32_t *procedures
         if (procedures[i] == 0)
             continue;
         const struct scope *scope = &model->scopes[procedures[i]];
-        int code = roles_code((enum scope_role)scope->role);
+        int code = placeholders_code((enum scope_role)scope->role);
         buf_printf(out, "    <Procedure i=\"%u\"", i);
         put_attribute(out, "n", model_text(model, i));
         if (code)
@@ -185,9 +185,9 @@ static int put_names(const struct model *model, const struct source_copies *copi
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-static void put_values(const struct writing *writing, size_t scope, struct buf *out)
+static void put_values(const struct experiment_writer *writer, size_t scope, struct buf *out)
 {
-    const struct summary *summary = writing->summary;
+    const struct summary *summary = writer->summary;
     bool any = false;
     for (size_t part = 0; part < summary->n_parts; part++)
         for (size_t i = 0; i < summary->n_columns; i++) {
@@ -225,17 +225,17 @@ static void open_scope(const struct model *model, uint32_t i, struct buf *out)
     buf_printf(out, ">\n");
 }
 
-static void put_tree(const struct writing *writing, struct buf *out)
+static void put_tree(const struct experiment_writer *writer, struct buf *out)
 {
-    const struct model *model = writing->model;
+    const struct model *model = writer->model;
     uint32_t open = 0;
     buf_printf(out, "<SecCallPathProfileData>\n");
-    put_values(writing, 0, out);
+    put_values(writer, 0, out);
     for (uint32_t i = 1; i < model->n_scopes; i++) {
         for (; open != model->scopes[i].parent; open = model->scopes[open].parent)
             buf_printf(out, "</%s>\n", tag_of(&model->scopes[open]));
         open_scope(model, i, out);
-        put_values(writing, i, out);
+        put_values(writer, i, out);
         open = i;
     }
     for (; open; open = model->scopes[open].parent)
@@ -246,16 +246,16 @@ static void put_tree(const struct writing *writing, struct buf *out)
 int experiment_write(const struct model *model, const struct columns *columns, const struct summary *summary,
                      const char *title, const struct source_copies *copies, struct buf *out, struct error *err)
 {
-    const struct writing writing = {model, columns, summary};
+    const struct experiment_writer writer = {model, columns, summary};
     buf_printf(out, "<?xml version=\"1.0\"?>\n<HPCToolkitExperiment version=\"2.2\">\n<Header");
     put_attribute(out, "n", title);
     buf_printf(out, ">\n  <Info/>\n</Header>\n<SecCallPathProfile i=\"0\"");
     put_attribute(out, "n", title);
     buf_printf(out, ">\n<SecHeader>\n");
-    put_metrics(&writing, out);
+    put_metrics(&writer, out);
     int code = put_names(model, copies, out, err);
     buf_printf(out, "  <Info/>\n</SecHeader>\n");
-    put_tree(&writing, out);
+    put_tree(&writer, out);
     buf_printf(out, "</SecCallPathProfile>\n</HPCToolkitExperiment>\n");
     if (code == 0 && out->failed)
         code = error_set(err, ERR_MEMORY, "out of memory while writing experiment.xml");

@@ -18,7 +18,7 @@ enum { MISSING_NAMED_MAX = 3 };
 
 struct copying {
     const char *directory; /* of the database */
-    struct source_find *find;
+    struct source_finder *find;
     const char *older;
     struct source_copies *copies;
 };
@@ -111,7 +111,7 @@ static int copy_one(struct copying *copying, const char *name, struct error *err
 {
     struct buf place = {0}, path = {0};
     put_place(name, &place);
-    int code = 0, from = place.failed ? -1 : source_find_open(copying->find, name);
+    int code = 0, from = place.failed ? -1 : source_finder_open(copying->find, name);
     if (from < 0 && copying->older && !place.failed)
         from = open_older(copying->older, place.data);
     buf_printf(&path, "%s/%s", copying->directory, place.data ? place.data : "");
@@ -159,13 +159,13 @@ static int copy_named(struct copying *copying, const struct model *model, uint32
 
 /* Lists the owners of the programs that name the files; is_listed [number of strings] is all false, before and
  * after. */
-static bool list_owners(const struct model *model, bool *is_listed, struct source_owner *owners, size_t *n_owners)
+static bool list_owners(const struct model *model, bool *is_listed, struct program_owner *owners, size_t *n_owners)
 {
     bool are_few = true;
     for (size_t i = 1; i < model->n_scopes; i++) {
         uint32_t module = model->scopes[i].module;
         if (!is_listed[module] && model_text(model, module)[0] == '/')
-            are_few = source_owner_add(model_text(model, module), owners, n_owners) && are_few;
+            are_few = program_owner_add(model_text(model, module), owners, n_owners) && are_few;
         is_listed[module] = true;
     }
     for (size_t i = 0; i < model->strings.n_strings; i++)
@@ -173,12 +173,12 @@ static bool list_owners(const struct model *model, bool *is_listed, struct sourc
     return are_few;
 }
 
-int sources_copy(const struct model *model, struct source_find *find, const char *older, const char *directory,
+int sources_copy(const struct model *model, struct source_finder *find, const char *older, const char *directory,
                  const struct job *job, struct source_copies *copies, struct error *err)
 {
     bool *is_named = calloc(model->strings.n_strings, sizeof *is_named);
     struct copying copying = {directory, find, older, copies};
-    struct source_owner owners[SOURCE_OWNERS_MAX];
+    struct program_owner owners[PROGRAM_OWNERS_MAX];
     size_t n_owners = 0;
     int code = 0;
     sources_fini(copies);
@@ -186,7 +186,7 @@ int sources_copy(const struct model *model, struct source_find *find, const char
     if (!is_named || !copies->is_copied)
         code = error_set(err, ERR_MEMORY, "out of memory");
     bool are_few = code == 0 && list_owners(model, is_named, owners, &n_owners);
-    source_find_limit(find, owners, n_owners);
+    source_finder_limit(find, owners, n_owners);
     for (size_t i = 1; code == 0 && i < model->n_scopes; i++)
         is_named[model->scopes[i].file] = true;
     job_begin(job, "copying sources");

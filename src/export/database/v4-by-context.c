@@ -156,7 +156,7 @@ struct batch {
     double *statistics; /* [V4_STATISTICS][n_ids] of one context */
 };
 
-struct turning {
+struct context_writer {
     struct v4_values *values;
     uint32_t *firsts; /* [n_batches + 1] */
     size_t n_batches, cap_firsts;
@@ -175,9 +175,9 @@ static int batch_memory(const struct batch *batch, struct error *err)
 }
 
 /* Finds the batch's part of profile t. A worker's batches are in ascending order; one may directly follow another. */
-static int find_slice(const struct turning *turning, struct batch *batch, size_t t, struct error *err)
+static int find_slice(const struct context_writer *writer, struct batch *batch, size_t t, struct error *err)
 {
-    const struct v4_place *place = &turning->values->places[t + 1];
+    const struct v4_place *place = &writer->values->places[t + 1];
     struct slice *slice = &batch->slices[t];
     int code = 0;
     if (batch->follows)
@@ -188,12 +188,12 @@ static int find_slice(const struct turning *turning, struct batch *batch, size_t
 }
 
 /* Calls take with the values of each context of the batch in profile t. */
-static int walk_slice(const struct turning *turning, struct batch *batch, size_t t,
-                      void (*take)(const struct turning *turning, struct batch *batch, uint32_t profile,
+static int walk_slice(const struct context_writer *writer, struct batch *batch, size_t t,
+                      void (*take)(const struct context_writer *writer, struct batch *batch, uint32_t profile,
                                    const struct v4_run *run),
                       struct error *err)
 {
-    const struct v4_place *place = &turning->values->places[t + 1];
+    const struct v4_place *place = &writer->values->places[t + 1];
     uint32_t at = batch->slices[t].first;
     int code = 0;
     while (code == 0 && at < batch->slices[t].end) {
@@ -201,15 +201,16 @@ static int walk_slice(const struct turning *turning, struct batch *batch, size_t
         code = v4_slice_next(&batch->reading, place, &at, batch->slices[t].end, &piece, err);
         for (uint32_t i = 0; code == 0 && i < piece.n; i++) {
             struct v4_run run = v4_piece_run(&piece, i);
-            take(turning, batch, (uint32_t)t + 1, &run);
+            take(writer, batch, (uint32_t)t + 1, &run);
         }
     }
     return code;
 }
 
-static void count_run(const struct turning *turning, struct batch *batch, uint32_t profile, const struct v4_run *run)
+static void count_run(const struct context_writer *writer, struct batch *batch, uint32_t profile,
+                      const struct v4_run *run)
 {
-    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * turning->values->n_ids];
+    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * writer->values->n_ids];
     (void)profile;
     for (uint64_t k = 0; k < run->n; k++) {
         uint16_t id;
@@ -219,13 +220,13 @@ static void count_run(const struct turning *turning, struct batch *batch, uint32
 }
 
 /* Finds the batch's part of each profile and counts its values by context and metric. */
-static int count_values(const struct turning *turning, struct batch *batch, struct error *err)
+static int count_values(const struct context_writer *writer, struct batch *batch, struct error *err)
 {
     int code = 0;
-    for (size_t t = 0; code == 0 && t < turning->values->model->n_threads; t++) {
-        code = find_slice(turning, batch, t, err);
+    for (size_t t = 0; code == 0 && t < writer->values->model->n_threads; t++) {
+        code = find_slice(writer, batch, t, err);
         if (code == 0)
-            code = walk_slice(turning, batch, t, count_run, err);
+            code = walk_slice(writer, batch, t, count_run, err);
     }
     return code;
 }
@@ -247,9 +248,9 @@ static bool need_bytes(struct batch *batch, size_t n_bytes)
 }
 
 /* Gives each context its place in the batch: values by metric, then the index. Counts become places. */
-static bool place_contexts(const struct turning *turning, struct batch *batch)
+static bool place_contexts(const struct context_writer *writer, struct batch *batch)
 {
-    uint32_t n_ids = turning->values->n_ids;
+    uint32_t n_ids = writer->values->n_ids;
     uint64_t end = 0;
     for (uint32_t c = batch->first; c < batch->end; c++) {
         uint64_t *at = &batch->at[(size_t)(c - batch->first) * n_ids], n = 0, n_metrics = 0, start = end;
@@ -276,9 +277,10 @@ static bool place_contexts(const struct turning *turning, struct batch *batch)
     return !batch->rows.failed && need_bytes(batch, end + 8);
 }
 
-static void scatter_run(const struct turning *turning, struct batch *batch, uint32_t profile, const struct v4_run *run)
+static void scatter_run(const struct context_writer *writer, struct batch *batch, uint32_t profile,
+                        const struct v4_run *run)
 {
-    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * turning->values->n_ids];
+    uint64_t *at = &batch->at[(size_t)(run->context - batch->first) * writer->values->n_ids];
     for (uint64_t k = 0; k < run->n; k++) {
         const char *value = run->values + VALUE_BYTES * k;
         uint16_t id;
@@ -289,11 +291,11 @@ static void scatter_run(const struct turning *turning, struct batch *batch, uint
     }
 }
 
-static int scatter_values(const struct turning *turning, struct batch *batch, struct error *err)
+static int scatter_values(const struct context_writer *writer, struct batch *batch, struct error *err)
 {
     int code = 0;
-    for (size_t t = 0; code == 0 && t < turning->values->model->n_threads; t++)
-        code = walk_slice(turning, batch, t, scatter_run, err);
+    for (size_t t = 0; code == 0 && t < writer->values->model->n_threads; t++)
+        code = walk_slice(writer, batch, t, scatter_run, err);
     return code;
 }
 
@@ -317,9 +319,9 @@ static void add_up(const struct batch *batch, uint64_t start, uint64_t end, uint
 }
 
 /* Adds the context's part of the summary. */
-static void put_summary(const struct turning *turning, struct batch *batch, uint32_t context)
+static void put_summary(const struct context_writer *writer, struct batch *batch, uint32_t context)
 {
-    uint32_t n_ids = turning->values->n_ids;
+    uint32_t n_ids = writer->values->n_ids;
     put(&batch->index, context, 4);
     put(&batch->index, batch->n_summary, 8);
     for (uint32_t i = 0; i < V4_STATISTICS * n_ids; i++) {
@@ -331,14 +333,14 @@ static void put_summary(const struct turning *turning, struct batch *batch, uint
     }
 }
 
-static void take_own(const struct turning *turning, const struct batch *batch, uint32_t context)
+static void take_own(const struct context_writer *writer, const struct batch *batch, uint32_t context)
 {
-    const struct v4_values *values = turning->values;
+    const struct v4_values *values = writer->values;
     struct model *model = values->model;
     if (context >= model->n_scopes || model->scopes[context].kind != SCOPE_LINE)
         return;
     for (size_t m = 0; m < model->n_metrics; m++) {
-        size_t pair = turning->own_pairs[m];
+        size_t pair = writer->own_pairs[m];
         double sum = batch->statistics[V4_SUM * values->n_ids + V4_IDS_PER_METRIC * pair + V4_ID_FUNCTION];
         double own = sum / values->scales[pair];
         /* counts are rounded to whole numbers when they are converted back from another unit */
@@ -349,9 +351,9 @@ static void take_own(const struct turning *turning, const struct batch *batch, u
 }
 
 /* Adds index and statistics of each context; after scattering, each metric's place is the end of its values. */
-static void finish_contexts(const struct turning *turning, struct batch *batch)
+static void finish_contexts(const struct context_writer *writer, struct batch *batch)
 {
-    uint32_t n_ids = turning->values->n_ids;
+    uint32_t n_ids = writer->values->n_ids;
     for (uint32_t c = batch->first; c < batch->end; c++) {
         const char *row = batch->rows.data + (size_t)(c - batch->first) * ROW_BYTES;
         const uint64_t *at = &batch->at[(size_t)(c - batch->first) * n_ids];
@@ -376,20 +378,20 @@ static void finish_contexts(const struct turning *turning, struct batch *batch)
             before = at[m];
         }
         memset(index, 0, -(uintptr_t)(index - batch->bytes) % 8);
-        put_summary(turning, batch, c);
-        take_own(turning, batch, c);
+        put_summary(writer, batch, c);
+        take_own(writer, batch, c);
     }
 }
 
 /* Makes room for a batch of contexts and empties it. */
-static bool begin_batch(const struct turning *turning, struct batch *batch, size_t i)
+static bool begin_batch(const struct context_writer *writer, struct batch *batch, size_t i)
 {
-    const struct v4_values *values = turning->values;
+    const struct v4_values *values = writer->values;
     batch->reading.fd = values->profile_fd;
     batch->reading.path = values->profile_path;
-    batch->follows = batch->end == turning->firsts[i];
-    batch->first = turning->firsts[i];
-    batch->end = turning->firsts[i + 1];
+    batch->follows = batch->end == writer->firsts[i];
+    batch->first = writer->firsts[i];
+    batch->end = writer->firsts[i + 1];
     size_t n = (size_t)(batch->end - batch->first) * values->n_ids;
     batch->rows.len_bytes = batch->summary.len_bytes = batch->index.len_bytes = batch->n_summary = 0;
     if (!batch->slices)
@@ -412,10 +414,10 @@ static void shift(char *bytes, uint64_t by)
 }
 
 /* When it is the batch's turn, its places in both files are known: moves all numbers there. */
-static void settle(struct turning *turning, struct batch *batch, uint64_t *context_at, uint64_t *summary_at)
+static void settle(struct context_writer *writer, struct batch *batch, uint64_t *context_at, uint64_t *summary_at)
 {
-    *context_at = turning->context_end;
-    *summary_at = turning->values->profile_end + VALUE_BYTES * turning->n_summary;
+    *context_at = writer->context_end;
+    *summary_at = writer->values->profile_end + VALUE_BYTES * writer->n_summary;
     for (size_t at = 0; at < batch->rows.len_bytes; at += ROW_BYTES) {
         uint64_t n;
         memcpy(&n, batch->rows.data + at, 8);
@@ -425,39 +427,39 @@ static void settle(struct turning *turning, struct batch *batch, uint64_t *conte
         }
     }
     for (size_t at = 0; at < batch->index.len_bytes; at += INDEX_BYTES)
-        shift(batch->index.data + at + 4, turning->n_summary);
-    memcpy(turning->rows + (size_t)batch->first * ROW_BYTES, batch->rows.data, batch->rows.len_bytes);
-    buf_append(&turning->index, batch->index.data, batch->index.len_bytes);
-    turning->context_end += batch->len_bytes;
-    turning->n_summary += batch->n_summary;
+        shift(batch->index.data + at + 4, writer->n_summary);
+    memcpy(writer->rows + (size_t)batch->first * ROW_BYTES, batch->rows.data, batch->rows.len_bytes);
+    buf_append(&writer->index, batch->index.data, batch->index.len_bytes);
+    writer->context_end += batch->len_bytes;
+    writer->n_summary += batch->n_summary;
 }
 
 /* Makes all of the batch except its places in the files. */
-static int make_batch(const struct turning *turning, struct batch *batch, size_t i, struct error *err)
+static int make_batch(const struct context_writer *writer, struct batch *batch, size_t i, struct error *err)
 {
-    int code = begin_batch(turning, batch, i) ? count_values(turning, batch, err) : batch_memory(batch, err);
-    if (code == 0 && !place_contexts(turning, batch))
+    int code = begin_batch(writer, batch, i) ? count_values(writer, batch, err) : batch_memory(batch, err);
+    if (code == 0 && !place_contexts(writer, batch))
         code = batch_memory(batch, err);
     if (code == 0)
-        code = scatter_values(turning, batch, err);
+        code = scatter_values(writer, batch, err);
     if (code != 0)
         return code;
-    finish_contexts(turning, batch);
+    finish_contexts(writer, batch);
     return batch->summary.failed || batch->index.failed ? batch_memory(batch, err) : 0;
 }
 
 static int write_batch(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
-    struct turning *turning = context;
-    struct v4_values *values = turning->values;
-    struct batch *batch = &turning->batches[worker];
+    struct context_writer *writer = context;
+    struct v4_values *values = writer->values;
+    struct batch *batch = &writer->batches[worker];
     uint64_t context_at, summary_at;
-    int code = make_batch(turning, batch, i, err);
+    int code = make_batch(writer, batch, i, err);
     if (code != 0)
         return code;
     if (!workers_turn(workers, i))
         return error_set(err, ERR_USAGE, "interrupted");
-    settle(turning, batch, &context_at, &summary_at);
+    settle(writer, batch, &context_at, &summary_at);
     workers_turned(workers, i);
     code = spill_write_at(values->context_fd, values->context_path, context_at, batch->bytes, batch->len_bytes, err);
     if (code == 0)
@@ -467,9 +469,9 @@ static int write_batch(void *context, struct workers *workers, size_t worker, si
 }
 
 /* Divides the contexts so that a batch fits into its share of memory. */
-static bool plan(struct turning *turning)
+static bool plan(struct context_writer *writer)
 {
-    const struct v4_values *values = turning->values;
+    const struct v4_values *values = writer->values;
     uint64_t most = BATCH_VALUES_ALL / values->job->n_threads, n = 0;
     if (team_is_several(values->job->team))
         most /= BATCHES_IN_TEAM;
@@ -479,30 +481,30 @@ static bool plan(struct turning *turning)
     for (uint32_t c = start, first = c; c <= values->layout.end; c++) {
         bool is_end = c == values->layout.end;
         if (c == start || is_end || n + values->n_values[c] > most || c - first >= most_contexts) {
-            if (!vec_reserve(&turning->firsts, &turning->cap_firsts, turning->n_batches + 2, sizeof *turning->firsts))
+            if (!vec_reserve(&writer->firsts, &writer->cap_firsts, writer->n_batches + 2, sizeof *writer->firsts))
                 return false;
-            turning->firsts[turning->n_batches++] = first = c;
+            writer->firsts[writer->n_batches++] = first = c;
             n = 0;
         }
         n += is_end ? 0 : values->n_values[c];
     }
-    turning->n_batches--;
+    writer->n_batches--;
     return true;
 }
 
 /* Writes this process's part of the table of cct.db. */
-static int put_rows(struct turning *turning, struct error *err)
+static int put_rows(struct context_writer *writer, struct error *err)
 {
-    const struct v4_values *values = turning->values;
+    const struct v4_values *values = writer->values;
     uint64_t first = (uint64_t)ROW_BYTES * values->layout.first, end = (uint64_t)ROW_BYTES * values->layout.end;
-    return spill_write_at(values->context_fd, values->context_path, TABLE_AT + first, turning->rows + first,
-                          end - first, err);
+    return spill_write_at(values->context_fd, values->context_path, TABLE_AT + first, writer->rows + first, end - first,
+                          err);
 }
 
 /* Writes the header of cct.db and the mark at its end. */
-static int finish_context_file(struct turning *turning, struct error *err)
+static int finish_context_file(struct context_writer *writer, struct error *err)
 {
-    const struct v4_values *values = turning->values;
+    const struct v4_values *values = writer->values;
     struct v4_file file = {.kind = V4_CCT};
     struct buf head = {0};
     int code = v4_write(&file, &head, err);
@@ -513,36 +515,36 @@ static int finish_context_file(struct turning *turning, struct error *err)
         code = spill_write_at(values->context_fd, values->context_path, 0, head.data, TABLE_AT, err);
     }
     buf_fini(&head);
-    uint64_t end = turning->whole.n_bytes;
+    uint64_t end = writer->whole.n_bytes;
     return code ? code : spill_write_at(values->context_fd, values->context_path, end, "__ctx.db", 8, err);
 }
 
 /* Where the index of the summary begins in profile.db. */
-static uint64_t summary_index_at(const struct turning *turning)
+static uint64_t summary_index_at(const struct context_writer *writer)
 {
-    return (turning->values->profile_end + VALUE_BYTES * turning->whole.n_summary + 7) / 8 * 8;
+    return (writer->values->profile_end + VALUE_BYTES * writer->whole.n_summary + 7) / 8 * 8;
 }
 
 /* Writes this process's part of the index of the summary. */
-static int put_index(struct turning *turning, struct error *err)
+static int put_index(struct context_writer *writer, struct error *err)
 {
-    const struct v4_values *values = turning->values;
-    if (turning->index.failed)
+    const struct v4_values *values = writer->values;
+    if (writer->index.failed)
         return error_set(err, ERR_MEMORY, "out of memory");
     return spill_write_at(values->profile_fd, values->profile_path,
-                          summary_index_at(turning) + INDEX_BYTES * turning->before.n_contexts, turning->index.data,
-                          turning->index.len_bytes, err);
+                          summary_index_at(writer) + INDEX_BYTES * writer->before.n_contexts, writer->index.data,
+                          writer->index.len_bytes, err);
 }
 
 /* Writes the header, the tables and the mark at the end of profile.db. */
-static int finish_profile_file(struct turning *turning, struct error *err)
+static int finish_profile_file(struct context_writer *writer, struct error *err)
 {
-    struct v4_values *values = turning->values;
-    uint64_t indices = summary_index_at(turning), end = indices + INDEX_BYTES * turning->whole.n_contexts;
-    values->places[0] = (struct v4_place){.n_values = turning->whole.n_summary,
+    struct v4_values *values = writer->values;
+    uint64_t indices = summary_index_at(writer), end = indices + INDEX_BYTES * writer->whole.n_contexts;
+    values->places[0] = (struct v4_place){.n_values = writer->whole.n_summary,
                                           .values = values->profile_end,
                                           .indices = indices,
-                                          .n_indices = (uint32_t)turning->whole.n_contexts};
+                                          .n_indices = (uint32_t)writer->whole.n_contexts};
     for (size_t i = 0; i <= values->model->n_threads; i++) {
         char *row = values->head.data + PROFILE_TABLE_AT + i * PROFILE_ROW_BYTES;
         memcpy(row, &values->places[i].n_values, 8);
@@ -560,53 +562,52 @@ static int finish_profile_file(struct turning *turning, struct error *err)
 }
 
 /* Sets where this process's part begins, and the length of all parts together. */
-static void begin_parts(struct turning *turning)
+static void begin_parts(struct context_writer *writer)
 {
-    const struct v4_values *values = turning->values;
+    const struct v4_values *values = writer->values;
     uint64_t table = TABLE_AT + (uint64_t)ROW_BYTES * values->n_contexts;
     if (values->layout.present) {
-        turning->before = v4_team_lengths(values, 0, values->layout.first);
-        turning->whole = v4_team_lengths(values, 0, values->n_contexts);
+        writer->before = v4_team_lengths(values, 0, values->layout.first);
+        writer->whole = v4_team_lengths(values, 0, values->n_contexts);
     }
-    turning->context_end = table + turning->before.n_bytes;
-    turning->n_summary = turning->before.n_summary;
-    turning->whole.n_bytes += table;
+    writer->context_end = table + writer->before.n_bytes;
+    writer->n_summary = writer->before.n_summary;
+    writer->whole.n_bytes += table;
 }
 
 /* Without a team, the lengths are what was collected. */
-static void end_parts(struct turning *turning)
+static void end_parts(struct context_writer *writer)
 {
-    if (turning->values->layout.present)
+    if (writer->values->layout.present)
         return;
-    turning->whole =
-        (struct v4_lengths){turning->context_end, turning->n_summary, turning->index.len_bytes / INDEX_BYTES};
+    writer->whole = (struct v4_lengths){writer->context_end, writer->n_summary, writer->index.len_bytes / INDEX_BYTES};
 }
 
-static int turn_all(struct turning *turning, struct error *err)
+static int turn_all(struct context_writer *writer, struct error *err)
 {
-    struct v4_values *values = turning->values;
+    struct v4_values *values = writer->values;
     struct workers workers = {.job = values->job,
                               .phase = "writing values by context",
-                              .n_tasks = turning->n_batches,
+                              .n_tasks = writer->n_batches,
                               .task = write_batch,
-                              .context = turning};
-    begin_parts(turning);
+                              .context = writer};
+    begin_parts(writer);
     int code = workers_run(&workers, err);
-    end_parts(turning);
+    end_parts(writer);
     if (code == 0)
-        code = put_rows(turning, err);
+        code = put_rows(writer, err);
     if (code == 0)
-        code = put_index(turning, err);
+        code = put_index(writer, err);
     if (code != 0 || !team_leads(values->job->team))
         return code;
-    code = finish_context_file(turning, err);
-    return code ? code : finish_profile_file(turning, err);
+    code = finish_context_file(writer, err);
+    return code ? code : finish_profile_file(writer, err);
 }
 
-static void free_turning(struct turning *turning)
+static void free_turning(struct context_writer *writer)
 {
-    for (size_t i = 0; turning->batches && i < turning->values->job->n_threads; i++) {
-        struct batch *batch = &turning->batches[i];
+    for (size_t i = 0; writer->batches && i < writer->values->job->n_threads; i++) {
+        struct batch *batch = &writer->batches[i];
         free(batch->slices);
         v4_slices_fini(&batch->reading);
         free(batch->at);
@@ -616,11 +617,11 @@ static void free_turning(struct turning *turning)
         buf_fini(&batch->summary);
         buf_fini(&batch->index);
     }
-    free(turning->batches);
-    free(turning->firsts);
-    free(turning->rows);
-    free((void *)(uintptr_t)turning->own_pairs);
-    buf_fini(&turning->index);
+    free(writer->batches);
+    free(writer->firsts);
+    free(writer->rows);
+    free((void *)(uintptr_t)writer->own_pairs);
+    buf_fini(&writer->index);
 }
 
 /* For each metric the pair that holds it in its own unit, if there is one. */
@@ -634,24 +635,24 @@ static size_t *choose_pairs(const struct v4_values *values)
 
 int v4_values_by_context(struct v4_values *values, struct error *err)
 {
-    struct turning turning = {.values = values};
+    struct context_writer writer = {.values = values};
     struct model *model = values->model;
-    turning.batches = calloc(values->job->n_threads, sizeof *turning.batches);
-    turning.rows = calloc(values->n_contexts, ROW_BYTES);
-    turning.own_pairs = choose_pairs(values);
+    writer.batches = calloc(values->job->n_threads, sizeof *writer.batches);
+    writer.rows = calloc(values->n_contexts, ROW_BYTES);
+    writer.own_pairs = choose_pairs(values);
     v4_team_divide(values);
     free(model->own);
     model->own = calloc(model->n_scopes * model->n_metrics + 1, sizeof *model->own);
     int code = 0;
-    if (!turning.batches || !turning.rows || !turning.own_pairs || !model->own || !plan(&turning))
+    if (!writer.batches || !writer.rows || !writer.own_pairs || !model->own || !plan(&writer))
         code = error_set(err, ERR_MEMORY, "out of memory for %u contexts", values->n_contexts);
     /* the file may be shorter than its places say if those at its end are empty */
     if (code == 0 && team_leads(values->job->team))
         code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
                               values->head.len_bytes - 8, err);
     if (code == 0)
-        code = turn_all(&turning, err);
-    free_turning(&turning);
+        code = turn_all(&writer, err);
+    free_turning(&writer);
     code = team_agree(values->job->team, code, err);
     return code == 0 && team_is_several(values->job->team) ? v4_team_own(values, err) : code;
 }

@@ -8,7 +8,7 @@
 enum { VALUE_BYTES = 10, INDEX_BYTES = 12 };
 
 /* What one worker makes: the contexts of one profile, in ascending order. */
-struct maker {
+struct profile_maker {
     struct v4_values *values;
     uint64_t *touched; /* [n_words] bit by scope */
     uint32_t *ranks;   /* [n_words] bits set before the word */
@@ -20,13 +20,13 @@ struct maker {
     size_t cap_bytes, cap_index, n_values, n_indices;
 };
 
-struct makers {
+struct profile_makers {
     struct v4_values *values;
-    struct maker *all; /* [job->n_threads] */
+    struct profile_maker *all; /* [job->n_threads] */
     struct v4_baton baton;
 };
 
-static size_t count_words(const struct maker *maker)
+static size_t count_words(const struct profile_maker *maker)
 {
     return maker->values->model->n_scopes / 64 + 1;
 }
@@ -35,7 +35,7 @@ static size_t count_words(const struct maker *maker)
 static int mark(void *context, const struct cell *cells, size_t n_cells, struct error *err)
 {
     (void)err;
-    struct maker *maker = context;
+    struct profile_maker *maker = context;
     const struct scope *scopes = maker->values->model->scopes;
     for (size_t i = 0; i < n_cells; i++) {
         uint32_t at = cells[i].scope;
@@ -47,14 +47,14 @@ static int mark(void *context, const struct cell *cells, size_t n_cells, struct 
     return 0;
 }
 
-static size_t rank_of(const struct maker *maker, uint32_t scope)
+static size_t rank_of(const struct profile_maker *maker, uint32_t scope)
 {
     uint64_t below = maker->touched[scope / 64] & ((UINT64_C(1) << scope % 64) - 1);
     return maker->ranks[scope / 64] + (size_t)__builtin_popcountll(below);
 }
 
 /* Lists the marked scopes and makes zeroed room for their values. */
-static int list_scopes(struct maker *maker, struct error *err)
+static int list_scopes(struct profile_maker *maker, struct error *err)
 {
     size_t n_metrics = maker->values->model->n_metrics, n = 0;
     for (size_t w = 0; w < count_words(maker); w++) {
@@ -76,7 +76,7 @@ static int list_scopes(struct maker *maker, struct error *err)
 static int add(void *context, const struct cell *cells, size_t n_cells, struct error *err)
 {
     (void)err;
-    struct maker *maker = context;
+    struct profile_maker *maker = context;
     size_t n_metrics = maker->values->model->n_metrics;
     for (size_t i = 0; i < n_cells; i++)
         maker->exclusive[rank_of(maker, cells[i].scope) * n_metrics + cells[i].metric] += cells[i].value;
@@ -91,7 +91,7 @@ static bool is_lexical(const struct scope *scope)
 
 /* Sums up inclusive values, of everything below, except that the total leaves out the data-centric tree; and exclusive
  * ones, of the lines and positions in a function. */
-static void sum_up(struct maker *maker)
+static void sum_up(struct profile_maker *maker)
 {
     const struct scope *scopes = maker->values->model->scopes;
     size_t n = maker->values->model->n_metrics;
@@ -139,7 +139,7 @@ static void note_ids(const struct v4_values *values, uint32_t context, const cha
 }
 
 /* Puts the values of row i as those of context id. */
-static void put_row(struct maker *maker, size_t i, uint32_t id)
+static void put_row(struct profile_maker *maker, size_t i, uint32_t id)
 {
     const struct v4_values *values = maker->values;
     size_t n = values->model->n_metrics, n_before = maker->n_values;
@@ -165,7 +165,7 @@ static void put_row(struct maker *maker, size_t i, uint32_t id)
 }
 
 /* Fills the maker's bytes with the profile of thread t. */
-static int make_profile(struct maker *maker, size_t t, struct error *err)
+static int make_profile(struct profile_maker *maker, size_t t, struct error *err)
 {
     const struct v4_values *values = maker->values;
     memset(maker->touched, 0, count_words(maker) * sizeof *maker->touched);
@@ -199,7 +199,7 @@ static size_t padded(char *bytes, size_t len_bytes)
 }
 
 /* In the profile's turn: takes its place in the file, and says where the next one begins. */
-static int take_place(struct makers *makers, size_t len_bytes, uint64_t *place, struct error *err)
+static int take_place(struct profile_makers *makers, size_t len_bytes, uint64_t *place, struct error *err)
 {
     struct v4_values *values = makers->values;
     if (makers->baton.mine)
@@ -211,8 +211,8 @@ static int take_place(struct makers *makers, size_t len_bytes, uint64_t *place, 
 
 static int write_profile(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
 {
-    struct makers *makers = context;
-    struct maker *maker = &makers->all[worker];
+    struct profile_makers *makers = context;
+    struct profile_maker *maker = &makers->all[worker];
     struct v4_values *values = maker->values;
     size_t t = makers->baton.mine ? makers->baton.mine[i] : i;
     int code = make_profile(maker, t, err);
@@ -265,13 +265,13 @@ static int make_head(struct v4_values *values, struct error *err)
     return code;
 }
 
-static int make_makers(struct makers *makers, struct error *err)
+static int make_makers(struct profile_makers *makers, struct error *err)
 {
     struct v4_values *values = makers->values;
     makers->all = calloc(values->job->n_threads, sizeof *makers->all);
     bool ok = makers->all != NULL;
     for (size_t i = 0; ok && i < values->job->n_threads; i++) {
-        struct maker *maker = &makers->all[i];
+        struct profile_maker *maker = &makers->all[i];
         maker->values = values;
         maker->touched = calloc(count_words(maker), sizeof *maker->touched);
         maker->ranks = calloc(count_words(maker), sizeof *maker->ranks);
@@ -280,10 +280,10 @@ static int make_makers(struct makers *makers, struct error *err)
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-static void free_makers(struct makers *makers)
+static void free_makers(struct profile_makers *makers)
 {
     for (size_t i = 0; makers->all && i < makers->values->job->n_threads; i++) {
-        struct maker *maker = &makers->all[i];
+        struct profile_maker *maker = &makers->all[i];
         void *owned[] = {maker->touched,   maker->ranks, maker->scopes, maker->exclusive,
                          maker->inclusive, maker->bytes, maker->index};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
@@ -293,7 +293,7 @@ static void free_makers(struct makers *makers)
 }
 
 /* In a team a turn waits for messages, and not every MPI lets any thread receive them. */
-static int write_profiles(struct makers *makers, struct error *err)
+static int write_profiles(struct profile_makers *makers, struct error *err)
 {
     const struct v4_values *values = makers->values;
     struct job job = *values->job;
@@ -313,7 +313,7 @@ static int write_profiles(struct makers *makers, struct error *err)
 
 int v4_values_by_profile(struct v4_values *values, struct error *err)
 {
-    struct makers makers = {.values = values};
+    struct profile_makers makers = {.values = values};
     bool is_team = team_is_several(values->job->team);
     int code = team_leads(values->job->team) ? make_head(values, err) : 0;
     if (code == 0) {

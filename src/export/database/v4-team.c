@@ -228,7 +228,7 @@ struct traces {
 };
 
 /* A trace being written. */
-struct writing {
+struct trace_writer {
     const struct traces *traces;
     uint64_t offset;
     struct trace_event *all; /* [n_all] kept for sorting; NULL: events are written as they come */
@@ -284,16 +284,16 @@ static int write_events(const struct traces *traces, uint64_t offset, const stru
 
 static int take(void *context, const struct trace_event *events, size_t n, struct error *err)
 {
-    struct writing *writing = context;
-    if (writing->keeps) {
-        if (!vec_reserve(&writing->all, &writing->cap_all, writing->n_all + n, sizeof *writing->all))
+    struct trace_writer *writer = context;
+    if (writer->keeps) {
+        if (!vec_reserve(&writer->all, &writer->cap_all, writer->n_all + n, sizeof *writer->all))
             return error_set(err, ERR_MEMORY, "out of memory for a trace");
-        memcpy(writing->all + writing->n_all, events, n * sizeof *events);
-        writing->n_all += n;
+        memcpy(writer->all + writer->n_all, events, n * sizeof *events);
+        writer->n_all += n;
         return 0;
     }
-    int code = write_events(writing->traces, writing->offset, events, n, err);
-    writing->offset += EVENT_BYTES * n;
+    int code = write_events(writer->traces, writer->offset, events, n, err);
+    writer->offset += EVENT_BYTES * n;
     return code;
 }
 
@@ -314,14 +314,14 @@ static int write_trace(void *context, struct workers *workers, size_t worker, si
     struct trace_info info = own_info(traces, t);
     if (info.n_events == 0) /* another member of the team has it */
         return 0;
-    struct writing writing = {.traces = traces, .offset = traces->places[i], .keeps = info.is_disordered};
+    struct trace_writer writer = {.traces = traces, .offset = traces->places[i], .keeps = info.is_disordered};
     size_t profile = traces->model->threads[t].profile;
-    int code = traces->source->visit_trace(traces->source->self, profile, take, &writing, err);
-    if (code == 0 && writing.n_all) {
-        qsort(writing.all, writing.n_all, sizeof *writing.all, compare_events);
-        code = write_events(traces, writing.offset, writing.all, writing.n_all, err);
+    int code = traces->source->visit_trace(traces->source->self, profile, take, &writer, err);
+    if (code == 0 && writer.n_all) {
+        qsort(writer.all, writer.n_all, sizeof *writer.all, compare_events);
+        code = write_events(traces, writer.offset, writer.all, writer.n_all, err);
     }
-    free(writing.all);
+    free(writer.all);
     return code;
 }
 

@@ -18,7 +18,7 @@ static const char *const kind_names[] = {"SUMMARY", "NODE", "RANK", "THREAD"};
 
 enum { N_KINDS = sizeof kind_names / sizeof *kind_names, N_SCOPES = 2 };
 
-struct maker {
+struct meta_maker {
     const struct model *model;
     const struct source_copies *copies;
     struct strtab *texts;
@@ -47,7 +47,7 @@ static size_t utf8_len(const char *p)
 }
 
 /* The text as the format allows it: UTF-8, or ASCII where some readers go byte by byte. */
-static const char *clean(struct maker *maker, const char *text, bool ascii)
+static const char *clean(struct meta_maker *maker, const char *text, bool ascii)
 {
     struct buf out = {0};
     for (const char *p = text; *p;) {
@@ -62,7 +62,7 @@ static const char *clean(struct maker *maker, const char *text, bool ascii)
     return i < 0 ? NULL : maker->texts->strings[i];
 }
 
-static void *make(struct maker *maker, size_t n_items, size_t item_bytes)
+static void *make(struct meta_maker *maker, size_t n_items, size_t item_bytes)
 {
     void *memory = calloc(n_items + 1, item_bytes);
     maker->failed = maker->failed || !memory;
@@ -83,7 +83,7 @@ static uint32_t file_of(const struct model *model, uint32_t i)
     return model->scopes[i].file;
 }
 
-static void make_general(struct maker *maker, const struct columns *columns, const char *title)
+static void make_general(struct meta_maker *maker, const struct columns *columns, const char *title)
 {
     struct v4_meta *meta = maker->meta;
     meta->title = clean(maker, title, true);
@@ -114,7 +114,7 @@ static const char *v4_export_name(const struct column_pair *pair)
     return strcmp(pair->name, "CPUTIME (usec)") == 0 ? "CPUTIME (sec)" : pair->name;
 }
 
-static void make_metrics(struct maker *maker, const struct columns *columns)
+static void make_metrics(struct meta_maker *maker, const struct columns *columns)
 {
     struct v4_meta *meta = maker->meta;
     size_t n_ids = V4_IDS_PER_METRIC * columns->n_pairs;
@@ -135,8 +135,8 @@ static void make_metrics(struct maker *maker, const struct columns *columns)
 }
 
 /* Turns the strings that are marked into a table, in their order. copies: of these paths, NULL = none. */
-static void make_paths(struct maker *maker, uint32_t *used, const char *nameless, const struct source_copies *copies,
-                       struct v4_path **paths, size_t *n_paths)
+static void make_paths(struct meta_maker *maker, uint32_t *used, const char *nameless,
+                       const struct source_copies *copies, struct v4_path **paths, size_t *n_paths)
 {
     *paths = make(maker, maker->model->strings.n_strings, sizeof **paths);
     for (uint32_t i = 0; !maker->failed && i < maker->model->strings.n_strings; i++)
@@ -151,7 +151,7 @@ static void make_paths(struct maker *maker, uint32_t *used, const char *nameless
         }
 }
 
-static void make_tables(struct maker *maker)
+static void make_tables(struct meta_maker *maker)
 {
     const struct model *model = maker->model;
     for (uint32_t i = 1; i < model->n_scopes; i++) {
@@ -187,7 +187,7 @@ static int compare_functions(const void *a, const void *b, void *context)
     return order ? order : compare_words(x->vaddr, y->vaddr);
 }
 
-static void make_functions(struct maker *maker)
+static void make_functions(struct meta_maker *maker)
 {
     const struct model *model = maker->model;
     struct v4_meta *meta = maker->meta;
@@ -213,7 +213,7 @@ static void make_functions(struct maker *maker)
 }
 
 /* Appends the children of scope, except the data-centric root; returns how many. parent: context + 1. */
-static uint32_t add_children(struct maker *maker, uint32_t scope, uint32_t parent)
+static uint32_t add_children(struct meta_maker *maker, uint32_t scope, uint32_t parent)
 {
     const struct model *model = maker->model;
     struct v4_meta *meta = maker->meta;
@@ -242,7 +242,7 @@ static uint32_t add_children(struct maker *maker, uint32_t scope, uint32_t paren
     return n;
 }
 
-static void add_entry(struct maker *maker, const char *name, uint16_t kind, uint32_t scope, uint32_t ctx_id)
+static void add_entry(struct meta_maker *maker, const char *name, uint16_t kind, uint32_t scope, uint32_t ctx_id)
 {
     struct v4_meta *meta = maker->meta;
     struct v4_entry entry = {.name = name, .ctx_id = ctx_id, .kind = kind};
@@ -251,7 +251,7 @@ static void add_entry(struct maker *maker, const char *name, uint16_t kind, uint
     meta->entries[meta->n_entries++] = entry;
 }
 
-static void make_tree(struct maker *maker)
+static void make_tree(struct meta_maker *maker)
 {
     const struct model *model = maker->model;
     struct v4_meta *meta = maker->meta;
@@ -278,7 +278,7 @@ static int v4_export_meta(const struct model *model, const struct columns *colum
                           const struct source_copies *copies, struct strtab *texts, struct v4_file *file,
                           struct error *err)
 {
-    struct maker maker = {.model = model, .copies = copies, .texts = texts, .meta = &file->meta};
+    struct meta_maker maker = {.model = model, .copies = copies, .texts = texts, .meta = &file->meta};
     maker.modules = make(&maker, model->strings.n_strings, sizeof *maker.modules);
     maker.files = make(&maker, model->strings.n_strings, sizeof *maker.files);
     maker.functions = make(&maker, model->n_scopes, sizeof *maker.functions);

@@ -85,7 +85,7 @@ struct file {
 };
 
 /* A row of profile.db. */
-struct place {
+struct profile_place {
     uint64_t n_values, values, n_indices, indices;
 };
 
@@ -98,8 +98,8 @@ struct trace_row {
     uint32_t profile, pad;
     uint64_t begin, end;
 };
-_Static_assert(sizeof(struct place) == 32 && offsetof(struct place, values) == 8 &&
-                   offsetof(struct place, indices) == 24,
+_Static_assert(sizeof(struct profile_place) == 32 && offsetof(struct profile_place, values) == 8 &&
+                   offsetof(struct profile_place, indices) == 24,
                "as in profile.db");
 _Static_assert(sizeof(struct trace_row) == 24 && offsetof(struct trace_row, begin) == 8 &&
                    offsetof(struct trace_row, end) == 16,
@@ -107,7 +107,7 @@ _Static_assert(sizeof(struct trace_row) == 24 && offsetof(struct trace_row, begi
 
 struct database_values {
     struct file profiles, traces;
-    struct place *places;             /* [n_profiles] */
+    struct profile_place *places;     /* [n_profiles] */
     struct trace_place *trace_places; /* [n_profiles] */
     size_t n_profiles;
     struct columns columns;
@@ -156,11 +156,11 @@ static int read_places(struct database_values *values, struct error *err)
         uint32_t n, stride;
     } table;
     int code = take_bytes(&values->profiles, PROFILE_AT, 1, sizeof table, &table, err);
-    if (code == 0 && (table.n != values->n_profiles + 1 || (table.stride & 0xff) < sizeof(struct place)))
+    if (code == 0 && (table.n != values->n_profiles + 1 || (table.stride & 0xff) < sizeof(struct profile_place)))
         code = error_set(err, ERR_FORMAT, "%s: offset %d: the file does not belong to the database",
                          values->profiles.path, PROFILE_AT);
     for (size_t i = 0; code == 0 && i < values->n_profiles; i++) {
-        struct place *place = &values->places[i];
+        struct profile_place *place = &values->places[i];
         uint64_t row = table.rows + (i + 1) * (table.stride & 0xff);
         code = take_bytes(&values->profiles, row, 1, sizeof *place, place, err);
         place->n_indices &= UINT32_MAX;
@@ -234,7 +234,7 @@ static bool take_value(const struct database_values *values, const char *bytes, 
 }
 
 /* Lists the profile's own values; cells has room for all values. */
-static int list_cells(const struct database_values *values, const struct place *place, const char *bytes,
+static int list_cells(const struct database_values *values, const struct profile_place *place, const char *bytes,
                       const char *index, struct cell *cells, size_t *n_cells, struct error *err)
 {
     for (uint64_t i = 0; i < place->n_indices; i++) {
@@ -258,7 +258,7 @@ static int visit_values(void *self, size_t profile, int (*take)(void *, const st
                         void *context, struct error *err)
 {
     const struct database_values *values = self;
-    const struct place *place = &values->places[profile];
+    const struct profile_place *place = &values->places[profile];
     if (place->n_indices > values->profiles.len_bytes / INDEX_BYTES)
         return damaged(&values->profiles, place->indices, err);
     char *bytes = malloc(place->n_values * VALUE_BYTES + 1), *index = malloc(place->n_indices * INDEX_BYTES + 1);

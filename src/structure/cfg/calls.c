@@ -18,12 +18,12 @@
 #define CALLS_MAX 4
 #define STUB_INSNS_MAX 3 /* of a linker stub that jumps to an imported function */
 
-struct import {
+struct imported_slot {
     uint64_t slot;
     bool never;
 };
 
-struct answer {
+struct returns_answer {
     uint64_t callee; /* 0: empty */
     bool never;
     bool by_name; /* only its name has been checked so far */
@@ -34,9 +34,9 @@ struct returns {
     const struct cfg_decoder *decoder;
     returns_name *name;
     void *context;
-    struct import *imports; /* [n_imports] by slot */
+    struct imported_slot *imports; /* [n_imports] by slot */
     size_t n_imports, cap_imports;
-    struct answer *answers; /* [n_slots] open addressing */
+    struct returns_answer *answers; /* [n_slots] open addressing */
     size_t n_slots, n_used;
 };
 
@@ -102,7 +102,7 @@ static bool is_name_of_ending(const char *name)
 
 static int compare_imports(const void *a, const void *b)
 {
-    const struct import *x = a, *y = b;
+    const struct imported_slot *x = a, *y = b;
     return (x->slot > y->slot) - (x->slot < y->slot);
 }
 
@@ -123,7 +123,7 @@ static void add_imports(struct returns *returns, Elf *elf, Elf_Scn *section, con
         if (!name || !is_name_of_ending(name) ||
             !vec_reserve(&returns->imports, &returns->cap_imports, returns->n_imports + 1, sizeof *returns->imports))
             continue;
-        returns->imports[returns->n_imports++] = (struct import){rela.r_offset, true};
+        returns->imports[returns->n_imports++] = (struct imported_slot){rela.r_offset, true};
     }
 }
 
@@ -155,12 +155,12 @@ void returns_free(struct returns *returns)
 
 static bool slot_never(const struct returns *returns, uint64_t slot)
 {
-    const struct import key = {.slot = slot};
+    const struct imported_slot key = {.slot = slot};
     return returns->n_imports &&
            bsearch(&key, returns->imports, returns->n_imports, sizeof key, compare_imports) != NULL;
 }
 
-static struct answer *find_answer(struct answer *answers, size_t n_slots, uint64_t callee)
+static struct returns_answer *find_answer(struct returns_answer *answers, size_t n_slots, uint64_t callee)
 {
     size_t slot = (size_t)((callee * 0x9e3779b97f4a7c15u) >> 20) & (n_slots - 1);
     while (answers[slot].callee && answers[slot].callee != callee)
@@ -173,7 +173,7 @@ static bool grow_answers(struct returns *returns)
     if (returns->n_used * 2 < returns->n_slots)
         return true;
     size_t n = returns->n_slots ? returns->n_slots * 2 : 1024;
-    struct answer *answers = calloc(n, sizeof *answers);
+    struct returns_answer *answers = calloc(n, sizeof *answers);
     if (!answers)
         return false;
     for (size_t i = 0; i < returns->n_slots; i++)
@@ -186,7 +186,7 @@ static bool grow_answers(struct returns *returns)
 }
 
 /* One walk: the paths still to follow and how far it may go. */
-struct walk {
+struct callee_walk {
     struct returns *returns;
     uint64_t ways[WAYS_MAX];  /* where they begin */
     uint64_t taken[WAYS_MAX]; /* where each one followed so far begins */
@@ -213,7 +213,7 @@ static bool stub_never(const struct returns *returns, uint64_t callee)
 }
 
 /* Adds a path; false when there are too many to follow. */
-static bool add_way(struct walk *walk, uint64_t vaddr)
+static bool add_way(struct callee_walk *walk, uint64_t vaddr)
 {
     for (unsigned i = 0; i < walk->n_taken; i++)
         if (walk->taken[i] == vaddr)
@@ -225,7 +225,7 @@ static bool add_way(struct walk *walk, uint64_t vaddr)
 }
 
 /* Follows one path to its end; false when it reaches, or may reach, a return. */
-static bool follow(struct walk *walk, uint64_t vaddr)
+static bool follow(struct callee_walk *walk, uint64_t vaddr)
 {
     for (uint64_t n_bytes = 0; walk->n_insns++ < INSNS_MAX;) {
         const uint8_t *bytes = code_image_bytes(walk->returns->image, vaddr, &n_bytes);
@@ -250,7 +250,7 @@ static bool follow(struct walk *walk, uint64_t vaddr)
 
 static bool code_never(struct returns *returns, uint64_t callee, unsigned depth)
 {
-    struct walk walk = {.returns = returns, .depth = depth};
+    struct callee_walk walk = {.returns = returns, .depth = depth};
     (void)add_way(&walk, callee);
     while (walk.n_ways > 0)
         if (!follow(&walk, walk.ways[--walk.n_ways]))
@@ -259,23 +259,23 @@ static bool code_never(struct returns *returns, uint64_t callee, unsigned depth)
 }
 
 /* The answer by name, which is kept; NULL when out of memory. */
-static struct answer *ask_name(struct returns *returns, uint64_t callee)
+static struct returns_answer *ask_name(struct returns *returns, uint64_t callee)
 {
     if (callee == 0 || !grow_answers(returns))
         return NULL;
-    struct answer *answer = find_answer(returns->answers, returns->n_slots, callee);
+    struct returns_answer *answer = find_answer(returns->answers, returns->n_slots, callee);
     if (answer->callee)
         return answer;
     const char *name = returns->name(returns->context, callee);
     bool is_never = (name && is_name_of_ending(name)) || (!name && stub_never(returns, callee));
-    *answer = (struct answer){.callee = callee, .never = is_never, .by_name = !is_never};
+    *answer = (struct returns_answer){.callee = callee, .never = is_never, .by_name = !is_never};
     returns->n_used++;
     return answer;
 }
 
 static bool never(struct returns *returns, uint64_t callee, bool by_slot, unsigned depth)
 {
-    struct answer *answer = by_slot ? NULL : ask_name(returns, callee);
+    struct returns_answer *answer = by_slot ? NULL : ask_name(returns, callee);
     if (!answer)
         return by_slot && slot_never(returns, callee);
     if (!answer->by_name || depth > CALLS_MAX)
@@ -291,7 +291,7 @@ bool returns_never(struct returns *returns, uint64_t callee, bool by_slot, bool 
 {
     if (!by_name)
         return never(returns, callee, by_slot, 0);
-    const struct answer *answer = by_slot ? NULL : ask_name(returns, callee);
+    const struct returns_answer *answer = by_slot ? NULL : ask_name(returns, callee);
     return by_slot ? slot_never(returns, callee) : answer && answer->never;
 }
 

@@ -10,11 +10,6 @@ struct cfg_decoder {
     ZydisDecoder zydis;
 };
 
-/* The instruction being decoded. */
-struct source {
-    const ZydisDecodedInstruction *head;
-};
-
 struct cfg_decoder *cfg_decoder_new(void)
 {
     struct cfg_decoder *decoder = malloc(sizeof *decoder);
@@ -28,19 +23,18 @@ struct cfg_decoder *cfg_decoder_new(void)
 }
 
 /* Target of a direct jump or call, 0 for an indirect one. */
-static uint64_t direct_target(const struct source *s, uint64_t vaddr)
+static uint64_t direct_target(const ZydisDecodedInstruction *head, uint64_t vaddr)
 {
     for (unsigned i = 0; i < 2; i++)
-        if (s->head->raw.imm[i].size && s->head->raw.imm[i].is_relative)
-            return vaddr + s->head->length + (uint64_t)s->head->raw.imm[i].value.s;
+        if (head->raw.imm[i].size && head->raw.imm[i].is_relative)
+            return vaddr + head->length + (uint64_t)head->raw.imm[i].value.s;
     return 0;
 }
 
 /* Address in a memory operand without registers that change: pc-relative, or the start of a table of 8-byte entries
  * that a register indexes; else 0. */
-static uint64_t memory_address(const struct source *s, uint64_t vaddr)
+static uint64_t memory_address(const ZydisDecodedInstruction *head, uint64_t vaddr)
 {
-    const ZydisDecodedInstruction *head = s->head;
     if (!(head->attributes & ZYDIS_ATTRIB_HAS_MODRM) || head->raw.modrm.mod != 0)
         return 0;
     if (head->raw.modrm.rm == 5)
@@ -49,28 +43,28 @@ static uint64_t memory_address(const struct source *s, uint64_t vaddr)
     return is_table ? (uint64_t)head->raw.disp.value : 0;
 }
 
-static bool is_pc_relative(const struct source *s)
+static bool is_pc_relative(const ZydisDecodedInstruction *head)
 {
-    return s->head->raw.modrm.mod == 0 && s->head->raw.modrm.rm == 5;
+    return head->raw.modrm.mod == 0 && head->raw.modrm.rm == 5;
 }
 
 /* A jump or call: direct, through a word at a fixed address, or through anything else. */
-static void set_transfer(const struct source *s, struct cfg_insn *insn, enum cfg_insn_kind direct,
+static void set_transfer(const ZydisDecodedInstruction *head, struct cfg_insn *insn, enum cfg_insn_kind direct,
                          enum cfg_insn_kind indirect)
 {
-    insn->value = direct_target(s, insn->vaddr);
+    insn->value = direct_target(head, insn->vaddr);
     insn->kind = (uint8_t)(insn->value ? direct : indirect);
     if (insn->value)
         return;
-    insn->value = memory_address(s, insn->vaddr);
-    insn->by_slot = insn->value && is_pc_relative(s);
+    insn->value = memory_address(head, insn->vaddr);
+    insn->by_slot = insn->value && is_pc_relative(head);
     if (insn->by_slot)
         insn->kind = (uint8_t)direct;
 }
 
-static void set_kind(const struct source *s, struct cfg_insn *insn)
+static void set_kind(const ZydisDecodedInstruction *head, struct cfg_insn *insn)
 {
-    switch (s->head->mnemonic) {
+    switch (head->mnemonic) {
     case ZYDIS_MNEMONIC_JB ... ZYDIS_MNEMONIC_JLE:
     case ZYDIS_MNEMONIC_JNB ... ZYDIS_MNEMONIC_JZ:
     case ZYDIS_MNEMONIC_LOOP:
@@ -78,14 +72,14 @@ static void set_kind(const struct source *s, struct cfg_insn *insn)
     case ZYDIS_MNEMONIC_LOOPNE:
     case ZYDIS_MNEMONIC_XBEGIN:
         insn->kind = CFG_BRANCH;
-        insn->value = direct_target(s, insn->vaddr);
+        insn->value = direct_target(head, insn->vaddr);
         break;
     case ZYDIS_MNEMONIC_JMP:
-        set_transfer(s, insn, CFG_JUMP, CFG_INDIRECT);
+        set_transfer(head, insn, CFG_JUMP, CFG_INDIRECT);
         break;
     case ZYDIS_MNEMONIC_CALL:
-        set_transfer(s, insn, CFG_CALL, CFG_CALL);
-        if (!insn->by_slot && !direct_target(s, insn->vaddr))
+        set_transfer(head, insn, CFG_CALL, CFG_CALL);
+        if (!insn->by_slot && !direct_target(head, insn->vaddr))
             insn->value = 0;
         break;
     case ZYDIS_MNEMONIC_RET:
@@ -104,16 +98,16 @@ static void set_kind(const struct source *s, struct cfg_insn *insn)
         insn->kind = CFG_END;
         break;
     case ZYDIS_MNEMONIC_LEA:
-        insn->value = memory_address(s, insn->vaddr);
+        insn->value = memory_address(head, insn->vaddr);
         insn->kind = insn->value ? CFG_LEA : CFG_PLAIN;
         break;
     case ZYDIS_MNEMONIC_MOV:
-        insn->value = is_pc_relative(s) ? 0 : memory_address(s, insn->vaddr);
+        insn->value = is_pc_relative(head) ? 0 : memory_address(head, insn->vaddr);
         insn->kind = insn->value ? CFG_LEA : CFG_PLAIN;
         break;
     case ZYDIS_MNEMONIC_CMP:
-        insn->kind = s->head->raw.imm[0].size ? CFG_COMPARE : CFG_PLAIN;
-        insn->value = s->head->raw.imm[0].value.u;
+        insn->kind = head->raw.imm[0].size ? CFG_COMPARE : CFG_PLAIN;
+        insn->value = head->raw.imm[0].value.u;
         break;
     default:
         break;
@@ -128,10 +122,9 @@ void cfg_decode_any(const struct cfg_decoder *decoder, const uint8_t *bytes, uin
     *insn = (struct cfg_insn){.vaddr = vaddr, .len_bytes = 1, .kind = CFG_END};
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder->zydis, &context, bytes, n_bytes, &head)))
         return;
-    const struct source source = {&head};
     insn->len_bytes = head.length;
     insn->kind = CFG_PLAIN;
-    set_kind(&source, insn);
+    set_kind(&head, insn);
 }
 
 void cfg_decode(const struct cfg_decoder *decoder, const uint8_t *bytes, uint64_t n_bytes, uint64_t vaddr,

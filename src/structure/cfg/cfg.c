@@ -365,7 +365,7 @@ bool cfg_build(struct cfg *cfg, const struct cfg_module *module, const struct cf
  * before, with their headers taken out. */
 
 /* Working arrays, [n_blocks] each. */
-struct search {
+struct loop_search {
     struct loops *loops;
     const struct cfg *cfg;
     uint32_t *reached;     /* distance rank from the entry, CFG_NONE: not reached */
@@ -397,13 +397,13 @@ bool loops_contain(const struct loops *loops, uint32_t outer, uint32_t inner)
     return inner == outer;
 }
 
-static uint32_t edge_to(const struct search *s, uint32_t edge)
+static uint32_t edge_to(const struct loop_search *s, uint32_t edge)
 {
     return (uint32_t)s->cfg->edges[edge];
 }
 
 /* Ranks the blocks that the entry reaches, breadth first. */
-static void rank_reached(struct search *s)
+static void rank_reached(struct loop_search *s)
 {
     uint32_t n = 0;
     for (size_t b = 0; b < s->cfg->n_blocks; b++)
@@ -420,7 +420,7 @@ static void rank_reached(struct search *s)
         }
 }
 
-static bool loops_back(const struct search *s, uint32_t block)
+static bool loops_back(const struct loop_search *s, uint32_t block)
 {
     for (uint32_t e = s->cfg->first[block]; e < s->cfg->first[block + 1]; e++)
         if (edge_to(s, e) == block)
@@ -429,7 +429,7 @@ static bool loops_back(const struct search *s, uint32_t block)
 }
 
 /* Takes the component whose root is block off the stack: a loop, or a single block in no deeper loop. */
-static bool take_component(struct search *s, uint32_t block)
+static bool take_component(struct loop_search *s, uint32_t block)
 {
     struct loops *loops = s->loops;
     bool is_single = s->stack[s->n_stack - 1] == block;
@@ -450,7 +450,7 @@ static bool take_component(struct search *s, uint32_t block)
     return true;
 }
 
-static void visit(struct search *s, uint32_t block, uint32_t *n_path)
+static void visit(struct loop_search *s, uint32_t block, uint32_t *n_path)
 {
     s->index[block] = s->low[block] = ++s->counter;
     s->stack[s->n_stack++] = block;
@@ -460,7 +460,7 @@ static void visit(struct search *s, uint32_t block, uint32_t *n_path)
 
 /* Tarjan's walk from start over the blocks of its region. A block is on the stack when it was visited and its loop_of
  * is still that of the region. */
-static bool walk(struct search *s, uint32_t start)
+static bool visit_region(struct loop_search *s, uint32_t start)
 {
     uint32_t n_path = 0, region = s->loops->loop_of[start];
     visit(s, start, &n_path);
@@ -487,7 +487,7 @@ static bool walk(struct search *s, uint32_t start)
 
 /* Records that block is an entry of the new loop it is in: on a path from the function's entry (is_reached), or only on
  * an unknown one. */
-static void add_entry(struct search *s, uint32_t block, bool is_reached)
+static void add_entry(struct loop_search *s, uint32_t block, bool is_reached)
 {
     struct loop *loop = &s->loops->items[s->loops->loop_of[block]];
     if (loop->header == block || (!is_reached && loop->header != CFG_NONE))
@@ -498,14 +498,14 @@ static void add_entry(struct search *s, uint32_t block, bool is_reached)
         loop->header = block;
 }
 
-static bool is_new(const struct search *s, uint32_t block)
+static bool is_new(const struct loop_search *s, uint32_t block)
 {
     uint32_t loop = s->loops->loop_of[block];
     return loop != CFG_NONE && loop >= s->first_new;
 }
 
 /* Gives the loops of this round their headers. */
-static void choose_headers(struct search *s)
+static void choose_headers(struct loop_search *s)
 {
     const struct cfg *cfg = s->cfg;
     if (is_new(s, cfg->entry))
@@ -524,7 +524,7 @@ static void choose_headers(struct search *s)
         s->done[s->loops->items[i].header] = 1;
 }
 
-static bool run_rounds(struct search *s)
+static bool run_rounds(struct loop_search *s)
 {
     uint32_t n = (uint32_t)s->cfg->n_blocks;
     for (s->depth = 0; s->depth < LOOPS_DEPTH_MAX; s->depth++) {
@@ -532,7 +532,7 @@ static bool run_rounds(struct search *s)
         s->counter = s->n_stack = 0;
         memset(s->index, 0, n * sizeof *s->index);
         for (uint32_t b = 0; b < n; b++)
-            if (!s->index[b] && !s->done[b] && !is_new(s, b) && !walk(s, b))
+            if (!s->index[b] && !s->done[b] && !is_new(s, b) && !visit_region(s, b))
                 return false;
         if (s->loops->n == s->first_new)
             break;
@@ -553,15 +553,15 @@ bool loops_find(struct loops *loops, const struct cfg *cfg)
     if (n == 0)
         return true;
     uint32_t *at = loops->scratch;
-    struct search s = {.loops = loops,
-                       .cfg = cfg,
-                       .reached = at,
-                       .index = at + n,
-                       .low = at + 2 * n,
-                       .stack = at + 3 * n,
-                       .path = at + 4 * n,
-                       .next_edge = at + 5 * n,
-                       .done = at + 6 * n};
+    struct loop_search s = {.loops = loops,
+                            .cfg = cfg,
+                            .reached = at,
+                            .index = at + n,
+                            .low = at + 2 * n,
+                            .stack = at + 3 * n,
+                            .path = at + 4 * n,
+                            .next_edge = at + 5 * n,
+                            .done = at + 6 * n};
     memset(s.done, 0, n * sizeof *s.done);
     rank_reached(&s);
     return run_rounds(&s);

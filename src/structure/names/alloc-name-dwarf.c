@@ -272,7 +272,7 @@ static bool frame_base_offset(struct symbols *symbols, Dwarf_Die *scopes, int n_
 struct lookup {
     struct symbols *symbols;
     uint64_t vaddr;
-    const struct place *place;
+    const struct value_place *place;
     bool has_frame_base;
     int64_t frame_base;
 };
@@ -450,7 +450,7 @@ static int depth_of_scope(Dwarf_Die *scopes, int n_scopes, int index)
 
 /* Names a variable with static storage that no scope around the code declares, such as one of a module that the code
  * uses. */
-static bool name_static(struct symbols *symbols, const struct place *place, int64_t member_offset, bool indexed,
+static bool name_static(struct symbols *symbols, const struct value_place *place, int64_t member_offset, bool indexed,
                         struct alloc_name *out)
 {
     uint64_t vaddr = (uint64_t)place->offset, start;
@@ -487,7 +487,7 @@ static bool name_in_scope(const struct lookup *lookup, Dwarf_Die *scope, int64_t
     return false;
 }
 
-bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct place *place, int64_t member_offset,
+bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct value_place *place, int64_t member_offset,
                        bool indexed, struct alloc_name *out, int *depth)
 {
     Dwarf_Die scopes[TYPES_SCOPES_MAX];

@@ -24,7 +24,7 @@ enum origin_kind {
 };
 struct origin {
     enum origin_kind kind;
-    struct place from;
+    struct value_place from;
     uint64_t vaddr; /* where from is valid */
     int64_t offset; /* LOADED, ADDRESS: what was added since; MEMBER: offset of the member */
     bool indexed;   /* an unknown index was added */
@@ -36,7 +36,7 @@ struct flow {
     const uint8_t *code; /* of the section that holds the call */
     uint64_t code_vaddr, code_bytes;
     struct origin registers[16]; /* by DWARF number */
-    struct place spills[8];      /* stack slots that hold the pointer */
+    struct value_place spills[8]; /* stack slots that hold the pointer */
     unsigned n_spills;
     int best_depth; /* of the name found so far, -1 none */
     struct alloc_name *out;
@@ -87,16 +87,16 @@ static bool decode(const struct flow *flow, uint64_t vaddr, ZydisDecodedInstruct
 
 /* The place that a memory operand without index refers to; PLACE_NONE when it is neither stack slot nor static
  * address. */
-static struct place place_of(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn,
-                             const ZydisDecodedOperand *operand)
+static struct value_place place_of(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn,
+                                   const ZydisDecodedOperand *operand)
 {
-    struct place place = {.kind = PLACE_NONE};
+    struct value_place place = {.kind = PLACE_NONE};
     int64_t displacement = operand->mem.disp.has_displacement ? operand->mem.disp.value : 0;
     if (operand->mem.base == ZYDIS_REGISTER_RIP)
-        return (struct place){.kind = PLACE_STATIC, .offset = (int64_t)(vaddr + insn->length) + displacement};
+        return (struct value_place){.kind = PLACE_STATIC, .offset = (int64_t)(vaddr + insn->length) + displacement};
     int base = dwarf_register(operand->mem.base);
     if (operand->mem.base == ZYDIS_REGISTER_NONE && operand->mem.index == ZYDIS_REGISTER_NONE)
-        return (struct place){.kind = PLACE_STATIC, .offset = displacement};
+        return (struct value_place){.kind = PLACE_STATIC, .offset = displacement};
     if (operand->mem.index != ZYDIS_REGISTER_NONE || (base != 6 && base != 7))
         return place;
     place.offset = displacement;
@@ -105,13 +105,13 @@ static struct place place_of(struct flow *flow, uint64_t vaddr, const ZydisDecod
     return place;
 }
 
-static bool place_equal(const struct place *a, const struct place *b)
+static bool place_equal(const struct value_place *a, const struct value_place *b)
 {
     return a->kind == b->kind && a->kind != PLACE_NONE && a->offset == b->offset && a->reg == b->reg;
 }
 
 /* Considers a candidate name: the one in the outermost scope wins, among equals the first. */
-static void offer(struct flow *flow, uint64_t vaddr, const struct place *place, int64_t member, bool indexed,
+static void offer(struct flow *flow, uint64_t vaddr, const struct value_place *place, int64_t member, bool indexed,
                   const char *suffix)
 {
     struct alloc_name found = {.of_class = flow->out->of_class};
@@ -127,7 +127,7 @@ static void offer(struct flow *flow, uint64_t vaddr, const struct place *place, 
 static void offer_registers(struct flow *flow, uint64_t vaddr)
 {
     for (int i = 0; i < 16; i++) {
-        struct place place = {.kind = PLACE_REGISTER, .reg = i};
+        struct value_place place = {.kind = PLACE_REGISTER, .reg = i};
         if (flow->registers[i].kind == ORIGIN_POINTER)
             offer(flow, vaddr, &place, -1, false, "");
     }
@@ -152,7 +152,7 @@ static struct origin origin_of(const struct flow *flow, uint64_t vaddr, const Zy
 static void step_store(struct flow *flow, uint64_t vaddr, uint64_t next, const ZydisDecodedInstruction *insn,
                        const ZydisDecodedOperand *target)
 {
-    struct place place = place_of(flow, vaddr, insn, target);
+    struct value_place place = place_of(flow, vaddr, insn, target);
     if (place.kind != PLACE_NONE) {
         offer(flow, next, &place, -1, false, "");
         if (place.kind == PLACE_STACK && flow->n_spills < 8)
@@ -173,7 +173,7 @@ static void step_store(struct flow *flow, uint64_t vaddr, uint64_t next, const Z
 static void step_load(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn, int target,
                       const ZydisDecodedOperand *source)
 {
-    struct place place = place_of(flow, vaddr, insn, source);
+    struct value_place place = place_of(flow, vaddr, insn, source);
     struct origin origin = {.kind = ORIGIN_LOADED, .from = place, .vaddr = vaddr};
     if (place.kind == PLACE_NONE) {
         origin = origin_of(flow, vaddr, source);
@@ -193,7 +193,7 @@ static void step_lea(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstru
     int target = dwarf_register(operands[0].reg.value);
     if (target < 0)
         return;
-    struct place place = place_of(flow, vaddr, insn, &operands[1]);
+    struct value_place place = place_of(flow, vaddr, insn, &operands[1]);
     struct origin origin = {.kind = ORIGIN_ADDRESS, .from = place, .vaddr = vaddr};
     if (place.kind == PLACE_NONE) {
         origin = origin_of(flow, vaddr, &operands[1]);
@@ -360,9 +360,9 @@ static void follow_argument_back(struct flow *flow, uint64_t entry, uint64_t ret
         }
         if (operands[1].type != ZYDIS_OPERAND_TYPE_MEMORY)
             return;
-        struct place place = place_of(flow, starts[i], &insn, &operands[1]);
+        struct value_place place = place_of(flow, starts[i], &insn, &operands[1]);
         if (place.kind == PLACE_NONE && insn.mnemonic == ZYDIS_MNEMONIC_LEA) {
-            place = (struct place){.kind = PLACE_REGISTER, .reg = dwarf_register(operands[1].mem.base)};
+            place = (struct value_place){.kind = PLACE_REGISTER, .reg = dwarf_register(operands[1].mem.base)};
             offer(flow, starts[i], &place, operands[1].mem.disp.value, false, "");
             return;
         }

@@ -61,7 +61,7 @@ bool alloc_name_is_base(struct symbols *symbols, uint64_t function_die, const ch
 
 /* Where a value lies at some pc. Registers by DWARF number. */
 enum place_kind { PLACE_NONE, PLACE_REGISTER, PLACE_STACK, PLACE_STATIC };
-struct place {
+struct value_place {
     enum place_kind kind;
     int reg;
     int64_t offset; /* PLACE_STACK: from the CFA; PLACE_STATIC: vaddr */
@@ -74,7 +74,7 @@ bool alloc_returns_pointer(struct symbols *symbols, uint64_t vaddr);
  * that offset of the object it points to is meant (indexed: of an element of an array). Fills out; *depth gets the
  * nesting depth of the variable's scope (outermost function 0, inlined functions deeper). Variables of the C++ library
  * do not count. */
-bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct place *place, int64_t member_offset,
+bool alloc_variable_at(struct symbols *symbols, uint64_t vaddr, const struct value_place *place, int64_t member_offset,
                        bool indexed, struct alloc_name *out, int *depth);
 
 #endif

@@ -32,16 +32,16 @@ struct index {
     size_t n_paths, cap_paths;
 };
 
-struct source_find {
+struct source_finder {
     const char *const *search, *const *replace;
     struct index *indices;             /* [number of search directories] */
-    const struct source_owner *owners; /* [n_owners] */
+    const struct program_owner *owners; /* [n_owners] */
     size_t n_owners;
 };
 
-struct source_find *source_find_new(const char *const *search, const char *const *replace)
+struct source_finder *source_finder_new(const char *const *search, const char *const *replace)
 {
-    struct source_find *find = calloc(1, sizeof *find);
+    struct source_finder *find = calloc(1, sizeof *find);
     size_t n = 0;
     while (search && search[n])
         n++;
@@ -56,7 +56,7 @@ struct source_find *source_find_new(const char *const *search, const char *const
     return NULL;
 }
 
-void source_find_free(struct source_find *find)
+void source_finder_free(struct source_finder *find)
 {
     if (!find)
         return;
@@ -226,7 +226,7 @@ static int open_indexed(struct index *index, const char *directory, const char *
 }
 
 /* In "DIR/+" the path itself is tried first: it is the best match and needs no list of all files. */
-static int open_below(struct source_find *find, size_t k, const char *path)
+static int open_below(struct source_finder *find, size_t k, const char *path)
 {
     size_t len = strlen(find->search[k]);
     bool is_deep = len >= 2 && strcmp(find->search[k] + len - 2, "/+") == 0;
@@ -242,7 +242,7 @@ static int open_below(struct source_find *find, size_t k, const char *path)
     return fd;
 }
 
-static int open_replaced(const struct source_find *find, const char *path)
+static int open_replaced(const struct source_finder *find, const char *path)
 {
     int fd = -1;
     for (size_t i = 0; fd < 0 && find->replace && find->replace[i]; i++) {
@@ -260,7 +260,7 @@ static int open_replaced(const struct source_find *find, const char *path)
     return fd;
 }
 
-static int find_open(struct source_find *find, const char *path)
+static int find_open(struct source_finder *find, const char *path)
 {
     struct buf plain = {0};
     source_path_normalize(path, &plain);
@@ -279,7 +279,7 @@ static int find_open(struct source_find *find, const char *path)
     return fd;
 }
 
-bool source_owner_add(const char *program, struct source_owner *owners, size_t *n)
+bool program_owner_add(const char *program, struct program_owner *owners, size_t *n)
 {
     struct stat info;
     if (stat(program, &info) != 0 || info.st_uid == 0)
@@ -287,13 +287,13 @@ bool source_owner_add(const char *program, struct source_owner *owners, size_t *
     for (size_t i = 0; i < *n; i++)
         if (owners[i].user == info.st_uid)
             return true;
-    if (*n == SOURCE_OWNERS_MAX)
+    if (*n == PROGRAM_OWNERS_MAX)
         return false;
-    owners[(*n)++] = (struct source_owner){info.st_uid, info.st_gid};
+    owners[(*n)++] = (struct program_owner){info.st_uid, info.st_gid};
     return true;
 }
 
-void source_find_limit(struct source_find *find, const struct source_owner *owners, size_t n)
+void source_finder_limit(struct source_finder *find, const struct program_owner *owners, size_t n)
 {
     find->owners = owners;
     find->n_owners = n;
@@ -301,7 +301,7 @@ void source_find_limit(struct source_find *find, const struct source_owner *owne
 
 /* Makes this thread read files as that user and group; the other threads and the other rights of the process stay as
  * they are. False when that is not possible. */
-static bool begin_as(const struct source_owner *owner)
+static bool begin_as(const struct program_owner *owner)
 {
     if (syscall(SYS_setgroups, 0, NULL) != 0)
         return false;
@@ -318,7 +318,7 @@ static void end_as(const gid_t *groups, int n_groups)
     (void)syscall(SYS_setgroups, n_groups, groups);
 }
 
-static int open_as(struct source_find *find, const char *path, const struct source_owner *owner)
+static int open_as(struct source_finder *find, const char *path, const struct program_owner *owner)
 {
     gid_t groups[GROUPS_MAX];
     int n_groups = getgroups(GROUPS_MAX, groups);
@@ -329,7 +329,7 @@ static int open_as(struct source_find *find, const char *path, const struct sour
     return fd;
 }
 
-int source_find_open(struct source_find *find, const char *path)
+int source_finder_open(struct source_finder *find, const char *path)
 {
     if (geteuid() != 0 || find->n_owners == 0)
         return find_open(find, path);
@@ -356,7 +356,7 @@ struct source_file {
 };
 
 struct source_text {
-    struct source_find *find;
+    struct source_finder *find;
     struct strtab paths;
     struct source_file *files; /* [paths.n_strings] */
     size_t cap_files;
@@ -367,7 +367,7 @@ struct source_text *source_text_new(const char *const *search, const char *const
     struct source_text *source = calloc(1, sizeof *source);
     if (!source)
         return NULL;
-    source->find = source_find_new(search, replace);
+    source->find = source_finder_new(search, replace);
     if (source->find)
         return source;
     free(source);
@@ -383,7 +383,7 @@ void source_text_free(struct source_text *source)
         free(source->files[i].lines);
     }
     free(source->files);
-    source_find_free(source->find);
+    source_finder_free(source->find);
     strtab_fini(&source->paths);
     free(source);
 }
@@ -406,7 +406,7 @@ static void read_source(const struct source_text *source, const char *path, stru
 {
     struct buf text = {0};
     char chunk[16384];
-    int fd = source_find_open(source->find, path);
+    int fd = source_finder_open(source->find, path);
     if (fd < 0)
         return;
     for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) > 0 && text.len_bytes < FILE_BYTES_MAX;)

@@ -10,34 +10,34 @@
 
 #include "base/vec.h"
 
-struct source_find;
+struct source_finder;
 
 /* The owner of a program. */
-struct source_owner {
+struct program_owner {
     unsigned user, group;
 };
 
-#define SOURCE_OWNERS_MAX 16
+#define PROGRAM_OWNERS_MAX 16
 
-/* Adds the owner of a program to owners [*n], at most SOURCE_OWNERS_MAX, unless it is root or already there. False when
- * there are too many: then nothing may be read for them. */
-bool source_owner_add(const char *program, struct source_owner *owners, size_t *n);
+/* Adds the owner of a program to owners [*n], at most PROGRAM_OWNERS_MAX, unless it is root or already there. False
+ * when there are too many: then nothing may be read for them. */
+bool program_owner_add(const char *program, struct program_owner *owners, size_t *n);
 
 /* A file is searched for with a prefix of its name replaced (replace: "OLD=NEW" strings), under its own name if that is
  * absolute, then in each search directory: in "DIR" by its last components, as many of them as fit; in "DIR/+" also in
  * all directories below, where the file with the most last components in common is taken. No symbolic link leads out of
  * a search directory. Both lists are borrowed and NULL-terminated, or NULL.
  * Returns NULL when out of memory. */
-struct source_find *source_find_new(const char *const *search, const char *const *replace);
-void source_find_free(struct source_find *find);
+struct source_finder *source_finder_new(const char *const *search, const char *const *replace);
+void source_finder_free(struct source_finder *find);
 
 /* The users [n] whose programs name the files. If this process has more rights than they do (root), it only finds what
  * each of them could read. Call it once, before files are opened; borrowed.  ctx: ordinary */
-void source_find_limit(struct source_find *find, const struct source_owner *owners, size_t n);
+void source_finder_limit(struct source_finder *find, const struct program_owner *owners, size_t n);
 
 /* Opens the regular file that path stands for, for reading; -1 when there is none. The caller closes it. Files of the
  * kernel (/proc, /sys and the like) and what a link in /proc leads to do not count. */
-int source_find_open(struct source_find *find, const char *path);
+int source_finder_open(struct source_finder *find, const char *path);
 
 /* Appends path without ".", ".." and doubled slashes; ".." that would lead above its start is left out. */
 void source_path_normalize(const char *path, struct buf *out);
@@ -46,7 +46,7 @@ void source_path_normalize(const char *path, struct buf *out);
 
 struct source_text;
 
-/* Where to look: as source_find_new. Both lists are borrowed and NULL-terminated, or NULL.
+/* Where to look: as source_finder_new. Both lists are borrowed and NULL-terminated, or NULL.
  * Returns NULL when out of memory. */
 struct source_text *source_text_new(const char *const *search, const char *const *replace);
 void source_text_free(struct source_text *source);

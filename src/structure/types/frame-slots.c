@@ -23,14 +23,14 @@ struct slot {
     uint32_t local; /* index, LOCAL_* */
 };
 
-struct function {
+struct frame_function {
     const void *die;
     struct slot *items; /* [n] */
     size_t n, capacity;
 };
 
 struct frame_slots {
-    struct function *functions; /* [n] */
+    struct frame_function *functions; /* [n] */
     size_t n, capacity;
 };
 
@@ -39,7 +39,7 @@ struct pass {
     struct symbols *symbols;
     const struct local *locals; /* [n] */
     size_t n;
-    struct function *function;
+    struct frame_function *function;
 };
 
 static void frame_slots_free(struct frame_slots *slots)
@@ -78,7 +78,7 @@ static uint32_t local_in(const struct pass *pass, uint64_t vaddr, int reg)
 }
 
 /* Records an access; local: the variable whose value it stores, LOCAL_NONE for a load. */
-static void note(struct function *function, int64_t offset, uint32_t size_bytes, uint32_t local)
+static void note(struct frame_function *function, int64_t offset, uint32_t size_bytes, uint32_t local)
 {
     for (size_t i = 0; i < function->n; i++) {
         struct slot *slot = &function->items[i];
@@ -146,7 +146,8 @@ static void take_function(const struct pass *pass, Dwarf_Die *function)
 }
 
 /* The table of the function that contains vaddr, made when first needed; NULL when there is none. */
-static const struct function *function_at(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n)
+static const struct frame_function *function_at(struct symbols *symbols, uint64_t vaddr, const struct local *locals,
+                                                size_t n)
 {
     Dwarf_Die die;
     if (!symbols->slots)
@@ -161,8 +162,8 @@ static const struct function *function_at(struct symbols *symbols, uint64_t vadd
     if (slots->n >= FUNCTIONS_MAX ||
         !vec_reserve(&slots->functions, &slots->capacity, slots->n + 1, sizeof *slots->functions))
         return NULL;
-    struct function *function = &slots->functions[slots->n++];
-    *function = (struct function){.die = die.addr};
+    struct frame_function *function = &slots->functions[slots->n++];
+    *function = (struct frame_function){.die = die.addr};
     const struct pass pass = {symbols, locals, n, function};
     take_function(&pass, &die);
     return function;
@@ -171,7 +172,7 @@ static const struct function *function_at(struct symbols *symbols, uint64_t vadd
 enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n,
                                      int64_t cfa_offset, size_t *index, uint64_t *offset_bytes)
 {
-    const struct function *function = function_at(symbols, vaddr, locals, n);
+    const struct frame_function *function = function_at(symbols, vaddr, locals, n);
     enum frame_slot_use use = SLOT_NONE;
     uint32_t local = LOCAL_NONE;
     for (size_t i = 0; function && i < function->n; i++) {

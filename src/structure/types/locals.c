@@ -17,7 +17,7 @@ struct locals {
 };
 
 /* One walk over a function. */
-struct walk {
+struct frame_walk {
     struct symbols *symbols;
     struct locals *locals;
     Dwarf_Attribute frame_base;
@@ -57,7 +57,7 @@ static bool is_breg(int atom)
 }
 
 /* The frame base itself as a place. */
-static void place_frame_base(const struct walk *walk, uint64_t vaddr, struct local_place *place)
+static void place_frame_base(const struct frame_walk *walk, uint64_t vaddr, struct local_place *place)
 {
     Dwarf_Op *ops = NULL;
     size_t n_ops = 0;
@@ -77,7 +77,7 @@ static void place_frame_base(const struct walk *walk, uint64_t vaddr, struct loc
 }
 
 /* The place in memory that the first operation gives; false when it gives none. */
-static bool place_memory(const struct walk *walk, uint64_t vaddr, const Dwarf_Op *op, struct local_place *place)
+static bool place_memory(const struct frame_walk *walk, uint64_t vaddr, const Dwarf_Op *op, struct local_place *place)
 {
     if (op->atom == DW_OP_fbreg) {
         place_frame_base(walk, vaddr, place);
@@ -98,7 +98,7 @@ static bool place_memory(const struct walk *walk, uint64_t vaddr, const Dwarf_Op
 }
 
 /* vaddr: an address where the expression is valid and the frame is set up. */
-static void place_of(const struct walk *walk, uint64_t vaddr, const Dwarf_Op *ops, size_t n_ops,
+static void place_of(const struct frame_walk *walk, uint64_t vaddr, const Dwarf_Op *ops, size_t n_ops,
                      struct local_place *place)
 {
     int last = n_ops ? ops[n_ops - 1].atom : 0;
@@ -140,7 +140,7 @@ static void fill_entry(Dwarf_Attribute *attribute, const Dwarf_Op *op, struct lo
     }
 }
 
-static void add_places(const struct walk *walk, Dwarf_Die *die, struct local *local)
+static void add_places(const struct frame_walk *walk, Dwarf_Die *die, struct local *local)
 {
     Dwarf_Attribute attribute;
     Dwarf_Addr base = 0, start = 0, end = 0, bias = walk->symbols->dwarf_bias;
@@ -164,7 +164,7 @@ static void add_places(const struct walk *walk, Dwarf_Die *die, struct local *lo
     }
 }
 
-static void add_local(const struct walk *walk, Dwarf_Die *die, const struct local *block)
+static void add_local(const struct frame_walk *walk, Dwarf_Die *die, const struct local *block)
 {
     struct locals *locals = walk->locals;
     struct symbols *symbols = walk->symbols;
@@ -186,7 +186,7 @@ static void add_local(const struct walk *walk, Dwarf_Die *die, const struct loca
 
 /* The range from the first to the last address of a block; a block without addresses gets that of the block around
  * it. */
-static void narrow(const struct walk *walk, Dwarf_Die *die, struct local *block)
+static void narrow(const struct frame_walk *walk, Dwarf_Die *die, struct local *block)
 {
     Dwarf_Addr base = 0, start = 0, end = 0, low = UINT64_MAX, high = 0, largest = 0, bias = walk->symbols->dwarf_bias;
     for (ptrdiff_t next = 0; (next = dwarf_ranges(die, next, &base, &start, &end)) > 0;) {
@@ -204,7 +204,7 @@ static void narrow(const struct walk *walk, Dwarf_Die *die, struct local *block)
 }
 
 /* Variables of blocks and of inlined functions live in the same frame. */
-static void walk_block(const struct walk *walk, Dwarf_Die *parent, const struct local *around, unsigned depth)
+static void walk_block(const struct frame_walk *walk, Dwarf_Die *parent, const struct local *around, unsigned depth)
 {
     Dwarf_Die die;
     struct local block = *around;
@@ -233,7 +233,7 @@ size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct 
         return 0;
     struct locals *locals = symbols->locals;
     if (locals->function != function.addr) {
-        struct walk walk = {.symbols = symbols, .locals = locals};
+        struct frame_walk walk = {.symbols = symbols, .locals = locals};
         struct local outer = {.function = symbols_own_name(symbols, dwarf_diename(&function))};
         walk.has_frame_base = dwarf_attr_integrate(&function, DW_AT_frame_base, &walk.frame_base) != NULL;
         locals_clear(locals);

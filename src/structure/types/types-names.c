@@ -81,7 +81,7 @@ static bool is_type(int tag)
 }
 
 /* scopes: hash of the names around parent, each followed by "::"; HASH_START alone outside all. */
-static void walk(struct types *types, Dwarf_Die *parent, uint64_t scopes, unsigned depth)
+static void index_entries(struct types *types, Dwarf_Die *parent, uint64_t scopes, unsigned depth)
 {
     Dwarf_Die die;
     if (depth > WALK_DEPTH_MAX || dwarf_child(parent, &die) != 0)
@@ -97,7 +97,7 @@ static void walk(struct types *types, Dwarf_Die *parent, uint64_t scopes, unsign
             add_name(types, hash_more(scopes ^ is_variable, name, len), &die);
         }
         if (is_scope(tag))
-            walk(types, &die, len ? hash_more(hash_more(scopes, name, len), "::", 2) : scopes, depth + 1);
+            index_entries(types, &die, len ? hash_more(hash_more(scopes, name, len), "::", 2) : scopes, depth + 1);
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
@@ -109,7 +109,7 @@ bool types_find_name(struct symbols *symbols, const char *name, bool is_variable
     if (!types->is_indexed) {
         types->is_indexed = true;
         for (size_t i = 0; i < symbols->n_units; i++)
-            walk(types, &symbols->units[i].scopes, HASH_START, 0);
+            index_entries(types, &symbols->units[i].scopes, HASH_START, 0);
     }
     const char *colon = strrchr(name, ':');
     uint64_t scopes = HASH_START;

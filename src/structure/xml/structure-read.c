@@ -206,28 +206,28 @@ static const char *xml_in_attribute(const struct xml_in *xml, const char *name)
 enum { DEPTH_MAX = 1000 };
 
 /* Addresses [start, end) of a function or variable of a module. */
-struct range {
+struct file_range {
     uint64_t start, end;
     uint32_t index; /* into functions or variables */
 };
 
-struct ranges {
-    struct range *items; /* [n] by start */
+struct file_ranges {
+    struct file_range *items; /* [n] by start */
     size_t n, capacity;
 };
 
-struct module {
+struct file_module {
     const char *path;
     struct structure_function *functions; /* [n_functions] */
     size_t n_functions, cap_functions;
     struct symbols_data *variables; /* [n_variables] */
     size_t n_variables, cap_variables;
-    struct ranges code, data;
+    struct file_ranges code, data;
 };
 
 struct structure_file {
     struct strtab texts;
-    struct module *modules; /* [n_modules] */
+    struct file_module *modules; /* [n_modules] */
     size_t n_modules, cap_modules;
 };
 
@@ -292,14 +292,14 @@ static uint64_t take_start(const struct reader *reader)
     return next_range(&text, &start, &end) ? start : 0;
 }
 
-static struct module *last_module(const struct reader *reader)
+static struct file_module *last_module(const struct reader *reader)
 {
     return reader->file->n_modules ? &reader->file->modules[reader->file->n_modules - 1] : NULL;
 }
 
-static void add_range(struct reader *reader, struct ranges *ranges, struct range range)
+static void add_range(struct reader *reader, struct file_ranges *ranges, struct file_range range)
 {
-    struct range *last = ranges->n ? &ranges->items[ranges->n - 1] : NULL;
+    struct file_range *last = ranges->n ? &ranges->items[ranges->n - 1] : NULL;
     if (last && last->end == range.start && last->index == range.index) {
         last->end = range.end;
         return;
@@ -317,7 +317,7 @@ static void open_module(struct reader *reader)
     if (!vec_reserve(&file->modules, &file->cap_modules, file->n_modules + 1, sizeof *file->modules))
         reader->failed = true;
     else
-        file->modules[file->n_modules++] = (struct module){.path = keep(reader, name ? name : "")};
+        file->modules[file->n_modules++] = (struct file_module){.path = keep(reader, name ? name : "")};
 }
 
 static void add_scope(struct reader *reader, struct structure_scope scope, struct level *level)
@@ -335,7 +335,7 @@ static void add_scope(struct reader *reader, struct structure_scope scope, struc
 
 static void open_function(struct reader *reader, struct level *level)
 {
-    struct module *module = last_module(reader);
+    struct file_module *module = last_module(reader);
     if (!module || level->scope != STRUCTURE_NONE ||
         !vec_reserve(&module->functions, &module->cap_functions, module->n_functions + 1, sizeof *module->functions)) {
         reader->failed |= module && level->scope == STRUCTURE_NONE;
@@ -413,7 +413,7 @@ static void add_spans(struct reader *reader, const struct level *level)
 
 static void add_variable(struct reader *reader)
 {
-    struct module *module = last_module(reader);
+    struct file_module *module = last_module(reader);
     const char *text = xml_in_attribute(&reader->xml, "v");
     uint64_t start, end;
     if (!module || !next_range(&text, &start, &end))
@@ -424,7 +424,7 @@ static void add_variable(struct reader *reader)
     }
     module->variables[module->n_variables++] = (struct symbols_data){
         .name = keep(reader, xml_in_attribute(&reader->xml, "n")), .vaddr = start, .size_bytes = end - start};
-    add_range(reader, &module->data, (struct range){start, end, (uint32_t)module->n_variables - 1});
+    add_range(reader, &module->data, (struct file_range){start, end, (uint32_t)module->n_variables - 1});
 }
 
 static void open_element(struct reader *reader, struct level *level)
@@ -457,7 +457,7 @@ static int compare_spans(const void *a, const void *b)
 static void end_function(struct reader *reader)
 {
     struct structure_function *function = reader->function;
-    struct module *module = last_module(reader);
+    struct file_module *module = last_module(reader);
     size_t n = 0;
     if (function->n_spans)
         qsort(function->spans, function->n_spans, sizeof *function->spans, compare_spans);
@@ -469,7 +469,7 @@ static void end_function(struct reader *reader)
             continue;
         function->spans[n++] = span;
         add_range(reader, &module->code,
-                  (struct range){span.start, span.end, (uint32_t)(function - module->functions)});
+                  (struct file_range){span.start, span.end, (uint32_t)(function - module->functions)});
     }
     function->n_spans = n;
     reader->function = NULL;
@@ -477,11 +477,11 @@ static void end_function(struct reader *reader)
 
 static int compare_ranges(const void *a, const void *b)
 {
-    const struct range *x = a, *y = b;
+    const struct file_range *x = a, *y = b;
     return x->start != y->start ? (x->start > y->start ? 1 : -1) : (x->index > y->index) - (x->index < y->index);
 }
 
-static void sort_ranges(struct ranges *ranges)
+static void sort_ranges(struct file_ranges *ranges)
 {
     if (ranges->n)
         qsort(ranges->items, ranges->n, sizeof *ranges->items, compare_ranges);
@@ -546,7 +546,7 @@ void structure_file_free(struct structure_file *file)
     if (!file)
         return;
     for (size_t i = 0; i < file->n_modules; i++) {
-        struct module *module = &file->modules[i];
+        struct file_module *module = &file->modules[i];
         for (size_t k = 0; k < module->n_functions; k++) {
             free(module->functions[k].scopes);
             free(module->functions[k].spans);
@@ -572,16 +572,16 @@ size_t structure_file_module(const struct structure_file *file, const char *path
 }
 
 /* The range that contains vaddr, NULL when none does. */
-static const struct range *find_range(const struct ranges *ranges, uint64_t vaddr)
+static const struct file_range *find_range(const struct file_ranges *ranges, uint64_t vaddr)
 {
-    size_t low = search_upto(ranges->items, ranges->n, SEARCH_KEY(struct range, start), vaddr);
+    size_t low = search_upto(ranges->items, ranges->n, SEARCH_KEY(struct file_range, start), vaddr);
     return low > 0 && vaddr < ranges->items[low - 1].end ? &ranges->items[low - 1] : NULL;
 }
 
 const struct structure_function *structure_file_function_at(const struct structure_file *file, size_t module,
                                                             uint64_t vaddr)
 {
-    const struct range *range = find_range(&file->modules[module].code, vaddr);
+    const struct file_range *range = find_range(&file->modules[module].code, vaddr);
     return range ? &file->modules[module].functions[range->index] : NULL;
 }
 
@@ -624,7 +624,7 @@ size_t structure_file_lookup(const struct structure_file *file, size_t module, u
 
 bool structure_file_data_at(const struct structure_file *file, size_t module, uint64_t vaddr, struct symbols_data *data)
 {
-    const struct range *range = find_range(&file->modules[module].data, vaddr);
+    const struct file_range *range = find_range(&file->modules[module].data, vaddr);
     if (range)
         *data = file->modules[module].variables[range->index];
     return range && data->name;
