@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/vec.h"
 
 static bool is_same(const void *one, const void *other)
@@ -69,14 +70,7 @@ void accesses_sort(struct access_table *table)
 
 const struct node_access *accesses_of_node(const struct access_table *table, uint32_t node, size_t *n)
 {
-    size_t low = 0, high = table->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (table->items[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_below(table->items, table->n, SEARCH_KEY(struct node_access, node), node);
     for (*n = 0; low + *n < table->n && table->items[low + *n].node == node; (*n)++)
         ;
     return *n ? &table->items[low] : NULL;
@@ -594,20 +588,25 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
     return ok;
 }
 
+/* For the search of the spots that come before one. */
+struct spots_before {
+    const struct cause_spot *spots, *like;
+};
+
+static bool is_spot_before(const void *context, size_t i)
+{
+    const struct spots_before *before = context;
+    return compare_spots(&before->spots[i], before->like) < 0;
+}
+
 void causes_parts(const struct cause_table *table, uint32_t variable, uint32_t event, uint32_t module, uint64_t vaddr,
                   double parts[CAUSE_PARTS])
 {
     const struct cause_spot like = {.node = variable, .event = event, .module = module, .vaddr = vaddr};
-    size_t low = 0, high = table->n_spots;
+    const struct spots_before before = {table->spots, &like};
+    size_t low = search_where(table->n_spots, is_spot_before, &before);
     double n = 0;
     memset(parts, 0, CAUSE_PARTS * sizeof *parts);
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_spots(&table->spots[middle], &like) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     for (; low < table->n_spots && compare_spots(&table->spots[low], &like) == 0; low++) {
         n += (double)table->spots[low].n_samples;
         for (int k = 0; k < CAUSE_PARTS; k++)

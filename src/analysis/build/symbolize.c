@@ -12,6 +12,7 @@
 #include "arena/arena.h"
 #include "base/input.h"
 #include "base/path.h"
+#include "base/search.h"
 #include "fnbounds/modtab.h"
 #include "structure/elf/elf-file.h"
 
@@ -293,15 +294,7 @@ const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, u
 /* Number of functions that start at or before vaddr. */
 static size_t count_until(const struct code_module *module, uint64_t vaddr)
 {
-    size_t low = 0, high = module->n_functions;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (module->functions[middle].start <= vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_upto(module->functions, module->n_functions, SEARCH_KEY(struct named_function, start), vaddr);
 }
 
 void symbolizer_add_function(struct symbolizer *symbolizer, uint32_t id, uint64_t start, uint64_t end, const char *name)

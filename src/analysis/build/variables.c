@@ -12,6 +12,7 @@
 #include "analysis/build/heap-name.h"
 #include "analysis/metrics.h"
 #include "arena/arena.h"
+#include "base/search.h"
 #include "structure/names/assign-name.h"
 #include "structure/types/types.h"
 
@@ -64,14 +65,7 @@ static void fields_note_site(struct build *build, uint32_t node, const struct pa
 /* Heap nodes were added in the order of their index. */
 static struct typed_node *find_typed(const struct build *build, uint32_t node)
 {
-    size_t low = 0, high = build->n_typed;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (build->typed[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_below(build->typed, build->n_typed, SEARCH_KEY(struct typed_node, node), node);
     return low < build->n_typed && build->typed[low].node == node ? &build->typed[low] : NULL;
 }
 
@@ -327,14 +321,7 @@ void fields_apply(struct build *build)
 
 const struct side_row *variables_side(const struct build *build, uint32_t node, size_t *n)
 {
-    size_t low = 0, high = build->sides->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (build->sides->rows[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = search_below(build->sides->rows, build->sides->n, SEARCH_KEY(struct side_row, node), node);
     for (*n = 0; low + *n < build->sides->n && build->sides->rows[low + *n].node == node; (*n)++)
         ;
     return *n ? &build->sides->rows[low] : NULL;

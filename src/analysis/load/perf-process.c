@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/search.h"
 #include "fnbounds/modtab.h"
 
 static bool begins_with(const char *text, const char *prefix)
@@ -34,15 +35,7 @@ static uint8_t kind_of(const struct perf_data_mmap *record)
 /* The number of mappings that end at or below the address. */
 static size_t count_below(const struct perf_space *space, uint64_t address)
 {
-    size_t low = 0, high = space->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (space->mappings[middle].end <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_upto(space->mappings, space->n, SEARCH_KEY(struct perf_mapping, end), address);
 }
 
 /* Puts a mapping in place of what was there; mappings that it covers partly are cut, or split in two. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "arena/arena.h"
+#include "base/search.h"
 
 /* The topology file beside the profile, read once; NULL when there is none. */
 static const struct topology *find_topology(struct load_sides *sides, const char *profile_path, const char *name)
@@ -48,16 +49,22 @@ static void add_place(struct side_row *row, uint32_t metric, uint32_t numa_node,
         row->is_short = true;
 }
 
+/* For the search of the stack offsets below a distance; they are signed. */
+struct offsets_below {
+    const int64_t *offsets;
+    int64_t distance;
+};
+
+static bool is_offset_below(const void *context, size_t i)
+{
+    const struct offsets_below *below = context;
+    return below->offsets[2 * i] < below->distance;
+}
+
 static int64_t *find_offset(struct side_row *row, int64_t distance)
 {
-    size_t low = 0, high = row->n_stack_offsets;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (row->stack_offsets[2 * middle] < distance)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const struct offsets_below below = {row->stack_offsets, distance};
+    size_t low = search_where(row->n_stack_offsets, is_offset_below, &below);
     int64_t *at = row->stack_offsets + 2 * low;
     if (low < row->n_stack_offsets && at[0] == distance)
         return at;
