@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -94,7 +95,7 @@ static void put_path(const struct leaks *leaks, const struct export_job *job, co
         const char *function = model_text(job->model, frames[i].function);
         buf_printf(&text, "%s%.*s", i ? " < " : "", (int)strcspn(function, "("), function);
         if (frames[i].line)
-            buf_printf(&text, " %s:%u", text_base(model_text(job->model, frames[i].file)), frames[i].line);
+            buf_printf(&text, " %s:%u", path_last(model_text(job->model, frames[i].file)), frames[i].line);
     }
     if (n) {
         buf_printf(out, "%*s", TEXT_LABEL_WIDTH + 2, "");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 
@@ -146,7 +147,7 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
         buf_append(&text, " ", 1);
     if (indent > INDENT_MAX)
         buf_printf(&text, "[%u] ", node->depth);
-    const char *file = text_base(model_text(model, scope->file));
+    const char *file = path_last(model_text(model, scope->file));
     if (scope->kind == SCOPE_LINE && scope->line)
         buf_printf(&text, "%s:%u", file, scope->line);
     else if (scope->kind == SCOPE_LOOP)
@@ -154,7 +155,7 @@ static void put_node(const struct export_job *job, const struct tree_node *node,
     else
         buf_printf(&text, "%s%s", model_text(model, scope->name), scope->kind == SCOPE_INLINED ? " [inlined]" : "");
     if (scope->kind != SCOPE_LINE && node->call_line)
-        buf_printf(&text, "  from %s:%u", text_base(model_text(model, node->call_file)), node->call_line);
+        buf_printf(&text, "  from %s:%u", path_last(model_text(model, node->call_file)), node->call_line);
     buf_printf(out, "%6.1f %% %6.1f %%  ", 100 * node->inclusive / total, 100 * node->own / total);
     if (scope->kind == SCOPE_LINE)
         text_style(out, job, TEXT_DIM);

@@ -9,6 +9,7 @@
 
 #include "analysis/report/report.h"
 #include "base/input.h"
+#include "base/path.h"
 #include "export/exporters.h"
 
 static const char style[] =
@@ -266,7 +267,7 @@ static void put_path(const struct page *page, uint32_t scope)
         struct buf text = {0};
         text_function(&text, model_text(model, at->name));
         if (line && at->role == ROLE_NONE)
-            buf_printf(&text, " %s:%u", text_base(model_text(model, file)), line);
+            buf_printf(&text, " %s:%u", path_last(model_text(model, file)), line);
         html_put_element(page->out, "li", "mono", text.data ? text.data : "");
         buf_fini(&text);
         line = 0;

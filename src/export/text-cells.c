@@ -216,12 +216,6 @@ void text_lines(struct buf *out, uint32_t first, uint32_t last)
         buf_printf(out, "-%u", last);
 }
 
-const char *text_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 void text_function(struct buf *out, const char *function)
 {
     char qualified[256];

@@ -41,9 +41,6 @@ void text_wrapped(struct buf *out, const struct export_job *job, const char *wor
 void text_labelled(struct buf *out, const struct export_job *job, const char *label, const char *words);
 #define TEXT_LABEL_WIDTH 10
 
-/* The last part of a path; borrowed. */
-const char *text_base(const char *path);
-
 /* Appends lines of a file, "77" or "77-79"; last 0: not known. */
 void text_lines(struct buf *out, uint32_t first, uint32_t last);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "base/path.h"
 #include "base/scratch.h"
 #include "export/database/v4.h"
 #include "export/text-cells.h"
@@ -383,7 +384,7 @@ static void put_loop(const struct report *report, const struct report_row *row, 
         return;
     buf_printf(text, " in loop ");
     if (line->loop.file != line->file)
-        buf_printf(text, "%s:", text_base(model_text(report->model, line->loop.file)));
+        buf_printf(text, "%s:", path_last(model_text(report->model, line->loop.file)));
     text_lines(text, line->loop.first, line->loop.last);
 }
 
@@ -394,6 +395,6 @@ void lines_put_place(const struct report *report, const struct report_row *row, 
         buf_printf(text, "%.0f %% ", 100 * line->value / row->value);
     text_function(text, model_text(report->model, line->function));
     if (line->line)
-        buf_printf(text, " %s:%u", text_base(model_text(report->model, line->file)), line->line);
+        buf_printf(text, " %s:%u", path_last(model_text(report->model, line->file)), line->line);
     put_loop(report, row, i, text);
 }

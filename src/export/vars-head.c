@@ -10,6 +10,7 @@
 #include "analysis/build/causes.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/report.h"
+#include "base/path.h"
 #include "export/text-cells.h"
 
 /* Sums up the samples of all kernels of the self-test, and those on the instruction after the stalled one. */
@@ -90,7 +91,7 @@ static void put_program(const struct export_job *job, struct buf *out)
 {
     const struct model *model = job->model;
     struct buf text = {0};
-    buf_printf(&text, "%s: ", model->command ? model->command : model->program ? text_base(model->program) : "?");
+    buf_printf(&text, "%s: ", model->command ? model->command : model->program ? path_last(model->program) : "?");
     if (model->runs.n_strings > 1)
         buf_printf(&text, "%zu runs, ", model->runs.n_strings);
     size_t n_processes = model_count_processes(model);
@@ -221,7 +222,7 @@ static void put_hidden(const struct report *report, const struct export_job *job
     double lost = report->has_too_few ? 0 : report_lost_in_jit(report);
     struct buf text = {0};
     if (lost >= HIDDEN_PERCENT) {
-        const char *command = report_without_jit(model->program ? text_base(model->program) : NULL);
+        const char *command = report_without_jit(model->program ? path_last(model->program) : NULL);
         buf_printf(&text,
                    "the data of %.1f %% of the samples: accesses by code that the program made as it ran (JIT), which "
                    "is in no file to be analysed. ",

@@ -9,6 +9,7 @@
 #include "analysis/build/placeholders.h"
 #include "analysis/load/load.h"
 #include "analysis/metrics.h"
+#include "base/path.h"
 
 /* The role of a function in which threads begin; ROLE_NONE for other functions. */
 static enum scope_role start_role(const char *name)
@@ -28,8 +29,7 @@ static enum scope_role start_role(const char *name)
 
 static bool in_c_library(const struct build *build, uint32_t module)
 {
-    const char *path = symbolizer_path(build->symbolizer, module), *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *base = path_last(symbolizer_path(build->symbolizer, module));
     return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2", 6) == 0 || strncmp(base, "libpthread", 10) == 0;
 }
 

@@ -135,11 +135,11 @@ void heap_python_name(const struct heap_search *search, struct heap_name *out)
     if (!is_python(search, site))
         site = 0;
     const struct code_frame *code = &search->path[site].code;
-    const char *file = text_of(search, code->file), *slash = strrchr(file, '/');
+    const char *file = text_of(search, code->file);
     const char *line = source_text_line(search->source, file, code->line);
     *out = (struct heap_name){.site = site};
     out->is_variable = line && read_target(line, out->name, sizeof out->name);
     if (!out->is_variable)
         (void)snprintf(out->name, sizeof out->name, "%.80s (%.60s:%u)", text_of(search, code->function),
-                       slash ? slash + 1 : file, code->line);
+                       path_last(file), code->line);
 }

@@ -12,6 +12,7 @@
 #include "analysis/build/heap-name.h"
 #include "analysis/metrics.h"
 #include "arena/arena.h"
+#include "base/path.h"
 #include "base/search.h"
 #include "structure/names/assign-name.h"
 #include "structure/types/types.h"
@@ -428,7 +429,6 @@ static void name_small(const struct build *build, const struct side_row *side, c
                        struct heap_name *name)
 {
     const char *function = model_text(build->model, site->function), *file = model_text(build->model, site->file);
-    const char *slash = strrchr(file, '/');
     char sizes[40], place[88];
     uint64_t rounded = 16;
     while (rounded < side->max_small_bytes)
@@ -438,7 +438,7 @@ static void name_small(const struct build *build, const struct side_row *side, c
     else
         (void)snprintf(sizes, sizeof sizes, "up to %llu B", (unsigned long long)rounded);
     if (site->line)
-        (void)snprintf(place, sizeof place, "%.70s:%u", slash ? slash + 1 : file, site->line);
+        (void)snprintf(place, sizeof place, "%.70s:%u", path_last(file), site->line);
     else
         (void)snprintf(place, sizeof place, "%.80s", function);
     (void)snprintf(name->name, sizeof name->name, "blocks of %s from %s", sizes, place);
@@ -501,9 +501,8 @@ static void describe_static(struct build *build, uint32_t index, struct variable
         proto->n_blocks = 1;
     } else {
         char name[400];
-        const char *path = symbolizer_path(build->symbolizer, node->module), *slash = strrchr(path, '/');
         (void)snprintf(name, sizeof name, "0x%llx [%.300s]", (unsigned long long)(node->ip - 1),
-                       slash ? slash + 1 : path);
+                       path_last(symbolizer_path(build->symbolizer, node->module)));
         proto->name = side && side->name ? side->name : model_string(build->model, name);
     }
 }

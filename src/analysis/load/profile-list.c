@@ -15,6 +15,7 @@
 
 #include "analysis/load/perf-import.h"
 #include "base/input.h"
+#include "base/path.h"
 #include "base/scratch.h"
 #include "measurement/pending.h"
 #include "measurement/runs.h"
@@ -129,8 +130,8 @@ int processes_order(struct model *model, struct error *err)
 /* The name that the process was started by, if that is a link to its program; else NULL. */
 static const char *called_name(const struct process *process)
 {
-    const char *slash = strrchr(process->path, '/'), *called = process->exe;
-    bool is_other = called && called[0] && called[0] != '-' && strcmp(called, slash ? slash + 1 : process->path) != 0;
+    const char *called = process->exe;
+    bool is_other = called && called[0] && called[0] != '-' && strcmp(called, path_last(process->path)) != 0;
     return is_other ? called : NULL;
 }
 

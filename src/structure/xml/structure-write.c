@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "base/search.h"
 #include "base/vec.h"
 #include "structure/structure.h"
@@ -778,9 +779,8 @@ static bool same_file(const char *a, const char *b)
 
 static void put_files(struct writer *writer, const struct structure_module *module)
 {
-    const char *slash = strrchr(module->path, '/');
     struct buf unknown = {0};
-    buf_printf(&unknown, "[%s]", slash ? slash + 1 : module->path);
+    buf_printf(&unknown, "[%s]", path_last(module->path));
     for (size_t i = 0; i < module->n_functions; i++) {
         const char *file = module->functions[i].scopes[0].file;
         if (i == 0 || !same_file(file, module->functions[i - 1].scopes[0].file)) {
