@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the debug information says about one function's code: its lines and the functions inlined into it. */
-#include "structure/structure-internal.h"
+#include "structure/structure-make.h"
 
 #include <dwarf.h>
 #include <stdlib.h>

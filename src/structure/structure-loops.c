@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the loops of the machine code to those of the source: the (inlined) function that each is written in, and its
  * lines. A loop is written in the innermost function that contains all of its instructions. */
-#include "structure/structure-internal.h"
+#include "structure/structure-make.h"
 
 #include <stdlib.h>
 

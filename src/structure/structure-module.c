@@ -10,7 +10,7 @@
 
 #include "base/search.h"
 #include "fnbounds/modtab-make.h"
-#include "structure/structure-internal.h"
+#include "structure/structure-make.h"
 
 /* --- the functions of a unit --- */
 

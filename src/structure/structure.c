@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "structure/structure-internal.h"
+#include "structure/structure-make.h"
 
 /* --- values found before, by pointer --- */
 

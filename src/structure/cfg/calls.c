@@ -7,7 +7,7 @@
 
 #include "base/vec.h"
 #include "structure/cfg/cfg.h"
-#include "structure/elf/symbols-internal.h"
+#include "structure/elf/symbols-dwarf.h"
 
 /* --- functions that never return --- */
 

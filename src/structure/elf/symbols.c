@@ -15,7 +15,7 @@
 #include "base/input.h"
 #include "base/search.h"
 #include "fnbounds/modtab-make.h"
-#include "structure/elf/symbols-internal.h"
+#include "structure/elf/symbols-dwarf.h"
 
 /* --- names in readable form: libstdc++'s demangler, loaded on demand --- */
 

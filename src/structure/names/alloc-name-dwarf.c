@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "structure/types/types-internal.h"
+#include "structure/types/types-dwarf.h"
 
 #define TYPE_STEPS_MAX 32
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "structure/elf/symbols-internal.h"
+#include "structure/elf/symbols-dwarf.h"
 
 #define STEPS_MAX 96
 #define BACK_MAX 4096

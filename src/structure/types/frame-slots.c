@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "structure/elf/elf-file.h"
-#include "structure/elf/symbols-internal.h"
+#include "structure/elf/symbols-dwarf.h"
 
 #define FUNCTION_BYTES_MAX (1u << 18)
 #define FUNCTIONS_MAX 20000

@@ -6,7 +6,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "structure/types/types-internal.h"
+#include "structure/types/types-dwarf.h"
 
 #define WALK_DEPTH_MAX 16
 

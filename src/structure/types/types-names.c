@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Types found by names: of types, of variables, of members in expressions. */
-#include "structure/types/types-internal.h"
+#include "structure/types/types-dwarf.h"
 
 #include <ctype.h>
 #include <dwarf.h>

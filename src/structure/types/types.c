@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "structure/types/types-internal.h"
+#include "structure/types/types-dwarf.h"
 
 /* --- what the DIE of a type says: size, target, fields, dimensions --- */
 

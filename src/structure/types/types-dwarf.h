@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of the type model, apart from types.h because libdw's types are in them. */
-#ifndef LOCUS_STRUCTURE_TYPES_TYPES_INTERNAL_H
-#define LOCUS_STRUCTURE_TYPES_TYPES_INTERNAL_H
+/* Types by their DIEs, for the files of src/structure that read DWARF themselves; apart from types.h as
+ * elf/symbols-dwarf.h is from symbols.h. */
+#ifndef LOCUS_STRUCTURE_TYPES_TYPES_DWARF_H
+#define LOCUS_STRUCTURE_TYPES_TYPES_DWARF_H
 
-#include "structure/elf/symbols-internal.h"
+#include "structure/elf/symbols-dwarf.h"
 #include "structure/types/types.h"
 
 /* A type and the DIE that it is read from. */

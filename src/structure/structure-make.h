@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of struct structure, apart from structure.h because libdw's types are in them: a function is made in steps,
- * each of which cuts its code up by one aspect (inlined functions, lines, blocks); the pieces are joined at the end. */
-#ifndef LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
-#define LOCUS_STRUCTURE_STRUCTURE_INTERNAL_H
+/* How a function is made: each step cuts its code up by one aspect (inlined functions, lines, blocks), and the pieces
+ * are joined at the end. Apart from structure.h as elf/symbols-dwarf.h is from symbols.h. */
+#ifndef LOCUS_STRUCTURE_STRUCTURE_MAKE_H
+#define LOCUS_STRUCTURE_STRUCTURE_MAKE_H
 
 #include "structure/cfg/calls.h"
 #include "structure/cfg/cfg.h"
-#include "structure/elf/symbols-internal.h"
+#include "structure/elf/symbols-dwarf.h"
 #include "structure/structure.h"
 
 /* An inlined function; node 0 is the function itself. */

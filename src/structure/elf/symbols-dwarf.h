@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of struct symbols, apart from symbols.h because libdw's types are in them: for the files of src/structure
- * that read DWARF or ELF themselves. */
-#ifndef LOCUS_STRUCTURE_ELF_SYMBOLS_INTERNAL_H
-#define LOCUS_STRUCTURE_ELF_SYMBOLS_INTERNAL_H
+/* The parts of struct symbols, for the files of src/structure that read DWARF or ELF themselves. They are not in
+ * symbols.h, so that only this folder is compiled against libdw. */
+#ifndef LOCUS_STRUCTURE_ELF_SYMBOLS_DWARF_H
+#define LOCUS_STRUCTURE_ELF_SYMBOLS_DWARF_H
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
