@@ -47,6 +47,7 @@ void perf_arena_fini(struct perf_arena *arena)
         (void)munmap(arena->base, arena->size_bytes);
     free(arena->threads);
     free(arena->children);
+    slots_fini(&arena->slots);
     *arena = (struct perf_arena){0};
 }
 
@@ -156,55 +157,43 @@ uint32_t perf_arena_module(struct perf_arena *arena, const char *path, uint64_t 
     return arena_ref(arena->base, module);
 }
 
-static struct perf_arena_child *find_child(struct perf_arena_child *slots, size_t n_slots, uint32_t parent,
-                                           uint32_t module, uint64_t ip)
+static uint64_t hash_child(const void *item)
 {
-    uint64_t hash = (ip ^ (uint64_t)parent << 32 ^ module) * 0x9e3779b97f4a7c15u;
-    size_t slot = (size_t)(hash >> 24) & (n_slots - 1);
-    while (slots[slot].node && (slots[slot].parent != parent || slots[slot].module != module || slots[slot].ip != ip))
-        slot = (slot + 1) & (n_slots - 1);
-    return &slots[slot];
+    const struct perf_arena_child *child = item;
+    return child->ip ^ (uint64_t)child->parent << 32 ^ child->module;
 }
 
-static bool grow_children(struct perf_arena *arena)
+static bool is_same_child(const void *a, const void *b)
 {
-    if (arena->n_children * 2 < arena->n_slots)
-        return true;
-    size_t n_slots = arena->n_slots ? 2 * arena->n_slots : 1024;
-    struct perf_arena_child *slots = calloc(n_slots, sizeof *slots);
-    for (size_t i = 0; slots && i < arena->n_slots; i++) {
-        const struct perf_arena_child *child = &arena->children[i];
-        if (child->node)
-            *find_child(slots, n_slots, child->parent, child->module, child->ip) = *child;
-    }
-    if (!slots) {
-        arena->is_full = true;
-        return false;
-    }
-    free(arena->children);
-    arena->children = slots;
-    arena->n_slots = n_slots;
-    return true;
+    const struct perf_arena_child *x = a, *y = b;
+    return x->parent == y->parent && x->module == y->module && x->ip == y->ip;
 }
+
+static const struct slots_kind by_address = {sizeof(struct perf_arena_child), hash_child, is_same_child};
 
 uint32_t perf_arena_node(struct perf_arena *arena, size_t thread, uint32_t parent, uint32_t module, uint64_t ip)
 {
     if (!parent)
         parent = perf_arena_thread_record(arena, thread)->root;
-    if (!grow_children(arena))
+    struct perf_arena_child child = {.ip = ip, .parent = parent, .module = module};
+    size_t index = slots_find(&arena->slots, &by_address, arena->children, &child);
+    if (index != SLOTS_NONE)
+        return arena->children[index].node;
+    if (!slots_reserve(&arena->slots, &by_address, arena->children, arena->n_children) ||
+        !vec_reserve(&arena->children, &arena->cap_children, arena->n_children + 1, sizeof child)) {
+        arena->is_full = true;
         return 0;
-    struct perf_arena_child *child = find_child(arena->children, arena->n_slots, parent, module, ip);
-    if (child->node)
-        return child->node;
+    }
     struct arena_node *node = put_owned(arena, thread, ARENA_NODES, sizeof *node);
     if (!node)
         return 0;
     node->ip = ip;
     node->parent = parent;
     node->module = module;
-    *child = (struct perf_arena_child){ip, parent, module, arena_ref(arena->base, node)};
-    arena->n_children++;
-    return child->node;
+    child.node = arena_ref(arena->base, node);
+    arena->children[arena->n_children] = child;
+    slots_add(&arena->slots, &by_address, arena->children, arena->n_children++);
+    return child.node;
 }
 
 static struct arena_hit *find_hit(struct perf_arena *arena, size_t thread, struct arena_node *node,

@@ -53,8 +53,7 @@ struct perf_files {
     size_t cap_files;
     struct perf_static *statics; /* [n_statics] */
     size_t n_statics, cap_statics;
-    uint32_t *slots; /* [n_slots] hash of (file, vaddr); index + 1, 0 empty */
-    size_t n_slots;
+    struct slots slots; /* of the variables, by file and address */
     int64_t kernel; /* index + 1 of the kernel, 0 until first needed */
 };
 
@@ -119,7 +118,7 @@ struct perf_arena_thread {
 
 struct perf_arena_child {
     uint64_t ip;
-    uint32_t parent, module, node; /* node 0: empty */
+    uint32_t parent, module, node;
 };
 
 /* All zero is empty. */
@@ -129,8 +128,9 @@ struct perf_arena {
     struct perf_arena_thread *threads; /* [n_threads] in order of their ids */
     size_t n_threads, cap_threads;
     uint32_t n_open_shared[ARENA_KINDS];
-    struct perf_arena_child *children; /* [n_slots] hash of the call-path nodes */
-    size_t n_children, n_slots;
+    struct perf_arena_child *children; /* [n_children] the call-path nodes */
+    size_t n_children, cap_children;
+    struct slots slots; /* of the children, by parent, module and address */
     bool is_full; /* something could not be recorded: out of memory or of ids */
 };
 

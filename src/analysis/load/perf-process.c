@@ -214,33 +214,19 @@ int64_t perf_files_find(struct perf_files *files, const char *path, const unsign
     return file->path && file->shown ? index : -1;
 }
 
-static size_t slot_of(const struct perf_files *files, const uint32_t *slots, size_t n_slots, uint32_t file,
-                      uint64_t vaddr)
+static uint64_t hash_static(const void *item)
 {
-    size_t slot = (size_t)((vaddr ^ (uint64_t)file << 48) * 0x9e3779b97f4a7c15u >> 24) & (n_slots - 1);
-    for (; slots[slot]; slot = (slot + 1) & (n_slots - 1)) {
-        const struct perf_static *found = &files->statics[slots[slot] - 1];
-        if (found->file == file && found->vaddr == vaddr)
-            break;
-    }
-    return slot;
+    const struct perf_static *of = item;
+    return of->vaddr ^ (uint64_t)of->file << 48;
 }
 
-static bool grow_slots(struct perf_files *files)
+static bool is_same_static(const void *a, const void *b)
 {
-    if (files->n_statics * 2 < files->n_slots)
-        return true;
-    size_t n_slots = files->n_slots ? 2 * files->n_slots : 256;
-    uint32_t *slots = calloc(n_slots, sizeof *slots);
-    for (size_t i = 0; slots && i < files->n_statics; i++)
-        slots[slot_of(files, slots, n_slots, files->statics[i].file, files->statics[i].vaddr)] = (uint32_t)i + 1;
-    if (!slots)
-        return false;
-    free(files->slots);
-    files->slots = slots;
-    files->n_slots = n_slots;
-    return true;
+    const struct perf_static *x = a, *y = b;
+    return x->file == y->file && x->vaddr == y->vaddr;
 }
+
+static const struct slots_kind by_file = {sizeof(struct perf_static), hash_static, is_same_static};
 
 /* Index of the static variable at vaddr of a file; -1 when there is none. */
 static int64_t perf_files_static(struct perf_files *files, uint32_t index, uint64_t vaddr)
@@ -252,19 +238,18 @@ static int64_t perf_files_static(struct perf_files *files, uint32_t index, uint6
         if (symbols_open(file->path, &file->symbols, NULL) != 0)
             file->symbols = NULL;
     }
-    if (!file->symbols || !symbols_data_at(file->symbols, vaddr, &data) || !data.name || !grow_slots(files))
+    if (!file->symbols || !symbols_data_at(file->symbols, vaddr, &data) || !data.name)
         return -1;
-    size_t slot = slot_of(files, files->slots, files->n_slots, index, data.vaddr);
-    if (files->slots[slot])
-        return files->slots[slot] - 1;
-    if (!vec_reserve(&files->statics, &files->cap_statics, files->n_statics + 1, sizeof *files->statics))
+    struct perf_static added = {.vaddr = data.vaddr, .size_bytes = data.size_bytes, .file = index};
+    size_t known = slots_find(&files->slots, &by_file, files->statics, &added);
+    if (known != SLOTS_NONE)
+        return (int64_t)known;
+    if (!slots_reserve(&files->slots, &by_file, files->statics, files->n_statics) ||
+        !vec_reserve(&files->statics, &files->cap_statics, files->n_statics + 1, sizeof *files->statics) ||
+        !(added.name = strdup(data.name)))
         return -1;
-    struct perf_static *added = &files->statics[files->n_statics];
-    *added = (struct perf_static){
-        .vaddr = data.vaddr, .size_bytes = data.size_bytes, .file = index, .name = strdup(data.name)};
-    if (!added->name)
-        return -1;
-    files->slots[slot] = (uint32_t)++files->n_statics;
+    files->statics[files->n_statics] = added;
+    slots_add(&files->slots, &by_file, files->statics, files->n_statics++);
     return (int64_t)files->n_statics - 1;
 }
 
@@ -280,7 +265,7 @@ void perf_files_fini(struct perf_files *files)
         free(files->statics[i].name);
     free(files->files);
     free(files->statics);
-    free(files->slots);
+    slots_fini(&files->slots);
     strtab_fini(&files->keys);
     *files = (struct perf_files){0};
 }

@@ -24,7 +24,7 @@ struct imported_slot {
 };
 
 struct returns_answer {
-    uint64_t callee; /* 0: empty */
+    uint64_t callee;
     bool never;
     bool by_name; /* only its name has been checked so far */
 };
@@ -36,8 +36,9 @@ struct returns {
     void *context;
     struct imported_slot *imports; /* [n_imports] by slot */
     size_t n_imports, cap_imports;
-    struct returns_answer *answers; /* [n_slots] open addressing */
-    size_t n_slots, n_used;
+    struct returns_answer *answers; /* [n_answers] */
+    size_t n_answers, cap_answers;
+    struct slots slots; /* of the answers, by callee */
 };
 
 static bool is_name_of_ending(const char *name)
@@ -150,6 +151,7 @@ void returns_free(struct returns *returns)
         return;
     free(returns->imports);
     free(returns->answers);
+    slots_fini(&returns->slots);
     free(returns);
 }
 
@@ -160,30 +162,17 @@ static bool slot_never(const struct returns *returns, uint64_t slot)
            bsearch(&key, returns->imports, returns->n_imports, sizeof key, compare_imports) != NULL;
 }
 
-static struct returns_answer *find_answer(struct returns_answer *answers, size_t n_slots, uint64_t callee)
+static uint64_t hash_answer(const void *item)
 {
-    size_t slot = (size_t)((callee * 0x9e3779b97f4a7c15u) >> 20) & (n_slots - 1);
-    while (answers[slot].callee && answers[slot].callee != callee)
-        slot = (slot + 1) & (n_slots - 1);
-    return &answers[slot];
+    return ((const struct returns_answer *)item)->callee;
 }
 
-static bool grow_answers(struct returns *returns)
+static bool is_same_callee(const void *a, const void *b)
 {
-    if (returns->n_used * 2 < returns->n_slots)
-        return true;
-    size_t n = returns->n_slots ? returns->n_slots * 2 : 1024;
-    struct returns_answer *answers = calloc(n, sizeof *answers);
-    if (!answers)
-        return false;
-    for (size_t i = 0; i < returns->n_slots; i++)
-        if (returns->answers[i].callee)
-            *find_answer(answers, n, returns->answers[i].callee) = returns->answers[i];
-    free(returns->answers);
-    returns->answers = answers;
-    returns->n_slots = n;
-    return true;
+    return ((const struct returns_answer *)a)->callee == ((const struct returns_answer *)b)->callee;
 }
+
+static const struct slots_kind by_callee = {sizeof(struct returns_answer), hash_answer, is_same_callee};
 
 /* One walk: the paths still to follow and how far it may go. */
 struct callee_walk {
@@ -258,32 +247,35 @@ static bool code_never(struct returns *returns, uint64_t callee, unsigned depth)
     return true;
 }
 
-/* The answer by name, which is kept; NULL when out of memory. */
-static struct returns_answer *ask_name(struct returns *returns, uint64_t callee)
+/* Index of the answer, by name when it is new; SLOTS_NONE when out of memory. */
+static size_t ask_name(struct returns *returns, uint64_t callee)
 {
-    if (callee == 0 || !grow_answers(returns))
-        return NULL;
-    struct returns_answer *answer = find_answer(returns->answers, returns->n_slots, callee);
-    if (answer->callee)
-        return answer;
+    const struct returns_answer like = {.callee = callee};
+    size_t index = slots_find(&returns->slots, &by_callee, returns->answers, &like);
+    if (callee == 0 || index != SLOTS_NONE)
+        return callee == 0 ? SLOTS_NONE : index;
+    if (!slots_reserve(&returns->slots, &by_callee, returns->answers, returns->n_answers) ||
+        !vec_reserve(&returns->answers, &returns->cap_answers, returns->n_answers + 1, sizeof *returns->answers))
+        return SLOTS_NONE;
     const char *name = returns->name(returns->context, callee);
     bool is_never = (name && is_name_of_ending(name)) || (!name && stub_never(returns, callee));
-    *answer = (struct returns_answer){.callee = callee, .never = is_never, .by_name = !is_never};
-    returns->n_used++;
-    return answer;
+    index = returns->n_answers++;
+    returns->answers[index] = (struct returns_answer){.callee = callee, .never = is_never, .by_name = !is_never};
+    slots_add(&returns->slots, &by_callee, returns->answers, index);
+    return index;
 }
 
 static bool never(struct returns *returns, uint64_t callee, bool by_slot, unsigned depth)
 {
-    struct returns_answer *answer = by_slot ? NULL : ask_name(returns, callee);
-    if (!answer)
+    size_t index = by_slot ? SLOTS_NONE : ask_name(returns, callee);
+    if (index == SLOTS_NONE)
         return by_slot && slot_never(returns, callee);
-    if (!answer->by_name || depth > CALLS_MAX)
-        return answer->never;
+    if (!returns->answers[index].by_name || depth > CALLS_MAX)
+        return returns->answers[index].never;
     /* a function that calls itself counts as returning while it is being examined */
-    answer->by_name = false;
+    returns->answers[index].by_name = false;
     bool is_never = code_never(returns, callee, depth);
-    find_answer(returns->answers, returns->n_slots, callee)->never = is_never;
+    returns->answers[index].never = is_never;
     return is_never;
 }
 
@@ -291,8 +283,10 @@ bool returns_never(struct returns *returns, uint64_t callee, bool by_slot, bool 
 {
     if (!by_name)
         return never(returns, callee, by_slot, 0);
-    const struct returns_answer *answer = by_slot ? NULL : ask_name(returns, callee);
-    return by_slot ? slot_never(returns, callee) : answer && answer->never;
+    if (by_slot)
+        return slot_never(returns, callee);
+    size_t index = ask_name(returns, callee);
+    return index != SLOTS_NONE && returns->answers[index].never;
 }
 
 /* --- the order of calls --- */

@@ -16,7 +16,7 @@ struct type_node {
 
 /* A DIE by the hash of its name, with those of its scopes. */
 struct type_name {
-    uint64_t hash; /* 0: empty */
+    uint64_t hash;
     Dwarf_Die die;
 };
 
@@ -27,8 +27,9 @@ struct types {
     size_t n_fields;    /* of all types */
     unsigned depth;     /* of types being read */
     bool is_indexed;
-    struct type_name *names; /* [n_name_slots] of types and of variables outside functions */
-    size_t n_names, n_name_slots;
+    struct type_name *names; /* [n_names] of types and of variables outside functions */
+    size_t n_names, cap_names;
+    struct slots name_slots; /* of the names, by hash */
 };
 
 /* types.c: the module's types, made when first needed; NULL when out of memory. */

@@ -31,41 +31,28 @@ static uint64_t hash_start(bool is_variable)
     return HASH_START ^ is_variable;
 }
 
-static struct type_name *slot_of(struct type_name *names, size_t n_slots, uint64_t hash)
+static uint64_t hash_name(const void *item)
 {
-    size_t slot = (size_t)(hash >> 20) & (n_slots - 1);
-    while (names[slot].hash && names[slot].hash != hash)
-        slot = (slot + 1) & (n_slots - 1);
-    return &names[slot];
+    return ((const struct type_name *)item)->hash;
 }
 
-static bool grow_names(struct types *types)
+static bool is_same_name(const void *a, const void *b)
 {
-    if (types->n_names * 2 < types->n_name_slots)
-        return true;
-    size_t n = types->n_name_slots ? types->n_name_slots * 2 : 1024;
-    struct type_name *names = types->n_names < NAMES_MAX ? calloc(n, sizeof *names) : NULL;
-    if (!names)
-        return false;
-    for (size_t i = 0; i < types->n_name_slots; i++)
-        if (types->names[i].hash)
-            *slot_of(names, n, types->names[i].hash) = types->names[i];
-    free(types->names);
-    types->names = names;
-    types->n_name_slots = n;
-    return true;
+    return ((const struct type_name *)a)->hash == ((const struct type_name *)b)->hash;
 }
+
+static const struct slots_kind by_name = {sizeof(struct type_name), hash_name, is_same_name};
 
 /* The first entry stays: a module has one definition, or several equal ones. */
 static void add_name(struct types *types, uint64_t hash, Dwarf_Die *die)
 {
-    if (!grow_names(types))
+    const struct type_name name = {hash, *die};
+    if (slots_find(&types->name_slots, &by_name, types->names, &name) != SLOTS_NONE || types->n_names == NAMES_MAX ||
+        !slots_reserve(&types->name_slots, &by_name, types->names, types->n_names) ||
+        !vec_reserve(&types->names, &types->cap_names, types->n_names + 1, sizeof name))
         return;
-    struct type_name *name = slot_of(types->names, types->n_name_slots, hash ? hash : 1);
-    if (!name->hash) {
-        *name = (struct type_name){hash ? hash : 1, *die};
-        types->n_names++;
-    }
+    types->names[types->n_names] = name;
+    slots_add(&types->name_slots, &by_name, types->names, types->n_names++);
 }
 
 static bool is_scope(int tag)
@@ -116,13 +103,11 @@ bool types_find_name(struct symbols *symbols, const char *name, bool is_variable
     if (colon)
         scopes = hash_more(scopes, name, (size_t)(colon + 1 - name));
     const char *last = colon ? colon + 1 : name;
-    uint64_t hash = hash_more(scopes ^ is_variable, last, strlen(last));
-    if (!types->n_name_slots)
-        return false;
-    const struct type_name *found = slot_of(types->names, types->n_name_slots, hash ? hash : 1);
-    if (found->hash)
-        *die = found->die;
-    return found->hash != 0;
+    const struct type_name like = {.hash = hash_more(scopes ^ is_variable, last, strlen(last))};
+    size_t index = slots_find(&types->name_slots, &by_name, types->names, &like);
+    if (index != SLOTS_NONE)
+        *die = types->names[index].die;
+    return index != SLOTS_NONE;
 }
 
 /* Whether two names are the same; Fortran ignores case. */

@@ -295,6 +295,7 @@ static void types_free(struct types *types)
     free(types->nodes);
     slots_fini(&types->slots);
     free(types->names);
+    slots_fini(&types->name_slots);
     free(types);
 }
 
