@@ -78,8 +78,8 @@ static void put_notes(const struct leaks *leaks, const struct export_job *job, s
     if (model->min_bytes > 1)
         text_labelled(out, job, "note", text);
     (void)snprintf(text, sizeof text,
-                   "%u of %zu threads belong to processes that did not end by themselves: theirs is what was live "
-                   "then.",
+                   "%u of %zu threads belong to processes that did not end by themselves: their blocks are "
+                   "those that were live then.",
                    model->n_killed, model->n_threads);
     if (model->n_killed)
         text_labelled(out, job, "note", text);

@@ -153,7 +153,7 @@ void hardware_put_summary(const struct report *report, const struct export_job *
         buf_printf(&text, "latency of accesses to other NUMA nodes: %.3g cycles per %s",
                    report->all.remote_cycles / report->all.work,
                    report->is_work_counted ? "instruction (lpi_NUMA)"
-                                           : "load (lpi_NUMA, per instruction, needs -e instructions besides)");
+                                           : "load (lpi_NUMA, per instruction, also needs -e instructions)");
         text_labelled(out, job, "remote", text.data ? text.data : "");
     }
     buf_fini(&text);

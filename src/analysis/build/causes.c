@@ -568,8 +568,9 @@ bool causes_apply(struct cause_table *table, struct model *model, const uint32_t
     bool ok = true, is_in_order = causes_retire_in_order(model->skid);
     if (events && !is_in_order)
         model_note(model,
-                   "On this machine samples behind a load that waits also lie on instructions without access (skid "
-                   "self-test, loop k2): what data only feed is not told from waiting, and counts as unverified.");
+                   "On this machine samples after a load that waits also fall on instructions without access (skid "
+                   "self-test, loop k2): execution that data only feed cannot be told from waiting, and counts as "
+                   "unverified.");
     for (size_t i = 0; i < table->n; i++) {
         struct cause_entry *entry = &table->entries[i];
         close_pool(entry);

@@ -498,7 +498,7 @@ static void note_all(const struct import *import, struct model *model)
                    "%s: the dumped stacks (--call-graph dwarf) are not unwound: call paths are what the kernel walked.",
                    import->path);
     if (import->data.is_unfinished)
-        model_note(model, "%s: perf did not end properly: %" PRIu64 " bytes behind the last whole record are left out.",
+        model_note(model, "%s: perf did not end properly: %" PRIu64 " bytes after the last whole record are left out.",
                    import->path, import->data.n_unfinished_bytes);
     if (import->n_left_out)
         model_note(model, "%s: more than %d events: %" PRIu64 " samples of the others are left out.", import->path,

@@ -363,8 +363,8 @@ static int refuse_directory(const char *path, struct error *err)
         return error_set(err, ERR_UNSUPPORTED,
                          "%s is a directory of perf record --threads, which is not read; record into one file", path);
     undelivered_hint(path, hint, sizeof hint);
-    return error_set(err, ERR_NOT_FOUND, "%s holds no profile (no file *.hpcrun), so it is no measurement directory%s",
-                     path, hint);
+    return error_set(err, ERR_NOT_FOUND,
+                     "%s holds no profile (no file *.hpcrun), so it is not a measurement directory%s", path, hint);
 }
 
 static int list_directory(struct profile_list *list, const char *path, struct error *err)

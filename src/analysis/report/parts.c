@@ -24,12 +24,12 @@ static const struct special_row rows[] = {
      "If a note names an allocator, do what it says."},
     {"<freed>", "blocks that had been freed", "memory of a block that had been freed",
      "Look for a use after free (-fsanitize=address)."},
-    {"<null>", "an address near zero", "an address in the first page, as of a prefetch", "Nothing to do."},
+    {"<null>", "an address near zero", "an address in the first page, for example of a prefetch", "Nothing to do."},
     {"<vdso>", "data that the kernel lends", "data that the kernel lends for its clocks",
      "Ask for the time less often."},
     {"<heap without allocation log>", "a heap that was not followed", "a heap whose allocations were not followed",
      "Measure with hpcrun; link static programs by hpclink."},
-    {"<unknown>", "no reason is known", "the profile does not tell why no variable was found", "Nothing to do."},
+    {"<unknown>", "no reason is known", "the profile does not say why no variable was found", "Nothing to do."},
     {"<not data-centric>", "not looked up", "samples for which no data was looked up",
      "hpcquery tree shows their call paths."},
     {"<profiler>", "the profiler itself", "the profiler's own work and memory",
@@ -232,7 +232,7 @@ const char *report_meaning(const struct report *report, const struct report_row 
     if (sum->execution > RESIDENT_PART * row->share)
         return "execution that the data only feed: change the arithmetic, not the data";
     if (sum->unverified > RESIDENT_PART * row->share)
-        return "not verified: too few samples of an instruction, or its addresses do not tell";
+        return "not verified: too few samples of an instruction, or its addresses do not show it";
     return NULL;
 }
 

@@ -310,7 +310,7 @@ static size_t take_by_event(struct json_take *take, const json_t *row, const cha
 static void take_sums(struct json_take *take, const json_t *row, const struct model *model, struct variable *variable)
 {
     _Static_assert(offsetof(struct variable_latency, event) == 0 && offsetof(struct variable_cause, event) == 0,
-                   "what is there by event begins with it");
+                   "an item for an event begins with its index");
     const json_t *list;
     void *items;
     variable->n_latencies = take_by_event(take, row, "latencies", model, sizeof *variable->latencies, &items, &list);

@@ -76,7 +76,7 @@ int elf_shape_read(const char *path, struct elf_shape *shape, struct error *err)
     if (is_read)
         return 0;
     elf_shape_fini(shape);
-    return error_set(err, ERR_FORMAT, "%.600s is no ELF file", path);
+    return error_set(err, ERR_FORMAT, "%.600s is not an ELF file", path);
 }
 
 bool elf_shape_bias(const struct elf_shape *shape, uint64_t start, uint64_t file_offset, uint32_t protection,

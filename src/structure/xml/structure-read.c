@@ -507,7 +507,7 @@ static int take_elements(struct reader *reader, struct error *err)
     }
     if (event == 0 && !reader->failed && (reader->depth > 0 || reader->file->n_modules == 0))
         return error_set(err, ERR_FORMAT, "%s: %s", reader->xml.name,
-                         reader->depth ? "the text ends in an element" : "no structure file: it has no load module");
+                         reader->depth ? "the text ends in an element" : "not a structure file: it has no load module");
     return event;
 }
 
