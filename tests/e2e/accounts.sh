@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The report accounts for the time: few samples are called few and stay those of the first event, time in the kernel and
-# in waiting loops is told from work, an allocator that is not seen is named, and processes count that outlive others.
+# in waiting loops is separated from work, an allocator that is not seen is named, and processes count that outlive others.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -16,7 +16,7 @@ $CC -O2 -g -pthread "$program" -o accounts
 $CC -O2 -g -pthread "$large" "$program" -o backoff
 $CC -O2 -g -pthread -fopenmp "$large" "$program" -o gomp 2>/dev/null || skip_part "no libgomp"
 
-# measured NAME COMMAND...: makes NAME.txt, the report, NAME.json, and NAME.said, what the program said.
+# measured NAME COMMAND...: makes NAME.txt, the report, NAME.json, and NAME.said, the program's output.
 measured() {
     local name=$1
     shift
@@ -38,7 +38,7 @@ combined() {
     "$builddir/hpcquery" vars --json "d-$name" >"$name.json" || fail "$name: hpcquery --json fails"
 }
 
-# judge NAME EXPRESSION: true of the report r, what the program said s, the shares by class c, and those of waiting by site.
+# judge NAME EXPRESSION: true of the report r, the program's output s, the shares by class c, and those of waiting by site.
 # waited(): of the time beyond the 0.4 s of work, nearly all is waiting; how much that is depends on the machine.
 judge() {
     python3 - "$1" "$2" <<'PYTHON' || fail "$1: not so: $2"
@@ -148,7 +148,7 @@ int main()
 END
 if "${CXX:-g++}" -O2 -g -static-libstdc++ -rdynamic new.cc -o new 2>/dev/null && "${CXX:-g++}" -O2 -g -DPOOL -rdynamic new.cc -o pool; then
     measured new ./new
-    ! grep 'has operator new from' new.txt || fail "blocks that are seen are said not to be"
+    ! grep 'has operator new from' new.txt || fail "the report denies blocks that are seen"
     judge new 'c["heap"] > 60'
     measured pool ./pool
     expect_text pool.txt '^hidden .*has operator new from'

@@ -7,7 +7,7 @@ sink=$builddir/tests/lib/.libs/alloc-sink.so
 cxx=${CXX:-g++}
 export ALLOC_SINK_OUT=$scratch/counts
 
-# check_counts WHAT PATTERN: the last program wrote a line that matches, and no line since the last check tells of a
+# check_counts WHAT PATTERN: the last program wrote a line that matches, and no line since the last check reports a
 # missed release, an unknown block or an unbalanced bracket.
 check_counts() {
     if ! [ -s "$ALLOC_SINK_OUT" ]; then

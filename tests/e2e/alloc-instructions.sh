@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC1091,SC2154
 # Instructions that a malloc and free pair takes more than natively, counted by callgrind: a figure that load, clock
 # rates and processors leave alone. Below the threshold for the wrappers, without and with a note of where the block
-# comes from; then with the whole runtime, which tells callers' callers apart, and for a block that it records with its
+# comes from; then with the whole runtime, which distinguishes callers' callers, and for a block that it records with its
 # call path. The start of the program is subtracted.
 . "$LOCUS_SRCDIR/tests/e2e/alloc-common.sh"
 need valgrind g++

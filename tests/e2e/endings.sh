@@ -22,7 +22,7 @@ once() {
     return 1
 }
 
-# many WAY: natively, and n_runs times measured; the fates are looked at by the hundred.
+# many WAY: natively, and n_runs times measured; the fates are checked by the hundred.
 many() {
     local native=0 n_bad=0 run
     ./endings "$1" >native.out || native=$?

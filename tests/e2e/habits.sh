@@ -77,7 +77,7 @@ else
     skip_part "no C++ compiler"
 fi
 
-# Another library that wraps malloc, in front of ours by the user's LD_PRELOAD; and ours in a script's LD_PRELOAD.
+# Another library that wraps malloc, before libhpcrun.so by the user's LD_PRELOAD; and libhpcrun.so in a script's LD_PRELOAD.
 cat >counter.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>

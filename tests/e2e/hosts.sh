@@ -99,7 +99,7 @@ is_settled() {
     ! compgen -G "$1/.writing-*"
 }
 
-# A parent that orphans of its descendants come to: of ours it is one, however much there was to do.
+# A parent that adopts the orphans of its descendants gets one of ours, however much there was to do.
 cat >adopt.py <<'END'
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
@@ -118,7 +118,7 @@ END
 python3 adopt.py "$hpcrun" -e datacentric -o adopted.m ./guest >adopted.out 2>adopted.err || fail "subreaper: status $?"
 expect_text adopted.out "^own $expected strangers 1 with status 0\$"
 
-# Another LD_PRELOAD in the place of ours, and static programs, however they are started. The loop makes sure that the
+# LD_PRELOAD without libhpcrun.so, and static programs, however they are started. The loop makes sure that the
 # shell itself has samples.
 library=$($CC -print-file-name=libm.so.6)
 work='n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done'

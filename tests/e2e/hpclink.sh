@@ -41,7 +41,7 @@ check_measured() {
     grep -qhE '^\[.*blocks: [1-9][0-9]* recorded' "$1"/*.log || fail "$1: no block was recorded"
 }
 
-# Each function that stands in for another knows the real one, but for those that call none of their own name.
+# Each function that stands in for another knows the real one, except those that call none of their own name.
 nm "$builddir/libhpcrun-static.o" >symbols
 sed -n 's/.* T __wrap_//p' symbols | grep -vxE '_exit|_Exit|cfree|mmap64' | sort >wrapped
 sed -n 's/.* [wU] __real_//p' symbols | sort >real
@@ -67,7 +67,7 @@ check_measured alone 2
 expect_status 7 env HPCRUN_OUT_PATH=/proc/none ./work-static one
 [ "$(cat out)" = "./work-static 2 99" ] || fail "without a directory, it prints $(cat out)"
 expect_text err "runs without being measured"
-# Moved away from where it was when the program was linked, hpcrun is found in PATH, or it is said that it is not.
+# Moved away from where it was when the program was linked, hpcrun is found in PATH, or a message says that it is not.
 mkdir installed
 cp "$hpclink" "$builddir/libhpcrun-static.o" installed
 expect_status 0 installed/hpclink "$CC" -O1 -pthread -static work.c -o moved
@@ -110,7 +110,7 @@ else
 fi
 
 # An allocator of the program's own: its callers are intercepted where they are in another file; where they are in the
-# same one, or call it by another name, that is said.
+# same one, or call it by another name, a message says so.
 cat >own.c <<'END'
 #include <stddef.h>
 static char memory[32 << 20];

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # hpcprof-mpi with some numbers of ranks of MPICH and Open MPI writes the database that hpcprof writes, byte for byte: of
-# made-up profiles, of a program's variables, and with a profile that cannot be read. What fails is said once.
+# made-up profiles, of a program's variables, and with a profile that cannot be read. Each failure gives one message.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 # shellcheck source=tests/lib/hpcprof-mpi.sh

@@ -53,7 +53,7 @@ measure removed 0 ./jit removed 3
 has removed 'inner(unsigned char*, unsigned long)' 'LazyCompile:~outer app.js:3'
 measure stale 0 ./jit stale 0.5
 ! grep -qE 'inner|outer' stale.csv || fail "names of a map that is older than the process"
-grep -q 'is older than the process: not used' stale.m/companion-*.txt || fail "nothing is said of the old map"
+grep -q 'is older than the process: not used' stale.m/companion-*.txt || fail "no message about the old map"
 measure undescribed 0 ./jit undescribed 0.5
 grep -q '0x[0-9a-f]* \[unknown module\]\|0x[0-9a-f]* unknown module' undescribed.csv ||
     fail "generated code without description is not shown by address"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the kernel does with the samples of software events: two events that overflow at the same instant share one
-# signal, and both have their samples; page faults of the handler itself are told apart from lost ones; functions of the
+# signal, and both have their samples; page faults of the handler itself are not counted as lost ones; functions of the
 # kernel have names where it shows them, and are addresses with one note where it does not.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"

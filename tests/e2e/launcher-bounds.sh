@@ -85,7 +85,7 @@ cat whole/deep-*.log >log.whole
 cat small/deep-*.log >log.small
 ! grep -q 'left out' log.whole || fail "something was left out without need: $(cat log.whole)"
 expect_text log.small 'left out, because the files of a process may have 262144 bytes .*: .*nodes of call paths'
-[ "$(grep -c 'left out' log.small)" = 1 ] || fail "it is said more than once: $(cat log.small)"
+[ "$(grep -c 'left out' log.small)" = 1 ] || fail "more than one message: $(cat log.small)"
 "$builddir/hpcprof" -q -o small.db small || fail "hpcprof does not read the smaller files"
 HPCRUN_MAX_SIZE=300K expect_status 0 "$hpcrun" -e CPUTIME -o env env
 expect_text "$scratch/out" '^HPCRUN_MAX_SIZE=307200$'

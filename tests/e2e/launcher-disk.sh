@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Measurement directories in trouble: full, over quota, read-only, gone, not answering. The program goes on with its own
-# output and exit status, what was measured is kept, where it is is said once, and hpcrun --collect brings it back.
+# output and exit status, what was measured is kept, one message says where, and hpcrun --collect brings it back.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -59,7 +59,7 @@ rescued() {
     place=$(compgen -G 'spare/locus-detour-*')
     await flock -n "$place/target" true
     [ "$(cat spare/locus-detour-*/companion-*.txt "$2"/companion-*.txt 2>/dev/null | grep -c 'hpcrun --collect')" = 1 ] ||
-        fail "$1: not said once: $(cat spare/locus-detour-*/companion-*.txt "$2"/companion-*.txt)"
+        fail "$1: not one message: $(cat spare/locus-detour-*/companion-*.txt "$2"/companion-*.txt)"
     "$builddir/hpcprof" -q -o "$1.db" "$2" >said 2>&1 && fail "$1: hpcprof does not mind"
     expect_text said "$(basename "$place").*hpcrun --collect"
 }
@@ -113,7 +113,7 @@ if mount -t tmpfs -o size=256k locus-test full 2>/dev/null; then
         collected full full/m
     fi
 
-    # Where hpcrun stays as the parent, it is said on the terminal: once.
+    # Where hpcrun stays as the parent, the terminal shows it: once.
     rm -f go
     SLURM_JOB_ID=1 "$hpcrun" -e CPUTIME@f500 -o full/kept ./burn go >out 2>err &
     started=$! status=0

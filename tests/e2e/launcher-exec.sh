@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A process that becomes a program which is not measured (static, setuid, without our environment) is complete up to
-# there, and what it became is said; an exec that fails, or one in a child of vfork, changes nothing.
+# there, and a message names what it became; an exec that fails, or one in a child of vfork, changes nothing.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -104,7 +104,7 @@ else
     skip_part "only root can make a program of somebody else setuid"
 fi
 
-# Unseen by the runtime, but it runs long enough to be looked at.
+# Unseen by the runtime, but it runs long enough to be noticed.
 printf '#include "work.h"\nint main(void) { work(1.2); return 7; }\n' >long.c
 $CC -O1 -static long.c -o long-static
 replaced system-call long-static

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Root measures beside other users: programs that change to another user are measured and not trusted, other users'
-# sockets, caches and homes neither stop nor steer, and trouble is told where people look.
+# sockets, caches and homes neither stop nor steer, and messages about trouble are where people look.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime

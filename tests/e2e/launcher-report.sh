@@ -91,7 +91,7 @@ if command -v mpicc.mpich >/dev/null && command -v mpiexec.mpich >/dev/null; the
 else
     skip_part "MPICH is not installed"
 fi
-# Where hpcrun or the program may not open enough files, the program's status stands, and it is said why nothing else does.
+# Where hpcrun or the program may not open enough files, the program keeps its status, and a message says why nothing else works.
 for n in 11 12 13 14 15 16; do
     status=0
     (ulimit -n $n && exec "$builddir/hpcrun" -e CPUTIME --report -o "few-$n" sh -c 'exit 7') >few.out 2>few.err || status=$?

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What is live at the end, or at a mark, of a program whose blocks are known: lost ones, kept ones, those that another
 # thread freed, grown ones, cut mappings, blocks of pools, children of fork; however the process ends. In the same run
-# the samples tell which of them were used.
+# the samples show which of them were used.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -107,7 +107,7 @@ check count
 check_metrics count
 expect_status 1 "$builddir/hpcquery" leaks --mark count.db
 expect_text err 'no mark was made'
-grep -q 'blocks: 32 recorded' count.m/leaks-*.log || fail "the log does not tell what was recorded"
+grep -q 'blocks: 32 recorded' count.m/leaks-*.log || fail "the log does not say what was recorded"
 
 # Small blocks as estimates: of 5000 a sample of about 480, of 1000 live ones about 95.
 measure sampled 0 exit -e MEMLEAK -ck SAMPLE_BYTES=2000

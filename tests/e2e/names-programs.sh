@@ -30,7 +30,7 @@ $CC -O1 own.c -o own
 ln -s own called
 report own ./called
 grep -q "^program  *called: " out || fail "the program's name is that of its link's target"
-grep -q "^path .*/own$" out || fail "the path does not tell the program itself"
+grep -q "^path .*/own$" out || fail "the path does not name the program itself"
 grep -q "(compile with -g[^)]*): own" text || fail "nothing says that the program was compiled without -g"
 
 tool=$(readlink -f "$(command -v gzip || echo /nonexistent)")
@@ -106,10 +106,10 @@ expect_status 0 "$builddir/hpcrun" -e MEMLEAK -o user.m ./user
 expect_status 0 "$builddir/hpcprof" -o user.db user.m
 expect_status 0 "$builddir/hpcquery" leaks --all --csv user.db
 grep -q '^"*part_open > func_0x[0-9a-f]* \[libpart.so\]' out ||
-    fail "a block of a stripped library is not told by its exported function"
+    fail "a block of a stripped library is not named by its exported function"
 report user ./user
-grep -q "blocks of 40 B from" text || fail "the small blocks of a stripped library are not told as such"
+grep -q "blocks of 40 B from" text || fail "the small blocks of a stripped library are not shown as such"
 expect_status 0 "$builddir/hpcquery" vars --csv user.db
 grep -q '^"*blocks of 40 B from part_walk,' out ||
-    fail "small blocks of a stripped library are not told by its exported function"
+    fail "small blocks of a stripped library are not named by its exported function"
 finish

@@ -65,7 +65,7 @@ named 3730001 "on_lines_with_keywords (names-python.py:$line)"
 named 3740001 "on_lines_with_keywords (names-python.py:$((line + 1)))"
 named 3750001 typed
 named 3760001 "on_lines_with_keywords (names-python.py:$(grep -n 'if n == 0' "$program" | cut -d: -f1))"
-grep -h 'Python: ' m/*.log && fail "code is said to be left out where all of it is told"
+grep -h 'Python: ' m/*.log && fail "the log says that code is left out where all of it is named"
 if [ -n "$with" ]; then
     named 4004000 grid
     named 4800000 "field

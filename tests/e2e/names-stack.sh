@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Slots of a stack frame are told by what the code puts there, where debug information is silent: a parameter by its name,
+# Slots of a stack frame are named by what the code puts there, where debug information is silent: a parameter by its name,
 # values that the compiler puts aside as such. What remains is "stack of" the function, and no more than what calls
 # and returns themselves take: 1 to 8 % in a function of two instructions, by the processor.
 # shellcheck source=tests/lib/common.sh

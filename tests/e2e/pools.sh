@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs that tell which blocks their pools hand out (locus.h, heaptrack's API, ITT's heap functions) are shown by
+# Programs that say which blocks their pools hand out (locus.h, heaptrack's API, ITT's heap functions) are shown by
 # these blocks and not by the slab; without the profiler they run the same.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"

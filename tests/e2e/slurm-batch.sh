@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The batch scripts of doc/slurm under a real Slurm, but for those that wait for a time limit (slurm-limit.sh): MPICH and
+# The batch scripts of doc/slurm under a real Slurm, except those that wait for a time limit (slurm-limit.sh): MPICH and
 # Open MPI under srun, Open MPI under its own launcher, an array, two programs in one step, a heterogeneous step. Each
 # gives a database of the right ranks; hpcprof-mpi of Open MPI makes the same one under srun.
 # shellcheck source=tests/lib/common.sh

@@ -54,7 +54,7 @@ submit() {
     sbatch --parsable --output="$name-%A.out" "${options[@]}" "$srcdir/doc/slurm/$name.sbatch" "$@"
 }
 
-# states JOB: "N STATE" for each state that the main threads' side files tell.
+# states JOB: "N STATE" for each state in the main threads' side files.
 states() {
     sed -En 's/.*"state": *"([a-z]*)".*/\1/p' "locus-$1.m"/*-000-*.objects | sort | uniq -c | xargs
 }

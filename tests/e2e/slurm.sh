@@ -24,7 +24,7 @@ step() {
     timeout 120 srun --mpi=pmi2 --kill-on-bad-exit=0 -n4 "$@"
 }
 
-# states DIR: "N STATE" for each state that its main threads' side files tell.
+# states DIR: "N STATE" for each state in its main threads' side files.
 states() {
     sed -En 's/.*"state": *"([a-z]*)".*/\1/p' "$1"/ranks.mpich-*-000-*.objects | sort | uniq -c | xargs
 }

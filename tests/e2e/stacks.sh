@@ -30,7 +30,7 @@ for way in coroutines guarded alternate small leave; do
     [ "$(taken $way)" -gt 0 ] || fail "$way: no sample was taken"
     echo "$way: $(taken $way) samples"
 done
-# Where the program's handler has no room for a sample, it is not sampled, and that is said.
+# Where the program's handler has no room for a sample, it is not sampled, and the log says so.
 cat small.m/*.log >small.log
 expect_text small.log 'no room for a sample'
 [ "$(taken coroutines)" -ge 100 ] || fail "coroutines on small stacks are not sampled: $(taken coroutines)"

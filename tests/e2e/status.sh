@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# hpcrun --status tells how far running processes are, and the program does not notice.
+# hpcrun --status shows the progress of running processes, and the program does not notice.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What hardware tells of accesses, from a measurement made here to the reports: exact counts, values that periods and
+"""What hardware reports of accesses, from a measurement made here to the reports: exact counts, values that periods and
 shared counters have scaled, derived metrics by their formulas, percentiles within a bin; and the database, its reports and
 its XML form as committed in tests/golden/hardware.txt. `hardware.py --record` writes these anew."""
 import csv

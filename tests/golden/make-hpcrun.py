@@ -255,7 +255,7 @@ def side_file():
 
 
 def side_file_2():
-    """Version 2: what the hardware told of each access. Two events, one of them shared its counter."""
+    """Version 2: what the hardware reported of each access. Two events, one of them shared its counter."""
     text = '{"format": "locus-objects", "version": 2, "state": "killed", "host": "node1", "exe": "/opt/demo", ' \
            '"pid": 1234, "tid": 1234, "thread_id": 0, "rank": 0,\n' \
            '"start_ns": "1594000000123456789", "end_ns": "1594000001123456789", "cpu_time_ns": 900000000,\n' \

@@ -112,7 +112,7 @@ class Ring:
 
 
 def memory_sample(ring, sample_type, latency_bits):
-    """A sample of a processor that tells a data source, counted."""
+    """A sample of a processor that reports a data source, counted."""
     variable, address = ring.place()
     fields, metrics = ring.random.choice(SOURCES)
     word, latency = data_src(*fields), ring.random.randrange(1, 1 << latency_bits)

@@ -38,18 +38,18 @@ def literals(code):
             pieces = between = ""
 
 
-def told(path):
+def sentences(path):
     return "".join(text + "\n" for text in literals(path.read_text(encoding="utf-8")) if SENTENCE.search(text))
 
 
 def compare(name, known, text):
     lines = difflib.unified_diff(known.splitlines(), text.splitlines(), "committed", name, n=0, lineterm="")
-    print(f"FAIL: {name} says something else; {pathlib.Path(__file__).name} --record, if that is meant", *lines, sep="\n")
+    print(f"FAIL: {name} has other sentences; {pathlib.Path(__file__).name} --record, if that is meant", *lines, sep="\n")
 
 
 def main():
     paths = [path for room in ("src", "tools") for path in (SOURCE / room).rglob("*.[ch]")]
-    texts = {str(path.relative_to(SOURCE)): told(path) for path in paths}
+    texts = {str(path.relative_to(SOURCE)): sentences(path) for path in paths}
     texts = {name: text for name, text in texts.items() if text}
     known = {str(path.relative_to(GOLDEN)): path.read_text(encoding="utf-8") for path in GOLDEN.rglob("*.[ch]")}
     if "--record" in sys.argv:

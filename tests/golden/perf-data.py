@@ -162,7 +162,7 @@ def check_database(name, path, samples, scratch):
         ours, truth = rows(database, metric), expected(samples, chosen)
         expect(ours == truth, f"{name}: {metric}: {ours}, not {truth}")
     text = run("hpcquery", "vars", database).stdout
-    expect("17 not-delivered" in text, f"{name}: the lost samples are not told: {text[:900]}")
+    expect("17 not-delivered" in text, f"{name}: the lost samples are missing: {text[:900]}")
 
 
 def one_error(name, path, must_fail):
@@ -202,7 +202,7 @@ def ibs(is_load, is_store, address, dc_miss=0, source=0, latency=0):
 
 
 def check_ibs(scratch, program, symbols, segment):
-    """Samples without a data source, whose registers tell the same."""
+    """Samples without a data source, whose registers hold the same."""
     file = p.File("<", [("ibs_op//", p.IP | p.TID | p.TIME | p.PERIOD | p.RAW, 100)])
     offset, vaddr, length = segment
     file.comm(1, 100, 100, "program", is_exec=True)

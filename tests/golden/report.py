@@ -108,7 +108,7 @@ def check_hidden(database):
 
 
 def make_saturated(data):
-    """Latencies beyond the histogram, as POWER tells them, and operations that access nothing, as AMD samples them."""
+    """Latencies beyond the histogram, as POWER reports them, and operations that access nothing, as AMD samples them."""
     latencies = next(row for row in data["variables"] if data["strings"][row["name"]] == "grid")["latencies"]
     for latency, bins in latencies:
         n = sum(bins)
@@ -125,7 +125,7 @@ def check_saturated(text):
 
 
 def check_profiler(text, database):
-    """All that is in its code is in one row, and the head tells how much that is."""
+    """All that is in its code is in one row, and the head says how much that is."""
     rows = re.findall(r"^ *([0-9.]+) %.* <profiler> ", text, re.M)
     words = " ".join(text.split())
     expect(len(rows) == 1 and f"{rows[0]} % are the profiler's own work" in words, f"the profiler has {rows}: {text}")

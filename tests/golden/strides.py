@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How compiled loops walk through memory, as their recipes say: gcc and clang, -O2 and -O3, against what the source says.
-Of each function the accesses in loops are looked at; what comes before and after an unrolled loop is straight code."""
+The accesses in the loops of each function are checked; what comes before and after an unrolled loop is straight code."""
 import os
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"]) / "tests" / "golden" / "stride
 LISTER = pathlib.Path(os.environ["LOCUS_BUILDDIR"]) / "tests" / "golden" / "list-strides"
 
 # function: ({walks that must be there}, {walks that may be there, as in the rest of a loop}, is the walk also a chain?)
-# A walk: "KIND DIRECTION CONTRAST", the sign of the stride and whether places in lines tell something; or "irregular".
+# A walk: "KIND DIRECTION CONTRAST", the sign of the stride and whether places in lines have a meaning; or "irregular".
 KERNELS = {
     "chain": ({"strided + yes"}, {"irregular"}, True),
     "triad": ({"strided + yes"}, {"irregular"}, False),

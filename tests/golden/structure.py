@@ -121,7 +121,7 @@ def check_form(name, path, root):
 def check_calls(name, path, root):
     """The calls are those that objdump shows, with their targets and with the lines of the code around them."""
     if not shutil.which("objdump"):
-        print("objdump is missing: calls are not looked at")
+        print("objdump is missing: calls are not checked")
         return
     text = subprocess.run(["objdump", "-d", "-l", "--section=.text", "--no-show-raw-insn", path], capture_output=True,
                           text=True, check=True).stdout
@@ -301,7 +301,7 @@ def main():
                 path = compile_kernels(directory, "clang" + level, ["clang"], level)
                 check_loops(f"clang {level}", structure(path), level == "-O0")
         else:
-            print("clang is missing: its code is not looked at")
+            print("clang is missing: its code is not checked")
         check_types(directory, gcc)
         check_assembly(directory, gcc)
         check_damaged(directory, directory / "gcc-O2")

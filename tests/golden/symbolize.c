@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Never run: symbolize.py compiles it and makes profiles whose addresses lie in it. The comments are looked for. */
+/* Never run: symbolize.py compiles it and makes profiles whose addresses lie in it. It searches the comments. */
 #include <stdlib.h>
 
 static char table_static[4096];

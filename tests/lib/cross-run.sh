@@ -19,7 +19,7 @@ probe=$2/sbin/ldconfig
 shift 2
 
 # The interpreter gets argv[0] as it was (P) and is opened now (F); see the kernel's binfmt-misc.rst.
-# Programs and, where the last bit of the type is not looked at, libraries; 64 bits, in the machine's byte order.
+# Programs and, where the last bit of the type is ignored, libraries; 64 bits, in the machine's byte order.
 order='\x01' type='\x02\x00' any_type='\xfe\xff'
 [ "$cpu" != s390x ] || order='\x02' type='\x00\x02' any_type='\xff\xfe'
 same='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff'$any_type'\xff\xff'

@@ -89,7 +89,7 @@ run_daemons() {
     [ "$waited" -lt 100 ]
 }
 
-# start_slurm PROCTRACK: 0 when it runs; otherwise what the daemons said is in $scratch/start.
+# start_slurm PROCTRACK: 0 when it runs; otherwise the messages of the daemons are in $scratch/start.
 start_slurm() {
     rm -rf "$cluster"
     mkdir -p "$cluster"/{state,spool-left,spool-right}

@@ -202,7 +202,7 @@ def needed_by(package):
 
 
 def check_table(rows):
-    """The table itself, where dpkg can tell."""
+    """The table itself, where there is dpkg."""
     for row in rows:
         if row[1] == NOT_IN_DEBIAN and len(row) < 3:
             yield f"{TABLE}: {row[0]} is not in Debian 12: what does the test do without it?"

@@ -36,7 +36,7 @@ CANCELLATION_POINTS = set("""
     sigtimedwait sigwait sigwaitinfo sleep splice sync_file_range syslog system tcdrain tee usleep vmsplice wait wait3
     wait4 waitid waitpid write writev
     """.split())
-# Of libc, what runs inside the program may call: these make no system call, but for a wait where another thread holds
+# Of libc, what runs inside the program may call: these make no system call, except a wait where another thread holds
 # their lock.
 NO_SYSTEM_CALL = re.compile(r"""^(
     _GLOBAL_OFFSET_TABLE_|__errno_location|__stack_chk_fail|__tls_get_addr|environ|__libc_stack_end|__ehdr_start|__(start|stop)_locus_text|

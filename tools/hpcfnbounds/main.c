@@ -508,7 +508,7 @@ static const struct option_spec spec = {
                    "every process. Functions come from the symbol tables, also those of separate debug files "
                    "(/usr/lib/debug) and of the section .gnu_debugdata, the unwind information, the linker's stubs "
                    "and, unless -d is given, from what code is left over; so stripped files work. Each line holds the "
-                   "address in the file and the name; the last line tells the number, the address that the file's "
+                   "address in the file and the name; the last line holds the number, the address that the file's "
                    "start has (reference offset), and whether the module can be loaded anywhere (relocatable).",
     .rows = rows,
     .examples = "  hpcfnbounds ./app\nThe functions of a program.\n\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two links. The first tells which functions the program has, so that only those are wrapped: one that it lacks
+/* The two links. The first shows which functions the program has, so that only those are wrapped: one that it lacks
  * would have to come from somewhere, and one of its own allocator would be there twice. */
 #include "hpclink.h"
 
@@ -545,7 +545,7 @@ static void add_wraps(struct command *command, const struct work *work)
     }
 }
 
-/* The object comes first: what it needs is looked for in all archives that follow. */
+/* The object comes first, so that the linker finds what it needs in the archives that follow. */
 static int run_with_runtime(const struct work *work, struct error *err)
 {
     struct command command = {0};

@@ -99,7 +99,7 @@ struct run_directory {
 int run_directory_make(const char *name, const struct run_directory *how, char **real_path, struct run *run, char *note,
                        size_t n_note, struct error *err);
 
-/* The rank that this process's environment tells, -1 when it tells none. */
+/* The rank in this process's environment, -1 when there is none. */
 int launch_rank(void);
 
 /* --- prepare.c: what a launch needs before the companion and the program start --- */
@@ -132,7 +132,7 @@ int prepare_left_out(const struct hpcrun_options *options, struct prepared *prep
 /* Finds libhpcrun.so: beside this executable in a build tree, else where it is installed.  err: ERR_NOT_FOUND */
 int prepare_library(char *path, size_t n, struct error *err);
 
-/* Directory of the running executable, with a final slash; empty when it cannot be told. */
+/* Directory of the running executable, with a final slash; empty when it is not known. */
 void prepare_own_directory(char *path, size_t n);
 
 /* --- launch.c: the only part of a run that writes to the terminal --- */

@@ -82,7 +82,7 @@ static const char *why_not(int number)
 }
 
 /* The number of a signal that may switch the sampling: a name with or without SIG, RTMIN+N, RTMAX-N, or a number.
- * Refused are those that cannot be caught, tell of errors of the program, or are needed by libc or by the sampling
+ * Refused are those that cannot be caught, report errors of the program, or are needed by libc or by the sampling
  * itself.  err: ERR_USAGE */
 static int control_parse_signal(const char *option, const char *text, uint32_t *number, struct error *err)
 {

@@ -207,7 +207,7 @@ static char *next_number(const char *real)
     return asprintf(&path, "%s.%ld", real, highest + 1) < 0 ? NULL : path;
 }
 
-/* A launch of many processes may be in a numbered directory: the youngest is looked at. */
+/* A launch of many processes may be in a numbered directory: this checks the youngest. */
 static char *find_numbered(const char *real, const struct run *run)
 {
     struct buf text = {0};

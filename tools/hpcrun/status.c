@@ -24,7 +24,7 @@
 
 /* --- finding --- */
 
-/* The kernel lists the sockets of all companions, and each companion tells of its processes, one question at a time,
+/* The kernel lists the sockets of all companions, and each companion lists its processes, one question at a time,
  * and hands out their arenas for reading. */
 
 #define ANSWER_MS 3000        /* for one answer of a companion of our own */
@@ -129,7 +129,7 @@ static bool has_bytes(int fd, uint64_t n_bytes)
     return fd >= 0 && n_bytes && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size >= n_bytes;
 }
 
-/* Whether another user's companion may tell this: of a process of that user, in memory that nobody can cut short while
+/* Whether another user's companion is believed: about a process of that user, in memory that nobody can cut short while
  * we look at it. */
 static bool is_credible(const struct companion_message *message, int arena_fd, uid_t uid)
 {
@@ -369,7 +369,7 @@ static bool is_in_directory(const struct status_process *process, const void *di
     return strcmp(process->dir, directory) == 0;
 }
 
-/* Why there is nothing to tell about a process. */
+/* Says why there is nothing to show of a process. */
 static int explain_pid(const struct status_list *list, pid_t pid)
 {
     char path[64];

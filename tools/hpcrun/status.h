@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "collect/live.h"
 
-/* A measured process, as its companion tells. */
+/* A measured process, as its companion describes it. */
 struct status_process {
     pid_t pid;
     char dir[ARENA_PATH_MAX]; /* measurement directory */
@@ -30,7 +30,7 @@ struct status_list {
     struct strtab skipped; /* sentences about companions of other users that did not answer as they should */
 };
 
-/* Adds what the companion of user uid at the other end of fd tells of its processes. Another user's (also root's, for
+/* Adds the processes of the companion of user uid at the other end of fd. Another user's (also root's, for
  * others) is not waited for long, nor listened to without end.  err: ERR_MEMORY */
 int status_ask(struct status_list *list, int fd, uid_t uid, struct error *err);
 void status_fini(struct status_list *list);
