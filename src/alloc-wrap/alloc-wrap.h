@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Allocation wrappers: the malloc family, operator new and delete, mmap and shm, forwarded to the program's own
- * allocator and reported upwards. This folder knows no object map, no call tree and no arena: it hands events to the
- * sink it was given, and works without one (plain forwarding), so that it can be tested alone. */
+ * allocator and reported upwards. This folder knows no object map, no call tree and no arena: it passes events to the
+ * sink that it was given, and works without one (it then only forwards calls), so that it can be tested alone. */
 #ifndef LOCUS_ALLOC_WRAP_H
 #define LOCUS_ALLOC_WRAP_H
 
@@ -34,20 +34,21 @@ struct alloc_site {
 /* Receiver of the events. All functions run in the calling thread, inside the program's allocation call, with errno
  * free to change (the wrapper restores it). They must not allocate with malloc and must not print.  ctx: hook */
 struct alloc_sink {
-    /* Recording is possible on this thread now (false: child of raw clone, profiler not started, own code). */
+    /* Whether recording is possible on this thread now (false: child of raw clone, profiler not started, our own code).
+     */
     bool (*ready)(void);
-    /* A block [p, p + n_bytes) now exists; called after the real allocation returned. weight: the whole number of
-     * blocks it stands for (1; below the threshold the inverse sampling probability in expectation). */
+    /* A block [p, p + n_bytes) now exists; called after the real allocation returned. weight: the number of blocks it
+     * stands for, a whole number (1; below the threshold, in expectation the inverse of the sampling probability). */
     void (*alloc)(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site);
     /* True when p may be the start of a recorded block: no lock, a few loads; false positives allowed. */
     bool (*maybe_recorded)(const void *p);
     /* The block that starts at p is about to be freed; called before the real free.  kind: what the caller frees. */
     void (*release)(enum alloc_kind kind, void *p);
-    /* realloc of p is about to be tried: flag the record as uncertain but keep it; then exactly one of
-     * resize_done(old, new, n) (success; new may equal old) or resize_failed(old) follows. Returns false when p was
-     * not recorded, and then neither follows. resize_done ends the old record and, when n is not below the threshold,
-     * records the new block with weight 1; below it, alloc follows when the new block was sampled. mremap of a whole
-     * recorded mapping is reported in the same way. */
+    /* realloc of p is about to be tried: flag the record as uncertain but keep it. Exactly one of resize_done(old, new,
+     * n) (success; new may equal old) and resize_failed(old) follows. Returns false when p is not recorded; then
+     * neither follows. resize_done ends the old record and, if n is not below the threshold, records the new block with
+     * weight 1; below it, alloc follows if the new block is sampled. mremap of a whole recorded mapping is reported in
+     * the same way. */
     bool (*resize_begin)(void *p);
     void (*resize_done)(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site);
     void (*resize_failed)(void *old_p);
@@ -56,22 +57,23 @@ struct alloc_sink {
     void (*unmapped)(void *p, size_t n_bytes);
     /* The thread enters (true) or leaves (false) the real allocator, so that samples in between can be parked. */
     void (*inside)(bool entering);
-    /* A file mapping: fd as given to mmap, for its name. Called instead of alloc for ALLOC_FILE. */
+    /* A file was mapped: fd is that given to mmap, for its name. Called instead of alloc for ALLOC_FILE. */
     void (*mapped_file)(void *p, size_t n_bytes, int fd, const struct alloc_site *site);
     /* May be NULL: a file was mapped executable. */
     void (*mapped_code)(int fd);
     /* An allocation was not reported. */
     void (*skipped)(enum alloc_skip reason);
-    /* May be NULL: a call that was under way at stack pointer frame seems to have been left for good, as the thread is
-     * at here now: a handler of the program has jumped out of it. True when that is so: then work of the sink on this
-     * thread will not go on. Both are 0 when the thread ends. */
+    /* May be NULL: a call that was under way at stack pointer frame seems to have been left for good, because the
+     * thread's stack pointer is now here: a handler of the program has jumped out of the call. Returns true if so:
+     * unfinished work of the sink on this thread will never go on. Both are 0 when the thread ends. */
     bool (*abandoned)(uintptr_t frame, uintptr_t here);
-    /* May be NULL: what maybe_recorded asks, so that a free need not call it (alloc-wrap/small-sites.h). */
+    /* May be NULL: the filter that maybe_recorded reads, so that free need not call that function
+     * (alloc-wrap/small-sites.h). */
     const struct start_filter *filter;
-    /* May be NULL: where it is noted which call made a block below the threshold (alloc-wrap/small-sites.h). Then these
-     * do what cannot be done inline for the block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX: small looks for its
-     * site, which is NULL on top of work of the sink and where the profiler allocates, and notes it; small_note notes a
-     * site that is known. */
+    /* May be NULL: the tables that say which call made a block below the threshold (alloc-wrap/small-sites.h). If set,
+     * these functions do what cannot be done inline for the block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX: small
+     * finds the block's site and notes it (site is NULL when a handler interrupted work of the sink, and where the
+     * profiler allocates); small_note notes a known site. */
     const struct small_sites *small_sites;
     void (*small)(void *p, size_t n_bytes, const struct alloc_site *site);
     void (*small_note)(void *p, size_t n_bytes, unsigned id);
@@ -86,9 +88,9 @@ void alloc_wrap_connect(const struct alloc_sink *sink, uint64_t min_bytes, uint6
  * ctx: hook */
 void alloc_wrap_init(void);
 
-/* Who owns malloc, free, operator new and operator delete in this process when it is not this library: fills
- * owner[4][256] with the path of the other object ("the executable" for that one), or an empty string where the calls
- * do come here.  ctx: ordinary */
+/* Which other object owns malloc, free, operator new and operator delete in this process: fills owner[4][256] with its
+ * path ("the executable" for the program itself), or with an empty string where the calls come to this library.  ctx:
+ * ordinary */
 void alloc_wrap_owners(char owner[4][256]);
 
 /* Whether the real operator new, in one of its forms, starts at this address.  ctx: hook */
@@ -98,15 +100,15 @@ bool alloc_wrap_is_new(uintptr_t function);
 void locus_pool_alloc_event(void *p, size_t n_bytes);
 void locus_pool_free_event(void *p);
 
-/* The calling thread's stack is known to be mapped from low up to high: so far may the wrappers look for return
- * addresses. What was said before of a stack with this high end holds on.  ctx: hook */
+/* The calling thread's stack is known to be mapped from low up to high, and the wrappers may look for return addresses
+ * in that range. An earlier call with the same high end stays valid, too.  ctx: hook */
 void alloc_wrap_stack_is(uintptr_t low, uintptr_t high);
 
 /* Marks the calling thread as inside the profiler (calls nest): its allocations are forwarded and not reported. */
 void alloc_wrap_guard_enter(void);
 void alloc_wrap_guard_leave(void);
 
-/* The calling thread ends: whatever the wrappers still have under way on it is abandoned.  ctx: ordinary, shielded */
+/* The calling thread ends: abandons whatever the wrappers still have under way on it.  ctx: ordinary, shielded */
 void alloc_wrap_thread_ends(void);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools that tell of their blocks: through our own header (runtime/locus.h), through heaptrack's API or through the
- * heap functions of ITT, each as programs have them already. Apart from the wrappers because nothing is forwarded. Runs
- * inside the program's allocation calls. */
+/* Functions by which a program's pools announce their blocks: those of our own header (runtime/locus.h), of heaptrack's
+ * API and ITT's heap functions, which programs may already call. Apart from the wrappers because nothing is forwarded.
+ * Runs inside the program's allocation calls. */
 #include <stddef.h>
 
 #include "alloc-wrap/hook.h"
 
-/* The sink, when an annotation may be passed on. */
+/* The sink if an annotation may be passed on, else NULL. */
 static const struct alloc_sink *annotation_sink(const void *p, struct alloc_thread **thread)
 {
     const struct alloc_sink *sink = alloc_sink_hook();
@@ -52,7 +52,7 @@ static void annotate_realloc(void *old_p, void *new_p, size_t n_bytes, const str
     annotate_alloc(new_p, n_bytes, site);
 }
 
-/* What the inline functions of runtime/locus.h call. */
+/* Called by the inline functions of runtime/locus.h. */
 ALLOC_EXPORT void locus_pool_alloc_event(void *p, size_t n_bytes)
 {
     const struct alloc_site site = alloc_site_here();
@@ -64,7 +64,7 @@ ALLOC_EXPORT void locus_pool_free_event(void *p)
     annotate_free(p);
 }
 
-/* heaptrack's: weak functions that its header declares and that a program calls where they are there. */
+/* heaptrack's API: weak functions that its header declares and that a program calls if they exist. */
 ALLOC_EXPORT void heaptrack_malloc(void *p, size_t n_bytes);
 ALLOC_EXPORT void heaptrack_malloc(void *p, size_t n_bytes)
 {
@@ -93,7 +93,7 @@ ALLOC_EXPORT void heaptrack_free(void *p)
 }
 
 /* ITT's heap functions, as its static library looks them up in the library that INTEL_LIBITTNOTIFY64 names. A heap is
- * named by function and domain; its blocks are told apart by call path here, so one handle serves all. */
+ * named by function and domain; here its blocks are distinguished by call path, so one handle serves all. */
 ALLOC_EXPORT const char *__itt_api_version(void);
 ALLOC_EXPORT const char *__itt_api_version(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the wrapper files share: the state of the calling thread, the brackets around a real call (who is told what
+/* What the wrapper files share: the state of the calling thread, the brackets around a real call (what the sink gets
  * before and after it), and the caller's frame. Internal to this folder. Everything here runs inside the program's
  * allocation calls. */
 #ifndef LOCUS_ALLOC_WRAP_HOOK_H
@@ -13,8 +13,9 @@
 
 /* --- Poisson sampling --- */
 
-/* Poisson sampling of small blocks by bytes: every allocated byte is a trial of the same tiny probability, a block is
- * taken when one of its bytes hits, and stands for 1 / P(hit) blocks, which makes sums of weights unbiased. */
+/* Poisson sampling of small blocks by bytes: every allocated byte is a trial with the same tiny probability, a block is
+ * sampled when one of its bytes hits, and it then stands for 1 / P(hit) blocks, so that sums of weights are unbiased.
+ */
 
 /* State of one thread; all zero is valid and seeds itself from the process's random bytes. */
 struct sampling {
@@ -25,8 +26,9 @@ struct sampling {
 /* Seeds with a chosen number (not 0), for repeatable runs; mean_bytes as below.  ctx: hook */
 void sampling_seed_hook(struct sampling *sampling, uint64_t seed, double mean_bytes);
 
-/* Passes a block of n_bytes. mean_bytes > 0: mean distance of hits. Returns 0 when the block is not taken, else the
- * number of blocks it stands for, 1 / (1 - exp(-n_bytes / mean_bytes)) >= 1. Empty blocks are never taken.
+/* Decides whether a block of n_bytes is sampled. mean_bytes > 0: mean distance of hits. Returns 0 when the block is not
+ * sampled, else the number of blocks it stands for, 1 / (1 - exp(-n_bytes / mean_bytes)) >= 1. Empty blocks are never
+ * sampled.
  * ctx: hook   src: inclusion probability of an interval under a homogeneous Poisson process (Horvitz-Thompson) */
 double sampling_weight_hook(struct sampling *sampling, double mean_bytes, size_t n_bytes);
 
@@ -40,15 +42,16 @@ double sampling_weight_hook(struct sampling *sampling, double mean_bytes, size_t
 #endif
 #define ALLOC_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* The slow halves of the wrappers take their caller's frame for the program's: the wrapper must have left the stack. */
+/* The slow halves of the wrappers assume that their caller's frame is the program's, so the wrapper must have left the
+ * stack. */
 #ifdef __clang__
 #define ALLOC_TAIL __attribute__((musttail))
 #else
 #define ALLOC_TAIL
 #endif
 
-/* What the thread's outermost wrapper is doing while the real function runs. Only operator new calls malloc in the
- * ordinary course of things; in a malloc, another one is a signal handler's. */
+/* What the thread's outermost wrapper is doing while the real function runs. Normally only operator new calls malloc; a
+ * malloc inside another malloc is a signal handler's. */
 enum alloc_nest { ALLOC_NEST_NONE = 0, ALLOC_NEST_NEW, ALLOC_NEST_ALLOC, ALLOC_NEST_RESIZE, ALLOC_NEST_FREE };
 
 /* State of one thread, in initial-exec TLS (cut from every thread's stack: keep it small). */
@@ -56,8 +59,8 @@ struct alloc_thread {
     uint32_t n_guard;                 /* alloc_wrap_guard_enter calls not yet left */
     uint8_t in_hook;                  /* the sink is working */
     uint8_t nest;                     /* enum alloc_nest */
-    uint8_t resolving;                /* the real functions are being looked up */
-    uintptr_t hook_frame, nest_frame; /* stack pointers of who set in_hook, nest */
+    uint8_t resolving;                /* it is looking up the real functions */
+    uintptr_t hook_frame, nest_frame; /* stack pointers where in_hook and nest were set */
     struct sampling sampling;         /* below the threshold */
 };
 _Static_assert(sizeof(struct alloc_thread) <= 64, "the share of this folder in the TLS budget");
@@ -72,8 +75,8 @@ struct alloc_call {
     uint8_t outer;  /* enum alloc_nest of the call around this one */
 };
 
-/* Frame of the function that called the enclosing function. Needs no frame pointers elsewhere: asking for the own
- * frame address gives this function one. */
+/* Frame of the function that called the enclosing function. The rest of the program needs no frame pointers:
+ * __builtin_frame_address makes the compiler give this function one. */
 static inline __attribute__((always_inline)) struct alloc_site alloc_site_here(void)
 {
     const uintptr_t *frame = __builtin_frame_address(0);
@@ -89,36 +92,37 @@ static inline __attribute__((always_inline)) struct alloc_site alloc_site_here(v
 /* State of the calling thread.  ctx: hook */
 struct alloc_thread *alloc_thread_hook(void);
 
-/* For a wrapper, at stack pointer here, that finds in_hook or nest set. Either it is called on top of what set them, by
- * a handler of the program; or that was left by a jump, whereupon they are cleared and the sink is told.  ctx: hook */
+/* For a wrapper, at stack pointer here, that finds in_hook or nest set. Either a handler of the program has interrupted
+ * the code that set them and calls the wrapper, or that code was left by a jump: then they are cleared and the sink is
+ * informed.  ctx: hook */
 void alloc_look_back_hook(struct alloc_thread *thread, uintptr_t here);
 
-/* The connected sink or NULL; finds the real functions first when that was not done.  ctx: hook */
+/* The connected sink or NULL; first finds the real functions if they are not known yet.  ctx: hook */
 const struct alloc_sink *alloc_sink_hook(void);
 
-/* Smallest block that is reported in any case, bytes.  ctx: hook */
+/* Size from which blocks are always reported, bytes.  ctx: hook */
 uint64_t alloc_min_bytes_hook(void);
 
 /* Whole number of blocks that a new block of n_bytes stands for, 0 when it is too small and not sampled.  ctx: hook */
 double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes);
 
-/* Before a real allocation of n_bytes. False: call it plainly and report nothing. True: call it, then
- * alloc_call_end_hook. nest: ALLOC_NEST_NEW or ALLOC_NEST_ALLOC. errno is kept.  ctx: hook */
+/* Before a real allocation of n_bytes. False: only call it and report nothing. True: call it, then alloc_call_end_hook.
+ * nest: ALLOC_NEST_NEW or ALLOC_NEST_ALLOC. errno is kept.  ctx: hook */
 bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t n_bytes);
 
-/* After it: reports p (NULL: it failed).  ctx: hook */
+/* After the real allocation: reports p (NULL: it failed).  ctx: hook */
 void alloc_call_end_hook(struct alloc_call *call, void *p, size_t n_bytes, const struct alloc_site *site);
 
-/* After a plain call for n_bytes, below the threshold: notes where the block p comes from, if the sink wants to know. p
- * may be NULL. errno is kept.  ctx: hook */
+/* After an unreported call for n_bytes, below the threshold: notes the site of block p if the sink wants it. p may be
+ * NULL. errno is kept.  ctx: hook */
 void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site);
 
-/* Before a real free of p. False: call it plainly (the record, if there was one, is gone already). True: call it, then
+/* Before a real free of p. False: only call it (the record, if there was one, is already gone). True: call it, then
  * alloc_release_end_hook.  ctx: hook */
 bool alloc_release_begin_hook(struct alloc_call *call, void *p);
 void alloc_release_end_hook(struct alloc_call *call);
 
-/* Before a real realloc of p (not NULL) to n_bytes (not 0). False: call it plainly. True: call it, then
+/* Before a real realloc of p (not NULL) to n_bytes (not 0). False: only call it. True: call it, then
  * alloc_resize_end_hook with the result.  ctx: hook */
 bool alloc_resize_begin_hook(struct alloc_call *call, void *p, size_t n_bytes);
 void alloc_resize_end_hook(struct alloc_call *call, void *old_p, void *new_p, size_t n_bytes,
@@ -127,26 +131,26 @@ void alloc_resize_end_hook(struct alloc_call *call, void *old_p, void *new_p, si
 /* Leaves the bracket of a call that an exception or a cancelled thread unwinds; the block was not made.  ctx: hook */
 void alloc_call_unwound_hook(void);
 
-/* Brackets work of the sink: errno is kept over it and allocations made meanwhile (by a signal handler of the program)
- * are forwarded.  ctx: hook */
+/* Brackets work of the sink: errno is kept, and allocations that a signal handler of the program makes meanwhile are
+ * only forwarded.  ctx: hook */
 int alloc_work_enter_hook(struct alloc_thread *thread);
 void alloc_work_leave_hook(struct alloc_thread *thread, int saved_errno);
 
-/* Hands the current limit and filter to the fast paths: after the real functions became known and after a sink was
- * connected.  ctx: hook */
+/* Passes the current limit and filter to the fast paths: when the real functions have become known and when a sink has
+ * been connected.  ctx: hook */
 void alloc_fast_refresh_hook(void);
 
-/* What the fast paths of a wrapper file go by; what the pointers name is static storage or the sink's. */
+/* What the fast paths of a wrapper file read. The pointers lead to static storage or to the sink's. */
 struct alloc_fast {
-    size_t small_bytes;                /* calls below it are noted by their sites; 0: none */
+    size_t small_bytes;                /* calls below it are noted by site; 0: none */
     size_t limit_bytes;                /* other calls below it are forwarded at once */
-    const struct start_filter *filter; /* blocks that it does not know are freed at once */
+    const struct start_filter *filter; /* blocks that it rules out are freed at once */
     const struct small_sites *sites;
     struct small_region *regions;
 };
 
-/* Each wrapper file keeps its own, beside the functions that it forwards to; these refresh it, and tell it of the
- * calling thread's stack.  ctx: hook */
+/* Each wrapper file has its own struct, beside the functions that it forwards to. These functions refresh it and set
+ * what is known of the calling thread's stack.  ctx: hook */
 void wrap_malloc_set_hook(const struct alloc_fast *to);
 void wrap_realloc_set_hook(const struct alloc_fast *to);
 void wrap_new_set_hook(const struct alloc_fast *to);
@@ -154,7 +158,7 @@ void wrap_malloc_stack_hook(const struct small_stack *known);
 void wrap_realloc_stack_hook(const struct small_stack *known);
 void wrap_new_stack_hook(const struct small_stack *known);
 
-/* The limits let calls through only when all that these then need can be seen.  ctx: hook */
+/* The limits are set in such an order that calls pass only when everything that they need is visible.  ctx: hook */
 static inline void alloc_fast_set(struct alloc_fast *fast, const struct alloc_fast *to)
 {
     __atomic_store_n(&fast->filter, to->filter, __ATOMIC_RELEASE);
@@ -164,7 +168,7 @@ static inline void alloc_fast_set(struct alloc_fast *fast, const struct alloc_fa
     __atomic_store_n(&fast->limit_bytes, to->limit_bytes, __ATOMIC_RELEASE);
 }
 
-/* For a thread's own stack. A handler that comes in between finds nothing known.  ctx: hook */
+/* Sets what is known of a thread's own stack. A handler that interrupts this finds the stack unknown.  ctx: hook */
 static inline void alloc_stack_set(struct small_stack *stack, const struct small_stack *known)
 {
     if (stack->high == known->high && stack->low <= known->low)
@@ -176,8 +180,8 @@ static inline void alloc_stack_set(struct small_stack *stack, const struct small
     __atomic_store_n(&stack->high, known->high, __ATOMIC_RELAXED);
 }
 
-/* A call of n_bytes, below small_bytes, of the wrapper that this is used in: what comes next, and what alloc_small_done
- * needs of it. SMALL_ASK: ask alloc_small_walk. The wrapper keeps no frame for this.  ctx: hook */
+/* For a call of n_bytes, below small_bytes, of the enclosing wrapper: returns what to do next, and sets what
+ * alloc_small_done needs. SMALL_ASK: ask alloc_small_walk. The wrapper needs no stack frame for this.  ctx: hook */
 static inline __attribute__((always_inline)) enum small_next
 alloc_small_call(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *four)
 {
@@ -185,7 +189,7 @@ alloc_small_call(const struct alloc_fast *fast, const struct small_stack *stack,
                             stack, n_bytes, four);
 }
 
-/* The same by way of frame pointers as well.  ctx: hook */
+/* The same, also following frame pointers.  ctx: hook */
 static inline __attribute__((always_inline)) enum small_next
 alloc_small_walk(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *four)
 {
@@ -194,11 +198,11 @@ alloc_small_walk(const struct alloc_fast *fast, const struct small_stack *stack,
                             n_bytes, four);
 }
 
-/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; four: as of
+/* Notes the site of block p (NULL: none), which is known, when p is the first block in its part of the heap; four: from
  * small_sites_find. Returns p. errno is kept.  ctx: hook */
 void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four);
 
-/* Notes the site of the real call's result p, which it returns.  ctx: hook */
+/* Notes the site of the real call's result p and returns p.  ctx: hook */
 static inline __attribute__((always_inline)) void *alloc_small_done(const struct alloc_fast *fast, void *p,
                                                                     size_t n_bytes, uint64_t four)
 {

@@ -25,7 +25,7 @@ static struct {
     _Atomic size_t used_bytes;
 } boot;
 
-/* Every block has its size right before it, in the 16 bytes that keep it aligned. */
+/* The size of a block is stored right before it, in the 16 bytes that keep it aligned. */
 void *boot_memalign_hook(size_t alignment, size_t n_bytes)
 {
     if (!alignment || alignment & (alignment - 1)) {
@@ -73,7 +73,7 @@ void *boot_realloc_hook(void *p, size_t n_bytes)
     return moved;
 }
 
-/* Does nothing: what is freed before the real free is known stays.  ctx: hook */
+/* Does nothing: a block freed before the real free is known stays allocated.  ctx: hook */
 static void boot_free_hook(void *p)
 {
     (void)p;
@@ -99,8 +99,8 @@ size_t boot_size_hook(const void *p)
 /* --- table of the real functions --- */
 
 /* The table of the real functions: see real.h. Filled at the first call, which may come before our constructor (an
- * allocator's own constructor), never through __libc_ names. Every thread that comes before the table is complete
- * fills it itself, with the same values: nobody waits. */
+ * allocator's own constructor), never through __libc_ names. A thread that comes before the table is complete fills it
+ * itself, with the same values; no thread waits. */
 
 static int stand_in_posix_memalign(void **p, size_t alignment, size_t n_bytes)
 {
@@ -148,7 +148,7 @@ static struct {
 #function, offsetof(struct alloc_real, function)                                                               \
     }
 
-/* free first: what the look-ups of the others release must not be lost. */
+/* free comes first: blocks that later look-ups free must not be lost. */
 static const struct real_row {
     const char *name;
     size_t offset;
@@ -191,7 +191,7 @@ bool alloc_real_known_hook(void)
     return atomic_load_explicit(&real.known, memory_order_acquire);
 }
 
-/* Looks name up behind us and stores it at slot; false leaves the slot alone. */
+/* Looks up the next definition of name after ours and stores it at slot; on false the slot is unchanged. */
 static bool find_next(const char *name, void *slot)
 {
     void *address = alloc_real_find_hook(name);
@@ -200,7 +200,7 @@ static bool find_next(const char *name, void *slot)
     return address != NULL;
 }
 
-/* C programs have no operators: one failed look-up instead of twenty. */
+/* C programs have no operators: this saves them twenty failed look-ups for one. */
 static bool find_operators(void)
 {
     for (unsigned form = 0; form < OPERATOR_FORMS; form++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the preloaded library finds the real functions: behind itself, in the order of the loader. A static program takes
- * real-static-hook.c instead. May run in the first allocation of a process. */
+/* How the preloaded library finds the real functions: after itself in the loader's order. real-static-hook.c takes its
+ * place in a static program. May run in the first allocation of a process. */
 #include "alloc-wrap/real.h"
 
 #include <dlfcn.h>
@@ -46,20 +46,20 @@ static int find_allocator(struct dl_phdr_info *info, size_t size, void *context)
 void alloc_real_found_hook(bool all, struct alloc_real *table)
 {
     if (!all)
-        (void)dlerror(); /* the program must not find our failures when it asks for its own */
+        (void)dlerror(); /* the program must not see our failures when it asks for its own */
     (void)dl_iterate_phdr(find_allocator, table);
 }
 
 /* --- operators of the caller's own module --- */
 
-/* Operator new and delete of the caller's own module: in a C program that opens C++ with RTLD_LOCAL our wrappers stand
- * in the global scope and take the calls, but the next scope after us has no operators. The loader is asked once per
- * module and form. Runs inside the program's operator new. */
+/* Operator new and delete of the caller's own module: in a C program that opens C++ with RTLD_LOCAL, our wrappers are
+ * in the global scope and get the calls, but no object after us in that scope has operators. The loader is asked once
+ * per module and form. Runs inside the program's operator new. */
 
 #define LOCAL_MODULES 64
 
-/* A module that called an operator. A module may be unloaded and another one mapped in its place: an entry counts only
- * when handle, base and name are still the same. */
+/* A module that called an operator. A module may be unloaded and another one mapped in its place: an entry is valid
+ * only while handle, base and name are the same. */
 struct local_module {
     const struct link_map *map;
     uintptr_t base;
@@ -87,7 +87,7 @@ static uint64_t hash_name(const char *name)
 #pragma weak _dl_find_object
 #endif
 
-/* Without a lock where the C library can (glibc >= 2.35). */
+/* Takes no lock if the C library supports that (glibc >= 2.35). */
 static struct link_map *module_of(uintptr_t pc)
 {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -100,8 +100,8 @@ static struct link_map *module_of(uintptr_t pc)
     return dladdr1((void *)pc, &info, (void **)&map, RTLD_DL_LINKMAP) ? map : NULL;
 }
 
-/* Looks the form up in the scope of caller, as the loader would have without us. The operator's own module stays loaded
- * from then on, when it is not the caller itself. */
+/* Looks the form up in the scope of caller, as the loader would have without us. If the operator is not in the caller
+ * itself, its module stays loaded from then on. */
 static operator_function *ask_loader(const struct link_map *caller, enum operator_form form)
 {
     void *handle = dlopen(caller->l_name, RTLD_LAZY | RTLD_NOLOAD);
@@ -123,7 +123,7 @@ static operator_function *ask_loader_guarded(const struct link_map *caller, enum
     alloc_wrap_guard_enter();
     operator_function *found = ask_loader(caller, form);
     if (!found)
-        (void)dlerror(); /* the program must not find our failure when it asks for its own */
+        (void)dlerror(); /* the program must not see our failure when it asks for its own */
     alloc_wrap_guard_leave();
     errno = saved_errno;
     if (found)
@@ -142,7 +142,7 @@ static struct local_module *find_module(const struct link_map *map, uint64_t nam
     return NULL;
 }
 
-/* NULL when the table is full or another thread is adding: the caller then goes without the cache. */
+/* NULL when the table is full or another thread is adding a module: the caller then does without the cache. */
 static struct local_module *add_module(const struct link_map *map, uint64_t name_hash)
 {
     struct local_module *module = NULL;
@@ -160,7 +160,8 @@ static struct local_module *add_module(const struct link_map *map, uint64_t name
     return module;
 }
 
-/* What is left where no scope knows the operator. A throwing form must not return NULL, and cannot throw from here. */
+/* The last resort when no scope has the operator. A throwing form must not return NULL, and we cannot throw from here.
+ */
 static void *last_resort_new(uintptr_t n_bytes, uintptr_t second, uintptr_t third)
 {
     (void)second;
@@ -207,13 +208,13 @@ operator_function *alloc_local_operator_hook(enum operator_form form, uintptr_t 
 
 /* --- who owns the allocation functions --- */
 
-/* Who owns the allocation functions: an allocator inside the executable, or preloaded before us, takes the calls and we
- * see none of them. Asked once at start, before the C library is initialised: so no dlopen, which would run the
- * library's constructors too early and without the environment. */
+/* Who owns the allocation functions: if an allocator is in the executable, or preloaded before us, it gets the calls
+ * and we see none of them. Asked once at the start, before the C library is initialised; so dlopen cannot be used,
+ * because it would run the library's constructors too early and without the environment. */
 
-/* The object whose definition of name the program's calls reach; NULL when there is none, or only a stub: an executable
- * that is not position-independent and takes the function's address has its own stub as that address, under an
- * undefined symbol, and calls go on to the definition. */
+/* The object whose definition of name the program's calls reach; NULL when there is none, or only a stub. (An
+ * executable that is not position-independent and takes the function's address uses a stub of its own as that address,
+ * under an undefined symbol; calls still reach the definition.) */
 static const struct link_map *definer_of(const char *name)
 {
     Dl_info info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the runtime inside a static program finds the real functions: the linker's --wrap=NAME makes __real_NAME the
- * program's own definition. What hpclink did not wrap stays undefined, hence weak. Takes the place of real-next-hook.c.
- */
+ * program's own definition. Functions that hpclink did not wrap stay undefined, so they are declared weak. Takes the
+ * place of real-next-hook.c. */
 #include <string.h>
 
 #include "alloc-wrap/alloc-wrap.h"

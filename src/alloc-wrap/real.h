@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions behind the wrappers: what the program would have called without us. Found with RTLD_NEXT, so that a
- * program's own allocator stays its own. With the table of operators that they need, and the bootstrap arena that
- * serves while they are being found. */
+/* The real functions, which the program would have called without us. They are found with RTLD_NEXT, so that a program
+ * keeps its own allocator. Also the table of C++ operators, and the bootstrap arena, which serves allocations while the
+ * real functions are being found. */
 #ifndef LOCUS_ALLOC_WRAP_REAL_H
 #define LOCUS_ALLOC_WRAP_REAL_H
 
@@ -46,7 +46,7 @@ enum operator_form { OPERATOR_ROWS(OPERATOR_FORM, OPERATOR_FORM) OPERATOR_FORMS 
 /* All forms are called as functions of three integer registers; a form with fewer parameters ignores the rest. */
 typedef void *operator_function(uintptr_t first, uintptr_t second, uintptr_t third);
 
-/* Entries are never NULL but for those marked (optional) and the operators. */
+/* Entries are never NULL, except those marked (optional) and the operators. */
 struct alloc_real {
     void *(*malloc)(size_t n_bytes);
     void (*free)(void *p);
@@ -66,7 +66,7 @@ struct alloc_real {
     int (*shmdt)(const void *address);                                                      /* (optional) */
     int (*brk)(void *address);                                                              /* (optional) */
     void *(*sbrk)(intptr_t increment_bytes);                                                /* (optional) */
-    operator_function *operators[OPERATOR_FORMS]; /* NULL: only the caller's module knows it */
+    operator_function *operators[OPERATOR_FORMS]; /* NULL: only the caller's module has it */
     uintptr_t allocator_start, allocator_end;     /* the allocator's own module, when it is not libc; else empty */
 };
 
@@ -74,10 +74,10 @@ struct alloc_real {
 void *alloc_real_find_hook(const char *name);
 
 /* Called once all look-ups are done (all: none failed): fills allocator_start and _end of table, whose functions are
- * known by then, where they can be told.  ctx: hook */
+ * known by then, if they can be found.  ctx: hook */
 void alloc_real_found_hook(bool all, struct alloc_real *table);
 
-/* The table; entries are stand-ins of the bootstrap until alloc_wrap_init has run.  ctx: hook */
+/* The table; until alloc_wrap_init has run, its entries are the functions of the bootstrap arena.  ctx: hook */
 const struct alloc_real *alloc_real_hook(void);
 
 /* True after alloc_wrap_init.  ctx: hook */
@@ -97,7 +97,7 @@ const char *operator_name_hook(enum operator_form form);
 /* --- bootstrap arena --- */
 
 /* Bootstrap arena: serves the allocations that are made while the real functions are being looked up. Blocks are never
- * given back; the wrappers recognise them for ever. */
+ * given back, and the wrappers always recognise them. */
 
 #define BOOT_ARENA_BYTES 65536
 
@@ -107,7 +107,8 @@ void *boot_malloc_hook(size_t n_bytes);
 void *boot_calloc_hook(size_t n, size_t size_bytes);
 void *boot_memalign_hook(size_t alignment, size_t n_bytes);
 
-/* Moves p (a boot block or NULL; the contents of any other block cannot be known here and are not moved).  ctx: hook */
+/* Moves p (a boot block or NULL; the size of any other block is not known here, so its contents are not moved).  ctx:
+ * hook */
 void *boot_realloc_hook(void *p, size_t n_bytes);
 
 /* First address of the arena.  ctx: hook */

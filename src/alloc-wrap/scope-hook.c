@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection to the sink, the thread's state, the brackets around real calls, and the choice of small blocks: see
- * hook.h. Apart from the wrappers, which only know the signatures they forward. Runs inside the program's allocation
- * calls. */
+/* The connection to the sink, the thread's state, the brackets around real calls, and the sampling of small blocks: see
+ * hook.h. Apart from the wrappers, which only know the signatures that they forward. Runs inside the program's
+ * allocation calls. */
 #include "alloc-wrap/hook.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 /* --- Poisson sampling --- */
 
-/* Poisson sampling of small blocks: see hook.h. The two functions of libm that it needs are made here, because
- * the preloaded library needs libc only. Runs inside the program's malloc. */
+/* Poisson sampling of small blocks: see hook.h. The two functions of libm that it needs are written here, because the
+ * preloaded library may need only libc. Runs inside the program's malloc. */
 
 #define LN2 0.693147180559945309417
 
@@ -98,8 +98,8 @@ double sampling_weight_hook(struct sampling *sampling, double mean_bytes, size_t
     return 1 / hit_probability((double)n_bytes / mean_bytes);
 }
 
-/* One of the two whole numbers around weight (>= 0), by chance, such that its expectation is weight: what a block was
- * counted for at its allocation can be taken off again, exactly, when it is freed.  ctx: hook */
+/* One of the two whole numbers around weight (>= 0), by chance, such that its expectation is weight: so when a block is
+ * freed, exactly what was counted at its allocation can be subtracted again.  ctx: hook */
 static double sampling_whole_hook(struct sampling *sampling, double weight)
 {
     double whole = (double)(uint64_t)weight;
@@ -204,8 +204,8 @@ static void abandon(struct alloc_thread *thread, const struct alloc_sink *sink)
     thread->nest = ALLOC_NEST_NONE;
 }
 
-/* On top of work of the sink there is at least the frame of a signal between the two. On top of a real function, which
- * may call a wrapper by itself, only a frame that is not below can tell. */
+/* If a handler has interrupted work of the sink, at least a signal frame lies between the two. A real function may
+ * itself call a wrapper, so there only a frame that is not below shows that the function was left. */
 void alloc_look_back_hook(struct alloc_thread *thread, uintptr_t here)
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
@@ -256,7 +256,7 @@ double alloc_weight_hook(struct alloc_thread *thread, size_t n_bytes)
     return sampling_whole_hook(&thread->sampling, weight);
 }
 
-/* Tells the sink that the thread enters the allocator, when the sink is ready to record what comes out of it. */
+/* Tells the sink that the thread enters the allocator if the sink is ready to record the result. */
 static void announce(struct alloc_call *call)
 {
     int saved_errno = alloc_work_enter_hook(call->thread);
@@ -285,7 +285,7 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
     call->weight = alloc_weight_hook(thread, n_bytes);
     if (call->weight > 0)
         announce(call);
-    /* With sampling on, a real operator new may call malloc: the bytes must pass the sampler once. */
+    /* With sampling on, a real operator new may call malloc: the bytes must go through the sampler only once. */
     if (!call->announced && !scope.sample_bytes)
         return false;
     thread->nest_frame = (uintptr_t)__builtin_frame_address(0);
@@ -320,7 +320,7 @@ void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site)
     alloc_work_leave_hook(thread, saved_errno);
 }
 
-/* Notes it for a block p (NULL: none) of a known site that is the first one in its part of the heap; four: as of
+/* Notes the site of block p (NULL: none), which is known, when p is the first block in its part of the heap; four: from
  * small_sites_find. Returns p. errno is kept.  ctx: hook */
 void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four)
 {
@@ -343,8 +343,8 @@ void alloc_call_unwound_hook(void)
     scope_thread.nest = ALLOC_NEST_NONE;
 }
 
-/* True when the sink may be told about p now. A block freed by a signal handler while the sink works on this thread
- * cannot be: the sink's locks may be held. */
+/* Whether p may be reported to the sink now. A block that a signal handler frees while the sink works on this thread
+ * may not, because the sink's locks may be held. */
 static bool may_touch(struct alloc_call *call, void *p)
 {
     *call = (struct alloc_call){.sink = alloc_sink_hook(), .thread = &scope_thread};
@@ -365,7 +365,8 @@ bool alloc_release_begin_hook(struct alloc_call *call, void *p)
         return false;
     int saved_errno = alloc_work_enter_hook(call->thread);
     call->sink->release(ALLOC_HEAP, p);
-    /* A new_handler or a signal handler inside a real function: released, but the bracket is the outer call's. */
+    /* Called by a new_handler or a signal handler inside a real function: the release is reported, but the bracket
+     * belongs to the outer call. */
     call->announced = call->thread->nest == ALLOC_NEST_NONE;
     if (call->announced)
         call->sink->inside(true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What of the sink's tables the wrappers look at inline, since a call through a pointer would cost as much again: the
- * filter of block starts, and where the blocks below the threshold come from. */
+/* The tables of the sink that the wrappers read inline, because a call through a pointer would cost as much again: the
+ * filter of block starts, and the sites of blocks below the threshold. */
 #ifndef LOCUS_ALLOC_WRAP_SMALL_SITES_H
 #define LOCUS_ALLOC_WRAP_SMALL_SITES_H
 
@@ -12,13 +12,14 @@
 
 /* --- filter of block starts --- */
 
-/* Filter of block starts: counters by address, kept by the sink and asked by every free. It is a type of its own so
- * that the question can be inlined there: a call through a pointer would cost more than the answer. */
+/* Filter of block starts: counters by address, which the sink keeps and every free reads. The type is defined here so
+ * that free can read it inline: a call through a pointer would cost more than the look-up. */
 
 #define START_FILTER_BITS 21      /* counters, log2 */
 #define START_FILTER_LOCAL_BITS 9 /* so many neighbouring counters stay neighbours; above, the address is folded */
 
-/* Readers load shift before counts, writers store it after: a shift of 63 needs the first two counters only. */
+/* Readers load shift before counts, and writers store it after counts: a shift of 63 needs only the first two counters.
+ */
 struct start_filter {
     _Atomic uint8_t *_Atomic counts; /* [1 << START_FILTER_BITS], 0: no recorded block starts there */
     _Atomic unsigned shift;          /* addresses per counter, log2 */
@@ -42,12 +43,12 @@ static inline bool start_filter_has(const struct start_filter *filter, uintptr_t
 
 /* --- sites of small blocks --- */
 
-/* Where the blocks below the threshold come from: their allocations write the number of their site into a shadow of the
- * heap, and a free does nothing. The tables belong to the sink; the types are here so that the wrappers can do it
- * inline: a call through a pointer would cost as much again.
+/* Allocation sites of blocks below the threshold: each allocation writes the number of its site into a shadow of the
+ * heap, and a free does nothing. The tables belong to the sink; the types are defined here so that the wrappers can use
+ * them inline.
  *
  * A cell of the shadow stands for a granule of 16 bytes, which no two blocks of glibc share. All cells of a block are
- * written: so they say of any address in it which block that is, whatever lay there before. */
+ * written, so that they identify the block for every address in it, whatever lay there before. */
 
 #define SMALL_BYTES_MAX 65536 /* blocks from this size on have no site, wherever the threshold is */
 #define SMALL_GRANULE_SHIFT 4 /* bytes of a granule, log2 */
@@ -56,30 +57,31 @@ static inline bool start_filter_has(const struct start_filter *filter, uintptr_t
 #define SMALL_SLOT_BITS 16    /* slots, log2 */
 #define SMALL_ID_BITS 15
 #define SMALL_START 0x8000u /* in the cell of a block's first granule, above the number of its site */
-#define SMALL_PROBES 64     /* beyond that the tables are full */
-#define SMALL_DEPTH_MAX 12  /* return addresses that tell sites apart */
+#define SMALL_PROBES 64     /* after so many the table counts as full */
+#define SMALL_DEPTH_MAX 12  /* most return addresses in the key of a site */
 
-/* A site: callers whose blocks are of one kind. Open addressing by key, see small_slot_at; a slot is never freed. */
+/* A site: callers whose blocks count as one kind. Open addressing by key, see small_slot_at; a slot is never freed. */
 struct small_slot {
-    _Atomic uint64_t key;  /* return address, or of several: small_key_deeper; 0: free. Published last */
+    _Atomic uint64_t key;  /* a return address, or several combined (small_key_deeper); 0: free. Published last */
     _Atomic uint64_t four; /* number of the site in each of four cells */
-    /* What the site may allocate without telling: [min, min + n), min is not 0. Where n is 0, min is 0 as well, or the
-     * hop's way along the stack pointer alone: then it is what the canonical frame address is above it. Whoever reads
-     * one of the two too early or too late takes a word of the known stack for a return address, at worst. */
+    /* The sizes that the wrappers handle without asking the sink: [min, min + n), min is not 0. If n is 0, min is 0
+     * too, or the site has a hop that needs only the stack pointer: min is then the distance from it to the canonical
+     * frame address. At worst, a reader that sees one of the two too early or too late takes a word of the known stack
+     * for a return address. */
     _Atomic uint32_t min_bytes, n_sizes;
-    _Atomic uint64_t hop; /* not 0: the next return address outwards tells more. SMALL_HOP_ bits, or SMALL_HOP_NESTED */
+    _Atomic uint64_t hop; /* not 0: the next return address outwards decides. SMALL_HOP_ bits, or SMALL_HOP_NESTED */
 };
 
-/* The way to a frame's caller: the canonical frame address is a register + the high 32 bits, the return address lies
- * right below it; the frame pointer is unchanged or was saved at the canonical frame address + the 16 bits below these,
- * which are negative. Both are multiples of a word. Where the register is the stack pointer, the first is positive and
- * the place of the frame pointer not below it. */
+/* A hop, how to get from a frame to its caller: the canonical frame address is a register + the high 32 bits, and the
+ * return address lies right below it; the frame pointer is unchanged or was saved at the canonical frame address + the
+ * 16 bits below these, which are negative. Both are multiples of a word. If the register is the stack pointer, the
+ * first is positive, and the frame pointer is not saved below the stack pointer. */
 #define SMALL_HOP_CFA_SHIFT 32
 #define SMALL_HOP_FP_SHIFT 16
 #define SMALL_HOP 1u            /* always set */
 #define SMALL_HOP_HAS_FP 2u     /* the frame pointer was saved */
 #define SMALL_HOP_IS_FROM_FP 4u /* the register: frame pointer, else stack pointer */
-#define SMALL_HOP_NESTED 8u     /* alone, no way: the block goes to another wrapper, which notes it */
+#define SMALL_HOP_NESTED 8u     /* the only bit, no hop: the block goes to another wrapper, which notes it */
 
 /* A frame on the way outwards, right after a return to pc. */
 struct small_caller {
@@ -87,7 +89,7 @@ struct small_caller {
     uintptr_t pc, sp, fp;
 };
 
-/* What is known to be the mapped stack of a thread; both 0: nothing. */
+/* The part of a thread's stack that is known to be mapped; both 0: none. */
 struct small_stack {
     uintptr_t low, high;
 };
@@ -109,21 +111,21 @@ static inline uint64_t small_key_spread(uint64_t key)
     return key * 0x9e3779b97f4a7c15u;
 }
 
-/* Slot number i in the search for a key, whose lower half tells nearly all keys apart: a factor of 32 bits fits into
- * the instruction.  slots: [1 << SMALL_SLOT_BITS], on a page's border  ctx: any */
+/* Slot number i in the search for a key. The key's lower half distinguishes nearly all keys, and a factor of 32 bits
+ * fits into the instruction.  slots: [1 << SMALL_SLOT_BITS], on a page's border  ctx: any */
 static inline size_t small_slot_at(uint64_t key, size_t i)
 {
     return ((uint32_t)key * 0x9e3779b1u) >> (32 - SMALL_SLOT_BITS) ^ i;
 }
 
-/* Key of the return addresses in key and the next one outwards: any number, an address of code by bad luck only.
+/* The key for the return addresses in key and the next one outwards: any number; only by bad luck is it a code address.
  * ctx: any */
 static inline uint64_t small_key_deeper(uint64_t key, uintptr_t pc)
 {
     return small_key_spread(key) ^ pc;
 }
 
-/* One frame outwards; false where that would leave the stack: nothing else is read.  ctx: any */
+/* Goes one frame outwards; false if that would leave the known stack. Reads nothing outside it.  ctx: any */
 static inline bool small_caller_next(struct small_caller *at, uint64_t hop, const struct small_stack *stack)
 {
     uintptr_t cfa = (hop & SMALL_HOP_IS_FROM_FP ? at->fp : at->sp) + (uintptr_t)((int64_t)hop >> SMALL_HOP_CFA_SHIFT);
@@ -141,13 +143,13 @@ static inline bool small_caller_next(struct small_caller *at, uint64_t hop, cons
     return true;
 }
 
-/* Whether the slot is that of key, which is what is expected.  ctx: any */
+/* Whether the slot belongs to key; the likely case.  ctx: any */
 static inline __attribute__((always_inline)) bool small_slot_has(const struct small_slot *slot, uint64_t key)
 {
     return __builtin_expect(atomic_load_explicit(&slot->key, memory_order_relaxed) == key, 1);
 }
 
-/* Makes *slot the one that has this key, of the first two that may. False when it is neither.  ctx: any */
+/* Looks for the key in the first two slots where it may be and sets *slot. False when it is in neither.  ctx: any */
 static inline __attribute__((always_inline)) bool small_slot_near(const struct small_slot *slots, uint64_t key,
                                                                   const struct small_slot **slot)
 {
@@ -158,7 +160,8 @@ static inline __attribute__((always_inline)) bool small_slot_near(const struct s
     return small_slot_has(*slot, key);
 }
 
-/* Whether the slot's site may allocate so much without telling; then its number, in four cells, is set.  ctx: any */
+/* Whether the wrappers handle this size at the slot's site without asking the sink; if so, sets the site's number, in
+ * four cells.  ctx: any */
 static inline __attribute__((always_inline)) bool small_slot_takes(const struct small_slot *slot, size_t n_bytes,
                                                                    uint64_t *four)
 {
@@ -176,9 +179,9 @@ enum small_next {
     SMALL_ASK       /* go the slow way, which asks the sink */
 };
 
-/* For a call that returns to pc, with the stack pointer sp then, and allocates n_bytes: what comes next, and what
- * small_sites_note needs to know of the site. Looks as far outwards as the stack pointer leads: where it does not, or
- * *stack ends, small_sites_walk may know more. Reads nothing but the tables and the stack.  ctx: any */
+/* For a call that returns to pc, with the stack pointer then at sp, and allocates n_bytes: returns what to do next, and
+ * sets what small_sites_note needs to know of the site. Goes outwards as far as the stack pointer alone leads; beyond
+ * that, or beyond the end of *stack, small_sites_walk may find more. Reads only the tables and the stack.  ctx: any */
 static inline __attribute__((always_inline)) enum small_next small_sites_find(const struct small_sites *sites,
                                                                               uintptr_t pc, uintptr_t sp,
                                                                               const struct small_stack *stack,
@@ -187,7 +190,7 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
     const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
     const struct small_slot *slot;
     uint64_t key = pc;
-    while (small_slot_near(slots, key, &slot)) { /* ends at the latest where the stack does */
+    while (small_slot_near(slots, key, &slot)) { /* ends with the stack at the latest */
         size_t n_sizes = atomic_load_explicit(&slot->n_sizes, memory_order_acquire);
         size_t min_bytes = atomic_load_explicit(&slot->min_bytes, memory_order_relaxed);
         if (__builtin_expect(n_bytes - min_bytes < n_sizes, 1)) {
@@ -205,7 +208,7 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
     return SMALL_ASK;
 }
 
-/* The same by way of frame pointers as well, at.fp is the caller's.  ctx: any */
+/* The same, also following frame pointers; at.fp is the caller's.  ctx: any */
 static inline enum small_next small_sites_walk(const struct small_sites *sites, struct small_caller at,
                                                const struct small_stack *stack, size_t n_bytes, uint64_t *four)
 {
@@ -246,8 +249,8 @@ static inline __attribute__((always_inline)) void small_cells_write(uintptr_t sh
     uint16_t *at = (uint16_t *)(shadow + first * sizeof *at);
     const size_t n = last - first;
     const uint64_t start = small_four_first(four);
-    if (n - 3 > 4) {                          /* else two stores reach from end to end */
-        if (__builtin_expect(n - 8 < 8, 1)) { /* four do */
+    if (n - 3 > 4) {                          /* otherwise two stores cover it from end to end */
+        if (__builtin_expect(n - 8 < 8, 1)) { /* here four stores do */
             memcpy(at + 4, &four, sizeof four);
             memcpy(at + n - 7, &four, sizeof four);
         } else if (n > 15) {
@@ -264,15 +267,15 @@ static inline __attribute__((always_inline)) void small_cells_write(uintptr_t sh
     memcpy(at, &start, sizeof start);
 }
 
-/* Notes for the result p of a call for n_bytes > 0 where it comes from. False when there is no shadow yet, or p is
- * NULL: then the sink has to be told.  ctx: any */
+/* Notes the site of p, the result of a call for n_bytes > 0. False when there is no shadow yet or p is NULL: then the
+ * sink must be asked.  ctx: any */
 static inline __attribute__((always_inline)) bool small_sites_note(struct small_region *regions, const void *p,
                                                                    size_t n_bytes, uint64_t four)
 {
     const struct small_region *region = &regions[(uintptr_t)p >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
     uintptr_t first = (uintptr_t)p - atomic_load_explicit(&region->base, memory_order_acquire);
     uintptr_t last = first + n_bytes - 1;
-    if (__builtin_expect(last >= (uintptr_t)1 << SMALL_REGION_SHIFT, 0)) /* it ends elsewhere, or starts there */
+    if (__builtin_expect(last >= (uintptr_t)1 << SMALL_REGION_SHIFT, 0)) /* it spans regions */
         return false;
     small_cells_write(atomic_load_explicit(&region->shadow, memory_order_relaxed), first >> SMALL_GRANULE_SHIFT,
                       last >> SMALL_GRANULE_SHIFT, four);

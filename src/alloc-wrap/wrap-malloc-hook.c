@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The malloc family and the operators of C++. Below the threshold a call is one comparison and a jump to the real
- * function, or between a look-up of the caller and a note of where the block comes from; the slow halves are entered
- * by a jump as well, so that their caller's frame is the program's. */
+ * function; or, if sites of small blocks are noted, the real call between a look-up of the caller and a note of the
+ * site. The slow halves are also entered by a jump, so that their caller's frame is the program's. */
 
-/* Before any function: the slow halves look at their caller's frame, gcc makes tail calls from its second level of
- * optimisation only, and builds at other levels must report the same sites. (clang is told at each call, see
- * ALLOC_TAIL.) */
+/* Must come before any function: the slow halves need their caller's frame, but gcc makes tail calls only from -O2 on,
+ * and builds at other levels must report the same sites. (For clang it is stated at each call, see ALLOC_TAIL.) */
 #ifndef __clang__
 #pragma GCC optimize("O2", "optimize-sibling-calls")
 #endif
@@ -30,7 +29,7 @@ static struct {
     void *(*malloc)(size_t n_bytes);
     void *(*calloc)(size_t n, size_t size_bytes);
     void (*free)(void *p);
-    struct start_filter every; /* until the real functions are known: every block is looked at */
+    struct start_filter every; /* until the real functions are known: lets every block through */
     _Atomic uint8_t ones[2];
 } fast = {.at.filter = &fast.every, .every = {.counts = fast.ones, .shift = 63}, .ones = {1, 1}};
 
@@ -61,7 +60,7 @@ static inline __attribute__((always_inline)) bool is_small(size_t n_bytes)
     return __builtin_expect(n_bytes < __atomic_load_n(&fast.at.limit_bytes, __ATOMIC_ACQUIRE), 1);
 }
 
-/* After the real call: what was begun is ended, and the site of what is too small for a record is noted. */
+/* After the real call: ends what was begun, or notes the site of a block that is too small for a record. */
 static inline void call_end(struct alloc_call *call, bool is_reported, void *p, size_t n_bytes,
                             const struct alloc_site *site)
 {
@@ -81,13 +80,13 @@ static ALLOC_NOINLINE void *malloc_slow(size_t n_bytes)
     return p;
 }
 
-/* Of a known site. A function of its own, so that the others keep nothing over the real call. */
+/* For a known site. A function of its own, so that the others need not save anything over the real call. */
 static ALLOC_NOINLINE void *malloc_noted(size_t n_bytes, uint64_t four)
 {
     return alloc_small_done(&fast.at, fast.malloc(n_bytes), n_bytes, four);
 }
 
-/* Of a caller that has more than one itself. */
+/* For a caller that itself has more than one caller. */
 static ALLOC_NOINLINE void *malloc_walk(size_t n_bytes)
 {
     uint64_t four;
@@ -128,13 +127,13 @@ static ALLOC_NOINLINE void *calloc_slow(size_t n, size_t size_bytes)
     return p;
 }
 
-/* Of a known site. A function of its own, so that the others keep nothing over the real call. */
+/* For a known site. A function of its own, so that the others need not save anything over the real call. */
 static ALLOC_NOINLINE void *calloc_noted(size_t n, size_t size_bytes, uint64_t four)
 {
     return alloc_small_done(&fast.at, fast.calloc(n, size_bytes), n * size_bytes, four);
 }
 
-/* Of a caller that has more than one itself. */
+/* For a caller that itself has more than one caller. */
 static ALLOC_NOINLINE void *calloc_walk(size_t n, size_t size_bytes)
 {
     uint64_t four;
@@ -191,7 +190,7 @@ ALLOC_EXPORT void free(void *p)
     ALLOC_TAIL return free_slow(p);
 }
 
-/* Old programs only; the C library has not had it since 2017. */
+/* For old programs only; the C library has not had it since 2017. */
 ALLOC_EXPORT void cfree(void *p)
 {
     if (__builtin_expect(is_ordinary(p), 1))
@@ -249,7 +248,7 @@ ALLOC_EXPORT void *pvalloc(size_t n_bytes)
     return p;
 }
 
-/* Forwarded unchanged, but for the blocks of the bootstrap, which the real allocator does not know. */
+/* Forwarded unchanged, except for blocks of the bootstrap arena, which the real allocator does not know. */
 ALLOC_EXPORT size_t malloc_usable_size(void *p)
 {
     if (boot_owns_hook(p))
@@ -260,14 +259,14 @@ ALLOC_EXPORT size_t malloc_usable_size(void *p)
 
 /* --- realloc and reallocarray --- */
 
-/* realloc and reallocarray: the record of the old block is kept until the real function has succeeded, since a failed
- * one leaves the block alone. */
+/* realloc and reallocarray: the record of the old block is kept until the real function has succeeded, because a call
+ * that fails leaves the block as it was. */
 
 static struct {
     _Alignas(64) struct alloc_fast at;
     uintptr_t boot_start;
     void *(*realloc)(void *p, size_t n_bytes);
-    struct start_filter every; /* until the real functions are known: every block is looked at */
+    struct start_filter every; /* until the real functions are known: lets every block through */
     _Atomic uint8_t ones[2];
 } resizing = {.at.filter = &resizing.every, .every = {.counts = resizing.ones, .shift = 63}, .ones = {1, 1}};
 
@@ -285,7 +284,7 @@ void wrap_realloc_stack_hook(const struct small_stack *known)
     alloc_stack_set(&stack, known);
 }
 
-/* The real call in the form that the program used: n == SIZE_MAX marks realloc. */
+/* Makes the real call in the form that the program used: n == SIZE_MAX marks realloc. */
 static void *real_resize(void *p, size_t n, size_t size_bytes)
 {
     const struct alloc_real *real = alloc_real_hook();
@@ -301,7 +300,7 @@ static void *real_resize(void *p, size_t n, size_t size_bytes)
     return real->realloc(p, n_bytes);
 }
 
-/* A block of the bootstrap moves to the real allocator. */
+/* Moves a block of the bootstrap arena to the real allocator. */
 static void *move_boot_block(void *p, size_t n_bytes)
 {
     if (!alloc_real_known_hook())
@@ -313,7 +312,8 @@ static void *move_boot_block(void *p, size_t n_bytes)
     return moved;
 }
 
-/* Size 0 frees the block in most allocators, and the others return another one: released before, as by free. */
+/* Most allocators free the block for size 0, and the others return another one: so its release is reported first, as by
+ * free. */
 static void *resize_to_nothing(void *p, size_t n, size_t size_bytes)
 {
     struct alloc_call call;
@@ -347,13 +347,13 @@ static ALLOC_NOINLINE void *realloc_slow(void *p, size_t n_bytes)
     return resize_reported(p, SIZE_MAX, n_bytes, n_bytes, &site);
 }
 
-/* Of a known site. A function of its own, so that the others keep nothing over the real call. */
+/* For a known site. A function of its own, so that the others need not save anything over the real call. */
 static ALLOC_NOINLINE void *realloc_noted(void *p, size_t n_bytes, uint64_t four)
 {
     return alloc_small_done(&resizing.at, resizing.realloc(p, n_bytes), n_bytes, four);
 }
 
-/* Of a caller that has more than one itself. */
+/* For a caller that itself has more than one caller. */
 static ALLOC_NOINLINE void *realloc_walk(void *p, size_t n_bytes)
 {
     uint64_t four;
@@ -393,12 +393,12 @@ ALLOC_EXPORT void *reallocarray(void *p, size_t n, size_t size_bytes)
 /* --- operator new and delete --- */
 
 /* operator new and delete in every form, in C under their mangled names. The real operator does everything: it throws,
- * it calls the new_handler, and where it calls malloc or free, those wrappers see that they are nested. An allocator
- * whose operators call no malloc is seen here only. */
+ * it calls the new_handler, and if it calls malloc or free, those wrappers see that they are nested. An allocator whose
+ * operators do not call malloc is only seen here. */
 
 static struct {
     _Alignas(64) struct alloc_fast at;
-    struct start_filter every; /* until the real functions are known: every block is looked at */
+    struct start_filter every; /* until the real functions are known: lets every block through */
     _Atomic uint8_t ones[2];
 } operators = {.at.filter = &operators.every, .every = {.counts = operators.ones, .shift = 63}, .ones = {1, 1}};
 
@@ -407,8 +407,8 @@ static __thread struct small_stack stack __attribute__((tls_model("initial-exec"
 _Unwind_Reason_Code alloc_personality_hook(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
                                            struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 
-/* Called by the unwinder for the frame of new_real_call, when bad_alloc passes or the thread ends in the new_handler.
- * The clean-up is done here instead of in a landing pad, which would need libgcc.
+/* Called by the unwinder for the frame of new_real_call when bad_alloc passes through or the thread ends in the
+ * new_handler. Cleans up here and not in a landing pad, which would need libgcc.
  * src: Itanium C++ ABI, exception handling, 2.5.2 */
 __attribute__((used, visibility("hidden"))) _Unwind_Reason_Code
 alloc_personality_hook(int version, _Unwind_Action actions, _Unwind_Exception_Class class,
@@ -423,7 +423,7 @@ alloc_personality_hook(int version, _Unwind_Action actions, _Unwind_Exception_Cl
     return _URC_CONTINUE_UNWIND;
 }
 
-/* 0x1b: the personality is named by a 32-bit offset from here. */
+/* 0x1b: the personality is given as a 32-bit offset from here. */
 static ALLOC_NOINLINE void *new_real_call(operator_function *operator_new, uintptr_t n_bytes, uintptr_t second,
                                           uintptr_t third)
 {
@@ -458,11 +458,11 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
     return NULL;
 }
 
-/* These take the size alone: nothing else need be kept for them. */
+/* These forms take only the size, so nothing else need be kept for them. */
 #define IS_PLAIN(form) ((form) == OPERATOR_NEW || (form) == OPERATOR_NEW_ARRAY)
 
-/* One row per form: the wrapper, its slow half, and the function it jumps to while the real one is known by the
- * caller's module only. */
+/* One row per form: the wrapper, its slow half, and the function that it jumps to if only the caller's module has the
+ * real one. */
 #define ROW_LOCAL(form, name)                                                                                          \
     static operator_function name##_local;                                                                             \
     static operator_function *name##_next = name##_local;                                                              \
@@ -541,7 +541,7 @@ bool alloc_wrap_is_new(uintptr_t function)
 
 #define ROW_IS_KNOWN(form, name) is_known &= name##_next != name##_local;
 
-/* Where a real operator is known by the caller's module only, all calls go the slow way, which asks whose it is. */
+/* If only the caller's module has a real operator, all calls take the slow way, which finds the caller's. */
 void wrap_new_set_hook(const struct alloc_fast *to)
 {
     const struct alloc_real *real = alloc_real_hook();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mappings: mmap, munmap, mremap, System V shared memory and the break, as called by the program itself. What the
- * allocator maps for its own blocks is not reported: its blocks are. A range leaves the records before it is unmapped,
- * since another thread may get it at once. */
+/* Mappings: mmap, munmap, mremap, System V shared memory and the break, as called by the program itself. Memory that
+ * the allocator maps for its own blocks is not reported, because the blocks are. A range is removed from the records
+ * before it is unmapped, because another thread may get it at once. */
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include "alloc-wrap/hook.h"
 #include "alloc-wrap/real.h"
 
-/* The sink and the thread, when the call is to be looked at: not nested, not the allocator's, not our own. */
+/* The sink and the thread if the call is to be reported: not nested, not by the allocator, not our own. Else NULL. */
 static const struct alloc_sink *mapping_sink(uintptr_t pc, struct alloc_thread **thread)
 {
     const struct alloc_sink *sink = alloc_sink_hook();
@@ -38,7 +38,7 @@ static size_t round_to_pages(size_t n_bytes)
     return (n_bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
-/* A new mapping; fd >= 0: of that file. */
+/* Reports a new mapping; fd >= 0: of that file. */
 static void report(const struct alloc_sink *sink, struct alloc_thread *thread, enum alloc_kind kind, void *p,
                    size_t n_bytes, int fd, const struct alloc_site *site)
 {
@@ -60,7 +60,7 @@ static void report_unmapped(const struct alloc_sink *sink, struct alloc_thread *
     alloc_work_leave_hook(thread, saved_errno);
 }
 
-/* Programs that generate code map the file in which they describe it, so that profilers see its name. */
+/* Reports code: programs that generate code map the file that describes it, so that profilers see the file's name. */
 static void report_code(const struct alloc_sink *sink, struct alloc_thread *thread, int fd)
 {
     int saved_errno = alloc_work_enter_hook(thread);
@@ -100,7 +100,7 @@ ALLOC_EXPORT void *mmap(void *address, size_t len_bytes, int prot, int flags, in
     return p;
 }
 
-/* The same function where off_t has 64 bits. */
+/* The same function, because off_t has 64 bits. */
 ALLOC_EXPORT void *mmap64(void *address, size_t len_bytes, int prot, int flags, int fd, off64_t offset)
 {
     const struct alloc_site site = alloc_site_here();
@@ -110,7 +110,7 @@ ALLOC_EXPORT void *mmap64(void *address, size_t len_bytes, int prot, int flags, 
     return p;
 }
 
-/* Arguments that the kernel refuses must not cost a record. */
+/* A record must not be lost by arguments that the kernel refuses. */
 static bool munmap_is_valid(const void *address, size_t len_bytes)
 {
     uintptr_t start = (uintptr_t)address, end;
@@ -126,7 +126,7 @@ ALLOC_EXPORT int munmap(void *address, size_t len_bytes)
     return alloc_real_hook()->munmap(address, len_bytes);
 }
 
-/* The arguments and the outcome of one mremap. */
+/* The arguments and the result of one mremap. */
 struct remap {
     void *old_p, *new_p;
     size_t old_bytes, new_bytes;
@@ -223,7 +223,7 @@ ALLOC_EXPORT int shmdt(const void *address)
     return alloc_real_hook()->shmdt(address);
 }
 
-/* The break moved from old_end to new_end. */
+/* Reports that the break has moved from old_end to new_end. */
 static void report_break(char *old_end, char *new_end, const struct alloc_site *site)
 {
     struct alloc_thread *thread;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fate of a sample: every sample taken has exactly one, and every report shows the sums.
+/* The fate of a sample is what became of it: it was recorded (named, without an address, ...) or dropped for a reason.
+ * Every sample taken has exactly one fate, and every report shows the sums:
  * taken = sum of the recorded fates + sum of the dropped fates. The rows beyond FATE_TAKEN_MAX are not part of
- * "taken": they say what never became a sample. Usable in any context (the table is constant). */
+ * "taken": they count what never became a sample. Usable in any context (the table is constant). */
 #ifndef LOCUS_ARENA_FATE_H
 #define LOCUS_ARENA_FATE_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs tell the profiler about themselves: the blocks of allocators of their own, and which part of the work
- * is under way. Header only: nothing is linked, and without the profiler each call is a test of a pointer.
+/* What a program can tell the profiler about itself: which blocks its own allocators hand out, and which part of its
+ * work it is doing. Header only: there is nothing to link, and without the profiler each call only tests a pointer.
  *
- * Pools: call locus_pool_alloc after a block was taken from the pool, locus_pool_free before it goes back, and its time
- * is shown by the call path of each block instead of as one large slab; what is still there when the pool's memory
- * itself is freed or unmapped goes with it.
+ * Pools: call locus_pool_alloc after a block was taken from the pool, locus_pool_free before it goes back, and reports
+ * show time by the call path of each block instead of for one large slab. Blocks that are left when the pool's memory
+ * itself is freed or unmapped end with it.
  *
  * Leaks: locus_mark_live notes which blocks are live now.
  *
@@ -19,14 +19,14 @@
 extern "C" {
 #endif
 
-/* In the preloaded library; not to be called directly.  ctx: any thread, not in a signal handler */
+/* Defined in the preloaded library; do not call it directly.  ctx: any thread, not in a signal handler */
 __attribute__((weak)) void locus_pool_alloc_event(void *p, size_t n_bytes);
 __attribute__((weak)) void locus_pool_free_event(void *p);
 __attribute__((weak)) void locus_mark_live_event(void);
 __attribute__((weak)) void locus_region_begin_event(const char *name);
 __attribute__((weak)) void locus_region_end_event(void);
 
-/* The block [p, p + n_bytes) now belongs to the caller. p may be NULL: nothing happens.  ctx: any thread */
+/* The block [p, p + n_bytes) now belongs to the caller. Does nothing if p is NULL.  ctx: any thread */
 static inline __attribute__((always_inline)) void locus_pool_alloc(void *p, size_t n_bytes)
 {
     if (locus_pool_alloc_event)
@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void locus_pool_free(void *p)
         locus_pool_free_event(p);
 }
 
-/* Notes, for each allocation path, the blocks that are live now: reports show them beside those that are live at exit.
+/* Notes, for each allocation path, the blocks that are live now: reports show them next to those that are live at exit.
  * The last mark counts.  ctx: any, signal handlers too */
 static inline __attribute__((always_inline)) void locus_mark_live(void)
 {
@@ -49,14 +49,14 @@ static inline __attribute__((always_inline)) void locus_mark_live(void)
 }
 
 /* The calling thread enters the region called name (at most 255 bytes; copied), inside the one it is in. Every begin
- * needs its end on the same thread, also where an exception or longjmp leaves.  ctx: any thread */
+ * needs an end on the same thread, even when an exception or longjmp leaves the region.  ctx: any thread */
 static inline __attribute__((always_inline)) void locus_region_begin(const char *name)
 {
     if (locus_region_begin_event)
         locus_region_begin_event(name);
 }
 
-/* It leaves the region that it entered last.  ctx: any thread */
+/* The calling thread leaves the region that it entered last.  ctx: any thread */
 static inline __attribute__((always_inline)) void locus_region_end(void)
 {
     if (locus_region_end_event)
@@ -66,16 +66,24 @@ static inline __attribute__((always_inline)) void locus_region_end(void)
 #ifdef __cplusplus
 }
 
-namespace locus {
-/* A region for as long as the object lives. */
-class region {
+namespace locus
+{
+/* A region that lasts as long as the object lives. */
+class region
+{
   public:
-    explicit region(const char *name) { locus_region_begin(name); }
-    ~region() { locus_region_end(); }
+    explicit region(const char *name)
+    {
+        locus_region_begin(name);
+    }
+    ~region()
+    {
+        locus_region_end();
+    }
     region(const region &) = delete;
     region &operator=(const region &) = delete;
 };
-}
+} // namespace locus
 #endif
 
 #endif

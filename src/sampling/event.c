@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events as the user writes them: NAME, NAME@period, NAME@fHZ; as in the original, a colon that a digit or an f
- * follows separates too when there is no @. Ordinary code of the launcher. */
+/* Events as the user writes them: NAME, NAME@period, NAME@fHZ; as in the original, a colon before a digit or an f also
+ * separates them if there is no @. Ordinary code of the launcher. */
 #include "sampling/event.h"
 
 #include <ctype.h>
@@ -78,9 +78,9 @@ int source_parse_event(const char *text, char *name, unsigned n_name, struct sou
     return separator ? parse_threshold(text, separator + 1, threshold, err) : 0;
 }
 
-/* --- names that are near --- */
+/* --- similar names --- */
 
-/* Nearest names by edit distance; see event.h. Ordinary code of the launcher. */
+/* Most similar names by edit distance; see event.h. Ordinary code of the launcher. */
 
 #define NAME_MAX_BYTES 64
 #define NAMES_MAX 8
@@ -112,7 +112,7 @@ unsigned near_name_distance(const char *a, const char *b, unsigned limit)
     return row[n_b] <= limit ? row[n_b] : limit + 1;
 }
 
-/* What is being put together: names near to name. */
+/* The names similar to name that have been found. */
 struct nearest {
     const char *name;
     char *text;
@@ -120,7 +120,7 @@ struct nearest {
     unsigned n_names;
 };
 
-/* Near is what begins or ends like the name, or differs in a third of its letters at most. */
+/* Adds a known name if it begins or ends with the name, or if at most a third of the letters differ. */
 static void consider(const char *known, const char *shown, struct nearest *nearest)
 {
     size_t len_name = strlen(nearest->name), len_known = strlen(known), len = strlen(nearest->text);
@@ -196,7 +196,7 @@ void near_name_list(const char *name, char *text, size_t n)
 /* Reading pmu-events.txt; see event.h. */
 
 #define FILE_NAME "pmu-events.txt"
-#define PERIOD_MAX (UINT64_C(1) << 47) /* counters of 48 bits, the highest one the sign */
+#define PERIOD_MAX (UINT64_C(1) << 47) /* counters have 48 bits, of which the highest is the sign */
 
 enum column {
     COLUMN_VENDOR,
@@ -213,19 +213,19 @@ enum column {
 
 /* One search through all files. */
 struct search {
-    unsigned vendor, family, model; /* of the CPU, as the columns count them */
+    unsigned vendor, family, model; /* of the CPU, in the numbers of the columns */
     const char *pmu;
     struct event_row *row;
     bool is_found;
     char *complaints;
     size_t n_complaints;
-    bool is_full; /* complaints take no more */
+    bool is_full; /* no room for more complaints */
     const char *path;
-    const char *shown; /* origin without line, NULL: the path */
+    const char *shown; /* origin without the line; NULL: the path */
     unsigned line;
 };
 
-/* Whole sentences only: what does not fit is a last short one. */
+/* Adds a complaint. Only whole sentences: if one does not fit, a short one ends the text. */
 static void complain(struct search *search, const char *column, const char *reason)
 {
     static const char more[] = " More rows are left out.";
@@ -257,7 +257,7 @@ static int parse_vendor(const char *text)
     return -1;
 }
 
-/* 1 when "85,106-108" or "*" holds model, 0 when not, -1 when it is no such list. */
+/* 1 when a list such as "85,106-108" or "*" contains model, 0 when not, -1 when it is not such a list. */
 static int holds_model(const char *list, unsigned model)
 {
     char copy[256], *rest = copy;
@@ -325,7 +325,7 @@ static bool take_columns(struct search *search, char *const columns[COLUMNS], st
     return false;
 }
 
-/* True when the row is about the CPU and PMU that are looked for; complains of what cannot be understood. */
+/* True when the row is for the CPU and PMU of the search; complains if it cannot be understood. */
 static bool is_about(struct search *search, char *const columns[COLUMNS])
 {
     uint64_t family;
@@ -386,7 +386,8 @@ static bool read_file(struct search *search, const char *path, const char *shown
     return is_read;
 }
 
-/* Beside the running program: in a build directory, or installed, also below another prefix than planned. */
+/* Reads the table that belongs to the running program: in a build directory, or installed, also below another prefix
+ * than configured. */
 static void read_installed(struct search *search)
 {
     static const char *const places[] = {"share/locus/" FILE_NAME, "../share/locus/" FILE_NAME};
@@ -459,8 +460,8 @@ struct listing {
     const char *const *patterns;
     const struct event_lister *lister;
     unsigned n_events;
-    const char *unit;   /* name of the PMU or table; may be matched, too */
-    bool is_one_answer; /* an answer about the unit is asked for once */
+    const char *unit;   /* name of the PMU or table; patterns may match it, too */
+    bool is_one_answer; /* a probe's answer about the unit holds for all its events */
     bool has_probe;
     struct source_probe probe; /* the answer about the unit */
 };
@@ -495,19 +496,19 @@ static void begin_unit(struct listing *listing, const char *unit, bool is_one_an
     listing->lister->section(title, listing->lister->ctx);
 }
 
-/* True when the kernel says the same of every event of a unit; other answers are about one event. */
+/* True when the kernel gives the same answer for every event of a unit; other answers are about one event. */
 static bool is_about_unit(const struct source_probe *probe)
 {
     return probe->works || (probe->error != 0 && probe->error != EINVAL && probe->error != ENODATA);
 }
 
-/* Tries an event, or takes the answer that holds for its unit. */
+/* Lists an event with the result of a probe, or with the answer that holds for its unit. */
 static void put_tried(struct listing *listing, const char *event, const char *summary)
 {
     struct source_probe probe = listing->probe;
     if (!listing->has_probe)
         source_perf_try(event, &probe);
-    bool is_answer = probe.works || probe.error != 0; /* of the kernel, not about the name */
+    bool is_answer = probe.works || probe.error != 0; /* an answer of the kernel, not a problem with the name */
     if (listing->is_one_answer && is_about_unit(&probe)) {
         listing->probe = probe;
         listing->has_probe = true;

@@ -138,7 +138,7 @@ bool attr_field_get(const struct perf_event_attr *attr, const char *name, uint64
     return false;
 }
 
-/* --- what is read --- */
+/* --- reading sysfs and procfs --- */
 
 /* Where the launcher reads sysfs and procfs from; see machine.h. */
 
@@ -209,7 +209,7 @@ long machine_read_number(const char *path, long fallback)
 
 /* Which CPU this is, by /proc/cpuinfo of each architecture; see machine.h. */
 
-#define CPUINFO_BYTES 16384 /* the first processor and more */
+#define CPUINFO_BYTES 16384 /* enough for the first processor and more */
 
 /* Value of the first line with this key, cut at its end; false when there is none. */
 static bool find_value(const char *text, const char *key, char *value, size_t n_value)
@@ -320,12 +320,13 @@ void machine_cpu(struct machine_cpu *cpu)
 
 /* --- what can be opened --- */
 
-/* Would the kernel open this event? On this machine it is asked; a fixture answers by the rules in its file opens.
+/* Would the kernel open this event? On this machine the kernel is asked; for a fixture, the rules in its file `opens`
+ * answer.
  * See machine.h. */
 
 #define ERRNO_MAX 134
 
-/* What one open is asked for. */
+/* The event of one trial. */
 struct request {
     const struct perf_event_attr *attr, *leader; /* leader may be NULL */
 };
@@ -401,7 +402,7 @@ static bool compare(uint64_t found, const char *operator, uint64_t wanted)
     }
 }
 
-/* 1 when the condition holds, 0 when not, -1 when it is none. */
+/* 1 when the condition holds, 0 when not, -1 when it is not a condition. */
 static int holds(const char *condition, const struct request *request, const struct place *place)
 {
     char field[64];
@@ -503,11 +504,11 @@ int machine_try_open(const struct perf_event_attr *attr, const struct perf_event
 
 /* --- recording a machine --- */
 
-/* Keeping what this machine's kernel answers, as rules for a description of the machine: with HPCRUN_RECORD_OPENS=FILE
- * each trial of an event adds one to FILE. A rule names the fields that an answer may depend on, those that are 0 too.
- * Ordinary code of the launcher. */
+/* Records the answers of this machine's kernel as rules for a description of the machine: with HPCRUN_RECORD_OPENS=FILE
+ * each trial of an event adds a rule to FILE. A rule names the fields that an answer may depend on, also those that are
+ * 0. Ordinary code of the launcher. */
 
-/* A PMU looked for by its type. */
+/* A search for a PMU by its type. */
 struct wanted {
     uint32_t type;
     char name[64];

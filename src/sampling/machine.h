@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The machine as sources and doctor see it: sysfs, procfs, and whether the kernel opens an event. Normally this one;
- * a directory (a fixture of another machine) may stand in for it, for tests and to look at a user's machine from afar:
- *   DIR/sys/bus/event_source/devices/... and DIR/proc/... as there, and
- *   DIR/opens: one rule a line, "ok" or an errno name (EACCES), then what must match, separated by blanks:
+/* The machine as sources and the doctor see it: sysfs, procfs, and whether the kernel opens an event. Normally it is
+ * this machine; a directory (a fixture of another machine) may replace it, for tests and to examine a user's machine
+ * remotely:
+ *   DIR/sys/bus/event_source/devices/... and DIR/proc/... as on the machine, and
+ *   DIR/opens: one rule per line, "ok" or the name of an errno (EACCES), then conditions, separated by blanks:
  *     type=NAME of a PMU in DIR, of software, tracepoint, hardware, hw-cache, raw or breakpoint, or a number;
  *       (the CPU's own PMU, cpu, cpu_core or armv8_..., also serves hardware, hw-cache and raw);
  *     any field of the attr as FIELD=N, FIELD!=N, FIELD<N, FIELD>N, or FIELD&N (a bit of N is set);
- *     the same with "leader." in front of the field of the group's leader; leader=none, leader=any, leader=CONFIG;
- *     # starts a comment. The first rule that matches decides; without a match ENOENT.
+ *     the same with "leader." before the field, for the group's leader; leader=none, leader=any, leader=CONFIG;
+ *     # starts a comment. The first rule that matches decides; ENOENT if none matches.
  * Ordinary code of the launcher. */
 #ifndef LOCUS_SAMPLING_MACHINE_H
 #define LOCUS_SAMPLING_MACHINE_H
@@ -19,13 +20,13 @@
 
 #include "base/error.h"
 
-/* Lets dir stand in for this machine; NULL: this machine again. dir is borrowed. err: ERR_IO no such directory */
+/* Uses dir in place of this machine; NULL: this machine again. dir is borrowed. err: ERR_IO no such directory */
 int machine_use(const char *dir, struct error *err);
 
-/* True when a fixture stands in: nothing may be sampled then. */
+/* True when a fixture is used: nothing may be sampled then. */
 bool machine_is_fixture(void);
 
-/* Absolute path (such as /sys/devices) as it is to be opened; out has n_out bytes. False when it does not fit. */
+/* The path to open for an absolute path such as /sys/devices; out has n_out bytes. False when it does not fit. */
 bool machine_path(const char *path, char *out, size_t n_out);
 
 /* Contents of a small file without its last newline, cut to n_out - 1 bytes. False when it cannot be read. */
@@ -45,17 +46,17 @@ int machine_try_open(const struct perf_event_attr *attr, const struct perf_event
 /* Adds what the kernel answered (0 or an errno) as a rule to the file that HPCRUN_RECORD_OPENS names, if any. */
 void machine_record_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of, int answer);
 
-/* CPU as /proc/cpuinfo tells: vendor, family, model, stepping, name (x86), PVR (POWER) or MIDR (Arm). */
+/* The CPU according to /proc/cpuinfo: vendor, family, model, stepping, name (x86), PVR (POWER) or MIDR (Arm). */
 struct machine_cpu {
     enum { CPU_UNKNOWN, CPU_INTEL, CPU_AMD, CPU_POWER, CPU_ARM } vendor;
     unsigned family, model, stepping;
     unsigned pvr;               /* POWER: version (upper 16 bits of the register) */
     unsigned implementer, part; /* Arm */
     bool is_virtual;            /* hypervisor flag */
-    bool has_kpti;              /* page-table isolation is on, as far as the kernel tells */
+    bool has_kpti;              /* page-table isolation is on, if the kernel says so */
     char name[96];
 };
-/* Reads it; CPU_UNKNOWN and zeros when the machine does not tell. */
+/* Reads the CPU's description; CPU_UNKNOWN and zeros if there is none. */
 void machine_cpu(struct machine_cpu *cpu);
 
 /* --- fields of an attribute --- */
@@ -66,15 +67,15 @@ void machine_cpu(struct machine_cpu *cpu);
 #define ATTR_FIELDS_MAX 72
 
 struct attr_field {
-    const char *name; /* as in the header; of a union the member in use (sample_freq, wakeup_watermark), else config1 */
+    const char *name; /* as in the header; in a union the member in use (sample_freq, wakeup_watermark), else config1 */
     uint64_t value;
-    bool is_hex; /* people read it in hexadecimal */
+    bool is_hex; /* usually shown in hexadecimal */
 };
 
 /* All fields of attr in the order of the struct; returns their number. */
 unsigned attr_fields(const struct perf_event_attr *attr, struct attr_field fields[ATTR_FIELDS_MAX]);
 
-/* The field of this name; every member of a union is known. False when there is none. */
+/* Gets the field of this name; every member of a union has its name. False when there is none. */
 bool attr_field_get(const struct perf_event_attr *attr, const char *name, uint64_t *value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPU models by the names of libpfm4's tables; see perf-names.h.  src: libpfm4's manual pages, and the vendors' lists
+/* libpfm4's names of CPU models and of events; see perf-names.h.  src: libpfm4's manual pages, and the vendors' lists
  * of family and model numbers. */
 #include "sampling/perf-names.h"
 
@@ -152,7 +152,7 @@ const struct perf_name *perf_name_of_config(uint64_t config)
     return NULL;
 }
 
-/* libpfm4 must know before it starts whether it may encode events of other CPUs than the running one. */
+/* libpfm4 must be told before it starts whether it may encode events of CPUs other than the running one. */
 static bool start_pfm(void)
 {
     static bool was_fixture;
@@ -167,7 +167,7 @@ static bool start_pfm(void)
     return pfm_initialize() == PFM_SUCCESS;
 }
 
-/* PFM_SUCCESS, or why not. */
+/* Returns PFM_SUCCESS or libpfm4's error. */
 static int encode(const char *name, struct perf_event_attr *found)
 {
     pfm_perf_encode_arg_t argument = {.attr = found, .size = sizeof argument};
@@ -211,7 +211,7 @@ enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr 
     attr->exclude_user = found.exclude_user;
     attr->exclude_kernel = found.exclude_kernel;
     attr->exclude_hv |= found.exclude_hv;
-    if (strstr(name, ":mg") || strstr(name, ":mh")) { /* without them libpfm4 has a default of its own */
+    if (strstr(name, ":mg") || strstr(name, ":mh")) { /* without them libpfm4 uses its own default */
         attr->exclude_guest = found.exclude_guest;
         attr->exclude_host = found.exclude_host;
     }
@@ -221,7 +221,7 @@ enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr 
     return PERF_NAME_ENCODED;
 }
 
-/* The tables of counters that hold here: those that libpfm4 detected, or the one of the fixture's CPU. */
+/* Whether the table of counters is valid here: libpfm4 has detected it, or it is that of the fixture's CPU. */
 static bool is_counter(const pfm_pmu_info_t *unit)
 {
     struct machine_cpu cpu;
@@ -253,7 +253,8 @@ static void visit_parts(const char *event_name, const pfm_event_info_t *event, c
     }
 }
 
-/* The kernel's table has every event twice, and software events and tracepoints, which are listed elsewhere. */
+/* Whether to list an event: the kernel's table has every event twice, and it has software events and tracepoints, which
+ * are listed elsewhere. */
 static bool is_listed(const pfm_pmu_info_t *unit, const char *event)
 {
     struct perf_event_attr attr = {.size = sizeof attr};

@@ -34,8 +34,9 @@ enum perf_name_status {
     PERF_NAME_INCOMPLETE /* libpfm4 knows the event, but it needs a sub-event: NAME:PART */
 };
 
-/* Encodes an event name that libpfm4 knows for this machine, or for the fixture's CPU, its own attributes behind colons
- * included, into the type, config, precision and exclusion fields of *attr, unless it is unknown or incomplete. */
+/* Encodes an event name that libpfm4 knows for this machine, or for the fixture's CPU, including its own attributes
+ * after colons. Sets the type, config, precision and exclusion fields of *attr, unless the event is unknown or
+ * incomplete. */
 enum perf_name_status perf_name_encode(const char *name, struct perf_event_attr *attr);
 
 /* A table of libpfm4: a kind of counters. */
@@ -44,18 +45,18 @@ struct perf_table {
     const char *summary; /* "Intel Sapphire Rapids" */
 };
 
-/* Calls visit for each table that holds here, by libpfm4's detection or the fixture's CPU; the kernel's generic
+/* Calls visit for each table that is valid here, by libpfm4's detection or the fixture's CPU; the kernel's generic
  * hardware events come first. */
 void perf_table_visit(void (*visit)(const struct perf_table *table, void *ctx), void *ctx);
 
-/* Calls visit for each event of a table, with_parts also for each of its sub-events ("spr::EVENT:PART"); of the generic
- * table those only that are counted by hardware. Strings are valid during the call only. */
+/* Calls visit for each event of a table, with_parts also for each of its sub-events ("spr::EVENT:PART"); for the
+ * generic table, only for events that hardware counts. Strings are valid only during the call. */
 void perf_table_visit_events(const char *table, bool with_parts,
                              void (*visit)(const char *name, const char *summary, void *ctx), void *ctx);
 
-/* --- models of libpfm --- */
+/* --- CPU models of libpfm4 --- */
 
-/* Which of libpfm4's tables describe the CPU of a fixture: libpfm4 itself finds that out for the running CPU only.
+/* Which of libpfm4's tables describe the CPU of a fixture: libpfm4 itself only finds that out for the running CPU.
  * Ordinary code of the launcher. */
 
 #endif

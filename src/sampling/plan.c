@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared pieces of the sources; see probe.h. Ordinary code of the launcher. */
+/* From the user's -e options to a plan, and functions that sources share; see probe.h. Ordinary code of the launcher.
+ */
 #include "sampling/probe.h"
 
 #include <ctype.h>
@@ -14,12 +15,12 @@
 
 #include "sampling/machine.h"
 
-#define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: below, the handler takes all of the time */
+#define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: with shorter periods the handler takes all of the time */
 #define PERIOD_MAX_NS UINT64_C(1000000000000)
 #define FREQUENCY_MAX_HZ 100000 /* the kernel's own default */
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Names too long for their place are cut, with a hash of the whole at the end that keeps them apart. */
+/* Sets a name. One that is too long is cut and ends in a hash of the whole, so that different names stay different. */
 static void set_name(char *out, size_t n, const char *name)
 {
     uint32_t hash = 2166136261u;
@@ -156,19 +157,19 @@ unsigned source_tick_hz(void)
 {
     struct timespec tick;
     if (machine_is_fixture() || clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_nsec <= 0)
-        return 250; /* what most kernels are built with */
+        return 250; /* the value that most kernels are built with */
     return (unsigned)(1000000000L / tick.tv_nsec);
 }
 
 /* --- the plan --- */
 
-/* From the user's -e options to a plan; "datacentric" is resolved here: the best address source that works on this
- * machine, page faults, and the sizes of variables. Ordinary code of the launcher. */
+/* From the user's -e options to a plan; "datacentric" becomes the best address source that works on this machine, page
+ * faults, and the sizes of variables. Ordinary code of the launcher. */
 
 #define EVENT_BYTES 256
 #define DATACENTRIC "datacentric"
 
-/* True when event is name, terms (NAME,term=VALUE) and forms (FAULTS@ring) apart. */
+/* True when event is name, ignoring terms (NAME,term=VALUE) and forms (FAULTS@ring). */
 static bool is_name(const char *name, const char *event)
 {
     size_t len = strcspn(event, "@,");
@@ -204,7 +205,7 @@ static const struct sample_source *best_address_source(struct source_probe *why)
     return best;
 }
 
-/* Why the addresses do not come from the hardware: what each source says that is meant for this processor. */
+/* Explains why the addresses do not come from the hardware: the answer of each source for this processor. */
 static void say_no_hardware(char *text, size_t n)
 {
     size_t len = 0;
@@ -336,7 +337,7 @@ static void remove_event(struct source_plan *plan, uint32_t event)
         plan->events[i].leader -= plan->events[i].leader > event + 1;
 }
 
-/* The event of the plan, before this one, with the same metric; this one when there is none. */
+/* The earlier event of the plan with the same metric; this one when there is none. */
 static uint32_t find_twin(const struct source_plan *plan, uint32_t event)
 {
     for (uint32_t i = 0; i < event; i++)
@@ -345,8 +346,8 @@ static uint32_t find_twin(const struct source_plan *plan, uint32_t event)
     return event;
 }
 
-/* Where the events from first on, which one word of the command line asked for, have been asked for before, the later
- * word counts; but what datacentric brings along is no word on an event (is_along). */
+/* The events from first on come from one word of the command line. If an event is in the plan already, the later word
+ * wins; but events that datacentric only adds (is_along) replace none. */
 static int settle_twins(struct source_plan *plan, uint32_t first, bool is_along, struct error *err)
 {
     for (uint32_t i = first; i < plan->n_events;) {

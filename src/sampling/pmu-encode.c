@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMU/TERMS/: lists of terms, of which some name events that are lists of terms themselves. See pmu.h. */
+/* From an event's text to its attributes: terms of a PMU, modifiers, groups, breakpoints and tracepoints. See pmu.h. */
 #include "sampling/pmu.h"
 
 #include <ctype.h>
@@ -24,11 +24,11 @@
 /* One term "NAME[=VALUE]". */
 struct term {
     char name[128];
-    const char *value; /* behind the '=', NULL without one */
-    char text[256];    /* what value points into */
+    const char *value; /* after the '=', NULL without one */
+    char text[256];    /* the text that value points into */
 };
 
-/* Takes the next term off *rest; false at the end. */
+/* Takes the next term from the front of *rest; false at the end. */
 static bool next_term(const char **rest, struct term *term)
 {
     size_t len = strcspn(*rest, ",");
@@ -60,7 +60,7 @@ static int parse_value(const struct pmu *pmu, const struct term *term, uint64_t 
     return 0;
 }
 
-/* True when the term is one that every PMU has; then it has been done. */
+/* Applies a term that every PMU has; false when it is another one. */
 static bool apply_common(const char *name, uint64_t value, struct perf_event_attr *attr)
 {
     if (!strcmp(name, "config")) {
@@ -101,7 +101,7 @@ static bool has_parameter(const char *terms, const char *name)
     return false;
 }
 
-/* The terms of a list but for the events in it. given: the user's list, whose values stand in for a "?". */
+/* Applies the terms of a list except the events in it. given: the user's list, whose values replace a "?". */
 static int apply_plain(const struct pmu *pmu, const char *terms, const char *given, struct perf_event_attr *attr,
                        struct error *err)
 {
@@ -134,8 +134,7 @@ static int pmu_apply_terms(const struct pmu *pmu, const char *terms, struct perf
     return status == 0 ? apply_plain(pmu, terms, NULL, attr, err) : status;
 }
 
-/* Takes "PMU/TERMS/[:]MODIFIERS" apart; false when the text has no such form or
- * is too long. */
+/* Splits "PMU/TERMS/[:]MODIFIERS"; false when the text does not have this form or is too long. */
 static bool pmu_text_parse(const char *event, struct pmu_text *text)
 {
     const char *slash = strchr(event, '/'), *end = slash ? strrchr(slash + 1, '/') : NULL;
@@ -166,7 +165,7 @@ bool pmu_event_label(const char *event, char *out, unsigned n_out)
 
 /* --- modifiers --- */
 
-/* The letters behind an event and the groups around events; see pmu.h.  src: perf-list(1), "EVENT MODIFIERS" */
+/* The letters after an event and the groups around events; see pmu.h.  src: perf-list(1), "EVENT MODIFIERS" */
 
 #define LETTERS "ukhpPGHIDeS"
 
@@ -178,7 +177,7 @@ static size_t count(const char *letters, char letter)
     return n;
 }
 
-/* True when letters are modifiers, each as often as it may be. */
+/* True when letters are modifiers and none occurs too often. */
 static bool pmu_modifiers_are_valid(const char *letters)
 {
     size_t len = strlen(letters);
@@ -205,7 +204,7 @@ static void set_levels(const char *letters, struct perf_event_attr *attr)
         attr->exclude_idle = 1;
 }
 
-/* Sets what the modifiers say; max_precise: what P means.  err: ERR_USAGE letters that are none */
+/* Applies the modifiers to attr; max_precise: what P means.  err: ERR_USAGE letters that are not modifiers */
 static int pmu_apply_modifiers(const char *event, const char *letters, unsigned max_precise,
                                struct perf_event_attr *attr, struct error *err)
 {
@@ -229,7 +228,7 @@ static int pmu_apply_modifiers(const char *event, const char *letters, unsigned 
     return 0;
 }
 
-/* One of these letters is among the event's modifiers. */
+/* True when one of these letters is among the event's modifiers. */
 static bool has_modifier(const char *event, const char *letters)
 {
     struct pmu_text text;
@@ -249,7 +248,7 @@ bool pmu_names_levels(const char *event)
     return has_modifier(event, "ukh");
 }
 
-/* End of the member at text: a comma or closing brace outside of slashes. */
+/* Length of the group's member at text, which ends at a comma or closing brace outside slashes. */
 static size_t member_length(const char *text)
 {
     bool is_inside = false;
@@ -276,7 +275,7 @@ static int add_member(const char *event, const char *text, size_t len, const cha
     return 0;
 }
 
-/* The closing brace, with what follows it checked. */
+/* Finds the closing brace and checks the text after it. */
 static const char *find_close(const char *event, struct error *err)
 {
     const char *close = strrchr(event, '}');
@@ -319,8 +318,8 @@ int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, str
 
 /* --- fields of a format --- */
 
-/* Bits of attr.config... by the PMU's format directory: "config:0-7,32-35" spreads a value over the bits from the
- * lowest up. See pmu.h.  src: Documentation/ABI/testing/sysfs-bus-event_source-devices-format */
+/* Bits of attr.config... from the PMU's format directory: "config:0-7,32-35" spreads a value over these bits, lowest
+ * first. See pmu.h.  src: Documentation/ABI/testing/sysfs-bus-event_source-devices-format */
 
 #define TERM_BYTES 256
 
@@ -437,7 +436,7 @@ bool breakpoint_is_named(const char *event)
     return !strncmp(event, PREFIX, sizeof PREFIX - 1) && isdigit((unsigned char)event[sizeof PREFIX - 1]);
 }
 
-/* The kinds of access behind a colon; 0 when the letters are none (they are modifiers then). */
+/* The kinds of access given after a colon; 0 when the letters name none (then they are modifiers). */
 static uint32_t access_of(const char *letters, size_t len)
 {
     uint32_t access = 0;
@@ -477,8 +476,8 @@ static int check(const char *event, const struct perf_event_attr *attr, struct e
     return 0;
 }
 
-/* mem:ADDRESS[/BYTES][:ACCESS]: type, bp_type, bp_addr and bp_len of *attr. ACCESS: r, w, rw or x; rw and 4 bytes when
- * nothing is said. The rest of the text, modifiers without their colon, goes to *modifiers, inside event or "".
+/* mem:ADDRESS[/BYTES][:ACCESS]: type, bp_type, bp_addr and bp_len of *attr. ACCESS: r, w, rw or x; the defaults are rw
+ * and 4 bytes. *modifiers points to the rest of the text, modifiers without their colon, inside event, or to "".
  * src: perf_event_open(2), perf-record(1)
  * err: ERR_USAGE, ERR_RANGE */
 static int breakpoint_encode(const char *event, struct perf_event_attr *attr, const char **modifiers, struct error *err)
@@ -509,9 +508,9 @@ static int breakpoint_encode(const char *event, struct perf_event_attr *attr, co
 
 /* --- tracepoints --- */
 
-/* Tracepoints by the directory that the kernel keeps of them; see event.h. */
+/* Tracepoints from the kernel's directory of them; see event.h. */
 
-/* The events directory of tracefs; false when it is nowhere. */
+/* Finds the events directory of tracefs; false when there is none. */
 static bool find_events(char *path, size_t n)
 {
     static const char *const places[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
@@ -543,7 +542,7 @@ static bool read_id(const char *events, const char *subsystem, const char *name,
     return end != text;
 }
 
-/* SUBSYSTEM:NAME: type and config of *attr by tracefs. False when tracefs tells of no such tracepoint. */
+/* SUBSYSTEM:NAME: sets type and config of *attr from tracefs. False when tracefs has no such tracepoint. */
 static bool tracepoint_encode(const char *name, struct perf_event_attr *attr)
 {
     char events[PATH_MAX], subsystem[128];
@@ -586,7 +585,7 @@ static bool visit_point(const struct walk *walk, const char *name)
     return walk->visit(whole, walk->ctx);
 }
 
-/* Entries of a directory, sorted, until take returns false; false then. */
+/* Passes the entries of a directory, sorted, to take until it returns false; returns false then. */
 static bool visit_entries(const struct walk *walk, const char *subsystem,
                           bool (*take)(const struct walk *walk, const char *name))
 {
@@ -620,7 +619,8 @@ void tracepoint_visit(bool (*visit)(const char *name, void *ctx), void *ctx)
 
 /* --- an event --- */
 
-/* From an event's text to attr: who knows the name is asked in order, the kernel's sysfs before libpfm4. See pmu.h. */
+/* From an event's text to attr: the places that may know the name are asked in order, the kernel's sysfs before
+ * libpfm4. See pmu.h. */
 
 #define RAW_PREFIX "perf_raw::"
 #define HIGHEST_PRECISE 3
@@ -659,7 +659,7 @@ static bool is_raw(const char *name, uint64_t *config)
     return true;
 }
 
-/* A name without modifiers. Returns 1 when nobody knows it. */
+/* Encodes a name without modifiers. Returns 1 when the name is not known anywhere. */
 static int encode_name(const char *name, struct perf_event_attr *attr, unsigned *max_precise, struct error *err)
 {
     struct pmu pmu;
@@ -704,14 +704,14 @@ static int encode_breakpoint(const char *event, struct perf_event_attr *attr, st
     return status;
 }
 
-/* The form of a tracepoint: two names and one colon. */
+/* True when the name has the form of a tracepoint: two names and one colon. */
 static bool is_place(const char *name)
 {
     const char *colon = strchr(name, ':');
     return colon && colon != name && colon[1] && !strchr(colon + 1, ':');
 }
 
-/* Where only the letters behind the last colon are wrong, the error is about them. */
+/* Reports an unknown event. If only the letters after the last colon are wrong, the error is about them. */
 static int refuse_event(const char *event, const char *name, struct error *err)
 {
     char near[512], start[256];
@@ -739,8 +739,8 @@ static int refuse_event(const char *event, const char *name, struct error *err)
                      near[0] ? "; near names: " : "", near);
 }
 
-/* Letters that end the name behind a colon are cut off, as often as that is needed to find the rest: a sub-event of
- * libpfm4 may look like modifiers. */
+/* Splits letters after a colon off the end of the name, as often as needed until the rest is a known name: a sub-event
+ * of libpfm4 may look like modifiers. */
 static int encode_with_modifiers(const char *event, struct perf_event_attr *attr, struct error *err)
 {
     char name[256], letters[64] = "";

@@ -14,7 +14,7 @@
 #define DEVICES "/sys/bus/event_source/devices"
 #define TERMS_BYTES 512
 
-/* Path of a file of this PMU as on the machine described. */
+/* Path of a file of this PMU on the described machine. */
 static bool file_path(const char *pmu, const char *file, char *path, size_t n_path)
 {
     int len = snprintf(path, n_path, DEVICES "/%s/%s", pmu, file);
@@ -55,13 +55,13 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Byte order, whatever the locale says. */
+/* Compares by bytes, whatever the locale. */
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Names in a directory of the machine, sorted; each is passed to take until that returns false. */
+/* Passes the names in a directory of the machine, sorted, to take until it returns false. */
 static void visit_names(const char *path, bool (*take)(const char *name, void *ctx), void *ctx)
 {
     char real[PATH_MAX];
@@ -129,7 +129,7 @@ void pmu_visit_terms(const struct pmu *pmu, bool (*visit)(const char *name, cons
 
 /* --- finding one --- */
 
-/* Finding the PMU that a user means: by a name without its number, or by one of its events. See pmu.h. */
+/* Finds the PMU that a user means: by its name without the number, or by one of its events. See pmu.h. */
 
 struct search {
     const char *name;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events of performance monitoring units, from text to attributes: the kernel's own description in sysfs first, then
- * libpfm4. One grammar for users, tables and sources:
+/* Events of performance monitoring units, from text to attributes: first by the kernel's own description in sysfs, then
+ * by libpfm4. Users, tables and sources share one grammar:
  *   EVENT[MODIFIERS]       name of sysfs (any PMU) or libpfm4: mem-loads, INST_RETIRED:ANY_P, ibs_op//
  *   PMU/TERM[=VALUE],.../  terms of the PMU's format directory, events of its events directory, config= (config1 to 3),
  *                          period=, freq=, name=; a later term wins over an earlier one, any over those of an event;
- *                          PMU may leave out a number at its end (arm_spe for arm_spe_0)
+ *                          a number at the end of PMU may be left out (arm_spe for arm_spe_0)
  *   PMU::EVENT             libpfm4 with its PMU named
  *   rHEX, perf_raw::rHEX   raw config of the CPU's PMU
- *   SUBSYSTEM:NAME         a tracepoint of the kernel, where tracefs tells its number
+ *   SUBSYSTEM:NAME         a tracepoint of the kernel, if tracefs shows its number
  *   mem:ADDRESS[/BYTES][:r|w|rw|x]  a breakpoint
  *   {A,B,...}MODIFIERS     a group: opened together, A leads
  * MODIFIERS after ':' (or after the closing '/'): u k h (only these levels), p pp ppp P (precise; P the highest), G H
@@ -26,7 +26,7 @@ struct pmu {
     char name[64];
     uint32_t type;        /* attr.type */
     char cpus[128];       /* of cpumask or cpus, empty: all */
-    unsigned max_precise; /* caps/max_precise, 0 when not told */
+    unsigned max_precise; /* caps/max_precise, 0 when not known */
 };
 
 /* Finds a PMU of sysfs by name; false when there is none. */
@@ -42,8 +42,8 @@ bool pmu_has(const struct pmu *pmu, const char *file);
 bool pmu_read(const struct pmu *pmu, const char *file, char *out, unsigned n_out);
 
 /* Calls visit with the name and the terms ("event=0xcd,umask=0x1") of each event of the PMU's events directory, in the
- * order of their names, files that describe an event (.scale, .unit, ...) left out. Strings are valid during the call
- * only; stops when it returns false. */
+ * order of their names, leaving out files that describe an event (.scale, .unit, ...). Strings are valid only during
+ * the call; stops when visit returns false. */
 void pmu_visit_events(const struct pmu *pmu, bool (*visit)(const char *name, const char *terms, void *ctx), void *ctx);
 
 /* The same for the terms of its format directory: name and bits ("config1:0-15"). */
@@ -54,11 +54,12 @@ void pmu_visit_terms(const struct pmu *pmu, bool (*visit)(const char *name, cons
 int pmu_set_term(const struct pmu *pmu, const char *term, uint64_t value, struct perf_event_attr *attr,
                  struct error *err);
 
-/* Fills type, config, config1, config2, config3 and what the modifiers say of *attr, which the caller has initialised;
- * the terms period= and freq= set sample_period or sample_freq and freq. Nothing else is touched. P sets precise_ip to
- * the PMU's caps/max_precise, or 3 where the kernel does not tell: the caller lowers it until the event opens.
- * err: ERR_USAGE no such event (with near names), PMU, term or modifier, ERR_RANGE value too large, ERR_UNSUPPORTED a
- * word that the kernel headers of the build do not have */
+/* Fills type, config, config1, config2, config3 and the fields for the modifiers in *attr, which the caller has
+ * initialised; the terms period= and freq= set sample_period or sample_freq and freq. No other field changes. P sets
+ * precise_ip to the PMU's caps/max_precise, or 3 if the kernel does not give it; the caller lowers it until the event
+ * opens.
+ * err: ERR_USAGE no such event (with similar names), PMU, term or modifier, ERR_RANGE value too large, ERR_UNSUPPORTED
+ * a word that the kernel headers of the build do not have */
 int pmu_encode(const char *event, struct perf_event_attr *attr, struct error *err);
 
 /* True when the event is written with the modifier P. */
@@ -70,25 +71,26 @@ bool pmu_names_levels(const char *event);
 /* The term name= of PMU/.../; false when there is none. */
 bool pmu_event_label(const char *event, char *out, unsigned n_out);
 
-/* Splits "{A,B}mods" into its members with the modifiers added (before a threshold, NAME@PERIOD), at most n_max; a
- * plain event is a group of one. Returns the number.  err: ERR_USAGE */
+/* Splits "{A,B}mods" into at most n_max members, each with the modifiers added (before a threshold, NAME@PERIOD); a
+ * plain event is a group of one. Returns the number of members.  err: ERR_USAGE */
 int pmu_split_group(const char *event, char (*members)[256], unsigned n_max, struct error *err);
 
 /* --- private part --- */
 
 /* What the files pmu-*.c share. Ordinary code of the launcher. */
 
-/* PMU/TERMS/MODIFIERS taken apart. */
+/* The parts of PMU/TERMS/MODIFIERS. */
 struct pmu_text {
     char pmu[64];
     char terms[256];
     char modifiers[32]; /* without the colon */
 };
 
-/* Finds the PMU by its name, or by its name without the number at its end.  err: ERR_USAGE with the PMUs there are */
+/* Finds the PMU by its name, or by its name without the number at its end.  err: ERR_USAGE with the names of the PMUs
+ * that exist */
 int pmu_find_near(const char *name, struct pmu *pmu, struct error *err);
 
-/* The first PMU that has this event in its events directory: the CPU's own first. */
+/* Finds the first PMU that has this event in its events directory; the CPU's own comes first. */
 bool pmu_of_event(const char *name, struct pmu *pmu);
 
 #endif

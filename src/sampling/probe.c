@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Trying an event on this machine, and saying exactly why it is refused. A seccomp filter may answer a system call by
- * killing, so the trial runs in a forked child; a fixture answers by its rules. Ordinary code of the launcher. */
+/* Tries an event on this machine and says exactly why it is refused. A seccomp filter may kill the process for a system
+ * call, so the trial runs in a forked child; a fixture answers by its rules. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <errno.h>
@@ -29,11 +29,11 @@ struct trial {
 };
 
 struct surroundings {
-    int paranoid; /* perf_event_paranoid, or NOT_TOLD */
+    int paranoid; /* perf_event_paranoid, or NOT_TOLD if it cannot be read */
     int seccomp;  /* 0 none, 1 strict, 2 filter, -1 not known */
 };
 
-/* The number behind a key at the start of a line of /proc/self/status. */
+/* The number after a key at the start of a line of /proc/self/status. */
 static int read_status(const char *key, int fallback)
 {
     char text[4096];
@@ -58,7 +58,7 @@ static int open_event(const struct perf_event_attr *attr, int group)
     return (int)syscall(SYS_perf_event_open, &copy, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* The events that are opened one after the other; the first leads, the last is the one that is tried. */
+/* The events that are opened one after the other: the first leads, and the last is being tried. */
 struct trial_group {
     const struct perf_event_attr *attrs[SOURCE_EVENTS_MAX];
     unsigned n;
@@ -103,7 +103,7 @@ static struct trial try_in_child(const struct trial_group *group, bool with_ring
     return trial;
 }
 
-/* How an administrator lets the call through. */
+/* How an administrator can permit the call. */
 static const char *permission_fix(const struct surroundings *s, int error)
 {
     if (s->seccomp == 2 && (error == EPERM || error == ENOSYS || error == -SIGSYS))
@@ -218,7 +218,7 @@ void source_probe_members(const struct source_event *members, unsigned n, bool w
     probe_group(&group, with_ring, out);
 }
 
-/* Tries a thread CPU-time timer; reason tells the rate that the kernel's tick allows. */
+/* Tries a thread CPU-time timer; reason states the rate that the kernel's tick allows. */
 static void source_probe_timer(struct source_probe *out)
 {
     timer_t timer;
@@ -309,7 +309,7 @@ int source_clock_plan(const struct source_clock *clock, const char *event, const
 
 /* --- events with addresses --- */
 
-/* Shared pieces of the sources of hardware address sampling; see probe.h. Ordinary code of the launcher. */
+/* Functions that the sources of hardware address sampling share; see probe.h. Ordinary code of the launcher. */
 
 #define MAX_RATE_FILE "/proc/sys/kernel/perf_event_max_sample_rate"
 #define MAX_RATE_DEFAULT_HZ 100000

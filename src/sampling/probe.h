@@ -20,20 +20,20 @@ void source_plan_warn(struct source_plan *plan, const char *format, ...) __attri
 /* A term that may follow a source's name. */
 struct source_term {
     const char *name; /* NULL ends the list */
-    bool has_value;   /* "ldlat=30"; else a word alone, such as "large" */
+    bool has_value;   /* "ldlat=30"; else a single word, such as "large" */
     uint64_t *value;  /* set to its value, or to 1; untouched when the term is not given */
 };
 
-/* Takes the terms of an event apart: "PEBS,ldlat=30,large". known is ended by an empty row.
- * err: ERR_USAGE not one of the known terms (they are listed) or no number */
+/* Parses the terms of an event: "PEBS,ldlat=30,large". known is ended by an empty row.
+ * err: ERR_USAGE not one of the known terms (the message lists them) or not a number */
 int source_parse_terms(const char *event, const struct source_term *known, struct error *err);
 
-/* Fills what all our perf events have in common: size, disabled, user mode only, not inherited, one wake-up each,
- * a ring (if any) that the kernel overwrites. */
+/* Fills the fields that all our perf events have in common: size, disabled, user mode only, not inherited, one wake-up
+ * per record, a ring (if any) that the kernel overwrites. */
 void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t config);
 
 /* Period of a clock source in ns: threshold, or default_hz without one.
- * err: ERR_RANGE outside 10 us .. 1000 s, with what to write instead */
+ * err: ERR_RANGE outside 10 us .. 1000 s; the message says what to write instead */
 int source_period_ns(const char *event, const struct source_threshold *threshold, unsigned default_hz,
                      uint64_t *period_ns, struct error *err);
 
@@ -41,17 +41,17 @@ int source_period_ns(const char *event, const struct source_threshold *threshold
  * with_ring, a ring of one page. out->works, or reason and fix: errno, perf_event_paranoid, seccomp, limits. */
 void source_probe_perf(const struct perf_event_attr *attr, bool with_ring, struct source_probe *out);
 
-/* The same for a member of a group, behind its leader; leader may be NULL. */
+/* The same for a member of a group, opened after its leader; leader may be NULL. */
 void source_probe_group(const struct perf_event_attr *attr, const struct perf_event_attr *leader, bool with_ring,
                         struct source_probe *out);
 
-/* The same for the last of n members of a group, behind all members before it; members[0] leads. */
+/* The same for the last of n members of a group, opened after all others; members[0] leads. */
 void source_probe_members(const struct source_event *members, unsigned n, bool with_ring, struct source_probe *out);
 
-/* Checks a frequency against kernel.perf_event_max_sample_rate, beyond which the kernel refuses.  err: ERR_RANGE */
+/* Checks a frequency against kernel.perf_event_max_sample_rate, the highest that the kernel accepts.  err: ERR_RANGE */
 int source_check_frequency(const char *event, uint64_t hz, struct error *err);
 
-/* The frequency to use when the user names none: hz, or what the kernel allows when that is less. */
+/* The frequency to use when the user gives none: hz, or less if the kernel allows less. */
 uint64_t source_default_frequency(uint64_t hz);
 
 /* Highest rate of a CPU-time timer: the kernel's tick, in Hz. */
@@ -59,13 +59,13 @@ unsigned source_tick_hz(void);
 
 /* --- clocks --- */
 
-/* The trigger that EADDR and CPUTIME share: a per-thread CPU clock by perf, or by a timer where perf is refused.
- * Ordinary code of the launcher. */
+/* The trigger that EADDR and CPUTIME share: a per-thread CPU clock, made with perf, or with a timer where perf is
+ * refused. Ordinary code of the launcher. */
 
 /* A source on this clock. */
 struct source_clock {
     enum source_number source;
-    uint32_t flags; /* SOURCE_*, besides those of the trigger */
+    uint32_t flags; /* SOURCE_*, in addition to those of the trigger */
     const char *metric, *description;
     unsigned default_hz;
 };
@@ -73,7 +73,7 @@ struct source_clock {
 /* perf_event_attr of the clock with this period.  src: perf_event_open(2) */
 void source_clock_attr(uint64_t period_ns, struct perf_event_attr *attr);
 
-/* Works by perf, or else by timers (out->reason then says why not perf, out->fix how to get it). */
+/* Tries the clock with perf, else with timers (out->reason then says why not perf, and out->fix how to get it). */
 void source_clock_probe(struct source_probe *out);
 
 /* Appends the clock's event.  err: ERR_RANGE impossible period, ERR_UNSUPPORTED neither perf nor timers */
@@ -82,7 +82,8 @@ int source_clock_plan(const struct source_clock *clock, const char *event, const
 
 /* --- events with addresses --- */
 
-/* What the sources of hardware address sampling share: the fields of their samples, and how often they sample.
+/* Functions that the sources of hardware address sampling share: the fields of their samples, and how often they
+ * sample.
  * Ordinary code of the launcher. */
 
 /* How often a unit can sample. */
@@ -90,20 +91,20 @@ struct address_rate {
     uint64_t period; /* default; 0: default_hz */
     unsigned default_hz;
     uint64_t period_min, period_max;
-    unsigned period_step; /* the hardware counts in steps of so many events */
+    unsigned period_step; /* the hardware counts in steps of this many events */
     const char *unit;     /* what is counted, for messages: "operations" */
-    bool is_fixed;        /* the unit knows periods only */
+    bool is_fixed;        /* the unit supports periods only */
 };
 
-/* Fills what they have in common: user mode only, one signal a sample, the newest record at data_head; instruction,
- * thread, time, address, CPU, period, data source and latency of each. */
+/* Fills the fields that they have in common: user mode only, one signal per sample, the newest record at data_head;
+ * instruction, thread, time, address, CPU, period, data source and latency of each. */
 void address_attr_init(struct perf_event_attr *attr, uint32_t type);
 
-/* Tries the event with a ring, first with the latency in parts (Linux 5.12), then with the latency as a whole: *attr is
- * what opened, or what was tried last. */
+/* Tries the event with a ring, first with the latency in parts (Linux 5.12), then with the whole latency. *attr is the
+ * one that opened, or the last one tried. */
 void address_probe(struct perf_event_attr *attr, struct source_probe *out);
 
-/* Large-buffer mode: the row's records collect in a ring that the thread drains, without call paths. */
+/* Sets large-buffer mode: the row's records collect in a ring that the thread drains, without call paths. */
 void address_set_large(struct source_event *row);
 
 /* "one sample every 2000000 dispatched operations", for the plan's choice. */
@@ -131,31 +132,32 @@ struct aux_limits {
     unsigned n_cpus;
     unsigned n_areas;        /* of each thread */
     uint64_t mlock_kb;       /* kernel.perf_event_mlock_kb, per CPU */
-    uint64_t memlock_bytes;  /* RLIMIT_MEMLOCK; UINT64_MAX: none */
-    uint64_t hardware_bytes; /* largest area that the hardware takes; 0: not told */
+    uint64_t memlock_bytes;  /* RLIMIT_MEMLOCK; UINT64_MAX: no limit */
+    uint64_t hardware_bytes; /* largest area that the hardware takes; 0: not known */
     bool is_unlimited;       /* CAP_IPC_LOCK, or perf_event_paranoid -1 */
 };
 
 struct aux_size {
-    uint32_t aux_bytes;     /* of one area, a power of two pages; 0: not even one thread's fit */
-    uint32_t ring_bytes;    /* data part of the ring beside it: one page */
-    uint64_t needed_bytes;  /* what one thread locks at least, rings included */
-    uint64_t allowed_bytes; /* what all threads together may lock; UINT64_MAX: any number */
-    uint64_t n_threads;     /* how many threads that is enough for; UINT64_MAX: any number */
+    uint32_t aux_bytes;     /* of one area, a power of two pages; 0: the limits do not suffice for one thread */
+    uint32_t ring_bytes;    /* data part of the ring that goes with it: one page */
+    uint64_t needed_bytes;  /* least memory that one thread locks, rings included */
+    uint64_t allowed_bytes; /* memory that all threads together may lock; UINT64_MAX: any number */
+    uint64_t n_threads;     /* number of threads that this is enough for; UINT64_MAX: any number */
 };
 
-/* The limits of this machine (of the fixture that stands in for it). */
+/* Reads the limits of this machine, or of the fixture that is used in its place. */
 void aux_limits_read(struct aux_limits *limits);
 
-/* 32 pages but at most 1 MiB, less when there must be enough for a thread on each CPU, at least 4 pages. */
+/* Chooses 32 pages but at most 1 MiB; less if needed so that a thread on each CPU gets its area, but at least 4 pages.
+ */
 void aux_size_choose(const struct aux_limits *limits, struct aux_size *size);
 
 /* --- events of perf --- */
 
 /* Trying an event by name without planning it. Ordinary code of the launcher. */
 
-/* Whether -e EVENT would work for an event (no group) that belongs to no source of its own; reason and fix as in
- * struct source_probe, or why the name cannot be understood. */
+/* Whether -e EVENT would work for an event (not a group) that has no source of its own; reason and fix as in struct
+ * source_probe, or why the name cannot be understood. */
 void source_perf_try(const char *event, struct source_probe *out);
 
 /* --- events of PEBS --- */
@@ -166,30 +168,30 @@ void source_perf_try(const char *event, struct source_probe *out);
 
 #define PEBS_EVENTS_MAX 6 /* loads and stores of three kinds of cores */
 
-/* What the user asks for. */
+/* The user's wishes. */
 struct pebs_request {
     uint64_t ldlat; /* threshold in core cycles; 0: the default of the CPU */
     bool wants_loads, wants_stores;
     bool wants_large; /* large-buffer mode */
 };
 
-/* An event that the kernel opens. */
+/* An event that the kernel has opened. */
 struct pebs_event {
-    char text[96];    /* its term name=, or as hpcrun -e takes it, without its leader: cpu/mem-loads,ldlat=3/ */
+    char text[96];    /* its term name=, or the text for hpcrun -e, without its leader: cpu/mem-loads,ldlat=3/ */
     char origin[320]; /* sysfs, the row of the event table, libpfm4 */
     bool is_load;
     bool tells_source; /* records carry the data source */
     bool has_leader;
-    struct perf_event_attr leader; /* counts only, opened before */
-    struct perf_event_attr attr;   /* complete but for the period */
+    struct perf_event_attr leader; /* only counts; opened first */
+    struct perf_event_attr attr;   /* complete except for the period */
     uint64_t period;               /* default */
-    unsigned max_precise;          /* of its PMU, as the kernel tells; 0: it does not */
+    unsigned max_precise;          /* of its PMU; 0: the kernel does not give it */
 };
 
 struct pebs_found {
     struct pebs_event events[PEBS_EVENTS_MAX];
     unsigned n_events;
-    char complaints[768]; /* sentences on rows and events that were left out; empty when none */
+    char complaints[768]; /* sentences about rows and events that were left out; may be empty */
 };
 
 #endif

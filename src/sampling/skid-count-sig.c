@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The self-test's signal handler: counts where the samples of the running loop point. */
+/* The self-test's signal handler: counts samples of the running loop by the instruction that they point to. */
 #include "sampling/skid.h"
 
 #include <stddef.h>

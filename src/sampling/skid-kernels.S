@@ -14,7 +14,7 @@ skid_\name:
 skid_\name:
     .endm
 
-/* Each load takes its address from the one before. */
+/* Each load gets its address from the previous one. */
 BEGIN chase
     add $1, %rsi
 AT chase_from
@@ -31,7 +31,7 @@ AT chase_to
     ret
     .size skid_chase, . - skid_chase
 
-/* The same among loads that always hit; the consumer of the slow load comes late. */
+/* The same, among loads that always hit; the slow load's result is used late. */
 BEGIN mixed
     add $1, %rsi
 AT mixed_from
@@ -52,7 +52,7 @@ AT mixed_to
     ret
     .size skid_mixed, . - skid_mixed
 
-/* Random stores: addresses known long before. */
+/* Random stores, whose addresses are known long before. */
 BEGIN store
     add $1, %rsi
 AT store_from

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What kind of machine this is, as far as skid depends on it. */
+/* Skid self-test: identifies the machine, measures, and keeps the result in a cache; see skid.h. */
 #include "base/clock.h"
 #include "sampling/skid.h"
 
@@ -63,7 +63,7 @@ static void hypervisor_name(char *name, size_t n_bytes)
 #endif
 }
 
-/* Reads the key of this machine; never fails, unknown parts say so. */
+/* Reads the key of this machine. Never fails; unknown parts are "unknown". */
 static void skid_key_read(struct skid_key *key)
 {
     char model[60], family[12], number[12], stepping[12];
@@ -83,11 +83,11 @@ static void skid_key_read(struct skid_key *key)
 
 /* Runs the loops under a sampling signal in a child process and judges the counts. */
 
-#define MEMORY_BYTES (8u << 20) /* beyond every second-level cache, yet quick to fill */
+#define MEMORY_BYTES (8u << 20) /* larger than any second-level cache, yet quick to fill */
 #define LINE_BYTES 64u
 #define PERIOD_NS 500000 /* 2 kHz */
 #define LOOP_NS 40000000 /* of CPU time for each loop */
-#define TURNS 2000       /* between two looks at the clock */
+#define TURNS 2000       /* between two checks of the clock */
 #define SAMPLES_MIN 20
 #define PERCENT_MIN 90
 
@@ -95,7 +95,7 @@ static void skid_key_read(struct skid_key *key)
 struct report {
     struct skid_kernel kernels[SKID_KERNELS];
     char trigger[32];
-    int failed_errno; /* of the last trigger that was tried */
+    int failed_errno; /* from the last trigger that was tried */
 };
 
 static bool start_perf(void)
@@ -143,7 +143,8 @@ static bool start_trigger(struct report *report)
     return false;
 }
 
-/* Links all lines of the memory into one cycle in random order (Sattolo's shuffle, so that no cycle is short). */
+/* Links all lines of the memory into a single cycle in random order (Sattolo's shuffle, which makes no shorter cycles).
+ */
 static void link_lines(char *memory)
 {
     const uint32_t n_lines = MEMORY_BYTES / LINE_BYTES;
@@ -175,7 +176,7 @@ static void run_loops(char *memory, struct report *report)
         while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
             position = loops[k].run(position, TURNS, base, (MEMORY_BYTES - 1) & ~(uint64_t)(LINE_BYTES - 1));
         skid_count_sig(NULL, NULL);
-        /* The stores overwrite no link, so the order of the loops does not matter. */
+        /* The stores do not overwrite links, so the order of the loops does not matter. */
     }
 }
 
@@ -327,12 +328,12 @@ int skid_to_json(const struct skid_result *result, char *bytes, size_t n_bytes)
     return text.len_bytes < n_bytes ? (int)text.len_bytes : -1;
 }
 
-/* --- what was measured before --- */
+/* --- the cache of results --- */
 
-/* Keeps the result of the skid self-test in a file per kind of machine: one line per fact, the key first, so that a
- * reader can tell a file that is not its own. */
+/* Keeps the result of the skid self-test in a file per kind of machine: one line per fact, with the key first, so that
+ * a reader recognises a file of another kind. */
 
-#define SAMPLES_MAX 1000000 /* of a loop: far more than a measurement takes */
+#define SAMPLES_MAX 1000000 /* of one loop: far more than a measurement takes */
 #define LOCK_TRIES 200      /* of 10 ms: ten times what a measurement takes */
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -393,7 +394,8 @@ static bool read_cache(const char *path, const struct skid_key *key, struct skid
     return ok;
 }
 
-/* Written under another name and renamed: a reader sees all of it or nothing. A failure costs the next one 0.2 s. */
+/* Writes the file under another name and renames it, so that a reader sees all of it or nothing. After a failure the
+ * next process measures again, for 0.2 s. */
 static void write_cache(const char *path, const struct skid_result *result)
 {
     char head[1024], temporary[PATH_MAX];
@@ -413,7 +415,7 @@ static void write_cache(const char *path, const struct skid_result *result)
         (void)unlink(temporary);
 }
 
-/* Lock file, or -1 where none can be had: then everyone measures for himself. */
+/* Opens and locks the lock file; -1 if that is not possible: then every process measures for itself. */
 static int take_lock(const char *path)
 {
     const struct timespec pause = {0, 10000000};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Skid self-test: does an interrupted program counter point right behind the instruction that stalled? Software
- * addresses are only as good as this rule, so it is measured on every kind of machine with loops whose stalling
- * instruction is known, once per processor, microcode, kernel and hypervisor. Ordinary code (the launcher). */
+/* Skid self-test: does an interrupted program counter point right after the instruction that stalled? Software
+ * addresses are only as good as this rule. So it is measured once for each combination of processor, microcode, kernel
+ * and hypervisor, with loops whose stalling instruction is known. Ordinary code (the launcher). */
 #ifndef LOCUS_SAMPLING_SKID_H
 #define LOCUS_SAMPLING_SKID_H
 
@@ -18,7 +18,7 @@
 #define SKID_TRIGGER_TIMER "cpu-timer" /* where perf is refused */
 #define SKID_KEY_BYTES 128
 
-/* What decides whether an earlier measurement still holds. */
+/* Decides whether an earlier measurement is still valid. */
 struct skid_key {
     char cpu[SKID_KEY_BYTES];        /* model name, family, model, stepping */
     char microcode[SKID_KEY_BYTES];  /* revision, or "unknown" */
@@ -26,7 +26,7 @@ struct skid_key {
     char hypervisor[SKID_KEY_BYTES]; /* vendor signature, or "none" */
 };
 
-/* Samples of one loop by where the program counter was. */
+/* Samples of one loop, by the position of the program counter. */
 struct skid_kernel {
     uint32_t n_at;        /* at the stalling instruction itself */
     uint32_t n_next;      /* at the instruction after it */
@@ -35,7 +35,7 @@ struct skid_kernel {
 
 enum skid_rule {
     SKID_UNKNOWN = 0, /* too few samples, or no self-test for this architecture */
-    SKID_HOLDS = 1,   /* >= 90 % of the samples in the loops with loads point right behind the load */
+    SKID_HOLDS = 1,   /* >= 90 % of the samples in the loops with loads point right after the load */
     SKID_FAILS = 2
 };
 
@@ -51,15 +51,16 @@ struct skid_result {
 const char *skid_kernel_name(unsigned i);
 const char *skid_kernel_text(unsigned i);
 
-/* Runs the loops in a child process (about 0.2 s of CPU time; no trace is left in the calling process) and judges them.
+/* Runs the loops in a child process (about 0.2 s of CPU time; nothing changes in the calling process) and judges the
+ * counts.
  * err: ERR_UNSUPPORTED not x86-64, or neither perf nor CPU-time timers work; ERR_IO fork or memory refused */
 int skid_measure(struct skid_result *result, struct error *err);
 
 /* Like skid_measure(), but takes the result from cache_dir (NULL: no cache) when it has one for this machine. One
- * process per node measures, the others wait for it; where the directory cannot be written nothing is kept. */
+ * process per node measures and the others wait for it; if the directory cannot be written, the result is not kept. */
 int skid_get(const char *cache_dir, struct skid_result *result, struct error *err);
 
-/* Reads the text of a cache file; false when it is damaged, or that of another machine than key's. */
+/* Reads the text of a cache file; false when it is damaged or belongs to a machine other than key's. */
 bool skid_cache_read(FILE *file, const struct skid_key *key, struct skid_result *result);
 
 /* The result as one JSON object in text [n_bytes], percentages with one digit, ended by NUL; returns its length, or -1
@@ -70,8 +71,8 @@ int skid_to_json(const struct skid_result *result, char *text, size_t n_bytes);
 
 /* The loops of the skid self-test (skid-kernels.S, x86-64) and the handler that sorts samples into them. */
 
-/* One loop: from and to bound it, stall and next are the stalling instruction and the one after it. run makes n_turns
- * turns over memory [mask + 64 bytes]; position is carried from call to call. */
+/* One loop: it lies between from and to; stall and next are the stalling instruction and the one after it. run makes
+ * n_turns turns over memory [mask + 64 bytes]; position is passed on from call to call. */
 struct skid_loop {
     const char *from, *stall, *next, *to;
     uint64_t (*run)(uint64_t position, uint64_t n_turns, void *memory, uint64_t mask);

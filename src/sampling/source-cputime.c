@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPUTIME: CPU time by call path, without data addresses: the same clock as EADDR. Ordinary code of the launcher. */
+/* CPUTIME: CPU time by call path, without data addresses, by the same clock as EADDR. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #define DEFAULT_HZ 1000

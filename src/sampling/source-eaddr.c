@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* EADDR: data addresses in software. A task-clock event in user mode only (so no system call is ever interrupted);
- * the handler works the address out of the stalled instruction. Where perf is refused, a thread CPU-time timer gives
- * the samples, fewer of them, each weighted by the CPU time since the last. Ordinary code of the launcher. */
+/* EADDR: data addresses found in software. It uses a task-clock event in user mode only (so no system call is ever
+ * interrupted); the handler computes the address from the stalled instruction. Where perf is refused, a thread CPU-time
+ * timer takes samples: fewer, each weighted by the CPU time since the last. Ordinary code of the launcher. */
 #include <stdio.h>
 
 #include "sampling/machine.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* FAULTS: page faults with their data address, that is first touches. Three forms: FAULTS, at a limited rate, with
- * call path; FAULTS@n, every n-th, with call path; FAULTS@ring, every fault, address and pc only, by far the cheapest.
- * The kernel delivers the address in a ring of one page. Ordinary code of the launcher. */
+ * call path; FAULTS@n, every n-th fault, with call path; FAULTS@ring, every fault, with only address and pc, by far the
+ * cheapest. The kernel delivers the address in a ring of one page. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_HZ 1000 /* at some microseconds each well below 2 % of the time */
+#define DEFAULT_HZ 1000 /* at some microseconds each, well below 2 % of the time */
 
 static void attr_init(struct perf_event_attr *attr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IBS: AMD instruction-based sampling of dispatched operations. The hardware cannot leave out the kernel; a kernel with
- * the term swfilt drops those samples itself, which makes the event open to everybody. Operations that are neither load
- * nor store are sampled too, the runtime sorts them out. Ordinary code of the launcher. */
+ * the term swfilt drops the kernel's samples itself, so that every user may open the event. Operations that are neither
+ * load nor store are sampled too; the runtime counts them as such. Ordinary code of the launcher. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define PMU "ibs_op"
 /* Between 500 and 3000 samples a second on today's processors; about a third of them are loads and stores. */
 #define DEFAULT_PERIOD 2000000
-#define FILTERED_PERIOD 128000 /* few operations miss caches, and those that do not cost no interrupt */
+#define FILTERED_PERIOD 128000 /* few operations miss caches, and the others cause no interrupt */
 #define LDLAT_MIN 128          /* tools/perf/Documentation/perf-amd-ibs.txt */
 #define LDLAT_MAX 2048
 
@@ -26,7 +26,7 @@ static const struct address_rate rate = {
     .unit = "dispatched operations",
 };
 
-/* Why there is no such unit here. */
+/* Says why there is no such unit here. */
 static void explain_absence(struct source_probe *out)
 {
     struct machine_cpu cpu;
@@ -47,7 +47,7 @@ static void explain_absence(struct source_probe *out)
     }
 }
 
-/* A kernel that cannot leave itself out, and what it said. */
+/* Explains the refusal by a kernel that cannot exclude itself. */
 static void explain_unfiltered(int error, struct source_probe *out)
 {
     char release[96] = "?";
@@ -68,7 +68,7 @@ static void explain_unfiltered(int error, struct source_probe *out)
                    "Linux 6.14 or newer; or as root: sysctl kernel.perf_event_paranoid=1; or grant CAP_PERFMON");
 }
 
-/* Fills *attr with what opens here and says how; only ops that the kernel's filter lets through where it has one. */
+/* Fills *attr with an event that opens here and says how; it uses the kernel's filter if there is one. */
 static void examine(struct pmu *pmu, struct perf_event_attr *attr, struct source_probe *out)
 {
     if (!pmu_find(PMU, pmu)) {
@@ -77,7 +77,7 @@ static void examine(struct pmu *pmu, struct perf_event_attr *attr, struct source
     }
     address_attr_init(attr, pmu->type);
     attr->sample_type |= PERF_SAMPLE_RAW;
-    attr->exclude_hv = 0; /* refused by every kernel without the filter, and again by the newest with it */
+    attr->exclude_hv = 0; /* refused by kernels without the filter, and by the newest with it */
     attr->sample_period = DEFAULT_PERIOD;
     bool has_filter = pmu_has(pmu, "format/swfilt");
     if (pmu_set_term(pmu, "cnt_ctl", 1, attr, NULL) != 0 ||

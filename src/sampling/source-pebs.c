@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a PEBS record is asked to hold, and when the kernel lets the hardware collect many of them; see probe.h.
- * Ordinary code of the launcher. */
+/* PEBS: loads with their latency, and stores, by data address, from the hardware of Intel processors. The contents of
+ * its records, its events, and the source. See probe.h. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define PRECISE_WITH_TIME 3 /* cores of this level (Skylake on) write time stamps into their records */
 
-/* Of a kernel, as major * 1000 + minor; 0 when it does not tell. */
+/* The kernel's version as major * 1000 + minor; 0 when it is not known. */
 static unsigned kernel_version(void)
 {
     char release[128];
@@ -36,8 +36,8 @@ static bool loses_weight(const struct pebs_event *event)
     return event->tells_source && kernel_version() < 6000;
 }
 
-/* Sets what a record of the event holds: with the weight in this form where the data source is told; in large-buffer
- * mode only what the hardware's buffer can hold. */
+/* Sets the contents of the event's records: with the weight in this form if records have the data source; in
+ * large-buffer mode only fields that the hardware's buffer can hold. */
 static void pebs_set_record(struct pebs_event *event, uint64_t weight, bool is_large)
 {
     uint64_t type =
@@ -54,7 +54,7 @@ static void pebs_set_record(struct pebs_event *event, uint64_t weight, bool is_l
 }
 
 /* Why the kernel would interrupt for every record even in large-buffer mode (part of a sentence), or NULL when it lets
- * the hardware's buffer fill. What the records then lack is in left_out (part of a sentence, may become empty).
+ * the hardware's buffer fill. left_out receives what the records then lack (part of a sentence, may be empty).
  * src: conditions of large PEBS in the logs of the kernel: fixed period, watermark, no call chain; weights since
  * Linux 6.0 ("Enable large PEBS for PERF_SAMPLE_WEIGHT_TYPE"), time stamps where the hardware writes them */
 static const char *pebs_large_obstacle(const struct pebs_event *event, char *left_out, unsigned n_left_out)
@@ -67,9 +67,9 @@ static const char *pebs_large_obstacle(const struct pebs_event *event, char *lef
     return NULL;
 }
 
-/* Period for loads of at least ldlat core cycles when period is the one for all loads: slow ones are rare.
- * src: SampleAfterValue of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_x in Intel's event lists (at 32, where these jump back to
- * the one for all loads, a value in between) */
+/* Period for loads of at least ldlat core cycles, given the period for all loads; shorter because slow loads are rare.
+ * src: SampleAfterValue of MEM_TRANS_RETIRED.LOAD_LATENCY_GT_x in Intel's event lists (at 32, where these return to the
+ * value for all loads, a value in between) */
 static uint64_t pebs_load_period(uint64_t ldlat, uint64_t period)
 {
     static const struct {
@@ -85,7 +85,7 @@ static uint64_t pebs_load_period(uint64_t ldlat, uint64_t period)
 
 /* Finding the events; see probe.h. Ordinary code of the launcher. */
 
-#define LDLAT_DEFAULT 3     /* core cycles, the smallest that the hardware takes: every load */
+#define LDLAT_DEFAULT 3     /* core cycles, the smallest that the hardware accepts: every load */
 #define PERIOD_LOADS 100003 /* primes, so that loops do not resonate; some hundred to thousand samples a second */
 #define PERIOD_STORES 1000003
 #define MEMBER_BYTES 256
@@ -99,16 +99,16 @@ struct core_pmus {
     unsigned n_pmus;
 };
 
-/* The state of one search. */
+/* State of one search. */
 struct finder {
     const struct pebs_request *request;
     struct machine_cpu cpu;
     struct core_pmus cores;
     struct pebs_found *found;
     struct source_probe *out;
-    unsigned n_described; /* events that somebody describes for this CPU ... */
+    unsigned n_described; /* events that some source describes for this CPU ... */
     unsigned n_known;     /* ... that can be encoded, whether they open or not */
-    int refusal;          /* errno of the first that does not open at any precise level */
+    int refusal;          /* errno of the first event that opens at no precise level */
     struct pebs_event refused;
 };
 
@@ -173,15 +173,15 @@ static int encode(const char *text, const struct pebs_request *request, struct p
         event->leader.exclude_guest = 1;
         event->leader.read_format = event->attr.read_format;
         event->has_leader = true;
-        event->attr.disabled = 0; /* runs as soon as its leader does */
+        event->attr.disabled = 0; /* it runs as soon as its leader does */
     }
     if (!pmu_event_label(members[n - 1], event->text, sizeof event->text))
         (void)snprintf(event->text, sizeof event->text, "%.*s", (int)sizeof event->text - 1, members[n - 1]);
     return status;
 }
 
-/* Opens the event at the highest precise level that the kernel takes; the weight in parts, or whole on older kernels.
- * Level 0 is not tried: without PEBS there are no addresses. Returns 0 or the errno of the lowest level. */
+/* Opens the event at the highest precise level that the kernel accepts, with the weight in parts or, on older kernels,
+ * whole. Level 0 is not tried: without PEBS there are no addresses. Returns 0 or the errno of the lowest level. */
 static int open_highest(struct pebs_event *event, const struct pebs_request *request)
 {
     static const uint64_t weights[] = {PERF_SAMPLE_WEIGHT_STRUCT, PERF_SAMPLE_WEIGHT};
@@ -222,7 +222,7 @@ static void explain_refusal(struct finder *finder)
                        : "update the processor's microcode; kernels switch PEBS off where it is known to be broken");
 }
 
-/* A load or store event of one PMU that somebody describes. */
+/* A described load or store event of one PMU. */
 struct candidate {
     char text[2 * MEMBER_BYTES], origin[320];
     uint64_t ldlat, period;
@@ -254,7 +254,7 @@ static void try_candidate(struct finder *finder, const struct pmu *pmu, const st
     }
 }
 
-/* Names of libpfm4 in the order of preference. */
+/* Tries names of libpfm4 in order of preference. */
 static bool known_to_libpfm(bool is_load, struct candidate *candidate)
 {
     static const char *const loads[] = {"MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=LDLAT",
@@ -337,7 +337,7 @@ static void find_all(struct finder *finder)
     }
 }
 
-/* True when this is an Intel machine with a PMU and perf events may be opened at all; otherwise reason and fix. */
+/* True when this is an Intel machine with a PMU and perf events may be opened at all; otherwise sets reason and fix. */
 static bool is_worth_trying(struct finder *finder)
 {
     struct perf_event_attr clock;
@@ -401,7 +401,7 @@ static void say_what_works(struct finder *finder)
              strerrorname_np(finder->refusal));
 }
 
-/* Finds the events and tries them, highest precise level first. out->works when at least one opens, else reason and
+/* Finds the events and tries them, highest precise level first. Sets out->works if at least one opens, else reason and
  * fix. */
 static void pebs_events_find(const struct pebs_request *request, struct pebs_found *found, struct source_probe *out)
 {
@@ -424,16 +424,16 @@ static void pebs_events_find(const struct pebs_request *request, struct pebs_fou
 
 /* --- the source --- */
 
-/* PEBS: loads with their latency and stores, by data address, from the hardware of Intel processors. Each sample is one
- * access that really happened, with the level of memory that served it. Two forms: a signal and call path for each
- * sample, or large buffers, which cost a fraction and know no call paths. Ordinary code of the launcher. */
+/* PEBS: loads with their latency and stores, by data address, from the hardware of Intel processors. Each sample is an
+ * access that really happened, with the level of memory that served it. Two forms: a signal and a call path for each
+ * sample, or large buffers, which cost a fraction but have no call paths. Ordinary code of the launcher. */
 
-#define LDLAT_MIN 3 /* core cycles: what the hardware takes */
+#define LDLAT_MIN 3 /* core cycles: the least that the hardware accepts */
 #define LDLAT_MAX UINT16_MAX
 #define LDLAT_NOT_GIVEN UINT64_MAX
 #define RING_BYTES 65536 /* large-buffer mode: some 900 records */
 #define FREQUENCY_MAX_HZ 100000
-#define PERIOD_COSTLY 1000 /* below, signals take more time than the program where all accesses count */
+#define PERIOD_COSTLY 1000 /* below this, if all accesses count, signals take more time than the program */
 
 static void probe(struct source_probe *out)
 {
@@ -541,7 +541,7 @@ static int add_event(const char *name, const struct pebs_event *found, const str
     return set_rate(name, found, threshold, row, err);
 }
 
-/* Which form is on, and what it lacks. */
+/* Says which form is used, and what it lacks. */
 static void say_form(const struct pebs_found *found, struct source_plan *out)
 {
     char left_out[96];

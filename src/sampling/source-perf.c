@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any other perf event by name, and groups of them. It has no name of its own in the table: the plan asks it for every
+/* Any other perf event by name, and groups of them. This source has no name in the table: the plan asks it for every
  * event that no other source knows. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
@@ -13,14 +13,14 @@
 #define DEFAULT_HZ 300
 #define GROUP_MAX 8
 
-/* One event of the user's, while it is planned. */
+/* One of the user's events while it is planned. */
 struct wish {
     const char *event; /* as written, without a threshold */
     struct source_threshold threshold;
     struct source_event *row;
-    uint32_t leader; /* index in the plan of the leader of its group, its own without one */
+    uint32_t leader; /* index in the plan of the leader of its group, its own if it has no group */
     struct source_plan *plan;
-    const struct pmu *core; /* the kind of cores it is counted on; NULL: not a matter of kinds */
+    const struct pmu *core; /* the kind of cores that counts it; NULL: any */
 };
 
 #define CORE_KINDS 2
@@ -38,7 +38,7 @@ static bool is_hardware(const struct perf_event_attr *attr)
     return attr->type != PERF_TYPE_SOFTWARE && attr->type != PERF_TYPE_TRACEPOINT && attr->type != PERF_TYPE_BREAKPOINT;
 }
 
-/* The period when the user names none; 0: a frequency. */
+/* The period when the user gives none; 0: use a frequency. */
 static uint64_t default_period(const struct perf_event_attr *attr)
 {
     const struct perf_name *name = attr->type == PERF_TYPE_SOFTWARE ? perf_name_of_config(attr->config) : NULL;
@@ -65,7 +65,7 @@ static int use_frequency(const char *event, struct source_event *row, uint64_t h
     return status;
 }
 
-/* What is written at the event wins over its terms period= and freq=, these over -c. */
+/* A threshold written after the event wins over its terms period= and freq=, and these win over -c. */
 static int set_rate(const struct wish *wish, struct error *err)
 {
     struct source_event *row = wish->row;
@@ -85,7 +85,7 @@ static int set_rate(const struct wish *wish, struct error *err)
     return use_frequency(wish->event, row, hz, err);
 }
 
-/* What happens in the kernel only would never be seen otherwise. */
+/* Whether the event happens only in the kernel: an event for user mode would never see it. */
 static bool is_in_kernel(const struct perf_event_attr *attr)
 {
     const struct perf_name *name = attr->type == PERF_TYPE_SOFTWARE ? perf_name_of_config(attr->config) : NULL;
@@ -111,7 +111,7 @@ static bool is_generic(const struct perf_event_attr *attr)
     return attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE;
 }
 
-/* An event that both kinds of cores count is PMU/EVENT/, or a generic event with the PMU's type. */
+/* Encodes an event for one of two kinds of cores: as PMU/EVENT/, or as a generic event with the PMU's type. */
 static int encode_on_core(const char *event, const struct pmu *core, struct perf_event_attr *attr, struct error *err)
 {
     char file[160], whole[320];
@@ -142,7 +142,7 @@ static int encode(const struct wish *wish, struct error *err)
         status = set_rate(wish, err);
     if (status != 0)
         return status;
-    if (is_hardware(&row->attr)) /* counters may be shared out: how long did it really count? */
+    if (is_hardware(&row->attr)) /* counters may be multiplexed: how long did it really count? */
         row->attr.read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     if (row->attr.type == PERF_TYPE_BREAKPOINT && row->attr.bp_type != HW_BREAKPOINT_X) {
         row->attr.sample_type |= PERF_SAMPLE_ADDR;
@@ -158,7 +158,7 @@ static void try_row(const struct wish *wish, struct source_probe *out)
     source_probe_members(leader, (unsigned)(wish->row - leader) + 1, (wish->row->flags & SOURCE_RING) != 0, out);
 }
 
-/* Opens the row at its precise level, or with P at the highest that opens; the first refusal is what out tells. */
+/* Opens the row at its precise level or, with P, at the highest that opens; out gets the first refusal. */
 static void settle_precision(const struct wish *wish, struct source_probe *out)
 {
     struct source_probe lower;
@@ -227,7 +227,7 @@ void source_perf_try(const char *event, struct source_probe *out)
         (void)snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, err.text);
 }
 
-/* On a machine with two kinds of cores an event without a PMU means both: the threads wander. */
+/* On a machine with two kinds of cores, an event without a PMU means both, because threads move between them. */
 static bool find_core_kinds(const char *event, struct pmu cores[CORE_KINDS])
 {
     char file[160];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MRK: marked events of POWER. The processor marks instructions at random and keeps instruction and data address of
  * each (SIAR, SDAR) until it completes; the kernel drops samples whose instruction address is not valid and leaves out
- * data addresses that are not. Events: the kernel's mem-loads and mem-stores where it has them, else those of the
+ * data addresses that are not. Events: the kernel's mem-loads and mem-stores if it has them, else those of the
  * original's table. Ordinary code of the launcher. */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,21 +26,21 @@ static const struct address_rate rate = {
     .unit = "marked instructions",
 };
 
-/* Sysfs names that stand for marked loads, stores, or both. */
+/* Names in sysfs for marked loads, stores, or both. */
 static const char *const sysfs_events[] = {"mem-loads", "mem-stores", "mem_access"};
 
 struct found {
     unsigned n;
     bool tells_source;
     char origin[64];
-    char complaints[256]; /* about rows of the table */
+    char complaints[256]; /* about rows of the event table */
     struct {
         char event[192];
         struct perf_event_attr attr;
     } events[EVENTS_MAX];
 };
 
-/* The original's names: PM_MRK_INST_CMPL/0x34340 where the kernel's mem-loads is 0x34340401e0. */
+/* Gives metrics the original's names: PM_MRK_INST_CMPL/0x34340 if the kernel's mem-loads is 0x34340401e0. */
 static void name_metric(const char *event, const struct perf_event_attr *attr, char *metric, size_t n_metric)
 {
     if ((attr->config & ((1u << COMPLETED_BITS) - 1)) == COMPLETED)
@@ -82,7 +82,7 @@ static void find_events(const struct machine_cpu *cpu, const struct pmu *pmu, st
     take(row.store, pmu, found);
 }
 
-/* Leaves out what the kernel does not open; *out says why none is left. */
+/* Removes events that the kernel does not open; if none is left, *out says why. */
 static void keep_working(struct found *found, struct source_probe *out)
 {
     struct source_probe probed;

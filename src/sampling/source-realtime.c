@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* REALTIME: elapsed time, sleeping and waiting included. Its timer interrupts blocking system calls, so it is never
- * chosen by itself and comes with a warning. Ordinary code of the launcher. */
+/* REALTIME: elapsed time, sleeping and waiting included. Its timer interrupts blocking system calls, so it is only used
+ * when the user names it, and with a warning. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* REPLAY:FILE: a captured or generated ring takes the place of the kernel and the hardware, so that machines which are
- * not at hand can be tried. The text at the start of the file says which event it was, the pieces behind it are the
- * runtime's business. The file's form: doc/replay.md. Ordinary code of the launcher. */
+/* REPLAY:FILE: a captured or generated ring takes the place of the kernel and the hardware, so that the code for other
+ * machines can be tried. The text at the start of the file describes the event; the runtime reads the pieces after it.
+ * Format of the file: doc/replay.md. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static const struct choice choices[] = {
     {"kernel", "yes", SOURCE_KERNEL, 0},
 };
 
-/* Numbers that go straight into the event. */
+/* Numbers that are copied into the event. */
 struct number {
     const char *key;
     size_t offset, n_bytes;

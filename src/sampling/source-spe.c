@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Size of AUX areas; see probe.h. Ordinary code of the launcher. */
+/* SPE: loads and stores by data address, from Arm's statistical profiling extension. The size of AUX areas, and the
+ * source; see probe.h. Ordinary code of the launcher. */
 #include "sampling/probe.h"
 
 #include <inttypes.h>
@@ -16,12 +17,12 @@
 #define AUX_PAGES_MAX 32
 #define AUX_PAGES_MIN 4
 #define AUX_BYTES_MAX (UINT64_C(1) << 20)
-#define RING_PAGES 2   /* control and data page beside each AUX area ... */
-#define FAULTS_PAGES 2 /* ... and of FAULTS beside them */
+#define RING_PAGES 2   /* control and data page for each AUX area ... */
+#define FAULTS_PAGES 2 /* ... and those of FAULTS */
 #define MLOCK_KB_DEFAULT 516
 #define CAP_IPC_LOCK_BIT 14
 
-/* Text behind key in a file of "key value" lines; false when there is none. */
+/* The text after key in a file of "key value" lines; false when there is none. */
 static bool find_line(const char *path, const char *key, char *value, size_t n_value)
 {
     char text[4096];
@@ -108,8 +109,8 @@ void aux_size_choose(const struct aux_limits *limits, struct aux_size *size)
 /* --- the source --- */
 
 /* SPE: Arm's statistical profiling extension. The hardware writes records of sampled loads and stores into an AUX area
- * of each thread; the thread's handler reads them when half of it is full. Machines with unequal cores have a unit for
- * each kind, and then an event for each. Ordinary code of the launcher. */
+ * of each thread; the thread's handler reads them when half of it is full. Machines with different kinds of cores have
+ * a unit for each kind, and there is an event for each unit. Ordinary code of the launcher. */
 
 #define PMU_PREFIX "arm_spe_"
 #define UNITS_MAX 4
@@ -131,7 +132,7 @@ static bool take_unit(const struct pmu *pmu, void *ctx)
     return true;
 }
 
-/* The driver is silent about why it shows no unit; the kernel's documents list the causes.
+/* The driver does not say why there is no unit; the kernel's documents list the causes.
  * src: tools/perf/Documentation/perf-arm-spe.txt, "Kernel Requirements" */
 static void explain_absence(struct source_probe *out)
 {
@@ -170,15 +171,16 @@ static uint64_t read_cap(const struct pmu *pmu, const char *file)
     return value;
 }
 
-/* First CPU of the unit; 0 when it is not told. */
+/* First CPU of the unit; 0 when it is not known. */
 static unsigned first_cpu(const struct pmu *pmu)
 {
     unsigned cpu = 0;
     return sscanf(pmu->cpus, "%u", &cpu) == 1 ? cpu : 0;
 }
 
-/* What the data source packets of the unit's CPUs mean: by main identification register, else by /proc/cpuinfo.
- * src: Arm, Ampere: technical reference manuals; the CPUs that share Arm's encoding are those that perf takes for it */
+/* The encoding of data source packets of the unit's CPUs: from the main identification register, else from
+ * /proc/cpuinfo.
+ * src: Arm, Ampere: technical reference manuals; the list of CPUs that share Arm's encoding is perf's */
 static enum spe_sources find_encoding(const struct pmu *pmu)
 {
     static const uint16_t arm_parts[] = {0xd0c, 0xd40, 0xd49, 0xd4c, 0xd4e, 0xd4f, 0xd81, 0xd85, 0xd87};
@@ -205,15 +207,15 @@ static void choose_aux(const struct spe_units *units, struct aux_limits *limits,
     aux_size_choose(limits, size);
 }
 
-/* Fills *attr for one unit: loads and stores of user mode, with jitter and time stamps. Physical addresses and physical
- * time need privileges and give us nothing. err: the kernel's format directory lacks a term */
+/* Fills *attr for one unit: loads and stores in user mode, with jitter and time stamps. Physical addresses and physical
+ * time need privileges and are of no use to us. err: the kernel's format directory lacks a term */
 static int fill_attr(const struct pmu *pmu, const struct aux_size *size, struct perf_event_attr *attr,
                      struct error *err)
 {
     static const char *const terms[] = {"ts_enable", "jitter", "load_filter", "store_filter"};
     source_attr_init(attr, pmu->type, 0);
     attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    attr->write_backward = 0; /* its records tell where in the AUX area to read: each is needed */
+    attr->write_backward = 0; /* its records say where in the AUX area to read, so each is needed */
     attr->sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
     attr->sample_period = DEFAULT_PERIOD;
     attr->aux_watermark = size->aux_bytes / 2;
@@ -286,7 +288,7 @@ static void probe(struct source_probe *out)
     probe_units(&units, &size, out);
 }
 
-/* Filters of the hardware that the user may add. */
+/* Applies filters of the hardware that the user may give. */
 static int apply_terms(const char *event, const struct pmu *pmu, struct perf_event_attr *attr, struct error *err)
 {
     static const char *const names[] = {"min_latency", "event_filter", "inv_event_filter"};

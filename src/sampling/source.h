@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sample sources: who makes samples. One file per source (source-x.c: launcher side, probe and attributes) and one row
- * in sources.c. The launcher resolves the user's events into a plan; the runtime only opens what the plan says. */
+/* Sample sources: the hardware and software that can make samples. One file per source (source-x.c: launcher side,
+ * probe and attributes) and one row in sources.c. The launcher resolves the user's events into a plan; the runtime only
+ * opens what the plan says. */
 #ifndef LOCUS_SAMPLING_SOURCE_H
 #define LOCUS_SAMPLING_SOURCE_H
 
@@ -11,7 +12,7 @@
 #include "base/error.h"
 
 #define SOURCE_EVENTS_MAX 16
-#define SOURCE_RANK_HARDWARE 50 /* from this datacentric_rank on the hardware tells the addresses */
+#define SOURCE_RANK_HARDWARE 50 /* from this datacentric_rank on the hardware gives the addresses */
 
 /* One event of the plan, ready to be copied into struct arena_event by the launcher (the fields mean the same; sampling
  * does not include fmt). source: value of enum source_id of arena/arena.h; flags: EVENT_*.
@@ -30,37 +31,37 @@ struct source_event {
     uint32_t decode;     /* enum mem_decode of abi/data-src.h */
     uint32_t ring_bytes; /* data part of the ring; 0: one page */
     uint32_t aux_bytes;  /* SOURCE_AUX: size of the AUX area */
-    char file[256];      /* SOURCE_REPLAY: what to replay; SOURCE_RECORD: where to record the ring; real path */
+    char file[256];      /* SOURCE_REPLAY: file to replay; SOURCE_RECORD: file to record the ring in; real path */
 };
 
 struct source_plan {
     uint32_t n_events;
     struct source_event events[SOURCE_EVENTS_MAX];
-    char choice[1024];      /* one line for the user: which source was chosen and why; empty when nothing to say */
-    char warning[1024];     /* REALTIME and the like; empty when none */
+    char choice[1024];      /* one line for the user: which source was chosen and why; may be empty */
+    char warning[1024];     /* for REALTIME and the like; may be empty */
     bool wants_datacentric; /* allocations and statics are recorded */
     bool wants_memleak;
 };
 
-/* Threshold as the user wrote it: NAME@period, NAME@fHZ. */
+/* Threshold as the user wrote it: NAME@period or NAME@fHZ. */
 struct source_threshold {
     bool is_given;
     bool is_frequency; /* value in samples per second, else in events (ns for clocks) */
-    bool is_standard;  /* from -c, not written at the event */
+    bool is_standard;  /* from -c, not written after the event */
     uint64_t value;
 };
 
 /* Result of trying a source on this machine. */
 struct source_probe {
     bool works;
-    int error;        /* what perf_event_open or mmap answered: 0 or an errno, -SIGSYS when a filter kills for it */
-    bool is_foreign;  /* the source belongs to other processors than this one: not worth a sentence */
-    char reason[512]; /* why it works (what was tried) or exactly why not: system call, errno, paranoid level, limits */
-    char fix[512];    /* what the user or administrator can do; empty when nothing */
+    int error;        /* of perf_event_open or mmap: 0 or an errno, -SIGSYS when a filter kills the process */
+    bool is_foreign;  /* the source belongs to other processors, so it need not be mentioned */
+    char reason[512]; /* what was tried, if it works, or exactly why not: system call, errno, paranoid level, limits */
+    char fix[512];    /* what the user or administrator can do; may be empty */
 };
 
 struct sample_source {
-    const char *name;     /* "EADDR": matched without regard to case; "": asked for what no other source knows */
+    const char *name;     /* "EADDR": case is ignored; "": asked for events that no other source knows */
     const char *summary;  /* one line for -L and the man page */
     int datacentric_rank; /* > 0: may be chosen by -e datacentric, highest working one wins; 0: never by itself */
     bool takes_terms;     /* its name may be followed by terms: NAME,term,term=VALUE (source_parse_terms) */
@@ -76,7 +77,8 @@ struct sample_source {
 const struct sample_source *const *source_table(void);
 
 /* Resolves the events as given with -e (n_events may be 0: datacentric) with the default threshold of -c (may be
- * NULL).  err: ERR_USAGE unknown event (with near names), ERR_RANGE impossible period, ERR_UNSUPPORTED refused here */
+ * NULL).  err: ERR_USAGE unknown event (with similar names), ERR_RANGE impossible period, ERR_UNSUPPORTED refused here
+ */
 int source_plan_events(const char *const *events, unsigned n_events, const char *count, struct source_plan *plan,
                        struct error *err);
 
@@ -85,13 +87,13 @@ int source_plan_events(const char *const *events, unsigned n_events, const char 
 int source_parse_event(const char *text, char *name, unsigned n_name, struct source_threshold *threshold,
                        struct error *err);
 
-/* Parses a threshold alone ("100000", "f500") that belongs to event (for messages).  err: ERR_USAGE, ERR_RANGE */
+/* Parses only a threshold ("100000", "f500") of event, which is named in messages.  err: ERR_USAGE, ERR_RANGE */
 int source_parse_threshold(const char *event, const char *text, struct source_threshold *threshold, struct error *err);
 
 /* --- numbers of sources --- */
 
-/* Numbers of sources and flags of events as they go into struct source_event. They equal SOURCE_x and EVENT_x of
- * arena/arena.h, which this folder must not include; the launcher asserts it where it copies the plan. */
+/* Numbers of sources and flags of events for struct source_event. They equal SOURCE_x and EVENT_x of arena/arena.h,
+ * which this folder must not include; the launcher asserts that where it copies the plan. */
 
 enum source_number {
     SOURCE_NUMBER_EADDR = 1,
@@ -110,12 +112,12 @@ enum source_number {
 #define SOURCE_INTEGER 16u   /* integer in the profile */
 #define SOURCE_WALLCLOCK 32u /* timer on CLOCK_MONOTONIC */
 #define SOURCE_RING_ONLY 64u /* no signal */
-#define SOURCE_DATA_SRC 128u /* records tell level, latency and so on of the access */
-#define SOURCE_BATCH 256u    /* large-buffer mode: many records a signal, no call path */
+#define SOURCE_DATA_SRC 128u /* records have level, latency and so on of the access */
+#define SOURCE_BATCH 256u    /* large-buffer mode: many records per signal, no call path */
 #define SOURCE_AUX 512u      /* records in an AUX area (Arm SPE) */
-#define SOURCE_SILENT 1024u  /* leads a group, gives no samples of its own */
+#define SOURCE_SILENT 1024u  /* leads a group and gives no samples itself */
 #define SOURCE_KERNEL 2048u  /* records carry a kernel call chain */
-#define SOURCE_REPLAY 4096u  /* a file takes the place of the kernel and the hardware */
+#define SOURCE_REPLAY 4096u  /* a file replaces the kernel and the hardware */
 #define SOURCE_SWAPPED 8192u /* SOURCE_REPLAY: from a machine of the other byte order */
 #define SOURCE_RECORD 16384u /* the ring of the first thread is copied to a file */
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the objects refer to. A *-sig.o runs in signal handlers: it may call other *-sig.o and the few names of
 SIGNAL_SAFE. A *-hook.o runs inside malloc: no allocation, no stdio. What runs inside the program calls no cancellation
-point of libc, and enters the kernel by one door. No object has a writable global."""
+point of libc, and makes system calls in one place. No object has a writable global."""
 import re
 import subprocess
 
@@ -47,7 +47,7 @@ NO_SYSTEM_CALL = re.compile(r"""^(
     pthread_getattr_default_np|_r_debug|__longjmp_chk|_U\w+|_ULx86_64\w+|getcontext)$""", re.X)
 # What else each object may call, and why not through own-call.h, which asks the filters of a sandbox before.
 SYSTEM_CALLS = {
-    "own-call-sig.o": {"syscall", "clock_gettime"},  # the door itself; the clocks that are read in user space
+    "own-call-sig.o": {"syscall", "clock_gettime"},  # our system calls themselves; clocks read in user space
     "altstack.o": {"syscall"},  # the program's own sigaltstack
     "wrap-process.o": {"syscall"},  # the program's own end and mlockall
     "real-hook.o": {"syscall"},  # the program's own mmap, before libc's is known

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Allocation events: unwinds to the allocation's call path, interns it in the thread's allocation tree, and keeps the
- * object map. Runs inside the program's malloc: own locks only, no malloc, no stdio. */
+/* Allocation events: walks the call path of each allocation, enters it in the thread's allocation tree, and keeps the
+ * object map up to date. Runs inside the program's malloc: only our own locks, no malloc, no stdio. */
 #include "runtime/allocs/alloc-events.h"
 
 #include <fcntl.h>
@@ -41,8 +41,8 @@ static uint32_t path_node(struct thread_state *self, const struct alloc_site *si
     return python_path_hook(self, cct_insert_sig(&self->allocs, &self->alloc_path));
 }
 
-/* Counts a block at its allocation path. The hit of frees is made at the same time, right behind, so that any thread
- * finds it later without changing links. */
+/* Counts a block at its allocation path. The hit for frees is made at the same time, directly after it, so that any
+ * thread finds it later without changing links. */
 static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_blocks, uint64_t n_bytes)
 {
     uint32_t node = var_key_b(var);
@@ -57,8 +57,8 @@ static void count_alloc(struct thread_state *self, uint64_t var, uint64_t n_bloc
     atomic_fetch_add_explicit(&header->bytes_recorded, n_bytes, memory_order_relaxed);
 }
 
-/* Adds to one of the two hits of a variable's allocation path, from any thread. In a child of fork the paths of blocks
- * that it inherited have none: these blocks are its parent's. */
+/* Adds to one of the two hits of a variable's allocation path, from any thread. In a child of fork, paths of inherited
+ * blocks have no hits: these blocks belong to its parent. */
 static void count_at_path(uint64_t var, uint8_t event, uint64_t n_blocks, uint64_t n_bytes)
 {
     enum var_kind kind = var_key_kind(var);
@@ -82,7 +82,7 @@ static uint64_t blocks_of(const struct objmap_block *block)
     return block->weight_bytes / (block->end - block->start);
 }
 
-/* A block whose release nobody saw is gone all the same once another one is in its place. */
+/* Counts a block whose release was missed: once another block is in its place, it is gone. */
 static void count_dropped(const struct objmap_block *block)
 {
     count_at_path(block->var, HIT_EVENT_FREE, blocks_of(block), block->weight_bytes);
@@ -94,14 +94,15 @@ static void settle_pending(struct thread_state *self)
     if (self->ending || !sample_has_parked_sig(self))
         return;
     self->tree_busy = 1;
-    atomic_thread_fence(memory_order_seq_cst); /* who ends the process says ending and then looks for tree_busy */
+    atomic_thread_fence(memory_order_seq_cst); /* the ending thread sets ending, then reads tree_busy */
     if (!self->ending)
         sample_resolve_parked_sig(self);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self->tree_busy = 0;
 }
 
-/* What a pool tells is recorded below the function that it told: readers see by it whose allocation that was. */
+/* The path of a block that a pool announces ends in the function that it called: readers see from that that a pool
+ * allocated it. */
 static uint32_t path_node_at(struct thread_state *self, uintptr_t at, const struct alloc_site *site)
 {
     uint32_t node = path_node(self, site);
@@ -116,7 +117,7 @@ static uintptr_t without_layer(uintptr_t at)
     return at >= OBJMAP_POOL_LAYER ? at - OBJMAP_POOL_LAYER : at;
 }
 
-/* What is known of an address before a block is recorded there: a pool's block lies in another one. */
+/* The variable at an address before a block is recorded there: a pool's block lies in another block. */
 static uint64_t var_before(const struct thread_state *self, uintptr_t at)
 {
     struct objmap_block block;
@@ -125,7 +126,7 @@ static uint64_t var_before(const struct thread_state *self, uintptr_t at)
     return var_key(VAR_UNKNOWN, 0, UNKNOWN_NO_BLOCK);
 }
 
-/* at: the address, in its layer. */
+/* at: the address in its layer. */
 static void record_block(struct thread_state *self, enum var_kind kind, uintptr_t at, size_t n_bytes, double weight,
                          const struct alloc_site *site)
 {
@@ -171,8 +172,9 @@ static bool events_maybe_recorded(const void *p)
     return objmap_maybe_start_sig((uintptr_t)p);
 }
 
-/* Before a block goes that may be recorded at start: other threads may have accessed it and not yet read their records.
- * False when none is recorded there, which takes no lock to find out; a thread that is not registered cannot ask. */
+/* Announces that a block that may be recorded at start is about to be released: other threads may have accessed it and
+ * not yet read their records. False when no block is recorded there, which is found out without a lock; a thread that
+ * is not registered cannot look it up. */
 static bool announce_release(uintptr_t start)
 {
     const struct thread_state *self = thread_self_sig();
@@ -185,7 +187,7 @@ static bool announce_release(uintptr_t start)
     return true;
 }
 
-/* What a silent ring holds was touched before now, and must be attributed to the blocks of now. */
+/* Records in a ring without signals are of accesses before now, and must be attributed to the blocks that exist now. */
 static void drain_faults(void)
 {
     struct thread_state *self = thread_self_sig();
@@ -193,7 +195,7 @@ static void drain_faults(void)
         events_drain_all_sig(self);
 }
 
-/* A mapping that is cut in the middle goes on as two blocks. */
+/* A mapping that is cut in the middle continues as two blocks. */
 static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, void *context)
 {
     const uintptr_t *cut = context; /* start and end */
@@ -207,7 +209,7 @@ static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, vo
     count_at_path(block->var, HIT_EVENT_FREE, is_whole ? n_blocks : 0, n_blocks * bytes_removed);
 }
 
-/* What a pool has handed out of memory that is gone now. */
+/* Removes blocks that a pool has handed out of memory that is now gone. */
 static void cut_pools(uintptr_t start, uintptr_t end)
 {
     uintptr_t cut[2] = {start + OBJMAP_POOL_LAYER, end + OBJMAP_POOL_LAYER};
@@ -240,10 +242,10 @@ static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const s
     struct thread_state *self = thread_self_sig();
     struct objmap_block old;
     enum var_kind kind = VAR_HEAP;
-    /* Another thread may own the old address by now: then its record is not the flagged one. */
+    /* Another thread may own the old address by now; then its record is not the flagged one. */
     if (self && objmap_find_sig(self->reader, (uintptr_t)old_p, &old) &&
         atomic_load_explicit(&old.flags, memory_order_relaxed) & OBJMAP_RESIZING) {
-        /* Copying out of it was sampled, too. */
+        /* The copying out of it was sampled, too. */
         (void)objmap_flag_hook((uintptr_t)old_p, false);
         settle_pending(self);
         kind = var_key_kind(old.var) == VAR_MMAP ? VAR_MMAP : VAR_HEAP;
@@ -278,7 +280,7 @@ static void events_inside(bool entering)
         settle_pending(self);
 }
 
-/* Path of an open file, NUL-terminated; false when it has none. */
+/* Gets the path of an open file, NUL-terminated; false when it has none. */
 static bool path_of_fd(int fd, char path[ARENA_PATH_MAX])
 {
     char link[32] = "/proc/self/fd/";
@@ -309,7 +311,7 @@ static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct all
         (void)objmap_insert_hook((uintptr_t)p, n_bytes, var_key(VAR_FILE, 0, name), self->ref, n_bytes);
 }
 
-/* A jitdump is announced by being mapped: .../jit-PID.dump. The companion reads it. */
+/* A program announces a jitdump by mapping it: .../jit-PID.dump. The companion reads it. */
 static void events_mapped_code(int fd)
 {
     struct arena_header *header = arena_header_sig();
@@ -325,7 +327,8 @@ static void events_mapped_code(int fd)
     atomic_store_explicit(&header->has_jitdump, 1, memory_order_release);
 }
 
-/* What was changing when it was left is not touched again: the object map as a whole, the trees of the thread. */
+/* The structures that were being changed when the code was left are not used again: the whole object map, and the
+ * thread's trees. */
 static bool events_abandoned(uintptr_t frame, uintptr_t here)
 {
     struct thread_state *self = thread_self_sig();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Finding the interpreter by what it exports. See alloc-events.h. */
+/* Finds the Python interpreter by the symbols that it exports. See alloc-events.h. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@ static void find_api(void)
         python_use(&api);
 }
 
-/* An interpreter, by its own name or that of its library: programs without one shall not be asked for its symbols, as a
- * failed look-up allocates. */
+/* Whether the object is an interpreter, by its own name or that of its library. Symbols are only looked up if there is
+ * one, because a failed look-up allocates. */
 static int is_python(struct dl_phdr_info *info, size_t n_bytes, void *context)
 {
     const char *path = info->dlpi_name && info->dlpi_name[0] ? info->dlpi_name : arena_header_sig()->exe;
@@ -45,5 +45,5 @@ void python_find(void)
     if (!dl_iterate_phdr(is_python, NULL))
         return;
     find_api();
-    (void)dlerror(); /* the program must not find our failures; dlsym() left none of others behind */
+    (void)dlerror(); /* the program must not see our failures; dlsym() has left no failures of others */
 }

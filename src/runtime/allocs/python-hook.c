@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the frames of CPython 3.11. The layouts are those of its headers and are checked by the types of the objects
- * that they lead to; until the first frame has been read whole, and where the thread does not hold the interpreter's
- * lock (NumPy gives it up around calloc), every read goes through the kernel, which reports what cannot be read. See
- * alloc-events.h. Runs inside the program's malloc: no malloc, no stdio. */
+/* Reads the frames of CPython 3.11. The layouts are those of its headers and are checked by the types of the objects
+ * that they lead to. Until a first frame has been read completely, and whenever the thread does not hold the
+ * interpreter's lock (NumPy gives it up around calloc), every read goes through the kernel, which reports addresses
+ * that cannot be read. See alloc-events.h. Runs inside the program's malloc: no malloc, no stdio. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -53,17 +53,17 @@ static struct {
     _Atomic int trust; /* enum trust */
     _Atomic uint32_t module;
     _Atomic uint32_t strings[STRINGS]; /* references, by the hash of their text */
-    _Atomic uint64_t places[PLACES];   /* by the hash of a frame's place: its upper half, and a reference below */
+    _Atomic uint64_t places[PLACES];   /* by the hash of a frame's place: its upper half and, below it, a reference */
 } python;
 
-/* One frame as it is told. Its parts have bounds of their own, and room for all of them. */
+/* The text of one frame. Each part has a maximum length, and there is room for all of them. */
 struct told {
     char text[TEXT_BYTES];
     size_t len;
     bool guarded; /* how it is read */
 };
 
-/* The part of a table of lines that was read last. */
+/* The part of a line table that was read last. */
 struct window {
     bool guarded;
     uintptr_t start, end, table_end;
@@ -76,7 +76,7 @@ void python_use(const struct python_api *api)
     atomic_store_explicit(&python.trust, TRUST_TRYING, memory_order_release);
 }
 
-/* guarded: through the kernel, which tells when there is nothing to read. */
+/* Reads memory. guarded: through the kernel, which reports when there is nothing to read. */
 static bool fetch(bool guarded, uintptr_t at, void *to, size_t n_bytes)
 {
     if (at < 4096)
@@ -102,7 +102,8 @@ static void put(struct told *told, const char *text, size_t n)
         told->text[told->len++] = text[i];
 }
 
-/* One character in UTF-8, up to 4 bytes; returns their number. What is none, such as a surrogate, becomes '?'. */
+/* One character in UTF-8, up to 4 bytes; returns their number. A value that is no character, such as a surrogate,
+ * becomes '?'. */
 static size_t encode(uint32_t c, char *bytes)
 {
     if ((c >= 0xd800 && c < 0xe000) || c >= 0x110000)
@@ -114,7 +115,7 @@ static size_t encode(uint32_t c, char *bytes)
     return n;
 }
 
-/* Character i of a string object's data, of width bytes each; newlines divide the text of a frame. */
+/* Character i of a string object's data, of width bytes each; newlines separate the parts of a frame's text. */
 static uint32_t character(const uint8_t *data, size_t i, unsigned width)
 {
     uint32_t c = data[i];
@@ -128,7 +129,8 @@ static uint32_t character(const uint8_t *data, size_t i, unsigned width)
     return c == '\n' ? ' ' : c;
 }
 
-/* Appends n characters, cut at max bytes between two of them; their end when that is the one that tells. */
+/* Appends n characters, cut between two characters at max bytes. keep_end: their end is kept and not their beginning.
+ */
 static void put_characters(struct told *told, const uint8_t *data, size_t n, unsigned width, size_t max, bool keep_end)
 {
     char bytes[4];
@@ -196,7 +198,7 @@ static bool next_byte(struct window *window, uintptr_t at, uint8_t *byte)
     return true;
 }
 
-/* A number of the table of lines: 6 bits a byte, the lowest first, the sign in the last bit. */
+/* Reads a number of the line table: 6 bits per byte, the lowest first, then the sign in the lowest bit. */
 static int64_t take_signed(struct window *window, uintptr_t at)
 {
     uint64_t value = 0;
@@ -209,7 +211,7 @@ static int64_t take_signed(struct window *window, uintptr_t at)
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
-/* The line of the instruction at offset in the code; the function's first one when the table does not tell. */
+/* The line of the instruction at offset in the code; the function's first line when the table does not say. */
 static uint32_t line_at(bool guarded, uintptr_t code, uint64_t offset, uint32_t first_line)
 {
     uintptr_t table = fetch_pointer(guarded, code + CODE_LINES), at = table + BYTES_DATA;
@@ -257,7 +259,7 @@ static bool tell_frame(uintptr_t frame, struct told *told)
     return true;
 }
 
-/* Under the arena's lock. */
+/* The caller holds the arena's lock. */
 static uint32_t add_string(_Atomic uint32_t *slot, const struct told *told)
 {
     if (!atomic_load_explicit(&python.module, memory_order_relaxed))
@@ -295,15 +297,15 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* A string object by its text, since others may follow it at its place: by the hash that it keeps, else, as of most
- * file names, by what is told of it. */
+/* Hash of a string object's text, because another string may later be at the same address: the hash that the object
+ * stores or, where it has none (as most file names), a hash of the text that we copy. */
 static uint64_t hash_of_text(bool guarded, uintptr_t object)
 {
     struct {
         uint64_t length, hash;
         uint32_t state;
     } head = {0};
-    uint64_t words[FILE_BYTES / 2 + 1]; /* of 4 bytes a character */
+    uint64_t words[FILE_BYTES / 2 + 1]; /* 4 bytes per character */
     if (!fetch(guarded, object + OBJECT_LENGTH, &head, sizeof head))
         return 0;
     uint64_t width = head.state >> 2 & 7, n = head.length < FILE_BYTES ? head.length : FILE_BYTES;
@@ -311,7 +313,7 @@ static uint64_t hash_of_text(bool guarded, uintptr_t object)
     bool is_ascii = head.state >> 6 & 1;
     if (head.hash + 1 || width > 4 || head.length > 1u << 20)
         return hash;
-    words[n * width / 8] = 0; /* what is behind the text in its last word */
+    words[n * width / 8] = 0; /* the bytes after the text in its last word */
     if (!fetch(guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first, words, n * width))
         return hash;
     for (size_t i = 0; i < n * width; i += 8)
@@ -319,7 +321,7 @@ static uint64_t hash_of_text(bool guarded, uintptr_t object)
     return hash;
 }
 
-/* The instruction that a frame is at, by all that its text is made from; 0 when the frame is not as expected. */
+/* Hash of the place that a frame is at, over all that its text is made of; 0 when the frame is not as expected. */
 static uint64_t hash_of_place(bool guarded, uintptr_t frame)
 {
     uint64_t words[(CODE_LINES + 8 - CODE_FIRST_LINE) / 8 + 2] = {0}, hash = 0xcbf29ce484222325u;
@@ -337,7 +339,8 @@ static uint64_t hash_of_place(bool guarded, uintptr_t frame)
     return hash;
 }
 
-/* Reference of the string that tells a frame. 0 when there is no room; *is_bad when the frame is not as expected. */
+/* Reference of the string that describes a frame. 0 when there is no room; *is_bad is set when the frame is not as
+ * expected. */
 static uint32_t string_of_frame(uintptr_t frame, struct told *told, bool *is_bad)
 {
     uint64_t hash = hash_of_place(told->guarded, frame);
@@ -353,13 +356,13 @@ static uint32_t string_of_frame(uintptr_t frame, struct told *told, bool *is_bad
     return ref;
 }
 
-/* The block keeps the name that native code gives it. */
+/* Counts Python frames that were lost: the block keeps the name that native code gives it. */
 static void count_lost(void)
 {
     atomic_fetch_add_explicit(&arena_header_sig()->n_python_lost, 1, memory_order_relaxed);
 }
 
-/* Apart, for its large frame: other programs pass by at the price of a load. */
+/* A function of its own because of its large stack frame: programs without Python pay only for a load. */
 static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, uint32_t node, int trust)
 {
     uint32_t refs[FRAMES_MAX];
@@ -368,7 +371,7 @@ static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, 
     uintptr_t thread = python.api.own();
     if (!thread)
         return node;
-    /* without the interpreter's lock another thread that ends the interpreter may take the state away */
+    /* without the interpreter's lock another thread may end the interpreter and free the state */
     told.guarded = trust == TRUST_TRYING || python.api.current() != thread;
     uintptr_t frame = fetch_pointer(told.guarded, fetch_pointer(told.guarded, thread + THREAD_CFRAME) + CFRAME_CURRENT);
     while (frame && n < FRAMES_MAX) {

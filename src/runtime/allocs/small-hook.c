@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sites of small blocks: how they are told apart, and their call paths. The key of a site is its return address
- * alone as long as one call path is seen behind it; then it becomes an inner one, whose blocks are told apart by the
- * next return address outwards as well, which lies at a place of the stack that the unwind rows know: that is its hop,
- * which the wrappers follow by themselves. Paths are compared in the first allocations of a site and after that now and
- * then. Runs inside the program's malloc. */
+/* The sites of small blocks: how they are distinguished, and their call paths. The key of a site is only its return
+ * address as long as all its allocations come by one call path. When a second path is seen, it becomes an inner site:
+ * its blocks are then distinguished by the next return address outwards as well. The unwind rows say where on the stack
+ * that address lies: this is the site's hop, which the wrappers follow by themselves. Paths are compared at the first
+ * allocations of a site and later now and then. Runs inside the program's malloc. */
 #include "runtime/allocs/alloc-events.h"
 #include "runtime/objmap/small.h"
 #include "runtime/own/own-call.h"
@@ -11,25 +11,25 @@
 #include "runtime/record/loadmap.h"
 #include "runtime/record/thread.h"
 
-#define CHECKS 16         /* first allocations of a site whose paths are all compared */
-#define CHECKS_SURE 24    /* so many with one path: what came before another was seen is nearly all of the first */
-#define DEEPEN_UNTIL 8192 /* sites; with more, none is told apart any further */
+#define CHECKS 16         /* so many first allocations of a site have their path compared */
+#define CHECKS_SURE 24    /* after so many with one path, nearly all earlier ones had it too */
+#define DEEPEN_UNTIL 8192 /* sites; with more than this, no site is divided further */
 #define LOCK_TRIES 1000
-#define TURNS_MAX 16 /* sites of one slot that are looked through */
+#define TURNS_MAX 16 /* sites of one slot that are searched */
 
 struct site {
-    struct small_slot *slot; /* its hop makes it an inner one */
+    struct small_slot *slot; /* if it has a hop, the site is an inner one */
     _Atomic uint8_t n_checks;
     bool is_partial; /* its path does not reach the outermost frame */
-    bool is_mixed;   /* its path is what several have in common, and cannot be told apart */
-    bool is_stale;   /* a module of its path is gone: another one may lie there */
-    uint16_t next;   /* number of another site that had the slot, in a ring */
+    bool is_mixed;   /* its path is the common part of several that cannot be distinguished */
+    bool is_stale;   /* a module of its path is gone; another one may lie there */
+    uint16_t next;   /* number of the next site that has had the slot, in a ring */
 };
 
 static struct {
     struct site *sites;                       /* [SMALL_IDS] */
-    uint32_t n_sites;                         /* number of the newest */
-    const struct thread_state *_Atomic owner; /* of the lock of all that is written here and in the slots */
+    uint32_t n_sites;                         /* number of the newest site */
+    const struct thread_state *_Atomic owner; /* of the lock for all that is written here and in the slots */
 } table;
 
 bool small_init_hook(void)
@@ -38,10 +38,10 @@ bool small_init_hook(void)
     return table.sites && small_shadow_init_hook();
 }
 
-/* The frame that is looked at on the way outwards. */
+/* The current frame on the way outwards. */
 struct caller {
     struct small_caller frame;
-    unsigned depth; /* return addresses in its key */
+    unsigned depth; /* number of return addresses in its key */
 };
 
 static bool lock(const struct thread_state *self)
@@ -72,7 +72,7 @@ void small_fork_child_hook(void)
     unlock();
 }
 
-/* The slot with this key, else the free one where it belongs; NULL when there is no room. */
+/* The slot with this key, else the free slot where it belongs; NULL when there is no room. */
 static struct small_slot *slot_of(uint64_t key)
 {
     struct small_slot *slots = small_state_sig()->slots;
@@ -96,7 +96,7 @@ static uint64_t path_of_node(uint32_t node)
     return var_key(VAR_HEAP, 0, node);
 }
 
-/* One frame outwards; false when that leaves the thread's stack. */
+/* Goes one frame outwards; false when that leaves the thread's stack. */
 static bool hop(struct caller *at, uint64_t by, const struct unwind_bounds *bounds)
 {
     const struct small_stack stack = {bounds->low, bounds->high};
@@ -104,7 +104,7 @@ static bool hop(struct caller *at, uint64_t by, const struct unwind_bounds *boun
     return small_caller_next(&at->frame, by, &stack);
 }
 
-/* The hop for return address pc; 0 when there is none that simple. */
+/* The hop for return address pc; 0 when there is none. */
 static uint64_t hop_at(uintptr_t pc)
 {
     struct unwind_hop hop;
@@ -119,16 +119,16 @@ static uint64_t hop_at(uintptr_t pc)
            (uint64_t)(uint32_t)hop.cfa_offset << SMALL_HOP_CFA_SHIFT;
 }
 
-/* Number of the site that has the slot, 0 when it has none. What belongs to the number is there once it is seen: a slot
- * whose key is known already may get another one. */
+/* Number of the site that has the slot, 0 when it has none. The site's data is complete once its number is seen: a slot
+ * that already has a key may get another number. */
 static unsigned id_of(const struct small_slot *slot)
 {
     return (uint16_t)atomic_load_explicit(&slot->four, memory_order_acquire);
 }
 
-/* --- under the lock --- */
+/* --- with the lock held --- */
 
-/* The site may allocate [least, most] bytes without coming here. */
+/* Lets the wrappers handle allocations of [least, most] bytes at the site without coming here. */
 static void open_slot(struct small_slot *slot, uint32_t least, uint32_t most)
 {
     least = least ? least : 1;
@@ -136,7 +136,7 @@ static void open_slot(struct small_slot *slot, uint32_t least, uint32_t most)
     atomic_store_explicit(&slot->n_sizes, least > most ? 0 : most - least + 1, memory_order_release);
 }
 
-/* It may not; by: its hop. */
+/* Makes all allocations at the site come here; by: its hop. */
 static void close_slot(struct small_slot *slot, uint64_t by)
 {
     bool is_plain = by & SMALL_HOP && !(by & SMALL_HOP_IS_FROM_FP);
@@ -161,7 +161,7 @@ static uint32_t make_record(uint32_t node, size_t n_bytes)
     return ref;
 }
 
-/* Gives the slot a number of its own, with a record that says what is known of the site. 0: no room. */
+/* Gives the slot a number of its own, and a record that describes the site. 0: no room. */
 static unsigned add_site(struct thread_state *self, struct small_slot *slot, uint64_t key, uint32_t node,
                          size_t n_bytes)
 {
@@ -183,7 +183,7 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     return id;
 }
 
-/* The path of the frames inside of frame number first_different, as a node of its own below the root. */
+/* The path of the frames further in than frame number first_different, as a node of its own below the root. */
 static uint32_t common_node(struct thread_state *self, uint32_t first_different)
 {
     const struct unwind_path *path = &self->alloc_path;
@@ -194,7 +194,7 @@ static uint32_t common_node(struct thread_state *self, uint32_t first_different)
     return node;
 }
 
-/* What was allocated so far may have come by any of the paths: it is named by what they have in common. */
+/* Blocks allocated so far may have come by any of the paths: names them by the part that all paths have in common. */
 static void keep_common(struct thread_state *self, unsigned id, uint32_t first_different)
 {
     uint32_t node = common_node(self, first_different);
@@ -202,7 +202,7 @@ static void keep_common(struct thread_state *self, unsigned id, uint32_t first_d
         atomic_store_explicit(&record_of(id)->path, path_of_node(node), memory_order_release);
 }
 
-/* Whether the return addresses of the first n hops from at on are those of the path. */
+/* Whether the return addresses of the first n hops from at outwards are those of the path. */
 static bool hops_hold(const struct thread_state *self, struct caller at, uint32_t n)
 {
     const struct unwind_path *path = &self->alloc_path;
@@ -214,7 +214,7 @@ static bool hops_hold(const struct thread_state *self, struct caller at, uint32_
     return true;
 }
 
-/* The hop of an inner site, by which it is one; 0 of others. */
+/* The hop of an inner site; 0 for other sites. */
 static uint64_t hop_of(unsigned id)
 {
     return atomic_load_explicit(&table.sites[id].slot->hop, memory_order_acquire);
@@ -225,9 +225,9 @@ static void make_inner(unsigned id, uint64_t by)
     close_slot(table.sites[id].slot, by);
 }
 
-/* Behind the site there are two paths, which part at frame first_different: from now on its blocks are told apart as
- * far as there. Returns the site of the block that showed it. at: the site's frame, number at->depth - 1 of the path;
- * is_sure: what came before was of one path. */
+/* The site has two paths, which differ from frame first_different on: from now on its blocks are distinguished up to
+ * that frame. Returns the site of the block that showed this. at: the site's frame, number at->depth - 1 of the path;
+ * is_sure: all earlier blocks came by one path. */
 static unsigned tell_apart(struct thread_state *self, unsigned id, struct caller at, uint32_t first_different,
                            bool is_sure, size_t n_bytes)
 {
@@ -257,8 +257,8 @@ static unsigned tell_apart(struct thread_state *self, unsigned id, struct caller
     }
 }
 
-/* Number of the first frame, from the innermost on, in which the thread's path and that of a node differ; UINT32_MAX
- * when they are the same. */
+/* Number of the first frame, from the innermost outwards, in which the thread's path and that of a node differ;
+ * UINT32_MAX when they are the same. */
 static uint32_t first_difference(const struct unwind_path *path, uint32_t ref)
 {
     const struct arena_node *node = arena_record_sig(ref);
@@ -273,8 +273,8 @@ static uint32_t first_difference(const struct unwind_path *path, uint32_t ref)
     }
 }
 
-/* The return addresses of the site's key belong to other modules than before. The two may take turns, as plugins that
- * are loaded and unloaded do: a site that had the slot once has it again. */
+/* The return addresses of the site's key now belong to other modules. Modules may take turns there, like plugins that
+ * are loaded and unloaded, so a site that has had the slot before gets it again. */
 static unsigned replace_site(struct thread_state *self, unsigned id, uint64_t key, size_t n_bytes)
 {
     struct small_slot *slot = table.sites[id].slot;
@@ -290,7 +290,7 @@ static unsigned replace_site(struct thread_state *self, unsigned id, uint64_t ke
     return add_site(self, slot, key, node, n_bytes);
 }
 
-/* Compares the thread's path, that of an allocation of this site, with what is known of it. */
+/* Compares the thread's path, which is that of an allocation at this site, with the site's known path. */
 static unsigned compare(struct thread_state *self, unsigned id, const struct caller *at, size_t n_bytes)
 {
     struct site *site = &table.sites[id];
@@ -298,7 +298,7 @@ static unsigned compare(struct thread_state *self, unsigned id, const struct cal
     struct unwind_path *path = &self->alloc_path;
     uint32_t known = var_key_b(atomic_load_explicit(&record->path, memory_order_relaxed));
     uint32_t first = first_difference(path, known);
-    if (first < at->depth && first < path->n_frames) /* another module lies at this address by now */
+    if (first < at->depth && first < path->n_frames) /* another module now lies at this address */
         return replace_site(self, id, at->frame.key, n_bytes);
     if (path->stop != UNWIND_COMPLETE && !site->is_partial && !(site->is_stale && first < path->n_frames))
         return id;
@@ -310,7 +310,7 @@ static unsigned compare(struct thread_state *self, unsigned id, const struct cal
         const struct arena_node *node = arena_record_sig(known);
         for (uint32_t i = 0; i < first; i++)
             node = arena_record_sig(node->parent);
-        if (!(node->flags & NODE_ROOT)) /* less in common than was known */
+        if (!(node->flags & NODE_ROOT)) /* the common part is shorter than was known */
             keep_common(self, id, first);
         return id;
     }
@@ -325,9 +325,9 @@ static unsigned compare(struct thread_state *self, unsigned id, const struct cal
     return tell_apart(self, id, *at, first, is_sure, n_bytes);
 }
 
-/* --- */
+/* --- one allocation --- */
 
-/* Whether the block goes to a wrapper of ours, which knows its site better: operator new has called malloc. */
+/* Whether the block goes to another of our wrappers, which knows its site better: operator new has called malloc. */
 static bool is_for_wrapper(const struct unwind_path *path)
 {
     const struct unwind_module *module = path->frames[0].module;
@@ -339,7 +339,7 @@ static bool is_for_wrapper(const struct unwind_path *path)
     return func >= 0 && alloc_wrap_is_new(module->bias + functions->base_vaddr + modtab_funcs(functions)[func].start);
 }
 
-/* A new site, or one of no interest; its number. */
+/* Makes a site, unless it is of no interest; returns its number. */
 static unsigned make_site(struct thread_state *self, const struct caller *at, const struct alloc_site *where,
                           size_t n_bytes)
 {
@@ -371,7 +371,8 @@ static void note_size(struct arena_site *record, uint32_t n_bytes)
         ;
 }
 
-/* A known site that was not passed by: its first allocations, another size, or the time to look again. */
+/* Handles an allocation at a known site that the wrappers sent here: one of its first, one of another size, or one
+ * whose path is due for a check. */
 static unsigned look_after(struct thread_state *self, unsigned id, const struct caller *at,
                            const struct alloc_site *where, size_t n_bytes, bool is_time)
 {
@@ -398,7 +399,7 @@ static unsigned look_after(struct thread_state *self, unsigned id, const struct 
     return id;
 }
 
-/* Whether another module, or none, lies where one of the path did. */
+/* Whether another module, or none, now lies where a module of the path was. */
 static bool has_gone(uint32_t ref)
 {
     const struct arena_node *node = arena_record_sig(ref);
@@ -417,7 +418,7 @@ static void close_stale(void)
         if (id_of(site->slot) != id || !has_gone(var_key_b(atomic_load(&record_of(id)->path))))
             continue;
         site->is_stale = true;
-        close_slot(site->slot, 0); /* an inner one had its hop from the module */
+        close_slot(site->slot, 0); /* the hop of an inner site came from the module */
     }
 }
 
@@ -426,7 +427,7 @@ void small_modules_gone_hook(struct thread_state *self)
     struct shield shield;
     if (!small_sites_sig())
         return;
-    shield_raise_sig(&shield); /* whose handler might jump out of this */
+    shield_raise_sig(&shield); /* a handler might jump out of this */
     if (lock(self)) {
         close_stale();
         unlock();
@@ -454,15 +455,15 @@ static unsigned site_of(struct thread_state *self, const struct alloc_site *wher
         if (!by)
             return look_after(self, id, &at, where, n_bytes, is_time);
         if (!hop(&at, by, &self->bounds))
-            return id; /* a stack of the program's own making: what all its callers have in common */
+            return id; /* a stack that the program has made: the common part of the paths of all its callers */
     }
 }
 
-/* The page that sp is in is mapped, and so is the stack from there on, if that is where sp is: as far as that the
- * wrappers may look by themselves. */
+/* Sets how far the wrappers may read the stack by themselves: the page that sp is in is mapped and, if sp is on the
+ * thread's stack, so is the stack from there upwards. */
 static void tell_stack(const struct unwind_bounds *bounds, uintptr_t sp)
 {
-    const uintptr_t page_mask = 4095; /* of the smallest pages there are */
+    const uintptr_t page_mask = 4095; /* for the smallest page size */
     if (sp >= bounds->low && sp < bounds->high)
         alloc_wrap_stack_is(sp & ~page_mask, bounds->high);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events in the signal handler and wherever rings are drained: the overflow handler, draining, starting and stopping,
- * and the clock that limits the sampling. See events.h. */
+/* The part of events that runs in the signal handler and wherever rings are drained: the overflow handler, draining,
+ * starting and stopping, and the clock that limits the sampling. See events.h. */
 #include "runtime/events/events.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 /* --- the time of the sampling --- */
 
-/* Looks at the clock, and the handler of the signals that start and stop the sampling: see events.h. */
+/* Checks of the clock, and the handler of the signals that start and stop the sampling: see events.h. */
 
 static struct {
     _Atomic bool is_waiting; /* for the end of the delay */
@@ -64,7 +64,7 @@ static void control_end_sig(void)
         thread_switch_sig(false);
 }
 
-/* One signal for both switches to and fro. */
+/* One signal for both toggles the sampling. */
 static void switch_by_sig(int number)
 {
     const struct arena_header *header = arena_header_sig();
@@ -88,16 +88,16 @@ void control_handler_sig(int number, siginfo_t *info, void *context)
 
 /* --- blocks that came and went --- */
 
-/* What a thread was told of blocks that came and went: the reader's side of events.h. Wait-free; runs where rings are
- * drained, also in the signal handler. */
+/* What other threads have announced to this thread about blocks that came and went: the reader's side of events.h.
+ * Wait-free; runs where rings are drained, also in the signal handler. */
 
 static uint32_t moves_count_sig(const struct thread_state *self)
 {
     return atomic_load_explicit(&self->moves.end, memory_order_acquire);
 }
 
-/* What address was when the record at position was written to the ring of an event of self; 0 when that has not
- * changed since.  ctx: where self drains */
+/* The variable that was at address when the record at position was written to the ring of an event of self; 0 when that
+ * has not changed since.  ctx: where self drains */
 static uint64_t moves_find_sig(const struct thread_state *self, unsigned event, uint64_t position, uintptr_t address)
 {
     const struct thread_moves *moves = &self->moves;
@@ -111,7 +111,7 @@ static uint64_t moves_find_sig(const struct thread_state *self, unsigned event, 
         if (move->is_vague)
             return var_key(VAR_UNKNOWN, 0, UNKNOWN_FREED);
     }
-    /* Something was not written down for lack of room. */
+    /* For lack of room, not all changes up to here were kept. */
     if (position < atomic_load_explicit(&moves->lost[event], memory_order_relaxed))
         return var_key(VAR_UNKNOWN, 0, UNKNOWN_FREED);
     return 0;
@@ -133,18 +133,18 @@ static void moves_done_sig(struct thread_state *self, unsigned event, uint64_t p
 
 /* --- AUX areas --- */
 
-/* The AUX area beside a ring: what the hardware itself has written there (Arm's statistical profiling extension). Runs
- * where rings are drained. */
+/* The AUX area of an event, which has it in addition to its ring: records that the hardware itself writes there (Arm's
+ * statistical profiling extension). Runs where rings are drained. */
 
-#define SPE_RECORD_MAX 256 /* generously: a record and padding up to its alignment */
+#define SPE_RECORD_MAX 256 /* a generous bound for a record with its padding */
 
-/* A part of the area in the order in which it was written. */
+/* A part of the area, in the order in which it was written. */
 struct aux_span {
     const unsigned char *area;
     uint64_t n_area, position, end;
 };
 
-/* At most n_buffer of the bytes that follow, contiguous: in place, or where the area's end is near in buffer. */
+/* Returns at most n_buffer of the next bytes, contiguous: in place or, near the area's end, copied to buffer. */
 static const unsigned char *span_window_sig(const struct aux_span *span, unsigned char *buffer, size_t n_buffer,
                                             size_t *n_bytes)
 {
@@ -170,7 +170,7 @@ static void take_spe_sig(struct thread_state *self, unsigned index, const struct
     sample_take_plain_sig(self, &event);
 }
 
-/* Takes the samples of a part of an event's AUX area, from position offset of all that was written to it.
+/* Takes the samples of a part of an event's AUX area. offset: its position in all that was written to the area.
  * ctx: as events_drain_sig */
 static void aux_drain_sig(struct thread_state *self, unsigned index, uint64_t offset, uint64_t n_bytes)
 {
@@ -202,7 +202,7 @@ static void aux_drain_sig(struct thread_state *self, unsigned index, uint64_t of
 
 /* --- rings that the reader empties --- */
 
-/* Rings that the reader empties: many records at a time, each with its pc alone. Runs in the signal handler, and in
+/* Rings that the reader empties: many records at a time, each with only a pc. Runs in the signal handler, and in
  * ordinary code before a block disappears. */
 
 #define RELEASE_PART 4 /* the kernel gets its ring back when a quarter of it has been read */
@@ -282,8 +282,8 @@ void events_drain_sig(struct thread_state *self, unsigned index)
 
 /* --- starting and stopping events --- */
 
-/* Starting and stopping the events of any thread, with system calls alone: also from the handler of a signal by which
- * the user switches the sampling. */
+/* Starting and stopping the events of any thread, only with system calls, because the handler of the signal with which
+ * the user switches the sampling does it too. */
 
 int event_fd_sig(const struct thread_event *event)
 {
@@ -320,19 +320,19 @@ static void timer_arm_sig(const struct thread_event *event, uint64_t interval_ns
     own_call_sig(SYS_timer_settime, event->timer_id, 0, &setting, NULL);
 }
 
-/* What a thread computed while its timer was off is not the next sample's. The clock of another thread, as glibc's
- * pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+/* CPU time that a thread used while its timer was off must not count for the next sample. The clock id of another
+ * thread is made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
 static void timer_start_sig(const struct thread_state *self, struct thread_event *event, uint64_t interval_ns)
 {
     event->last_cpu_ns = own_clock_ns_sig((clockid_t)(~self->record->tid << 3 | 6u));
     timer_arm_sig(event, interval_ns);
 }
 
-/* Stores how long the event was wanted and really counted.  ctx: any, while its descriptor is open */
+/* Stores how long the event was enabled and how long it really counted.  ctx: any, while its descriptor is open */
 static void events_read_times_sig(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
-    uint64_t words[3 + 2 * ARENA_EVENTS_MAX]; /* value, enabled, running; of a group the values come behind */
+    uint64_t words[3 + 2 * ARENA_EVENTS_MAX]; /* value, enabled, running; in a group the values come last */
     if (self->events[index].fd < 0 || plan->flags & EVENT_REPLAY || plan->attr.sample_type & PERF_SAMPLE_READ)
         return;
     int fd = event_fd_sig(&self->events[index]);
@@ -382,15 +382,16 @@ void events_enable_watch_sig(struct thread_state *self, bool enable)
 
 /* --- the overflow handler --- */
 
-/* The overflow handler: tells which event fired, takes its sample, and passes on signals that are not ours. */
+/* The overflow handler: finds out which event fired, takes its sample, and passes on signals that are not from our
+ * events. */
 
 #define TIMES_EVERY 1024 /* samples */
 
 static struct {
-    _Atomic int lowest_fd; /* of all descriptors that were ever told to send our signal; 0 none */
+    _Atomic int lowest_fd; /* of all descriptors that were ever set to send our signal; 0 none */
 } senders;
 
-/* Our descriptors lie above those of the program, which get the lowest numbers that are free. */
+/* Our descriptors lie above the program's, because the program gets the lowest free numbers. */
 void events_note_descriptor_sig(int fd)
 {
     int lowest = atomic_load(&senders.lowest_fd);
@@ -425,7 +426,7 @@ bool events_send_signals_sig(const struct thread_state *self)
     return is_open_sig(&self->watch);
 }
 
-/* Index of the event that raised the signal, -1 when it is not one of ours. */
+/* Index of the event that raised the signal, -1 when it is not our event. */
 static int event_index_sig(const struct thread_state *self, const siginfo_t *info)
 {
     const struct arena_header *header = arena_header_sig();
@@ -441,7 +442,7 @@ static int event_index_sig(const struct thread_state *self, const siginfo_t *inf
     return -1;
 }
 
-/* Page faults are recorded with the pc at which they happen. */
+/* Whether the event is page faults: these are recorded with the pc at which they happen. */
 static bool is_of_faults_sig(const struct arena_event *plan)
 {
     return plan->attr.type == PERF_TYPE_SOFTWARE && plan->attr.sample_type & PERF_SAMPLE_IP &&
@@ -449,7 +450,7 @@ static bool is_of_faults_sig(const struct arena_event *plan)
             plan->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 }
 
-/* The handler touches pages for the first time, too. */
+/* Sets the range of the handler's own code: it also touches pages for the first time, and its faults must not count. */
 static void tell_own_sig(const struct arena_event *plan, uintptr_t pc, struct ring_view *view)
 {
     const struct loadmap_module *own = loadmap_find_sig((uintptr_t)events_handler_sig);
@@ -483,8 +484,8 @@ void events_read_news_sig(struct thread_state *self, unsigned index, uintptr_t p
         atomic_fetch_add_explicit(&self->record->fates[index][FATE_NOT_DELIVERED], news->n_lost, memory_order_relaxed);
 }
 
-/* The record that belongs to this signal is the newest one: nothing else of this thread can have overflowed since, but
- * in the handler itself. Without a record the sample has been taken before, with another event's signal. */
+/* The record that belongs to this signal is the newest one: since then only the handler itself can have caused another
+ * overflow on this thread. If there is no record, the sample has already been taken, with another event's signal. */
 static void take_newest_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -505,8 +506,8 @@ static void take_newest_sig(struct thread_state *self, unsigned index, const uco
     sample_take_sig(self, &event, context);
 }
 
-/* A timer in the place of an event whose samples all weigh the same ticks more slowly: the samples weigh more, as those
- * of an event that was not always counting do. */
+/* A timer that replaces an event whose samples all have the same weight ticks more slowly than the event. So its
+ * samples weigh more, like those of an event that did not count all the time. */
 static void weigh_by_times_sig(struct thread_state *self, unsigned index, uint64_t elapsed_ns)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -522,7 +523,7 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     const struct arena_event *plan = &arena_header_sig()->events[index];
     struct thread_event *event = &self->events[index];
     if (plan->flags & EVENT_DRAINED) {
-        if (!self->tree_busy) /* else the interrupted code is doing just that */
+        if (!self->tree_busy) /* else the interrupted code is doing this already */
             events_drain_sig(self, index);
         return;
     }
@@ -532,7 +533,7 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     }
     struct sample_event sample = {.index = (uint8_t)index};
     if (event->has_timer) {
-        uint64_t now = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox keeps it */
+        uint64_t now = own_clock_ns_sig(CLOCK_THREAD_CPUTIME_ID); /* 0: a sandbox forbids reading it */
         sample.weight = now ? now - event->last_cpu_ns : event_timer_interval_sig(plan);
         event->last_cpu_ns += sample.weight;
         weigh_by_times_sig(self, index, sample.weight);
@@ -540,7 +541,7 @@ static void take_sig(struct thread_state *self, unsigned index, const ucontext_t
     sample_take_sig(self, &sample, context);
 }
 
-/* Signals are not queued: of the events that overflow at the same instant, all but one have none of their own. */
+/* Signals are not queued: of several events that overflow at the same instant, only one gets a signal. */
 static void take_others_sig(struct thread_state *self, unsigned index, const ucontext_t *context)
 {
     const struct arena_header *header = arena_header_sig();
@@ -552,8 +553,8 @@ static void take_others_sig(struct thread_state *self, unsigned index, const uco
     }
 }
 
-/* Records that the hardware still keeps to itself go into the ring: reading the counter empties the processor's buffer
- * of precise records, stopping the event that of an AUX area. */
+/* Moves records that the hardware still holds into the ring: reading the counter empties the processor's buffer of
+ * precise records, and stopping the event empties the buffer of an AUX area. */
 static void flush_sig(const struct thread_event *event, const struct arena_event *plan)
 {
     uint64_t words[3];
@@ -587,7 +588,7 @@ void events_drain_all_sig(struct thread_state *self)
     }
 }
 
-/* A program that is killed says nothing at its end: so the times are also read now and then. */
+/* A program that is killed cannot report the times at its end, so they are also read now and then. */
 static void read_times_sometimes_sig(struct thread_state *self, unsigned index)
 {
     if (atomic_load_explicit(&self->record->taken[index], memory_order_relaxed) % TIMES_EVERY == TIMES_EVERY - 1)
@@ -601,8 +602,8 @@ static bool is_watch_sig(const struct thread_state *self, const siginfo_t *info)
     return info->si_code > 0 && info->si_fd >= 0 && info->si_fd == self->watch.fd;
 }
 
-/* Takes the sample that the signal brings. Who closes the events of another thread says so and
- * then waits until its handler is not under way: so in_handler is set before ending is read. */
+/* Takes the sample that the signal announces. A thread that closes the events of another one sets `ending` and then
+ * waits until that thread's handler is not running; so in_handler is set before ending is read. */
 static void handle_sig(struct thread_state *self, const siginfo_t *info, const ucontext_t *context)
 {
     self->in_handler = 1;
@@ -612,7 +613,7 @@ static void handle_sig(struct thread_state *self, const siginfo_t *info, const u
         control_begin_sig();
     else if (index >= 0)
         control_end_sig();
-    if (index >= 0 && !self->ending) { /* afterwards an overflow is one that was not delivered */
+    if (index >= 0 && !self->ending) { /* an overflow after that counts as not delivered */
         take_sig(self, (unsigned)index, context);
         take_others_sig(self, (unsigned)index, context);
         read_times_sometimes_sig(self, (unsigned)index);

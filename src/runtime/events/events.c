@@ -23,9 +23,10 @@
 
 #define RING_ONLY_BYTES (256 * 1024)
 #define BATCH_BYTES (512 * 1024)
-#define DRAIN_PERIOD_NS 10000000 /* CPU time between looks into the ring of an event that cannot say that it fills */
+#define DRAIN_PERIOD_NS 10000000 /* CPU time between checks of a ring whose event cannot signal that it fills up */
 
-/* One call of perf_event_open for the calling thread, with the descriptor out of the program's way; -1.
+/* One call of perf_event_open for the calling thread, with the descriptor moved out of the program's way; -1 when it
+ * fails.
  * ctx: ordinary */
 static int event_open_attr(const struct perf_event_attr *attr, int group_fd)
 {
@@ -42,7 +43,7 @@ static void *map_or_null(int fd, uint64_t n_bytes, int protection, uint64_t offs
     return (uintptr_t)mapped >= (uintptr_t)-4095 ? NULL : mapped;
 }
 
-/* Lets every overflow of fd signal the calling thread, self. */
+/* Makes every overflow of fd signal the calling thread, self. */
 static bool set_signal(const struct thread_state *self, int fd)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = (pid_t)self->record->tid};
@@ -52,7 +53,7 @@ static bool set_signal(const struct thread_state *self, int fd)
            own_call_sig(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0;
 }
 
-/* Bytes of the ring's data: as the plan says, in pages of this machine. */
+/* Size of the ring's data: the plan's, in pages of this machine. */
 static uint64_t data_bytes(const struct arena_event *plan, uint64_t page_bytes)
 {
     uint64_t wanted = plan->ring_bytes;
@@ -100,9 +101,9 @@ static struct perf_event_attr clock_attr(uint64_t period_ns)
                                     .exclude_hv = 1};
 }
 
-/* Where signals are wanted at all, each overflow sends one, however full the ring is. So a ring that is drained has a
- * second event beside it: of a software event one that counts the same and overflows each time that about a third of
- * the ring has been filled; of any other a clock. */
+/* An event that sends signals sends one at each overflow, however full the ring is. So a ring that is drained has a
+ * second event beside it: for a software event, one that counts the same and overflows whenever about a third of the
+ * ring has been filled; for any other event, a clock. */
 static bool open_drain(const struct thread_state *self, struct thread_event *event, const struct arena_event *plan)
 {
     struct perf_event_attr attr = plan->attr;
@@ -118,8 +119,8 @@ static bool open_drain(const struct thread_state *self, struct thread_event *eve
     return event->drain_fd >= 0 && set_signal(self, event->drain_fd);
 }
 
-/* The processor collects precise records by itself and interrupts when its buffer is full: one signal for many. The
- * AUX area likewise. */
+/* Whether one signal stands for many records: the processor collects precise records by itself and interrupts when its
+ * buffer is full, and so does the AUX area. */
 static bool signals_by_buffer(const struct arena_event *plan)
 {
     return plan->flags & EVENT_AUX || (plan->flags & EVENT_BATCH && plan->attr.precise_ip && !plan->attr.freq &&
@@ -140,8 +141,8 @@ static bool start_ring(const struct thread_state *self, struct thread_event *eve
     return open_drain(self, event, plan);
 }
 
-/* Closes its descriptors only (child of fork), unless the program has done so and uses their numbers for something
- * else.  ctx: ordinary */
+/* Closes only the event's descriptors (child of fork), unless the program has closed them and uses their numbers for
+ * something else.  ctx: ordinary */
 static void event_close_own(const struct thread_event *event)
 {
     if (event_fd_sig(event) >= 0)
@@ -150,7 +151,7 @@ static void event_close_own(const struct thread_event *event)
         own_call_sig(SYS_close, event->drain_fd);
 }
 
-/* Closes it.  ctx: ordinary */
+/* Closes the event.  ctx: ordinary */
 static void event_close(struct thread_event *event)
 {
     if (event->aux)
@@ -161,7 +162,7 @@ static void event_close(struct thread_event *event)
     *event = (struct thread_event){.fd = -1, .drain_fd = -1};
 }
 
-/* Opens one event of the plan for the calling thread; the thread's earlier ones are open already.  ctx: ordinary */
+/* Opens one event of the plan for the calling thread, whose earlier events are already open.  ctx: ordinary */
 static bool event_open(struct thread_state *self, unsigned index)
 {
     const struct arena_event *plan = &arena_header_sig()->events[index];
@@ -177,7 +178,7 @@ static bool event_open(struct thread_state *self, unsigned index)
     return false;
 }
 
-/* Opens a clock that signals the calling thread every few milliseconds of its own computing.  ctx: ordinary */
+/* Opens a clock that signals the calling thread every few milliseconds of its own CPU time.  ctx: ordinary */
 static bool event_open_clock(const struct thread_state *self, struct thread_event *event)
 {
     struct perf_event_attr attr = clock_attr(CONTROL_WATCH_NS);
@@ -194,8 +195,9 @@ static bool event_open_clock(const struct thread_state *self, struct thread_even
 /* --- replays --- */
 
 /* Replays: a file takes the place of kernel and hardware. The ring lies in private memory; pieces of the file are
- * written into it as the kernel would write them, and signals are raised where it would raise them, so that everything
- * behind the ring is the ordinary code. Ordinary code. The file's form: doc/replay.md. */
+ * written into it as the kernel would write them, and signals are raised where the kernel would raise them, so that
+ * everything after the ring is the same code as in a real measurement. Ordinary code. Format of the file:
+ * doc/replay.md. */
 
 enum piece_kind { PIECE_WRITE = 1, PIECE_SIGNAL = 2, PIECE_AUX = 3 };
 
@@ -238,7 +240,7 @@ static void copy_in(unsigned char *area, uint64_t n_area, uint64_t position, con
     memcpy(area, bytes + first, n - first);
 }
 
-/* The signal as the kernel would send it for the descriptor; it is taken before this returns. */
+/* Sends the signal as the kernel would for the descriptor; it is handled before this returns. */
 static void raise_signal(int fd)
 {
     siginfo_t info = {.si_signo = EVENTS_SIGNAL, .si_code = POLL_IN};
@@ -247,7 +249,7 @@ static void raise_signal(int fd)
     own_call_sig(SYS_rt_tgsigqueueinfo, (pid_t)own_pid_sig(), own_tid_sig(), EVENTS_SIGNAL, &info);
 }
 
-/* False when there is no room, also after the reader has been called. */
+/* Writes to the ring; calls the reader if there is no room. False when there is still none. */
 static bool write_ring(struct thread_event *event, bool is_drained, const unsigned char *bytes, size_t n_bytes)
 {
     struct perf_event_mmap_page *page = event->ring;
@@ -283,7 +285,7 @@ static bool write_aux(struct thread_event *event, const unsigned char *bytes, si
     return true;
 }
 
-/* One piece: kind and length as little-endian words of 4 bytes, then the bytes, padded to a multiple of 8. */
+/* Feeds one piece: kind and length as little-endian words of 4 bytes, then the bytes, padded to a multiple of 8. */
 static bool feed_piece(struct thread_event *event, bool is_drained, struct replay *replay)
 {
     uint32_t words[2];
@@ -310,7 +312,7 @@ static bool feed_piece(struct thread_event *event, bool is_drained, struct repla
     }
 }
 
-/* Where the pieces begin: behind the empty line that ends the text, at a multiple of 8 bytes. */
+/* Where the pieces begin: after the empty line that ends the text, at a multiple of 8 bytes. */
 static const unsigned char *pieces_begin(const unsigned char *file, size_t n_bytes)
 {
     const unsigned char *found = memmem(file, n_bytes, "\n\n", 2);
@@ -318,7 +320,7 @@ static const unsigned char *pieces_begin(const unsigned char *file, size_t n_byt
     return file + (offset < n_bytes ? offset : n_bytes);
 }
 
-/* Makes a ring out of private memory for a replay, and feeds the file's pieces into it as the kernel would.
+/* Makes a ring of private memory for a replay and feeds the file's pieces into it as the kernel would.
  * ctx: ordinary, calling thread */
 static void replay_run(struct thread_state *self, unsigned index)
 {
@@ -345,10 +347,10 @@ static void replay_run(struct thread_state *self, unsigned index)
 /* --- all events of a thread --- */
 
 static struct {
-    _Atomic uint32_t n; /* that exist */
+    _Atomic uint32_t n; /* number of timers */
 } timers;
 
-/* As the kernel takes it, the same on all architectures with a walker of ours. */
+/* The kernel's struct sigaction; the same on all architectures that have our own walker. */
 struct kernel_action {
     void (*handler)(int, siginfo_t *, void *);
     unsigned long flags;
@@ -356,8 +358,8 @@ struct kernel_action {
     uint64_t mask;
 };
 
-/* While a sample is taken nothing else is: no handler of the program, no cancellation (which libc does not let its own
- * sigaction block). Faults cannot wait, and the stand-in's bit is to stay as it was. */
+/* While a sample is taken nothing else may run: no handler of the program and no cancellation (which libc's own
+ * sigaction does not let us block). Faults cannot wait, and the stand-in's bit must stay as it was. */
 static void block_all_in_handler(void)
 {
     struct kernel_action action;
@@ -415,7 +417,7 @@ void events_check_handler(void)
                       "system call of its own: the samples since then are lost");
 }
 
-/* Each timer takes one of the signals that may be pending: the program keeps the most of them. */
+/* Each timer uses up one of the signals that may be pending; most of them must be left for the program. */
 static bool may_have_timer(void)
 {
     struct rlimit limit;
@@ -449,7 +451,7 @@ void events_replay(struct thread_state *self)
             replay_run(self, i);
 }
 
-/* One line on an event. */
+/* Writes one line about an event to the log. */
 static void say(unsigned index, const char *what)
 {
     char text[192] = "event ";
@@ -473,14 +475,14 @@ static bool open_one(struct thread_state *self, unsigned index)
         return open_timer(event, plan->flags & EVENT_WALLCLOCK ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
     if (event_open(self, index))
         return true;
-    /* No descriptor within the program's limit, perhaps. */
+    /* Perhaps there is no descriptor left within the program's limit. */
     bool has_timer = event_clock_period_sig(plan) && open_timer(event, CLOCK_THREAD_CPUTIME_ID);
     if (has_timer)
         atomic_fetch_add(&arena_header_sig()->n_on_timer[index], 1);
     return has_timer;
 }
 
-/* A delay ends while the program computes: its system calls are left alone. */
+/* The end of a delay is noticed while the program computes, so that its system calls are not interrupted. */
 static void open_watch(struct thread_state *self)
 {
     control_begin_sig();
@@ -505,7 +507,7 @@ void events_open(struct thread_state *self)
     moves_register_hook(self);
 }
 
-/* Overflows counted by the kernel: the samples in an overwritten ring, also those whose signal never came. */
+/* Counts the overflows that the kernel saw: the samples in an overwritten ring, also those whose signal never came. */
 static void count_overflows(struct thread_state *self, unsigned index)
 {
     struct thread_event *event = &self->events[index];
@@ -566,7 +568,7 @@ static void forget_one(struct thread_event *event, bool keep)
 
 void events_forget(struct thread_state *self, bool keep)
 {
-    atomic_store(&timers.n, 0); /* a child inherits none */
+    atomic_store(&timers.n, 0); /* a child does not inherit timers */
     moves_forget_hook();
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
         forget_one(&self->events[i], keep);
@@ -599,7 +601,7 @@ void events_keep_rings(const struct thread_state *state)
 
 /* --- signals that start and stop the sampling --- */
 
-/* Our handler with what of the program's action concerns the kernel. */
+/* Installs our handler with those parts of the program's action that matter to the kernel. */
 static void install_switch(int number, const struct sigaction *program, struct sigaction *old)
 {
     struct sigaction action = {.sa_flags = SA_RESTART | SA_ONSTACK};

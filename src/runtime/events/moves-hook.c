@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Telling other threads of blocks that come and go: the writers' side of events.h. Runs inside the program's malloc,
+/* Announces to other threads that blocks come and go, so that records still waiting in their rings are attributed to
+ * the block that was there when they were written: the writers' side of events.h. Runs inside the program's malloc,
  * under one short lock. */
 #include <time.h>
 #include <unistd.h>
@@ -12,12 +13,12 @@
 #define LOCK_TRIES 5000
 
 static struct {
-    _Atomic uintptr_t owner;              /* of the lock: the pointer of a thread, 0 none */
+    _Atomic uintptr_t owner;              /* of the lock: the thread pointer of its holder, 0 none */
     struct thread_state *_Atomic readers; /* threads with rings that are drained */
 } moving;
 
-/* False when the thread holds it already, below a handler of the program that ends the thread or the process, or when
- * its holder does not come back. */
+/* False when the thread itself already holds the lock (a handler of the program has interrupted it and ends the thread
+ * or the process), or when the holder does not release it. */
 static bool lock_moving(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -95,7 +96,7 @@ static void add_move(struct thread_state *reader, const struct thread_move *move
     atomic_store_explicit(&moves->end, end + 1, memory_order_release);
 }
 
-/* Records that hardware keeps to itself for a while may be older than the ring says. */
+/* Whether the hardware may hold records back, so that they are older than their place in the ring says. */
 static bool is_vague(const struct arena_event *plan)
 {
     return plan->flags & EVENT_AUX || (plan->flags & EVENT_BATCH && plan->attr.precise_ip);

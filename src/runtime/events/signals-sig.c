@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program's own actions for the signals that have a handler of ours, and its masks: see signals.h. */
+/* The program's own actions for the signals that the runtime handles, and its masks: see signals.h. */
 #include "runtime/events/signals.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 /* --- actions --- */
 
-#define SIGNALS_MAX 3 /* of overflows, to start, to stop */
+#define SIGNALS_MAX 3 /* for overflows, to start, to stop */
 
 struct chained {
     int number; /* 0: free */
@@ -84,18 +84,20 @@ void chain_call_sig(int number, siginfo_t *info, void *context)
 
 /* --- masks --- */
 
-/* Masks and the signals of our number that are not ours: see signals.h. Runs in the signal handler, too. */
+/* Masks, and signals with our number that do not come from our events: see signals.h. Also runs in the signal handler.
+ */
 
 #define SET_BYTES sizeof(uint64_t)
-/* What the program wants of the stand-in itself is only told to it again: a set with it is nearly always a full one,
- * and whether it is, another signal tells that nobody names either. */
+/* Whether the program wants the stand-in itself blocked matters only when it asks for its mask. A set with the stand-in
+ * is nearly always the full set. So another signal that programs never name decides: while it is blocked, the stand-in
+ * is shown as blocked, too. */
 #define MASK_TELLTALE MASK_BIT(SIGPWR)
 
-enum { ODD = 1, ODD_STAND_IN = 2 }; /* thread_state.odd_mask: where that rule does not hold */
+enum { ODD = 1, ODD_STAND_IN = 2 }; /* thread_state.odd_mask: the exceptions from that rule */
 
 static struct {
     _Atomic bool is_translated;
-    _Atomic int waiter; /* thread that waits for a signal of our number, 0 none */
+    _Atomic int waiter; /* thread that waits for a signal with our number, 0 none */
 } masks;
 
 void mask_translate_sig(void)
@@ -132,7 +134,7 @@ void mask_to_set_sig(uint64_t mask, sigset_t *set)
     memcpy(set, &mask, sizeof mask);
 }
 
-/* Without a state nothing of ours is ever really blocked, but for a signal that is held back. */
+/* Without a state our signal is never really blocked, except when a signal is held back. */
 uint64_t mask_shown_sig(uint64_t real, const struct thread_state *self)
 {
     bool ours = real & MASK_STAND_IN || (!self && real & MASK_OURS), stand_in = real & MASK_TELLTALE;
@@ -178,7 +180,7 @@ static void enable_sig(struct thread_state *self, bool enable)
         events_enable_sig(self, enable);
 }
 
-/* False when the thread is no more. */
+/* False when the thread no longer exists. */
 static bool send_again_sig(int thread, siginfo_t *info)
 {
     if (thread)
@@ -186,8 +188,8 @@ static bool send_again_sig(int thread, siginfo_t *info)
     return own_call_sig(SYS_rt_sigqueueinfo, (pid_t)own_pid_sig(), EVENTS_SIGNAL, info) == 0;
 }
 
-/* Takes signals of ours away that wait to be delivered to this thread, which has them blocked: they would stand in the
- * way of the program's, as one at a time can wait. */
+/* Removes signals from our events that are pending for this thread, which has them blocked. Only one signal of a number
+ * can be pending, so ours would keep out the program's. */
 static void clear_pending_sig(void)
 {
     const uint64_t set = MASK_OURS;
@@ -223,7 +225,7 @@ void mask_release_sig(struct thread_state *self)
     enable_sig(self, true);
 }
 
-/* The program's handler runs with the mask that it was installed with. */
+/* Calls the program's handler with the mask that it was installed with. */
 static void call_program_sig(siginfo_t *info, ucontext_t *context)
 {
     struct sigaction action;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wait-free side of the object map: which block holds an address, asked in the signal handler. It owns the state,
- * because everything a reader touches must be reachable without a lock. */
+/* The wait-free side of the object map: which block holds an address? The signal handler asks this. This file owns the
+ * map's state, because a reader must reach everything without a lock. */
 #include "runtime/objmap/objmap.h"
 
 #include "base/sigsafe.h"
 
-#define LIST_TRIES 64 /* to be held up so often in a search is as good as impossible */
+#define LIST_TRIES 64 /* a search is practically never disturbed this often */
 
 static struct {
     struct objmap_state map;
-    _Atomic uint8_t no_starts[2]; /* the filter until there is a map: one zero for every address */
+    _Atomic uint8_t no_starts[2]; /* the filter until the map exists: one zero counter for every address */
 } find = {.map = {.filter = {.counts = find.no_starts, .shift = 63}}};
 
 struct objmap_state *objmap_state_sig(void)
@@ -27,8 +27,8 @@ static uint64_t enter_epoch(struct objmap_state *map, unsigned reader)
     uint64_t bit = 1ull << (reader / 64 & 63);
     if (!(atomic_load_explicit(group, memory_order_relaxed) & bit))
         atomic_fetch_or(group, bit);
-    /* Sequentially consistent on both sides: either the writer's scan sees this slot, or the loads below see what the
-     * writer unlinked. */
+    /* Sequentially consistent on both sides: either the writer's scan sees this slot, or the loads below see that the
+     * writer has unlinked the record. */
     atomic_store(&map->readers[reader].epoch, atomic_load(&map->epoch));
     return 0;
 }
@@ -38,8 +38,8 @@ static void leave_epoch(struct objmap_state *map, unsigned reader, uint64_t oute
     atomic_store_explicit(&map->readers[reader].epoch, outer, memory_order_release);
 }
 
-/* Last record of the list that starts at or below offset, NULL when there is none. The value of the comparison is
- * kept, not the position: positions may be overwritten while we look. */
+/* Last record of the list that starts at or below offset, NULL when there is none. Keeps the item that it compared and
+ * not its position, because positions may be overwritten during the search. */
 static struct objmap_record *list_floor(const struct objmap_list *list, unsigned offset)
 {
     uint64_t best = 0;
@@ -62,8 +62,9 @@ static bool holds(const struct objmap_record *record, uintptr_t address)
     return record && record->block.start <= address && address < record->block.end;
 }
 
-/* The record of the list that holds address. During one change of the list each of its states answers right, and so
- * does any mixture of them; a search that lasted over more than one is repeated when it found nothing. */
+/* The record of the list that holds address. While one change is made, every state of the list, and every mixture of
+ * states, gives the right answer; a search that overlapped with more than one change is repeated if it found nothing.
+ */
 static const struct objmap_record *find_in_list(const struct objmap_list *list, uintptr_t address, unsigned shift)
 {
     unsigned offset = (unsigned)(address & ((1u << shift) - 1));
@@ -91,8 +92,8 @@ static const struct objmap_record *find_in_slot(uintptr_t slot, uintptr_t addres
     return (const void *)slot;
 }
 
-/* From the top down, so that a block that is being cut is found at least once: its remainders are entered before its
- * own entries go. */
+/* Searches from the top down. So a block that is being cut is always found: its remainders are entered before its own
+ * entries are removed. */
 static const struct objmap_record *find_record(const struct objmap_state *map, uintptr_t address)
 {
     const struct objmap_record *found = NULL;

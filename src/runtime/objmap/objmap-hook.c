@@ -8,12 +8,12 @@
 
 /* --- splay trees --- */
 
-/* Splay trees of live blocks by their start (Sleator and Tarjan, top-down form). A search moves what it found to the
- * root, so the block that was just allocated is found at once when it is freed; and for that reason the handler never
- * walks them. Runs inside the program's malloc under the lock of the tree's shard. */
+/* Splay trees of live blocks by their start (Sleator and Tarjan, top-down form). A search moves the record that it
+ * found to the root, so a block that was just allocated is found at once when it is freed. Because searches change the
+ * trees, the handler never walks them. Runs inside the program's malloc under the lock of the tree's shard. */
 
-/* One step down on the left (start is smaller): returns the next node, after a rotation when two steps go the same
- * way; NULL at the end. */
+/* One step down to the left (start is smaller): returns the next node, after a rotation if two steps go the same way;
+ * NULL at the end. */
 static struct objmap_record *rotate_right(struct objmap_record *root, uintptr_t start)
 {
     struct objmap_record *left = root->left;
@@ -90,7 +90,7 @@ static struct objmap_record *objmap_splay_insert_hook(struct objmap_record **roo
     return NULL;
 }
 
-/* The record that starts at start (left in the tree, at its root), or NULL. */
+/* The record that starts at start; it stays in the tree, at the root. NULL when there is none. */
 static struct objmap_record *objmap_splay_find_hook(struct objmap_record **root, uintptr_t start)
 {
     if (!*root)
@@ -99,7 +99,7 @@ static struct objmap_record *objmap_splay_find_hook(struct objmap_record **root,
     return (*root)->block.start == start ? *root : NULL;
 }
 
-/* Takes the record that starts at start out of the tree, or NULL. */
+/* Takes the record that starts at start out of the tree; NULL when there is none. */
 static struct objmap_record *objmap_splay_remove_hook(struct objmap_record **root, uintptr_t start)
 {
     struct objmap_record *record = objmap_splay_find_hook(root, start);
@@ -108,7 +108,7 @@ static struct objmap_record *objmap_splay_remove_hook(struct objmap_record **roo
     if (!record->left) {
         *root = record->right;
     } else {
-        /* All of the left tree is smaller: its largest comes to the root and has no right child. */
+        /* Every record of the left tree is smaller: its largest becomes the root and has no right child. */
         *root = splay(record->left, start);
         (*root)->right = record->right;
     }
@@ -118,22 +118,22 @@ static struct objmap_record *objmap_splay_remove_hook(struct objmap_record **roo
 /* --- the map --- */
 
 /* The writing side of the object map: insert, remove, cut, flag, visit, fork. A block enters the page map first and its
- * splay tree last, and leaves in the opposite order: who takes it out of the tree owns it, and nobody can own a block
- * that is not complete. Runs inside the program's malloc. */
+ * splay tree last, and leaves in the opposite order: the thread that takes it out of the tree owns it, and no thread
+ * can own a block that is not complete. Runs inside the program's malloc. */
 
 static struct {
     void (*dropped)(const struct objmap_block *block);
 } hooks;
 
-/* What the calling thread is at. Its address is the owner of the thread's locks. */
+/* What the calling thread is doing. The address of this variable marks the thread's locks as its own. */
 static _Thread_local struct {
-    pid_t fork_pid;     /* in fork: who called it */
+    pid_t fork_pid;     /* during fork: the process that called it */
     uint32_t is_inside; /* an operation */
 } at __attribute__((tls_model("initial-exec")));
 
 #define OBJMAP_SLEEPS_NESTED 2000
 
-/* One operation. */
+/* One operation on the map. */
 struct operation {
     struct objmap_cursor cursor;
     struct objmap_lock *wide; /* held, or NULL */
@@ -152,8 +152,8 @@ static inline __attribute__((always_inline)) bool begin(struct operation *operat
     return true;
 }
 
-/* Before an operation leaves the domain of start: fork waits for it, so that no child inherits half of one. False when
- * it has to be given up. */
+/* Called before an operation leaves the domain of start: fork waits for such an operation, so that no child inherits
+ * half of one. False when the operation has to be given up. */
 static bool begin_wide(struct operation *operation, uintptr_t start)
 {
     unsigned shard = objmap_shard_index(operation->cursor.map, start);
@@ -180,7 +180,7 @@ static bool is_wide(const struct operation *operation, uintptr_t start, uintptr_
     return start >> shift != (end - 1) >> shift;
 }
 
-/* Counters of a cache are written under its lock only, and read by anybody. */
+/* Counters of a cache are written only under its lock; any thread may read them. */
 static void count(_Atomic uint64_t *counter)
 {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
@@ -198,7 +198,7 @@ static void count_live(struct objmap_cache *cache, int64_t change)
     atomic_store_explicit(&cache->n_live, n_live + change, memory_order_relaxed);
 }
 
-/* The splay tree of blocks that start there, with its lock held; NULL when that cannot be had. */
+/* The splay tree of blocks that start there, with its lock taken; NULL when the lock cannot be taken. */
 static struct objmap_record **hold_tree(struct operation *operation, uintptr_t start)
 {
     const struct objmap_state *map = operation->cursor.map;
@@ -208,7 +208,7 @@ static struct objmap_record **hold_tree(struct operation *operation, uintptr_t s
     return &map->shards[shard].trees[start >> (map->domain_shift - OBJMAP_TREE_BITS) & ((1u << OBJMAP_TREE_BITS) - 1)];
 }
 
-/* A saturated count stays: its real value is no longer known. */
+/* A saturated counter stays as it is: its real value is no longer known. */
 static void filter_add(const struct objmap_state *map, uintptr_t start, int change)
 {
     _Atomic uint8_t *counter = start_filter_at(&map->filter, start);
@@ -258,7 +258,7 @@ static struct objmap_edit edit_of(struct operation *operation, struct objmap_rec
     return (struct objmap_edit){.cursor = &operation->cursor, .record = record};
 }
 
-/* Takes the record that starts at start out of its tree and the filter: the caller owns it then. */
+/* Takes the record that starts at start out of its tree and the filter; the caller then owns it. */
 static struct objmap_record *take_out(struct operation *operation, uintptr_t start)
 {
     struct objmap_record **tree = hold_tree(operation, start);
@@ -270,7 +270,7 @@ static struct objmap_record *take_out(struct operation *operation, uintptr_t sta
     return record;
 }
 
-/* Gives a record back that is in neither index. The lock of any cache serves; without one it stays unused. */
+/* Gives back a record that is in neither index. The lock of any cache will do; without one the record stays unused. */
 static void retire_record(struct operation *operation, struct objmap_record *record)
 {
     if (operation->cursor.cache)
@@ -290,7 +290,7 @@ void objmap_on_drop(void (*dropped)(const struct objmap_block *block))
     hooks.dropped = dropped;
 }
 
-/* Removes an owned record whose release was missed. */
+/* Removes an owned record whose block was released without our noticing. */
 static void drop_record(struct operation *operation, struct objmap_record *record)
 {
     if (operation->cursor.cache)
@@ -300,7 +300,7 @@ static void drop_record(struct operation *operation, struct objmap_record *recor
     unlink_record(operation, record);
 }
 
-/* Last step of an insertion: from here on others may own the record. */
+/* Last step of an insertion: from here on other threads may own the record. */
 static void put_in(struct operation *operation, struct objmap_record *record)
 {
     uintptr_t start = record->block.start;
@@ -327,8 +327,8 @@ static bool visit_overlap(struct objmap_visitor *visitor, struct objmap_record *
     return true;
 }
 
-/* Takes the next block that overlaps [*start, end) out of its tree; NULL when there is none left. *start moves beyond
- * blocks that somebody else is adding or removing at this moment. */
+/* Takes the next block that overlaps [*start, end) out of its tree; NULL when none is left. *start moves beyond blocks
+ * that another thread is adding or removing at this moment. */
 static struct objmap_record *take_overlap(struct operation *operation, uintptr_t *start, uintptr_t end)
 {
     while (*start < end) {
@@ -345,7 +345,7 @@ static struct objmap_record *take_overlap(struct operation *operation, uintptr_t
     return NULL;
 }
 
-/* Removes what a missed release left behind in the range of a new block. */
+/* Removes records in the range of a new block, which a missed release has left behind. */
 static void clear_range(struct operation *operation, uintptr_t start, uintptr_t end)
 {
     struct objmap_record *record;
@@ -353,7 +353,7 @@ static void clear_range(struct operation *operation, uintptr_t start, uintptr_t 
         drop_record(operation, record);
 }
 
-/* Enters a record that nobody else knows yet. On failure it is given back. */
+/* Enters a record that no other thread knows yet. On failure the record is given back. */
 static bool enter_record(struct operation *operation, struct objmap_edit *edit)
 {
     enum objmap_result result = objmap_pagemap_add_hook(edit);
@@ -373,7 +373,7 @@ static bool enter_record(struct operation *operation, struct objmap_edit *edit)
     return false;
 }
 
-/* False while too many retirements wait for a reader, after having given it some time to leave. */
+/* False when too many retired items wait for a reader, even after giving the reader some time to leave. */
 static bool may_grow(struct operation *operation)
 {
     for (unsigned n_tries = 0; n_tries < 64; n_tries++) {
@@ -457,7 +457,7 @@ bool objmap_remove_hook(uintptr_t start, struct objmap_block *removed)
     return record != NULL;
 }
 
-/* Enters what remains of an owned block, [start, end). In slots from keep_below on it takes the block's place. */
+/* Enters [start, end), what remains of an owned block. In slots from keep_below on it replaces the block. */
 static void enter_rest(struct operation *operation, const struct objmap_record *whole, uintptr_t start, uintptr_t end,
                        uintptr_t keep_below)
 {
@@ -478,7 +478,7 @@ static void enter_rest(struct operation *operation, const struct objmap_record *
     enter_record(operation, &edit);
 }
 
-/* Cuts [start, end) out of an owned block. The rests are found by readers before the block disappears. */
+/* Cuts [start, end) out of an owned block. Readers find the remainders before the block disappears. */
 static uint64_t cut_record(struct operation *operation, struct objmap_record *record, uintptr_t start, uintptr_t end)
 {
     const struct objmap_block *block = &record->block;
@@ -524,7 +524,7 @@ bool objmap_flag_hook(uintptr_t start, bool resizing)
     return record != NULL;
 }
 
-/* Each block once: in the slot or region in which it starts. */
+/* Visits each block once: in the slot or region in which it starts. */
 static bool visit_start(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end)
 {
     if (record->block.start >= base && record->block.start < end)
@@ -542,7 +542,7 @@ void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx
     finish(&operation);
 }
 
-/* The lock number index of all, in the order in which they are taken; NULL behind the last one. */
+/* Lock number index of all locks, in the order in which they are taken; NULL after the last one. */
 static struct objmap_lock *lock_of_all(struct objmap_state *map, unsigned index)
 {
     if (index < OBJMAP_WIDE_LOCKS)
@@ -551,7 +551,8 @@ static struct objmap_lock *lock_of_all(struct objmap_state *map, unsigned index)
     return index < OBJMAP_CACHES ? &map->caches[index].lock : NULL;
 }
 
-/* On top of an operation of the same thread, others may wait for what that holds: nobody waits long for them. */
+/* If a handler forks while it interrupts an operation of the same thread, other threads may wait for the locks of that
+ * operation, so we do not wait for them for long. */
 void objmap_fork_prepare_hook(void)
 {
     struct objmap_state *map = objmap_state_sig();
@@ -565,7 +566,7 @@ void objmap_fork_prepare_hook(void)
     at.fork_pid = (pid_t)own_pid_sig();
 }
 
-/* In the child, what a thread holds that does not exist there is never given back. */
+/* In the child, a lock that another thread holds is never given back, because that thread does not exist there. */
 void objmap_fork_done_hook(void)
 {
     struct objmap_state *map = objmap_state_sig();
@@ -573,7 +574,7 @@ void objmap_fork_done_hook(void)
     if (!atomic_load_explicit(&map->ready, memory_order_acquire))
         return;
     bool is_child = (pid_t)own_pid_sig() != at.fork_pid;
-    /* Threads that were in a lookup do not exist in the child: their slots would keep memory for ever. */
+    /* Threads that were in a lookup do not exist in the child; their slots would keep memory for ever. */
     if (is_child && !at.is_inside)
         objmap_forget_readers_hook();
     for (unsigned i = 0; (lock = lock_of_all(map, i)); i++) {

@@ -2,9 +2,9 @@
 /* The object map: which recorded block holds an address. Two indexes over the same block records: splay trees (one
  * lock each, sharded by address, never touched by the signal handler) for the allocation side, and a wait-free page map
  * (radix over granules, sorted lists, epochs) for the handler. Records are private memory of the process,
- * not part of the arena; they come from an own mmap'ed pool, never from malloc.
+ * not part of the arena; they come from the map's own pool of mmapped memory, never from malloc.
  *
- *   an address (48 bits, and one that tells the layer of pools)
+ *   an address (48 bits, and one more for the layer of pools)
  *   |  top node  |  node ...  |  leaf: 9 bits  |  inside the granule: 16 bits (64 KiB) or 14  |
  *        |             |              |
  *        v             v              v
@@ -13,8 +13,8 @@
  *   child: node or leaf                                         v
  *                                           objmap_record: start, end, var, flags  <-- the splay trees hold the same
  *
- * The handler goes down from the top within its epoch; the lowest record on the way that holds the address is the one.
- * While a list changes, each of its states answers right. */
+ * The handler goes down from the top within its epoch; the lowest record on the way that holds the address is the
+ * answer. While a list is changed, each of its states gives the right answer. */
 #ifndef LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 #define LOCUS_RUNTIME_OBJMAP_OBJMAP_H
 
@@ -27,7 +27,7 @@
 
 struct start_filter;
 
-/* A live block or mapping. Immutable after publication, but for the flags. */
+/* A live block or mapping. Immutable after publication, except for the flags. */
 struct objmap_block {
     uintptr_t start, end;   /* [start, end) */
     uint64_t var;           /* variable key of arena/arena.h */
@@ -35,11 +35,11 @@ struct objmap_block {
     uint32_t thread;        /* reference of the arena_thread that allocated it */
     uint64_t weight_bytes;  /* bytes it stands for: its size, or a multiple of it when it was sampled */
 };
-/* Blocks that a pool hands out lie inside recorded blocks (its slabs), and blocks of one layer do not overlap: a pool's
- * are entered at their address plus this one, in every call. */
+/* Blocks that a pool hands out lie inside recorded blocks (its slabs), but blocks of one layer must not overlap. So
+ * pools have a layer of their own: every call takes a pool's block at its address plus this number. */
 #define OBJMAP_POOL_LAYER ((uintptr_t)1 << 48)
 
-#define OBJMAP_RESIZING 1u /* a realloc is under way: the address may already belong to somebody else */
+#define OBJMAP_RESIZING 1u /* a realloc is under way: the address may already belong to another block */
 
 /* Statistics, for the log and the tests. */
 struct objmap_stats {
@@ -48,21 +48,21 @@ struct objmap_stats {
     uint64_t n_replaced; /* blocks dropped because a new one took their range: their release was missed */
 };
 
-/* Prepares the map. granule_shift: 16 (64 KiB), or 14 when blocks below 1 KiB are recorded. Returns false when the
- * address space cannot be had.  ctx: ordinary or hook, once */
+/* Prepares the map. granule_shift: 16 (64 KiB), or 14 when blocks below 1 KiB are recorded. Returns false when there is
+ * not enough address space.  ctx: ordinary or hook, once */
 bool objmap_init_hook(unsigned granule_shift);
 
-/* Records [start, start + n_bytes). A block that already holds part of the range is removed first (its release was
- * missed) and counted. Nothing is recorded for 0 bytes.
+/* Records [start, start + n_bytes). A block that already holds part of the range is removed first and counted: its
+ * release was missed. Nothing is recorded for 0 bytes.
  * ctx: hook   err: false when there is no memory for it, or the range leaves the user half of the address space */
 bool objmap_insert_hook(uintptr_t start, size_t n_bytes, uint64_t var, uint32_t thread, uint64_t weight_bytes);
 
-/* Names who is told of blocks that are dropped because a new one takes their range; it is called under locks of the map
- * and must not call it.  ctx: ordinary, before the first block */
+/* Sets the function that is called for each block that is dropped because a new one takes its range. It is called under
+ * locks of the map and must not call the map.  ctx: ordinary, before the first block */
 void objmap_on_drop(void (*dropped)(const struct objmap_block *block));
 
-/* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. False positives
- * allowed, false negatives never.  ctx: any */
+/* True when a recorded block may start at start; a filter of a few loads without a lock or an epoch. There may be false
+ * positives, but never false negatives.  ctx: any */
 bool objmap_maybe_start_sig(uintptr_t start);
 
 /* The filter behind objmap_maybe_start_sig, for callers that inline it; static storage.  ctx: any */
@@ -86,23 +86,24 @@ bool objmap_flag_hook(uintptr_t start, bool resizing);
  * ctx: signal handler, wait-free */
 bool objmap_find_sig(unsigned reader, uintptr_t address, struct objmap_block *found);
 
-#define OBJMAP_READERS 65536 /* epoch slots; thread ids beyond share a counted slow path: lookups fail */
+#define OBJMAP_READERS 65536 /* epoch slots; for readers beyond these, lookups fail and are counted */
 
-/* Whether a block was ever entered in the layer of pools.  ctx: any */
+/* Whether a block has ever been entered in the layer of pools.  ctx: any */
 bool objmap_has_pools_sig(void);
 
 /* Calls visit for every live block in address order; takes each shard's lock in turn: visit must not call the map.
  * ctx: hook */
 void objmap_visit_hook(void (*visit)(const struct objmap_block *block, void *ctx), void *ctx);
 
-/* Takes all locks before fork, but those of an operation that the calling thread itself has under way (a handler of the
- * program forks on top of it); releases them in the parent and in the child, where no other thread exists. The
- * operation then completes in both.  ctx: pthread_atfork handlers */
+/* _prepare takes all locks before fork, except those of an operation that the calling thread itself has under way (when
+ * a handler of the program interrupted it and forks). _done releases them in the parent and in the child, where no
+ * other thread exists. The operation then completes in both.  ctx: pthread_atfork handlers */
 void objmap_fork_prepare_hook(void);
 void objmap_fork_done_hook(void);
 
-/* The calling thread will never go on with the operation that it has under way, if it has one: a handler of the program
- * has jumped out of it. Then the map is given up, as nobody knows in which state it is: true.  ctx: hook */
+/* The calling thread will never finish the operation that it has under way, if it has one, because a handler of the
+ * program has jumped out of it. The map is then given up, since its state is unknown, and the result is true.  ctx:
+ * hook */
 bool objmap_abandon_hook(void);
 
 /* Current statistics.  ctx: any (values may be a moment old) */
@@ -110,16 +111,18 @@ struct objmap_stats objmap_stats_sig(void);
 
 /* --- private part --- */
 
-/* Inside of the object map: the shapes that its parts share. Nobody outside of this folder uses it.
+/* The structures that the parts of the object map share. Not used outside this folder.
  *
  * Page map: granules of 64 or 16 KiB, a leaf of 512 granule slots, two levels of nodes above. A slot is 0, a record,
  * a list of records (tag 1) or, when more than OBJMAP_SPLIT_ABOVE records share the granule, a split into 4 KiB slots
- * (tag 2). Node entries hold a record that covers their whole region beside the child. Nodes and leaves are never
- * freed; records, lists and splits retire by epochs.
- * Locks, in the order they are taken: a wide lock (only operations that leave a domain), one cache at a time, then the
- * lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and slots.
- * Where a lock cannot be had, because its owner is the thread itself or will never give it back, the operation is
- * refused, half-done if it must be; in the second case so is every later one, and readers find nothing any more. */
+ * (tag 2). Node entries hold a child and a record that covers their whole region. Nodes and leaves are never freed;
+ * records, lists and splits retire by epochs.
+ * Locks, in the order in which they are taken: a wide lock (only operations that leave a domain), one cache at a time,
+ * then the lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and
+ * slots.
+ * If a lock cannot be taken, because its owner is the thread itself or will never release it, the operation is refused,
+ * even if it is then half done; in the second case every later operation is refused, too, and readers find nothing any
+ * more. */
 
 #pragma GCC visibility push(hidden)
 
@@ -131,14 +134,14 @@ struct objmap_stats objmap_stats_sig(void);
 #define OBJMAP_DOMAIN_BITS 2 /* granules of a domain */
 #define OBJMAP_TREE_BITS 6   /* splay trees of a domain: some records each, so that few are touched */
 #define OBJMAP_FILTER_BITS 9 /* start counters of a shard */
-#define OBJMAP_CACHES 128    /* locks, each with memory of its own; serves the shards that are equal to it modulo it */
-#define OBJMAP_WIDE_LOCKS 16 /* of operations that take several caches one after the other */
+#define OBJMAP_CACHES 128    /* each has a lock and memory; number i serves the shards that are i modulo this */
+#define OBJMAP_WIDE_LOCKS 16 /* for operations that take several caches one after the other */
 #define OBJMAP_READER_GROUPS (OBJMAP_READERS / 64)
 #define OBJMAP_PENDING_LIMIT 65536 /* retirements that may wait before new blocks are refused */
 
-/* A handler of the program may come on top of whoever holds a lock, and fork, or enter another hook: then the same
- * thread must not wait for itself. The owner is known by an address that is the thread's own; while it is in fork, by
- * that address with OBJMAP_FORKING. */
+/* A handler of the program may interrupt a thread that holds a lock, and fork or enter another hook: the thread must
+ * not wait for itself then. The owner is marked by an address that is unique to the thread, combined with
+ * OBJMAP_FORKING while the thread is in fork. */
 struct objmap_lock {
     _Atomic uintptr_t owner; /* 0: free */
 };
@@ -153,8 +156,8 @@ struct objmap_record {
 
 /* Records of one slot in address order. An item is the offset of the record's start in the slot (0 when it starts
  * before) << 48 | its address. Every position is filled: unused ones repeat a neighbour, so that a removal and most
- * insertions are a store into a published list while readers search it. A reader may be held up over many such changes,
- * and then search positions of different times: it sees that by the version. */
+ * insertions can be made by stores into a published list while readers search it. A reader may be interrupted for the
+ * length of many such changes and then compare positions of different times; the version shows that. */
 struct objmap_list {
     uint16_t n, capacity;     /* different records; positions */
     _Atomic uint32_t version; /* advanced before each change of a published list */
@@ -197,7 +200,7 @@ struct objmap_reader {
 #define OBJMAP_CLASS_BATCH 8
 #define OBJMAP_BATCH_ITEMS 61
 
-/* Retired items that wait for the readers of their time to leave. */
+/* Retired items that wait until the readers that may still see them have left. */
 struct objmap_batch {
     struct objmap_batch *next;
     uint64_t epoch; /* last epoch in which a reader may have seen them */
@@ -222,14 +225,14 @@ struct objmap_cache {
 /* The map. Owned by objmap-find-sig.c, because the reader must be self-contained. */
 struct objmap_state {
     _Atomic bool ready, has_pools;
-    _Atomic bool is_broken; /* and not ready: a lock was never given back, and what it guards may be half-way */
+    _Atomic bool is_broken; /* (then not ready) a lock was never given back, and its data may be half changed */
     unsigned granule_shift, domain_shift, node_bits;
     struct objmap_node *top;
     struct objmap_shard *shards;   /* [OBJMAP_SHARDS] */
     struct start_filter filter;    /* a shard has its own counters, changed under its lock */
     struct objmap_cache *caches;   /* [OBJMAP_CACHES] */
     struct objmap_reader *readers; /* [OBJMAP_READERS] */
-    _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* bit: some slot of the 64 was ever used */
+    _Atomic uint64_t reader_groups[OBJMAP_READER_GROUPS / 64]; /* a set bit: one of the 64 slots has been used */
     _Atomic uint64_t epoch;
     _Atomic uint64_t n_pending, n_pending_max, bytes_memory;
     struct objmap_lock huge; /* clearing and following objmap_entry.whole */
@@ -239,11 +242,11 @@ struct objmap_state {
 /* The only instance.  ctx: any */
 struct objmap_state *objmap_state_sig(void);
 
-/* Waits until the lock is free and takes it: spins, then yields, then sleeps, for n_sleeps of 50 us at most. False when
- * it is the owner's already, when the map is broken, or after that time. errno is kept.  ctx: hook */
+/* Waits until the lock is free and takes it: spins, then yields, then sleeps at most n_sleeps times for 50 us. False
+ * when owner already holds it, when the map is broken, or after that time. errno is kept.  ctx: hook */
 bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps);
 
-#define OBJMAP_SLEEPS 50000 /* a holder that was descheduled comes back before; then the map is broken */
+#define OBJMAP_SLEEPS 50000 /* a descheduled holder comes back sooner; after that the map is broken */
 
 /* False: the lock is not held, and the operation has to be given up.  ctx: hook */
 static inline bool objmap_lock_hook(struct objmap_lock *lock, uintptr_t owner)
@@ -254,20 +257,20 @@ static inline bool objmap_lock_hook(struct objmap_lock *lock, uintptr_t owner)
            objmap_lock_wait_hook(lock, owner, OBJMAP_SLEEPS);
 }
 
-/* Gives a lock back that is held.  ctx: hook */
+/* Gives back a lock.  ctx: hook */
 static inline void objmap_unlock_hook(struct objmap_lock *lock)
 {
     atomic_store_explicit(&lock->owner, 0, memory_order_release);
 }
 
-/* Nobody changes the map from now on, and readers find nothing.  ctx: any */
+/* From now on the map is not changed any more, and readers find nothing.  ctx: any */
 static inline void objmap_break(struct objmap_state *map)
 {
     atomic_store(&map->is_broken, true);
     atomic_store(&map->ready, false);
 }
 
-/* The shard, of OBJMAP_SHARDS, of an address; all of one domain are in the same.  ctx: any */
+/* The shard (of OBJMAP_SHARDS) of an address; all addresses of one domain have the same shard.  ctx: any */
 static inline unsigned objmap_shard_index(const struct objmap_state *map, uintptr_t address)
 {
     uintptr_t domain = address >> map->domain_shift;
@@ -278,13 +281,13 @@ static inline unsigned objmap_shard_index(const struct objmap_state *map, uintpt
 _Static_assert(OBJMAP_SHARDS << OBJMAP_FILTER_BITS == 1 << START_FILTER_BITS, "counters of all shards");
 _Static_assert(OBJMAP_FILTER_BITS == START_FILTER_LOCAL_BITS, "counters of one shard");
 
-/* The record of an item of a list.  ctx: any */
+/* The record that a list's item points to.  ctx: any */
 static inline struct objmap_record *objmap_item_record(uint64_t item)
 {
     return (struct objmap_record *)(uintptr_t)(item & 0xffffffffffffu);
 }
 
-/* Its offset: where the record starts in the slot.  ctx: any */
+/* The item's offset: where the record starts in the slot.  ctx: any */
 static inline unsigned objmap_item_offset(uint64_t item)
 {
     return (unsigned)(item >> 48);
@@ -297,7 +300,7 @@ struct objmap_cursor {
     struct objmap_cache *cache; /* NULL: none */
 };
 
-/* The address's shard; -1 when it cannot be held: then none is. */
+/* Takes the lock of the address's shard and returns the shard; -1 when it cannot be taken: then no lock is held. */
 static inline int objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_t address)
 {
     unsigned shard = objmap_shard_index(cursor->map, address);
@@ -312,13 +315,13 @@ static inline int objmap_cursor_hold_hook(struct objmap_cursor *cursor, uintptr_
     return (int)shard;
 }
 
-/* Who owns the locks of an operation that holds this cache. */
+/* The owner of the locks of an operation that holds this cache. */
 static inline uintptr_t objmap_cache_owner(const struct objmap_cache *cache)
 {
     return atomic_load_explicit(&cache->lock.owner, memory_order_relaxed);
 }
 
-/* Gives back what the operation holds, if anything.  ctx: hook */
+/* Gives back the lock that the operation holds, if any.  ctx: hook */
 static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
 {
     if (cursor->cache)
@@ -326,20 +329,21 @@ static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
     cursor->cache = NULL;
 }
 
-/* --- memory (pool-hook.c); every cache argument must be locked by the caller --- */
+/* --- memory (pool-hook.c); the caller must have locked every cache that it passes --- */
 
-/* Zeroed pages of the map's own, never given back; NULL when there are none.  ctx: hook */
+/* Zeroed pages for the map, never given back; NULL when there are none.  ctx: hook */
 void *objmap_pages_hook(size_t len_bytes);
 
-/* Zeroed memory of len_bytes (a multiple of 64) that lives as long as the process; NULL when there is none. owner: of
- * the operation's locks. */
+/* Zeroed memory of len_bytes (a multiple of 64) that lives as long as the process; NULL when there is none. owner: that
+ * of the operation's locks. */
 void *objmap_carve_hook(size_t len_bytes, uintptr_t owner);
 
-/* Smallest class that holds len_bytes, OBJMAP_CLASSES when none does; and the bytes of a class. */
+/* The smallest class for len_bytes, OBJMAP_CLASSES when there is none; and the size of a class in bytes. */
 unsigned objmap_class_of(size_t len_bytes);
 size_t objmap_class_bytes(unsigned class);
 
-/* An item of the class (content undefined), NULL when there is no memory; and back, when no reader ever saw it. */
+/* _take: an item of the class (content undefined), NULL when there is no memory. _give: gives it back; only for items
+ * that no reader has seen. */
 void *objmap_take_hook(struct objmap_cache *cache, unsigned class);
 void objmap_give_hook(struct objmap_cache *cache, void *item, unsigned class);
 
@@ -348,13 +352,13 @@ void objmap_poison_hook(bool on);
 
 /* --- retiring (retire-hook.c) --- */
 
-/* Gives the item back once no reader can hold it any more. It must already be unreachable for new readers. */
+/* Gives the item back once no reader can be using it. It must already be unreachable for new readers. */
 void objmap_retire_hook(struct objmap_cache *cache, void *item, unsigned class);
 
-/* Closes the open batch and gives back all batches of the cache that no reader can hold. */
+/* Closes the open batch and gives back all batches of the cache that no reader can be using. */
 void objmap_reclaim_hook(struct objmap_cache *cache);
 
-/* Clears all epoch slots: in a child after fork, where the readers do not exist. */
+/* Clears all epoch slots, in a child of fork, where the readers do not exist. */
 void objmap_forget_readers_hook(void);
 
 /* --- splay trees, ordered by block.start --- */
@@ -372,16 +376,17 @@ struct objmap_edit {
     uintptr_t keep_below;                 /* ... this address */
 };
 
-/* What to do with the records of a slot, with the bounds that the search of overlaps needs. */
+/* What to do with the records of a slot, and the bounds for a search for overlaps. */
 struct objmap_visitor {
     bool (*visit)(struct objmap_visitor *visitor, struct objmap_record *record, uintptr_t base, uintptr_t end);
-    uintptr_t start, end; /* for the search of overlaps */
+    uintptr_t start, end; /* for the search for overlaps */
     uintptr_t found_start, found_end;
     void (*call)(const struct objmap_block *block, void *ctx); /* for objmap_visit_hook */
     void *ctx;
 };
 
-/* Enters or removes edit->record in the whole page map. Adding stops at the first failure: the caller then removes. */
+/* Enters or removes edit->record in the whole page map. Adding stops at the first failure; the caller then removes what
+ * was entered. */
 enum objmap_result objmap_pagemap_add_hook(const struct objmap_edit *edit);
 void objmap_pagemap_remove_hook(const struct objmap_edit *edit);
 

@@ -5,8 +5,8 @@
 
 /* --- one slot --- */
 
-/* Changes of one slot of the page map: 0, one record, a list, or a split granule. Readers look at any moment, so each
- * store leaves a slot that answers right for every block that is not being changed.
+/* Changes of one slot of the page map: 0, one record, a list, or a split granule. Readers may look at any moment, so
+ * after each store the slot gives the right answer for every block that is not being changed.
  * Runs inside the program's malloc under the lock of the slot's domain. */
 
 static uintptr_t slot_load(const _Atomic uintptr_t *slot)
@@ -50,7 +50,7 @@ static void list_retire(struct objmap_cache *cache, struct objmap_list *list)
     objmap_retire_hook(cache, list, objmap_class_of(list_bytes(list->capacity)));
 }
 
-/* A list for n records, all positions to be filled; NULL when there is no memory or n is beyond all bounds. */
+/* A list for n records, whose positions the caller fills; NULL when there is no memory or n is too large. */
 static struct objmap_list *list_new(struct objmap_cache *cache, uint32_t n)
 {
     unsigned class = objmap_class_of(list_bytes(n));
@@ -83,15 +83,15 @@ static uint32_t list_position(const struct objmap_list *list, unsigned offset)
     return low;
 }
 
-/* Readers that have begun their search by now, and find nothing, will know that they must search again. */
+/* Readers that have already begun their search and find nothing see by this that they must search again. */
 static void list_change(struct objmap_list *list)
 {
     uint32_t version = atomic_load_explicit(&list->version, memory_order_relaxed);
     atomic_store_explicit(&list->version, version + 1, memory_order_release);
 }
 
-/* Overwrites all copies but one of a neighbour of position at with item, the side towards item first, so that the list
- * is in order after every store. False when the neighbours have no second copy. */
+/* Overwrites all but one copy of a neighbour of position at with item, beginning at the side towards at, so that the
+ * list is in order after every store. False when no neighbour has a second copy. */
 static bool list_add_in_place(struct objmap_list *list, uint32_t at, uint64_t item)
 {
     bool added = false;
@@ -111,7 +111,7 @@ static bool list_add_in_place(struct objmap_list *list, uint32_t at, uint64_t it
     return added;
 }
 
-/* A copy of list with item in its place, published in the slot. */
+/* Publishes in the slot a copy of list that also has item. */
 static bool list_add_copy(struct objmap_cache *cache, _Atomic uintptr_t *slot, struct objmap_list *list, uint32_t at,
                           uint64_t item)
 {
@@ -169,7 +169,7 @@ static enum objmap_result list_add(const struct objmap_edit *edit, _Atomic uintp
     return list_add_copy(edit->cursor->cache, slot, list, at, item) ? OBJMAP_OK : OBJMAP_NO_MEMORY;
 }
 
-/* The slot's second record. */
+/* Adds the slot's second record. */
 static enum objmap_result pair_add(const struct objmap_edit *edit, _Atomic uintptr_t *slot,
                                    struct objmap_record *present, uintptr_t base)
 {
@@ -299,7 +299,8 @@ static void list_remove(const struct objmap_edit *edit, _Atomic uintptr_t *slot,
     uint32_t after = first + 1;
     while (after < list->capacity && item_load(list, after) == item)
         after++;
-    /* The neighbour below takes the positions from below, the one above from above: in order at every moment. */
+    /* The lower neighbour fills the positions from below and the upper one from above: the list is in order at every
+     * moment. */
     if (first > 0) {
         for (uint32_t i = first; i < after; i++)
             item_store(list, i, item_load(list, first - 1));
@@ -341,8 +342,8 @@ static void objmap_slot_remove_hook(const struct objmap_edit *edit, _Atomic uint
         split_remove(edit, slot, (struct objmap_split *)(present - OBJMAP_TAG_SPLIT), base, shift);
 }
 
-/* Calls visit for the records of the slot in address order until it returns true; returns what it returned. base is
- * that of the (4 KiB) slot that holds the entry. */
+/* Calls visit for the records of the slot in address order until it returns true; returns what it returned. base: start
+ * of the (4 KiB) slot that holds the entry. */
 static bool objmap_slot_visit_hook(struct objmap_visitor *visitor, const _Atomic uintptr_t *slot, uintptr_t base,
                                    unsigned shift)
 {
@@ -372,11 +373,11 @@ static bool objmap_slot_visit_hook(struct objmap_visitor *visitor, const _Atomic
 
 /* --- a range of slots --- */
 
-/* The radix tree above the slots of the page map: which slots and whole regions a block covers. A block that covers
- * the region of an entry wholly is written into the entry itself, so that 100 GiB cost some thousand stores and not a
+/* The radix tree above the slots of the page map: which slots and whole regions a block covers. A block that covers the
+ * whole region of an entry is written into the entry itself, so that 100 GiB take some thousand stores and not a
  * million. Runs inside the program's malloc. */
 
-/* One level: entries of 1 << shift bytes. */
+/* One level, with entries of 1 << shift bytes. */
 struct level {
     struct objmap_node *node;
     unsigned shift;
@@ -427,7 +428,7 @@ static uintptr_t child_need(const struct objmap_cursor *cursor, struct level lev
     size_t node_bytes = sizeof(struct objmap_entry) << map->node_bits;
     uintptr_t made = (uintptr_t)objmap_carve_hook(is_above_leaves(map, level) ? sizeof(struct objmap_leaf) : node_bytes,
                                                   cursor->owner);
-    /* Who comes second wastes a few zero pages, once. */
+    /* The thread that comes second wastes a few zero pages, once. */
     if (!made || atomic_compare_exchange_strong(&entry->child, &child, made))
         return made;
     return child;
@@ -560,8 +561,8 @@ static void leaf_remove(const struct objmap_state *map, const struct objmap_edit
     }
 }
 
-/* Clears the whole entries of [low, high) that belong to the record: under the lock, so that who holds it may follow
- * any such entry. */
+/* Clears the `whole` entries of [low, high) that belong to the record. Done under the lock, so that a thread that holds
+ * the lock may follow any such entry. */
 static void wholes_remove(struct objmap_state *map, const struct objmap_edit *edit, struct level level, uintptr_t low,
                           uintptr_t high)
 {

@@ -18,7 +18,7 @@
 #define MAGAZINE_ITEMS 32
 #define POISON 0xDB
 
-/* A chain of free items in the depot: written into its first item. */
+/* A chain of free items in the depot; stored in its first item. */
 struct chain {
     void *next_item;
     struct chain *next_chain;
@@ -50,7 +50,7 @@ bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n
                                                             memory_order_relaxed);
             continue;
         }
-        /* The holder may have been descheduled; with real-time priorities yielding alone would never let it run. */
+        /* The holder may be descheduled; with real-time priorities it would never run if we only yielded. */
         if (n_tries >= 200)
             own_call_sig(SYS_nanosleep, &(struct timespec){.tv_nsec = 50000}, NULL);
         else if (n_tries > 100)
@@ -73,7 +73,7 @@ void *objmap_pages_hook(size_t len_bytes)
     return pages;
 }
 
-/* The pool's lock is held. */
+/* The caller holds the pool's lock. */
 static void *carve(size_t len_bytes)
 {
     if (pool.rest_bytes < len_bytes) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reuse of memory that the handler may still be reading. What was unlinked is collected in batches; closing a batch
- * advances the epoch, and the batch is given back when every reader has left or entered in a later epoch.
+/* Reuse of memory that the handler may still be reading. Unlinked items are collected in batches; closing a batch
+ * advances the epoch, and the batch is given back when every reader has left or has entered in a later epoch.
  * Runs inside the program's malloc; the caller holds the lock of the cache. */
 #include "runtime/objmap/objmap.h"
 
@@ -67,7 +67,7 @@ void objmap_retire_hook(struct objmap_cache *cache, void *item, unsigned class)
     if (!cache->open) {
         cache->open = objmap_take_hook(cache, OBJMAP_CLASS_BATCH);
         if (!cache->open) {
-            /* No memory to remember it: it stays unused, and counts as pending for ever. */
+            /* There is no memory to remember the item: it stays unused and counts as pending for ever. */
             atomic_fetch_add_explicit(&objmap_state_sig()->n_pending, 1, memory_order_relaxed);
             return;
         }

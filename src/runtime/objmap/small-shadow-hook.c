@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shadow of the heap: made piece by piece where small blocks lie, in the zone, so that neither limits on the
- * address space nor locked memory meet more than an eighth of them. Runs inside the program's malloc; wait-free but for
- * the system call that maps a piece. */
+/* The shadow of the heap: it is made piece by piece where small blocks lie, in the zone, so that it adds at most an
+ * eighth of their size to the address space and to locked memory. Runs inside the program's malloc; wait-free except
+ * for the system call that maps a piece. */
 #include "runtime/objmap/small.h"
 #include "runtime/own/zone.h"
 
@@ -18,15 +18,15 @@ bool small_shadow_init_hook(void)
     small->sites.regions = zone_pages_sig(SMALL_REGIONS * sizeof *small->sites.regions);
     if (!small->slots || !small->empty || !small->refs || !small->sites.regions)
         return false;
-    /* the slot of a null pointer matches nothing, so that it needs no test of its own */
+    /* the slot of a null pointer matches nothing, so that null needs no test */
     atomic_store(&small->sites.regions[0].base, SMALL_BASE_BUSY);
     atomic_store(&small->sites.slots, small->slots);
     atomic_store(&small->is_on, true);
     return true;
 }
 
-/* Gives the slot to the piece with this tag. False when another thread, or what this one was interrupted in, is just
- * filling the slot: the next block comes again. */
+/* Gives the slot to the piece with this tag. False when another thread, or the code that this thread was interrupted
+ * in, is filling the slot: the next block tries again. */
 static bool fill_region(struct small_region *region, uintptr_t tag)
 {
     struct small_state *small = small_state_sig();
@@ -74,7 +74,7 @@ void small_note_hook(void *p, size_t n_bytes, unsigned id)
     }
 }
 
-/* Reading a page that was never written costs no memory, so only what holds something is written. */
+/* Writes only cells that hold something, because a page that is only read takes no memory. */
 static void clear_cells(uint16_t *cells, size_t n_cells)
 {
     for (size_t i = 0; i < n_cells; i++)
@@ -88,7 +88,7 @@ void small_forget_hook(uintptr_t start, size_t n_bytes)
     uintptr_t end = start + n_bytes, at = start;
     if (!small_sites_sig() || !atomic_load_explicit(&small->n_regions, memory_order_relaxed))
         return;
-    /* in a mapping of more pieces than can have a shadow, what one of them still says is of no weight */
+    /* if the mapping has more pieces than can have a shadow, a stale note in one of them does not matter */
     for (size_t i = 0; i < SMALL_REGIONS && at < end; i++) {
         uintptr_t next = (at | (REGION_BYTES - 1)) + 1, last = (next < end ? next : end) - 1;
         uint16_t *cells = small_cell_sig(at);

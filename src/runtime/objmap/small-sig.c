@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From an address to the small block that holds it: see small.h. Owns the tables, as everything that a reader touches
- * must be reachable without a lock. */
+/* From an address to the small block that holds it: see small.h. Owns the tables, because a reader must reach
+ * everything without a lock. */
 #include "runtime/objmap/small.h"
 
 #include "base/sigsafe.h"
@@ -32,7 +32,7 @@ uint16_t *small_cell_sig(uintptr_t address)
     return NULL;
 }
 
-/* A cell may be written meanwhile; what comes out then is the answer for another moment. */
+/* A cell may be written meanwhile; the result is then right for another moment. */
 static unsigned cell_at(uintptr_t granule, uint16_t **cell)
 {
     if (!*cell || ((granule + 1) << SMALL_GRANULE_SHIFT & (((uintptr_t)1 << SMALL_REGION_SHIFT) - 1)) == 0)

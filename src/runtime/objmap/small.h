@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where blocks below the threshold come from. They have no record of their own; a shadow of the heap (see
- * alloc-wrap/small-sites.h) holds the number of the site that allocated them, and a site has one call path. A site is
- * told by its return address, and where different callers turn up behind it, by as many of theirs as are needed to tell
- * them apart. Nothing happens when a block is freed. */
+/* Allocation sites of blocks below the threshold. Such blocks have no record of their own; a shadow of the heap (see
+ * alloc-wrap/small-sites.h) holds the number of the site that allocated each, and a site has one call path. A site is
+ * identified by its return address and, if it has different callers, by as many return addresses of theirs as are
+ * needed to distinguish them. Nothing happens when a block is freed. */
 #ifndef LOCUS_RUNTIME_OBJMAP_SMALL_H
 #define LOCUS_RUNTIME_OBJMAP_SMALL_H
 
@@ -16,40 +16,42 @@ struct alloc_site;
 struct small_sites;
 struct thread_state;
 
-/* Maps the tables; false when there is no memory for them: then no site is known.  ctx: ordinary, once */
+/* Maps the tables; false when there is no memory for them; then no site is known.  ctx: ordinary, once */
 bool small_init_hook(void);
 
-/* What the wrappers go by; NULL when there are no tables.  ctx: any */
+/* The part of the tables that the wrappers read; NULL when there are no tables.  ctx: any */
 const struct small_sites *small_sites_sig(void);
 
-/* The site of the new block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX, is found, or made, and noted. self: the
- * calling thread's, NULL when its trees must not be touched: then the block is noted to be of no known site.
+/* Finds or makes the site of the new block [p, p + n_bytes), n_bytes < SMALL_BYTES_MAX, and notes it. self: the calling
+ * thread's; NULL when its trees must not be touched: the block is then noted as of no known site.
  * ctx: hook */
 void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const struct alloc_site *site);
 
-/* Notes that the block is of site id (0: none that is known), making a shadow where there is none.  ctx: hook, any
- * number of threads */
+/* Notes that the block comes from site id (0: not known); makes a shadow where there is none.  ctx: hook, any number of
+ * threads */
 void small_note_hook(void *p, size_t n_bytes, unsigned id);
 
-/* The memory [start, start + n_bytes) is new: what was noted of it is forgotten.  ctx: hook */
+/* The memory [start, start + n_bytes) is new: forgets what was noted of it.  ctx: hook */
 void small_forget_hook(uintptr_t start, size_t n_bytes);
 
-/* The block that holds address, as far as one was noted: its start and its site (> 0). False when there is none: also
- * for what remains of a note when part of the memory has been used anew.  ctx: any, wait-free */
+/* Finds the block that holds address, if one was noted: its start and its site (> 0). False when there is none, also if
+ * part of the noted memory has been used again since.  ctx: any, wait-free */
 bool small_find_sig(uintptr_t address, uintptr_t *start, unsigned *id);
 
-/* Reference of the arena_site of the site.  ctx: any */
+/* Reference of the site's arena_site.  ctx: any */
 uint32_t small_ref_sig(unsigned id);
 
-/* Asks that the call path of the next allocation be compared with what is known of its site. Called with each sample:
- * so it happens now and then.  ctx: any */
+/* Asks that the call path of the next allocation be compared with the known path of its site. Called at each sample, so
+ * that paths are checked now and then.  ctx: any */
 void small_recheck_sig(void);
 
-/* Modules have been unloaded: call paths of sites that led through them are compared again at the next allocation
- * there, before blocks of a module at the same addresses get their names. self: the calling thread's.  ctx: hook */
+/* Modules have been unloaded: call paths of sites that led through them are compared again at the site's next
+ * allocation, so that blocks of a new module at the same addresses do not get old names. self: the calling thread's.
+ * ctx: hook */
 void small_modules_gone_hook(struct thread_state *self);
 
-/* The thread will never go on with what it was doing here; and: in a child of fork there are no other threads.
+/* _abandon: the thread will never finish what it was doing here. _fork_child: in a child of fork there are no other
+ * threads.
  * ctx: hook */
 void small_abandon_hook(const struct thread_state *self);
 void small_fork_child_hook(void);
@@ -58,15 +60,15 @@ void small_fork_child_hook(void);
 
 #define SMALL_IDS (1u << SMALL_ID_BITS) /* 0: not known */
 
-/* A region's slot that is being filled, or never will be: so far from any address that none seems to lie in it, and the
- * start of none. */
+/* Marks a region's slot that is being filled, or never will be. It is so far from any address that no address seems to
+ * lie in the region, and it is the start of none. */
 #define SMALL_BASE_BUSY ((uintptr_t)1 << 62 | 1)
 
 /* The tables, all in the zone. Owned by small-sig.c. */
 struct small_state {
     struct small_sites sites;
-    struct small_slot *slots; /* those of sites, but for the moments when it has the empty ones */
-    struct small_slot *empty; /* [1 << SMALL_SLOT_BITS] never written: whoever looks there asks the slow half */
+    struct small_slot *slots; /* the sites' slots; sites.slots is these or, now and then, empty */
+    struct small_slot *empty; /* [1 << SMALL_SLOT_BITS] never written: a look-up there always goes to the slow half */
     _Atomic uint32_t *refs;   /* [SMALL_IDS] reference of each site's arena_site */
     _Atomic uint32_t n_regions;
     _Atomic bool is_on;
@@ -78,7 +80,8 @@ struct small_state *small_state_sig(void);
 /* Maps the tables of the state; false when there is no memory.  ctx: ordinary */
 bool small_shadow_init_hook(void);
 
-/* Shadow of address, NULL when there is none. The cells up to the next multiple of the region's size follow.
+/* The shadow cell of address, NULL when there is none. The cells of the addresses up to the next multiple of the
+ * region's size follow it.
  * ctx: any */
 uint16_t *small_cell_sig(uintptr_t address);
 

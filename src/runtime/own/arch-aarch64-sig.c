@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* 64-bit Arm: see arch.h. TLS begins behind the 16 bytes of the control block to which the thread pointer points;
- * glibc's own data of the thread lies below it, then its stack. Signal context.
+/* 64-bit Arm: see arch.h. TLS begins after the 16 bytes of the control block that the thread pointer points to; glibc's
+ * own data of the thread lies below it, then its stack. Signal context.
  * src: Linux asm/sigcontext.h, Arm Architecture Reference Manual (BL, BLR, BLRAA), AAPCS64 */
 #include "runtime/own/arch.h"
 
@@ -34,7 +34,7 @@ uintptr_t arch_sp_of_context_sig(const ucontext_t *context)
     return context->uc_mcontext.sp;
 }
 
-/* BL, and BLR with its forms that authenticate the target. */
+/* BL, BLR, and the forms of BLR that authenticate the target. */
 __attribute__((no_sanitize("address"))) bool arch_ends_in_call_sig(const uint8_t *code, const uint8_t *end)
 {
     uint32_t instruction;
@@ -84,7 +84,7 @@ uint32_t arch_call_abi_sig(void)
     return AUDIT_ARCH_AARCH64;
 }
 
-/* What a sanitizer puts between the registers' values and the call would change them. */
+/* Code that a sanitizer inserts between loading the registers and the call would change them. */
 __attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long which __asm__("x8") = number;

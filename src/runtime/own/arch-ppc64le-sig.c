@@ -12,7 +12,7 @@
 
 #define STATIC_TLS_MAX_BYTES ((int64_t)16 << 20)
 #define THREAD_POINTER_BYTES 0x7000
-#define SIGNAL_FRAME_BYTES 128 /* the frame that the kernel puts below its record for the handler to be called in */
+#define SIGNAL_FRAME_BYTES 128 /* the frame that the kernel puts below its record, for the call of the handler */
 enum { GP_NIP = 32, GP_LNK = 36 };
 
 void arch_start_of_context_sig(const ucontext_t *context, struct unwind_start *start)
@@ -87,7 +87,7 @@ uint32_t arch_call_abi_sig(void)
     return AUDIT_ARCH_PPC64LE;
 }
 
-/* What a sanitizer puts between the registers' values and the call would change them. */
+/* Code that a sanitizer inserts between loading the registers and the call would change them. */
 __attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long which __asm__("r0") = number;
@@ -97,7 +97,7 @@ __attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_si
     register long fourth __asm__("r6") = arguments[3];
     register long fifth __asm__("r7") = arguments[4];
     register long sixth __asm__("r8") = arguments[5];
-    /* A bit of the condition register says that the result is an error, which is positive then. */
+    /* On an error the kernel sets a bit of the condition register and returns a positive number. */
     __asm__ volatile("sc; bns+ 1f; neg 3, 3; 1:"
                      : "+r"(which), "+r"(first), "+r"(second), "+r"(third), "+r"(fourth), "+r"(fifth), "+r"(sixth)
                      :

@@ -12,7 +12,7 @@
 
 #define STATIC_TLS_MAX_BYTES ((int64_t)16 << 20)
 
-/* What getcontext() leaves has no program counter: it is where that returns to. */
+/* A context from getcontext() has no program counter: we take the address that getcontext() returns to. */
 void arch_start_of_context_sig(const ucontext_t *context, struct unwind_start *start)
 {
     for (int i = 0; i < UNWIND_REGISTERS; i++)
@@ -63,7 +63,7 @@ uint32_t arch_call_abi_sig(void)
     return AUDIT_ARCH_S390X;
 }
 
-/* What a sanitizer puts between the registers' values and the call would change them. */
+/* Code that a sanitizer inserts between loading the registers and the call would change them. */
 __attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long which __asm__("r1") = number;

@@ -32,7 +32,7 @@ uintptr_t arch_sp_of_context_sig(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }
 
-/* Length of an indirect call (opcode ff /2) whose ModRM byte is this; its operand bytes included. */
+/* Length of an indirect call (opcode ff /2) with this ModRM byte, including its operand bytes. */
 static unsigned call_length(uint8_t modrm, uint8_t sib)
 {
     unsigned mod = modrm >> 6, rm = modrm & 7;
@@ -78,7 +78,7 @@ uint32_t arch_call_abi_sig(void)
     return AUDIT_ARCH_X86_64;
 }
 
-/* What a sanitizer puts between the registers' values and the call would change them. */
+/* Code that a sanitizer inserts between loading the registers and the call would change them. */
 __attribute__((no_sanitize("thread", "address", "undefined"))) long arch_call_sig(long number, const long arguments[6])
 {
     register long fourth __asm__("r10") = arguments[3];

@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <ucontext.h>
 
-/* Registers that a walk can start with, by DWARF number (but the link register of POWER, which is 65 there). */
+/* Number of registers that a walk can start with, by DWARF number (except the link register of POWER, whose DWARF
+ * number is 65). */
 #if defined(__aarch64__)
 enum { UNWIND_FP = 29, UNWIND_LR = 30, UNWIND_SP = 31, UNWIND_REGISTERS = 32 };
 #elif defined(__powerpc64__)
@@ -45,20 +46,22 @@ uintptr_t arch_thread_pointer_sig(void);
 /* Upper end of a thread's stack as glibc lays it out: its control block lies there.  ctx: any */
 uintptr_t arch_stack_high_sig(uintptr_t thread_pointer);
 
-/* Makes a system call, past libc and whoever wraps its function: the result, or a negative errno.  ctx: any */
+/* Makes a system call without libc or anything that wraps its functions. Returns the result, or a negative errno.  ctx:
+ * any */
 long arch_call_sig(long number, const long arguments[6]);
 
-/* What seccomp filters are told about system calls of this architecture (AUDIT_ARCH_...).  ctx: any */
+/* The architecture that seccomp filters see with a system call (AUDIT_ARCH_...).  ctx: any */
 uint32_t arch_call_abi_sig(void);
 
-/* Whether memory so far from the thread pointer, bytes, can belong to the static TLS of a module.  ctx: any */
+/* Whether memory at this distance from the thread pointer, in bytes, can belong to the static TLS of a module.  ctx:
+ * any */
 bool arch_is_static_tls_sig(int64_t distance);
 
-/* Where the kernel keeps the registers when it calls a signal handler, for code that walks from the trampoline to which
- * the handler returns. Only where calls leave the return address in a register. */
+/* Where the kernel saves the registers when it calls a signal handler, for code that walks from the trampoline that the
+ * handler returns to. Used only where calls leave the return address in a register. */
 struct arch_signal_frame {
     uint16_t context_offset;   /* of the ucontext from the trampoline's stack pointer, bytes */
-    uint16_t other_offset;     /* more in qemu's frames, bytes */
+    uint16_t other_offset;     /* how much more it is in qemu's frames, bytes */
     uint16_t registers_offset; /* of register 0 in the ucontext, bytes; the others follow, 8 bytes each */
     uint16_t pc, sp, fp, lr;   /* numbers in that array */
 };
@@ -66,10 +69,11 @@ struct arch_signal_frame {
 /* The layout of this architecture.  ctx: signal handler */
 const struct arch_signal_frame *arch_signal_frame_sig(void);
 
-/* The address in a word that was a return address: without what the processor adds to sign it.  ctx: signal handler */
+/* The address in a saved return address, without the bits with which the processor has signed it.  ctx: signal handler
+ */
 uintptr_t arch_return_address_sig(uint64_t word);
 
-/* Whether each function but leaves keeps at its stack pointer the address of its caller's (the back chain).
+/* Whether each function, except a leaf, stores the address of its caller's frame at its stack pointer (the back chain).
  * ctx: signal handler */
 bool arch_has_back_chain_sig(void);
 

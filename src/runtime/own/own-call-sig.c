@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The door of own-call.h and the filters that it asks; whose arena it is, asked by every entry point, signal handler
- * included, before it touches anything of ours; shields; descriptors. Runs anywhere. */
+/* System calls of the runtime, and the seccomp filters that are asked before each; which process owns the arena, which
+ * every entry point checks before it touches our data; shields; file descriptors. See own-call.h. Runs anywhere. */
 #include "runtime/own/own-call.h"
 
 #include <errno.h>
@@ -25,11 +25,11 @@
 #include "runtime/own/zone.h"
 #include "base/sigsafe.h"
 
-/* --- filters of a sandbox, and the door --- */
+/* --- the filters of a sandbox, and our system calls --- */
 
-/* What the filters of a sandbox say: a copy of each, and the classic BPF machine that runs them, as far as seccomp
- * takes it (Linux Documentation/userspace-api/seccomp_filter.rst, kernel/seccomp.c: seccomp_check_filter). And the door
- * of own-call.h, which asks them. */
+/* What the filters of a sandbox say: a copy of each filter, and a classic BPF machine that runs it, with the
+ * instructions that seccomp accepts (Linux Documentation/userspace-api/seccomp_filter.rst, kernel/seccomp.c:
+ * seccomp_check_filter). own_call_sig asks them. */
 
 #define FILTERS_MAX 32
 #define ERRNO_MAX 4095 /* the kernel's */
@@ -42,8 +42,8 @@ struct machine {
 
 static struct {
     _Atomic bool is_entered;
-    _Atomic bool is_deadly;  /* for a start of ours */
-    _Atomic bool is_unknown; /* a filter that nobody could copy */
+    _Atomic bool is_deadly;  /* a filter would end a program that starts with our runtime */
+    _Atomic bool is_unknown; /* there is a filter that we could not copy */
     _Atomic bool has_no_clock;
     _Atomic uint64_t real_ns, monotonic_ns; /* when the clocks were last read */
     _Atomic unsigned n_filters;
@@ -69,14 +69,14 @@ static bool copy_sig(const struct sock_fprog *filter)
         return false;
     memcpy(copy, filter->filter, n_bytes);
     sandbox.filters[n] = (struct sock_fprog){.len = filter->len, .filter = copy};
-    /* Of two threads that enter at once, one has written over what the other wrote. */
+    /* If two threads enter at once, one has overwritten what the other wrote. */
     return atomic_compare_exchange_strong(&sandbox.n_filters, &n, n + 1);
 }
 
 void sandbox_enter_sig(const struct sock_fprog *filter)
 {
     if (!sandbox_is_entered_sig())
-        zone_reach_all_sig(); /* what comes later might be refused */
+        zone_reach_all_sig(); /* a later call might be refused */
     if (!filter || !copy_sig(filter))
         atomic_store(&sandbox.is_unknown, true);
     atomic_store(&sandbox.is_entered, true);
@@ -135,7 +135,7 @@ static uint32_t compute_sig(uint32_t a, const struct sock_filter *op, uint32_t b
     }
 }
 
-/* How many instructions a jump leaves out. */
+/* How many instructions a jump skips. */
 static uint32_t jump_sig(uint32_t a, const struct sock_filter *op, uint32_t b)
 {
     switch (BPF_OP(op->code)) {
@@ -152,7 +152,7 @@ static uint32_t jump_sig(uint32_t a, const struct sock_filter *op, uint32_t b)
     }
 }
 
-/* What changes the machine and no more. */
+/* Executes an instruction that only changes the machine's state. */
 static void step_sig(struct machine *machine, const struct sock_filter *op)
 {
     switch (BPF_CLASS(op->code)) {
@@ -178,7 +178,7 @@ static void step_sig(struct machine *machine, const struct sock_filter *op)
     }
 }
 
-/* What the filter returns; jumps only lead forward, so it ends. */
+/* The result of the filter. Jumps only go forward, so it ends. */
 static uint32_t run_sig(const struct sock_fprog *filter, const struct seccomp_data *call)
 {
     struct machine machine = {.call = call};
@@ -205,7 +205,8 @@ bool sandbox_would_allow_sig(const struct sock_fprog *filter, long number)
     return answer_sig(filter, number) == SECCOMP_RET_ALLOW;
 }
 
-/* What the start, sampling and the end call beyond the C library's own start. A refusal with an error is no harm. */
+/* The calls that our start, sampling and end make in addition to those of the C library's start. It does no harm if one
+ * is refused with an error. */
 bool sandbox_would_end_start_sig(const struct sock_fprog *filter)
 {
     static const short calls[] = {SYS_perf_event_open, SYS_socket,
@@ -287,7 +288,7 @@ long own_mmap_sig(const void *address, size_t len_bytes, int protection, int fla
     return raw_mmap(address, len_bytes, protection, flags, fd, offset);
 }
 
-/* The clocks of CPU time are those below 0 and two more: the others are read in user space. */
+/* Clocks below 0 and two others count CPU time; all other clocks are read in user space. */
 uint64_t own_clock_ns_sig(clockid_t clock)
 {
     struct timespec now = {0};
@@ -317,7 +318,7 @@ uint32_t own_tid_sig(void)
     return tid > 0 ? (uint32_t)tid : 0;
 }
 
-/* --- whose process it is, and shields --- */
+/* --- who owns the process, and shields --- */
 
 static struct {
     volatile uint32_t *owner_word; /* pid; the kernel wipes its page in a child of fork */
@@ -378,12 +379,13 @@ void shield_lower_sig(const struct shield *shield)
 
 /* --- descriptors --- */
 
-/* Own file descriptors: see own-call.h. Raw system calls, because the program may wrap the library functions. */
+/* The runtime's file descriptors: see own-call.h. Raw system calls, because the program may wrap the library functions.
+ */
 
-#define LEAST 256 /* programs that may open fewer count on each of them */
-#define TOP 4096  /* numbers: higher ones would make the table that every fork copies longer than programs need */
+#define LEAST 256 /* a program that may open fewer may need each of them */
+#define TOP 4096  /* higher numbers enlarge the descriptor table, which every fork copies */
 
-/* What the program may open, as far as numbers count for us. */
+/* How many descriptors the program may open, up to TOP. */
 static uint64_t top_sig(void)
 {
     struct rlimit limit = {0};
@@ -392,8 +394,8 @@ static uint64_t top_sig(void)
     return limit.rlim_cur < TOP ? limit.rlim_cur : TOP;
 }
 
-/* The kernel gives the lowest free number above a given one: from quarter to quarter downwards, the room that programs
- * use first is used last. Beyond TOP the soft limit alone ends it. */
+/* The kernel gives the lowest free number above a given one. We try quarter by quarter from the top, so that the
+ * numbers that programs use first are used last. Beyond TOP only the soft limit is the bound. */
 int descriptors_move_up_sig(int fd, enum descriptor_use use)
 {
     if (fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Life of the profiled process: start, fork, end. */
+/* Start, fork and end of the profiled process. */
 #ifndef LOCUS_RUNTIME_OWN_PROCESS_H
 #define LOCUS_RUNTIME_OWN_PROCESS_H
 
@@ -14,14 +14,14 @@ bool process_is_ours_sig(void);
 /* True in a child of vfork, which has a mask and actions of its own, but its parent's memory.  ctx: any */
 bool process_is_lent_sig(void);
 
-/* Profiling goes on (true) or has ended for good (false).  ctx: ordinary */
+/* Says whether profiling goes on (true) or has ended for good (false).  ctx: ordinary */
 void process_set_running_sig(bool is_running);
 
-/* The page with the owner's pid, which the kernel wipes in a child of fork; NULL before it was set.  ctx: ordinary */
+/* The page with the owner's pid, which the kernel wipes in a child of fork; NULL before it is set.  ctx: ordinary */
 void *process_owner_page_sig(void);
 void process_set_owner_sig(void *page, uint32_t pid);
 
-/* Starts the runtime once; later calls return at once. True when the process is being profiled.
+/* Starts the runtime; calls after the first return at once. True when the process is being profiled.
  * ctx: ordinary or a malloc hook (own allocations are guarded) */
 bool process_start_hook(void);
 
@@ -29,16 +29,16 @@ bool process_start_hook(void);
  * initialised its own environ, because our constructor runs first.  ctx: ordinary */
 const char *process_environment(const char *name);
 
-/* Why the process is better not measured, in words that follow "not measured:"; NULL when nothing speaks against it.
- * is_of_samples: allocations can be followed all the same.  ctx: ordinary */
+/* Why the process should not be measured, in words that follow "not measured:"; NULL when there is no reason.
+ * *is_of_samples: only samples are affected, and allocations can still be recorded.  ctx: ordinary */
 const char *process_reason_to_leave(bool *is_of_samples);
 
 /* The MPI rank of the process, from MPI itself or else from the environment; -1 when there is none.  ctx: ordinary */
 int process_rank(void);
 
 /* Ends the recording and waits until the companion has written the measurement (at most COMPANION_END_WAIT_MS).
- * Idempotent: where another thread is doing so already, it is waited for; does nothing in another process than the one
- * that started (vfork).  ctx: ordinary; also in a signal handler on top of any code of ours */
+ * Idempotent: if another thread is already doing it, waits for that thread. Does nothing in a process other than the
+ * one that started (vfork).  ctx: ordinary; also in a signal handler that interrupted any code of the runtime */
 void process_end(int exit_code);
 
 #endif

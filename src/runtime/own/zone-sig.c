@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The zone of the profiler's memory; see zone.h. Raw system calls: used in the handler, in malloc hooks and at the
+/* The zone of the profiler's memory; see zone.h. Raw system calls. Used in the handler, in malloc hooks and at the
  * start. */
 #include "runtime/own/zone.h"
 
@@ -24,8 +24,8 @@
 #define PART_PRIVATE 3
 #define PAGE_BYTES_MAX ((uintptr_t)65536)
 #define STEP_BYTES ((uint64_t)1 << 20)
-#define AHEAD_BYTES (STEP_BYTES / 2) /* growing begins when less is left, so that whoever comes meanwhile has room */
-#define TRIES 300 /* while another thread is at it: on a crowded machine its system call takes its time */
+#define AHEAD_BYTES (STEP_BYTES / 2) /* growing begins when less is left, so that other threads still have room */
+#define TRIES 300 /* while another thread grows the file: on a busy machine its system call may take long */
 #define NO_ZONE ((uintptr_t)1)
 #define FAILED_ABOVE ((uintptr_t)-4096)
 
@@ -54,7 +54,7 @@ static void *map_sig(uintptr_t at, size_t n_bytes, int protection, int flags, in
     return p > FAILED_ABOVE ? NULL : (void *)p;
 }
 
-/* Maps at this very place, if nothing is there; older kernels take the place for a hint. */
+/* Maps at exactly this address if nothing is there; older kernels treat the address as a hint. */
 static void *map_at_sig(uintptr_t at, size_t n_bytes, int protection, int flags, int fd)
 {
     void *p = map_sig(at, n_bytes, protection, flags | MAP_FIXED_NOREPLACE, fd);
@@ -64,8 +64,8 @@ static void *map_at_sig(uintptr_t at, size_t n_bytes, int protection, int flags,
     return NULL;
 }
 
-/* The kernel maps from the top of the address space down: half-way is far from there, and below the places of programs
- * that choose their own. */
+/* The kernel maps from the top of the address space down. Halfway is far from there, and below the addresses that
+ * programs choose for themselves. */
 static uintptr_t base_sig(void)
 {
     uintptr_t base = atomic_load_explicit(&zone.base, memory_order_relaxed), none = 0;
@@ -98,7 +98,7 @@ bool zone_is_locking_sig(void)
     return atomic_load_explicit(&zone.is_locking, memory_order_relaxed);
 }
 
-/* A mapping grows without its descriptor. What is not locked does not get so by growing. */
+/* A mapping grows without its descriptor. Growing does not lock a mapping that is not locked. */
 static bool grow_sig(uintptr_t end, uint64_t n_bytes)
 {
     uintptr_t last = end - PAGE_BYTES_MAX;
@@ -111,7 +111,7 @@ static void unlock_sig(void *p, size_t n_bytes)
         own_call_sig(SYS_munlock, p, n_bytes);
 }
 
-/* The rest of an earlier mapping, with what another thread of the parent had just let it grow by. */
+/* Unmaps the rest of an earlier mapping, including what another thread of the parent had just added to it. */
 static void leave(struct shared *file)
 {
     uint64_t n_bytes = atomic_load(&file->mapped_bytes);
@@ -151,7 +151,7 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
     atomic_store(&file->is_growing, 0);
     file->base = size_bytes <= PART_BYTES ? share_window(file, at, fd, protection, first_bytes) : NULL;
     if (!file->base) {
-        /* References into a file outlive the change of files: the place stays. */
+        /* References into a file must survive the change of files, so the address stays. */
         file->base = before ? map_at_sig((uintptr_t)before, size_bytes, protection, MAP_SHARED | MAP_NORESERVE, fd)
                             : map_sig(0, size_bytes, protection, MAP_SHARED | MAP_NORESERVE, fd);
         atomic_store(&file->mapped_bytes, file->base ? size_bytes : 0);
@@ -159,7 +159,7 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
     if (file->base) { /* a mapping that grows stays out of core files */
         own_call_sig(SYS_madvise, file->base, atomic_load(&file->mapped_bytes), MADV_DONTDUMP);
         unlock_sig(file->base, atomic_load(&file->mapped_bytes));
-    } else if (before) { /* what was interrupted by the fork may still write to the parent's */
+    } else if (before) { /* code that the fork interrupted may still write to the parent's */
         (void)map_at_sig((uintptr_t)before, mapped_before, protection, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     }
     errno = saved_errno;
@@ -182,8 +182,9 @@ static void extend_sig(struct shared *file, uint64_t n_bytes)
     }
 }
 
-/* Without any signal meanwhile, so that whoever grows a file gets to its end, and nobody meets himself at it. Who
- * cannot go on without it waits a little for another thread; who only looks ahead does not. */
+/* Blocks all signals meanwhile, so that a thread that grows a file finishes and no handler on it starts the same. A
+ * caller that cannot go on without the room waits a little for another thread; a caller that only grows ahead does not.
+ */
 static void grow_once_sig(struct shared *file, uint64_t n_bytes)
 {
     struct shield shield;
@@ -225,7 +226,7 @@ void zone_reach_all_sig(void)
             (void)zone_reach_sig((enum zone_file)i, zone.files[i].size_bytes);
 }
 
-/* The next n_bytes of a part; 0 when there are none. */
+/* Takes the next n_bytes of a part; 0 when there is no room. */
 static uintptr_t take_sig(_Atomic uint64_t *n_taken, int part, size_t n_bytes)
 {
     uintptr_t base = base_sig();
@@ -240,7 +241,7 @@ void *zone_pages_sig(size_t n_bytes)
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, saved_errno = errno;
     uintptr_t at = take_sig(&zone.private_bytes, PART_PRIVATE, n_bytes);
     size_t n = round_up(n_bytes, PAGE_BYTES_MAX);
-    /* Memory that grows does not count against the limit of a program that locks what it maps from now on. */
+    /* Memory added by growing does not count against the limit of a program that locks all future mappings. */
     if (at && zone_is_locking_sig() && grow_sig(at, n))
         return (void *)at;
     void *p = at ? map_at_sig(at, n, PROT_READ | PROT_WRITE, flags, -1) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Getting an arena from the companion, and giving it back: the conversation, and the mappings. */
+/* Gets an arena from the companion at the start and hands it over at the end: the messages, and the mappings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -23,31 +23,31 @@
 
 /* --- the conversation --- */
 
-/* The runtime's side of the conversation with the companion: one short connection for the start, one for the end, so
- * that no descriptor of ours stays open but the way that was inherited. Raw system calls: the program may wrap the
- * library's functions, and those would be points where its threads can be cancelled. */
+/* The runtime's side of the conversation with the companion: one short connection at the start and one at the end, so
+ * that the only descriptor of ours that stays open is the inherited socket, called the way. Raw system calls, because
+ * the program may wrap the library's functions, and these are cancellation points. */
 
-/* What a WELCOME brought. The descriptors belong to the caller. */
+/* The contents of a WELCOME. The descriptors belong to the caller. */
 struct client_welcome {
     int arena_fd, recipe_fd, bell_fd;
     uint64_t arena_bytes, recipe_bytes;
 };
 
-/* What a child of fork takes over from its parent's arena. */
+/* What a child of fork inherits of its parent's arena. */
 struct client_heritage {
-    uint64_t arena_bytes; /* size of that arena, so of its own */
-    uint64_t used_bytes;  /* as far as it is in use */
+    uint64_t arena_bytes; /* size of that arena, and so of the child's */
+    uint64_t used_bytes;  /* how much of it is in use */
 };
 
 enum client_answer {
     CLIENT_WELCOME = 0,
     CLIENT_REFUSED,  /* the companion knows of the process, and has noted why it is not measured */
-    CLIENT_NO_ANSWER /* nobody knows of it */
+    CLIENT_NO_ANSWER /* there is no companion, or it does not know the process */
 };
 
 #define SMALL_ARENA_BYTES ((uint64_t)64 << 20)
 
-/* What COMPANION_ENV says, read once: programs write over their environment. */
+/* The contents of COMPANION_ENV, read once, because programs overwrite their environment. */
 static struct {
     bool is_read;
     char name[sizeof((struct sockaddr_un *)0)->sun_path - 1];
@@ -55,7 +55,7 @@ static struct {
     uint64_t device, inode;
 } way = {.fd = -1};
 
-/* Takes a number and the comma before it off *text; false when there is none. */
+/* Reads a comma and a number from *text and moves past them; false when there are none. */
 static bool take_number(const char **text, uint64_t *number)
 {
     const char *at = *text;
@@ -81,7 +81,7 @@ static void way_read(void)
         way.fd = (int)fd;
 }
 
-/* Whether the number still stands for what was inherited. */
+/* Whether the descriptor is still the inherited socket. */
 static bool way_is_open(void)
 {
     struct stat status;
@@ -94,19 +94,19 @@ static void close_raw(int fd)
     (void)own_call_sig(SYS_close, fd);
 }
 
-/* Waits until fd is ready; false when it was not in time. Signals do not shorten the time much. */
+/* Waits until fd is ready; false on a timeout. Signals do not shorten the wait much. */
 static bool wait_for(int fd, short events, int timeout_ms)
 {
     struct pollfd wait = {.fd = fd, .events = events};
     struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
     long n;
-    /* Linux takes off what has passed. */
+    /* Linux subtracts the time that has passed from timeout. */
     while ((n = own_call_sig(SYS_ppoll, &wait, 1, &timeout, NULL, 0)) < 0 && errno == EINTR)
         ;
     return n > 0;
 }
 
-/* Sends one end of a new connection along the way; the other one is the result, -1 when nobody listens there. */
+/* Sends one end of a new connection over the way and returns the other end; -1 when nobody listens there. */
 static int knock(void)
 {
     static const uint32_t word = COMPANION_KNOCK;
@@ -136,7 +136,7 @@ static int knock(void)
     return -1;
 }
 
-/* Connects, with patience: the companion's queue may be full for a while, and a connect that blocks may never end. */
+/* Connects with repeated tries: the companion's queue may be full for a while, and a blocking connect may never end. */
 static bool connect_to(int fd, const struct sockaddr_un *address, size_t len_bytes)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -150,7 +150,7 @@ static bool connect_to(int fd, const struct sockaddr_un *address, size_t len_byt
     return false;
 }
 
-/* Connects by name: where the program has closed all its descriptors. */
+/* Connects by name, for a program that has closed all its descriptors. */
 static int dial(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -175,7 +175,7 @@ static bool client_send(int fd, enum companion_kind kind, struct companion_messa
     return own_call_sig(SYS_sendto, fd, message, sizeof *message, MSG_NOSIGNAL, NULL, 0) == (long)sizeof *message;
 }
 
-/* Takes over the descriptors of a message: as many as the limits let in. */
+/* Takes the descriptors out of a message: as many as the limits allow. */
 static void take_descriptors(struct msghdr *header, int fds[3])
 {
     const struct cmsghdr *item = CMSG_FIRSTHDR(header);
@@ -183,7 +183,7 @@ static void take_descriptors(struct msghdr *header, int fds[3])
         memcpy(fds, CMSG_DATA(item), item->cmsg_len - CMSG_LEN(0));
 }
 
-/* Receives one message with up to three descriptors; false when there is none, or not one of ours. */
+/* Receives one message with up to three descriptors; false when there is none, or it does not follow our protocol. */
 static bool client_receive(int fd, struct companion_message *message, int fds[3])
 {
     union {
@@ -199,10 +199,10 @@ static bool client_receive(int fd, struct companion_message *message, int fds[3]
     return message->magic == COMPANION_MAGIC && message->version == COMPANION_VERSION;
 }
 
-/* What became of a conversation. */
+/* The outcome of a conversation. */
 enum talk { TALK_ANSWERED, TALK_SILENT /* in time */, TALK_HUNG_UP /* or nobody was there */ };
 
-/* Says one message over a connection of its own, fd, and takes the answer in its place. */
+/* Sends one message over a connection of its own, fd, and stores the answer in its place. */
 static enum talk talk_over(int fd, enum companion_kind kind, struct companion_message *message, int fds[3])
 {
     enum talk talk = TALK_HUNG_UP;
@@ -216,7 +216,7 @@ static enum talk talk_over(int fd, enum companion_kind kind, struct companion_me
     return talk;
 }
 
-/* Over the way, and where that leads to nobody, or to one who has no descriptor left for it, by name. */
+/* Talks over the way; if nobody listens there, or the companion has no descriptor left for it, connects by name. */
 static enum talk client_talk(enum companion_kind kind, struct companion_message *message, int fds[3])
 {
     way_read();
@@ -224,7 +224,7 @@ static enum talk client_talk(enum companion_kind kind, struct companion_message 
     return talk == TALK_HUNG_UP ? talk_over(dial(), kind, message, fds) : talk;
 }
 
-/* The conversation of the start. */
+/* Sends the first message and takes the companion's answer. */
 static enum client_answer greet(const struct client_heritage *heritage, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
@@ -257,8 +257,8 @@ static enum client_answer greet(const struct client_heritage *heritage, struct c
     return CLIENT_WELCOME;
 }
 
-/* Says HELLO (or, with a heritage, FORK) and fills *welcome when that is the answer.  ctx: ordinary or hook; no malloc
- */
+/* Sends HELLO (or, with a heritage, FORK) and fills *welcome if the answer is WELCOME.  ctx: ordinary or hook; no
+ * malloc */
 static enum client_answer client_hello(const struct client_heritage *heritage, struct client_welcome *welcome)
 {
     int saved_errno = errno;
@@ -273,12 +273,12 @@ static bool part(int exit_code, int rank)
 {
     struct companion_message message = {.rank = rank, .exit_code = exit_code};
     int fds[3] = {-1, -1, -1};
-    /* Who takes long to answer has the arena, and writes it; who has hung up will not. */
+    /* A companion that is late with its answer has the arena and will write it; one that has hung up will not. */
     return client_talk(COMPANION_END, &message, fds) != TALK_HUNG_UP;
 }
 
-/* Says END and waits for WRITTEN, but not for ever. False when there is nobody who could write: the companion has died,
- * or nothing leads to it.  ctx: ordinary; no malloc */
+/* Sends END and waits for WRITTEN, but not for ever. False when no companion can write the files: it has died or cannot
+ * be reached.  ctx: ordinary; no malloc */
 static bool client_end(int exit_code, int rank)
 {
     int saved_errno = errno;
@@ -291,11 +291,11 @@ static bool client_end(int exit_code, int rank)
 
 /* --- the arena --- */
 
-/* Getting an arena from the companion: descriptors become mappings and are closed at once, but for the bell. */
+/* Gets an arena from the companion: descriptors are mapped and closed at once, except for the bell. */
 
 #define PART_BYTES ((size_t)16 << 20)
 
-/* Maps what the WELCOME brought; a child's arena takes the place of its parent's. */
+/* Maps what came with the WELCOME; a child's arena replaces its parent's. */
 static bool adopt_welcome(const struct client_welcome *welcome)
 {
     bool has_arena = welcome->arena_fd >= 0 && arena_map_sig(welcome->arena_fd, welcome->arena_bytes);
@@ -343,7 +343,7 @@ bool attach_fork_child(void)
     return true;
 }
 
-/* A limit would answer with a signal. */
+/* Checked because exceeding the limit would raise a signal. */
 static bool fits_file_limit(uint64_t n_bytes)
 {
     struct rlimit limit;
@@ -357,7 +357,7 @@ static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
         long n = own_call_sig(SYS_write, fd, bytes, part);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EFAULT) /* handed out, but never mapped: nothing was written there */
+        if (n < 0 && errno == EFAULT) /* handed out but never mapped, so nothing was written there */
             return true;
         if (n <= 0)
             return false;
@@ -367,8 +367,8 @@ static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
     return true;
 }
 
-/* Nobody else holds the arena any more: a copy of it goes into the measurement directory, where hpcrun --collect makes
- * files of it. */
+/* The companion is gone, so only this process has the arena: writes a copy of it to the measurement directory, where
+ * hpcrun --collect makes files of it. */
 static void leave_arena(void)
 {
     const struct arena_header *header = arena_header_sig();
@@ -379,7 +379,7 @@ static void leave_arena(void)
     int fd = (int)own_call_sig(SYS_openat, AT_FDCWD, header->left, flags, 0600);
     if (fd < 0)
         return;
-    (void)own_call_sig(SYS_flock, fd, LOCK_EX); /* who collects leaves it alone until it is whole */
+    (void)own_call_sig(SYS_flock, fd, LOCK_EX); /* hpcrun --collect leaves it alone until it is complete */
     if (!write_all(fd, (const char *)header, used) || own_call_sig(SYS_ftruncate, fd, header->size_bytes) != 0)
         (void)own_call_sig(SYS_unlinkat, AT_FDCWD, header->left, 0);
     (void)own_call_sig(SYS_close, fd);

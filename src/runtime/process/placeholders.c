@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The placeholder functions, see start.h. The first five are exported under the names that the original tools
- * look for; the others are only kept in .symtab. Each is at least two bytes long, because nodes store address + 1. */
+ * look for; the others are only in .symtab. Each is at least two bytes long, because nodes store address + 1. */
 #include "runtime/process/start.h"
 
 #define PLACEHOLDER_BODY __asm__ volatile("nop\n\tnop\n\tnop")

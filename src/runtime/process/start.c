@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Start, fork and end of the profiled process, and what the arena's header says of it. Ordinary code, without malloc
+/* Start, fork and end of the profiled process, and its description in the arena's header. Ordinary code, without malloc
  * and stdio. */
 #include "runtime/process/start.h"
 
@@ -22,19 +22,19 @@
 
 /* --- start and end --- */
 
-/* Life of the profiled process: start and end. Ordinary code, but it may run inside the first malloc of a program,
- * before any constructor: so it uses no malloc and no stdio, and guards what the library does for it. */
+/* Start and end of the profiled process. Ordinary code, but it may run inside the first malloc of a program, before any
+ * constructor. So it uses no malloc and no stdio, and marks what the library allocates for it as our own. */
 
 #define END_WAITERS_MAX 64
-#define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS for room and for the answer */
+#define END_WAIT_MS 20000 /* the first thread may wait COMPANION_END_WAIT_MS each for room and for the answer */
 
 static struct {
-    _Atomic bool is_tried;   /* the start has been tried */
-    _Atomic uintptr_t ender; /* thread pointer of the thread that ends it, 0 none */
-    _Atomic bool is_ended;   /* it has done so */
-    _Atomic int n_waiters;   /* registered at exit */
+    _Atomic bool is_tried;   /* the start has been attempted */
+    _Atomic uintptr_t ender; /* thread pointer of the thread that ends the process, 0 none */
+    _Atomic bool is_ended;   /* it has ended it */
+    _Atomic int n_waiters;   /* handlers registered at exit */
     pid_t pid;
-    char **arguments, **environment; /* of the constructor */
+    char **arguments, **environment; /* as given to the constructor */
 } process;
 
 const char *process_environment(const char *name)
@@ -65,7 +65,7 @@ const char *process_reason_to_leave(bool *is_of_samples)
     return NULL;
 }
 
-/* The program's name as it was started (argv[0]), NULL before the constructor ran.  ctx: ordinary */
+/* The name by which the program was started (argv[0]), NULL before the constructor has run.  ctx: ordinary */
 static const char *process_argument(void)
 {
     return process.arguments ? process.arguments[0] : NULL;
@@ -95,7 +95,7 @@ static bool process_own(void)
 
 static void process_follow_forks(void);
 
-/* Everything between an attached arena and the first sample. */
+/* Does everything between attaching the arena and the first sample. */
 static bool start_recording(void)
 {
     struct arena_header *header = arena_header_sig();
@@ -126,7 +126,7 @@ bool process_start_hook(void)
     return is_started;
 }
 
-/* Two threads may end the process at once: the later one gives the first the time that the companion may take. */
+/* Two threads may end the process at once: the later one waits as long as the companion may take. */
 static void wait_for_end(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -141,7 +141,8 @@ static void end_recording(int exit_code)
     process_set_running_sig(false);
     struct arena_header *header = arena_header_sig();
     alloc_events_end();
-    /* Behind a filter that keeps the own pid secret, a child of vfork took itself for the process. */
+    /* Where a filter does not let a process read its own pid, a child of vfork could not tell that it is not this
+     * process. */
     if (atomic_load(&header->is_replaced) == EXEC_UNMEASURED)
         arena_note_child_sig(CHILD_SANDBOXED, 0, header->replaced_by);
     atomic_store(&header->exit_code, (uint32_t)exit_code);
@@ -168,14 +169,14 @@ void process_end(int exit_code)
     shield_lower_sig(&shield);
 }
 
-/* Registered first, so it comes after the program's own. */
+/* Registered first, so it runs after the program's own handlers. */
 static void process_quick_exit(void)
 {
     process_end(0);
 }
 
-/* Runs before the constructors of all other objects (-z initfirst), so that their allocations are seen, and so that the
- * look-up of the real functions never happens inside a libc function that holds a lock and allocates (setlocale). */
+/* Runs before the constructors of all other objects (-z initfirst), so that their allocations are recorded, and so that
+ * the real functions are never looked up inside a libc function that holds a lock and allocates (setlocale). */
 __attribute__((constructor)) static void process_constructor(int argc, char **arguments, char **environment)
 {
     int saved_errno = errno;
@@ -188,8 +189,8 @@ __attribute__((constructor)) static void process_constructor(int argc, char **ar
     errno = saved_errno;
 }
 
-/* A second thread in exit() ends the process as soon as it finds nothing left to call. So while one is in our
- * destructor there is always this to call, again for the next one. */
+/* A second thread in exit() ends the process as soon as it finds no handler left to call. So while one thread is in our
+ * destructor, this handler is always there to call, and it registers itself again for the next thread. */
 static void wait_at_exit(void)
 {
     if (atomic_load(&process.is_ended) || (pid_t)own_pid_sig() != process.pid ||
@@ -206,14 +207,14 @@ __attribute__((destructor)) static void process_destructor(void)
     process_end(0);
 }
 
-/* --- what the header says --- */
+/* --- the description in the arena's header --- */
 
 static struct {
-    bool is_told; /* by MPI itself */
+    bool is_told; /* MPI itself has given the rank */
     int rank;
 } mpi;
 
-/* Programs write over their arguments: a child of fork is called as its parent was at the start. */
+/* Kept because programs overwrite their arguments: a child of fork has the name that its parent had at the start. */
 static struct {
     char name[sizeof((struct arena_header *)0)->argv0];
 } described;
@@ -257,21 +258,22 @@ void process_describe(void)
 
 /* --- fork --- */
 
-/* Following fork: the child goes on with a copy of its parent's arena under its own name, so that blocks allocated
- * before the fork keep their allocation paths; what the parent had counted stays the parent's. */
+/* A child of fork continues with a copy of its parent's arena under its own name, so that blocks allocated before the
+ * fork keep their allocation paths. What the parent has counted remains the parent's. */
 
 #define COPY_WAIT_MS 1000
 
-/* The fork under way on this thread. Ours are the first handlers that were registered: so of all, libc calls them last
- * before the fork and first after it, and no code of the program meets the shield. */
+/* The fork under way on this thread. Our handlers are registered first, so libc calls them last before the fork and
+ * first after it, and no code of the program runs under the shield. */
 static _Thread_local struct {
     struct shield shield;
-    bool was_ours;                /* in the parent */
-    _Atomic uint32_t *has_copied; /* shared with the child, when that is waited for */
+    bool was_ours;                /* process_is_ours_sig() in the parent */
+    _Atomic uint32_t *has_copied; /* shared with the child, if the parent waits for it */
 } forking __attribute__((tls_model("initial-exec")));
 
-/* Forked on top of code of ours that was changing the thread's trees, the child must find in its copy of the arena what
- * that code has in its registers: so the same thread of the parent goes on only when the copy has been made. */
+/* If the fork interrupts code of the runtime that is changing the thread's trees, the child's copy of the arena must
+ * match what that code has in its registers. So this thread of the parent continues only when the copy has been made.
+ */
 static void prepare_to_wait(void)
 {
     const struct thread_state *self = thread_self_sig();
@@ -312,12 +314,13 @@ static void fork_parent(void)
     shield_lower_sig(&forking.shield);
 }
 
-/* The child has no arena of its own; what it was forked on top of may still write into the parent's. */
+/* The child has no arena of its own, but code that the fork interrupted may still write to the parent's: maps private
+ * memory there. */
 static void write_nowhere(void)
 {
     uintptr_t low, high;
     arena_range_sig(&low, &high);
-    if (!low) /* lost on the way to one of its own */
+    if (!low) /* already unmapped in the attempt to map the child's own */
         return;
     (void)own_mmap_sig((const void *)low, high - low, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -386,7 +389,7 @@ static void fork_child(void)
     altstack_begin();
 }
 
-/* Registers the handlers that follow fork.  ctx: ordinary, once */
+/* Registers the handlers for fork.  ctx: ordinary, once */
 static void process_follow_forks(void)
 {
     pthread_atfork(fork_prepare, fork_parent, fork_child);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the process starts, forks and ends, and its conversation with the companion. What the rest of the runtime asks
- * of the process is in own/process.h. */
+/* How the process starts, forks and ends, and its messages to the companion. The functions that the rest of the runtime
+ * needs are in own/process.h. */
 #ifndef LOCUS_RUNTIME_PROCESS_START_H
 #define LOCUS_RUNTIME_PROCESS_START_H
 
@@ -15,34 +15,35 @@
 #include "runtime/own/process.h"
 #include "runtime/process/threads.h"
 
-/* Fills what the arena's header says of the process: names, ids, start, placeholders, rank.  ctx: ordinary */
+/* Fills the arena's header with the description of the process: names, ids, start time, placeholders, rank.  ctx:
+ * ordinary */
 void process_describe(void);
 
-/* MPI says that this is process rank of a world of size; negative when it could not be asked. A world of one does not
- * count against a rank in the environment: so look programs whose MPI knows nothing of the launcher.  ctx: ordinary,
- * with an arena */
+/* MPI says that this is process number rank of size processes; negative when it could not be asked. A size of 1 does
+ * not overrule a rank in the environment, because a program whose MPI does not work with the launcher looks like that.
+ * ctx: ordinary, with an arena */
 void process_take_rank(int rank, int size);
 
-/* A static program that was started alone, with HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH in its environment, is replaced by
- * the launcher, which starts it again, so that its measurement is made and written as any other; does not return then.
- * Otherwise, and in the preloaded library, nothing happens.  ctx: ordinary, single-threaded */
+/* Replaces a static program that was started without hpcrun, but with HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH in its
+ * environment, by the launcher, which starts it again, so that it is measured like any other; does not return then.
+ * Otherwise, and in the preloaded library, does nothing.  ctx: ordinary, single-threaded */
 void process_find_launcher(int argc, char **arguments);
 
 /* --- the arena --- */
 
-/* Getting an arena from the companion, and giving it back. */
+/* Getting an arena from the companion, and handing it over at the end. */
 
-/* Says HELLO, maps arena and recipe store, describes the process and registers its modules. False when there is no
- * companion, or it refused.  ctx: ordinary or the program's first malloc; uses no malloc */
+/* Sends HELLO, maps arena and recipe store, describes the process and registers its modules. False when there is no
+ * companion, or it refuses.  ctx: ordinary or the program's first malloc; uses no malloc */
 bool attach_start(void);
 
-/* In a child of fork: takes over a copy of the parent's arena, at the same address.  ctx: ordinary */
+/* In a child of fork: maps a copy of the parent's arena at the same address.  ctx: ordinary */
 bool attach_fork_child(void);
 
-/* Says that the process ends and waits for the files.  ctx: ordinary */
+/* Tells the companion that the process ends and waits until the files are written.  ctx: ordinary */
 void attach_end(int exit_code);
 
-/* --- placeholder functions: empty, but named, so that the original tools recognise the data-centric nodes --- */
+/* --- placeholder functions: empty; by their names the original tools recognise the data-centric nodes --- */
 
 /* Fills addresses[PLACEHOLDER_MAX] with the functions' run-time addresses.  ctx: ordinary */
 void placeholders_fill(uint64_t addresses[PLACEHOLDER_MAX]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting and stopping the sampling of all threads. It may be asked for in a signal handler, which interrupts anything
- * and so cannot wait for the lock of the list of threads: the wish is written down first, and whoever holds the lock
- * looks for wishes when it lets go. Apart from threads.c because of that. */
+/* Starts and stops the sampling of all threads. A signal handler may ask for that; it may have interrupted the holder
+ * of the lock of the list of threads, so it cannot wait for the lock. It stores the request first, and the holder of
+ * the lock checks for requests when it releases the lock. That is why this is apart from threads.c. */
 #include "runtime/process/threads.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ enum { LOCK_FREE = 0, LOCK_HELD, LOCK_AWAITED };
 
 static struct {
     _Atomic int lock;       /* a futex */
-    _Atomic bool is_wanted; /* what was asked for last */
+    _Atomic bool is_wanted; /* the last request */
     _Atomic bool is_over;
     struct thread_state *live;
 } switching;
@@ -27,8 +27,8 @@ static bool thread_try_lock_sig(void)
     return atomic_compare_exchange_strong(&switching.lock, &lock, LOCK_HELD);
 }
 
-/* Whoever waits sleeps until it is woken: thousands that look again from time to time leave no time to the one that
- * they wait for. */
+/* A waiting thread sleeps until it is woken: thousands of threads that check again from time to time would leave no CPU
+ * time to the holder. */
 bool thread_lock_sig(void)
 {
     if (thread_try_lock_sig())
@@ -46,7 +46,8 @@ static void let_go_sig(void)
         own_call_sig(SYS_futex, &switching.lock, FUTEX_WAKE_PRIVATE, 1);
 }
 
-/* Events first when it stops, so that few samples are dropped; last when it starts, so that none is. */
+/* When sampling stops, events are switched first, so that few samples are dropped; when it starts, they are switched
+ * last, so that none is. */
 static void switch_all_sig(bool is_active)
 {
     if (is_active)
@@ -62,7 +63,7 @@ static bool is_pending_sig(void)
     return atomic_load(&switching.is_wanted) != sample_is_active_sig() && !atomic_load(&switching.is_over);
 }
 
-/* A wish that comes after the last look finds the lock free. */
+/* A request that comes after the last check finds the lock free. */
 static void settle_sig(void)
 {
     struct shield shield;

@@ -18,11 +18,11 @@
 #include "runtime/own/own-call.h"
 #include "runtime/record/sample.h"
 
-/* --- what the CPU time of a thread went on --- */
+/* --- where a thread's CPU time was spent --- */
 
-/* How much of a thread's CPU time was spent in the program and how much in the kernel. The kernel knows: of the calling
- * thread to the nanosecond, of another one in ticks. Ordinary code, with raw system calls: libc's would be cancellation
- * points of the program. */
+/* How much of a thread's CPU time was spent in the program and how much in the kernel. The kernel knows it to the
+ * nanosecond for the calling thread, and in ticks for another thread. Ordinary code, with raw system calls, because
+ * libc's functions are cancellation points. */
 
 #define TICK_NS 10000000u /* USER_HZ is 100 */
 #define USER_FIELD 14     /* of /proc/TID/stat, counted from 1: utime, then stime */
@@ -64,7 +64,7 @@ static size_t read_stat(uint32_t tid, char *text, size_t n)
     return n_read > 0 ? (size_t)n_read : 0;
 }
 
-/* The name, the second field, is in parentheses and may hold anything. */
+/* The second field, the name, is in parentheses and may contain any character. */
 static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns)
 {
     char text[512];
@@ -86,7 +86,7 @@ static bool read_other(uint32_t tid, uint64_t *user_ns, uint64_t *system_ns)
     return field >= USER_FIELD + 2;
 }
 
-/* Writes down what the CPU time of the thread, the calling one or another, went on: in the program and in the kernel.
+/* Records the CPU time of the thread (the calling one or another) in the program and in the kernel.
  * ctx: ordinary, at the end of the thread or of the process */
 static void thread_times_record(struct thread_state *state)
 {
@@ -103,18 +103,18 @@ static void thread_times_record(struct thread_state *state)
 /* Registering and ending threads. Ordinary code that may run inside the program's pthread_create and at thread exit;
  * its memory comes from mmap, never from the program's allocator. */
 
-#define LAST_TRIES 150  /* of 2 ms: on a crowded machine the companion answers late */
-#define QUIET_TRIES 200 /* of 1 ms, after as many turns given away */
+#define LAST_TRIES 150  /* of 2 ms: on a busy machine the companion answers late */
+#define QUIET_TRIES 200 /* of 1 ms, after as many of sched_yield */
 #define MAIN_STACK_MAX ((uintptr_t)256 << 20)
 
-extern void *__libc_stack_end __attribute__((weak)); /* the loader's note of where the main stack began */
+extern void *__libc_stack_end __attribute__((weak)); /* set by the loader: where the main stack begins */
 
 static struct {
     struct thread_state *free_states; /* of ended threads, kept for the next ones */
-    bool is_over;                     /* the process is ending: no thread begins any more */
+    bool is_over;                     /* the process is ending; no thread may begin any more */
 } threads;
 
-/* Gives others the processor: at first a turn, then a while, as a turn alone goes to none of lower priority. */
+/* Lets other threads run: first yields, later sleeps, because yielding does not help threads of lower priority. */
 static void give_way(int n_tries)
 {
     struct timespec pause = {.tv_nsec = 1000000};
@@ -124,8 +124,8 @@ static void give_way(int n_tries)
         own_call_sig(SYS_nanosleep, &pause, NULL);
 }
 
-/* Never held by the code that was interrupted: whoever calls this is behind a shield. A thread begins and ends behind
- * one anyway, and one for each lock as well would cost it two system calls a time. */
+/* The interrupted code never holds this lock, because every caller has raised a shield. Threads begin and end under one
+ * anyway; raising another for each lock would cost two system calls each time. */
 static void lock_threads(void)
 {
     for (int tries = 0; !thread_lock_sig(); tries++)
@@ -158,7 +158,7 @@ void thread_discard(struct thread_state *state)
     thread_unlock_sig();
 }
 
-/* The part of a reused state that must start from nothing; the large arrays need not. */
+/* Clears the part of a reused state that must be zero; the large arrays need not be. */
 static void state_clear(struct thread_state *state)
 {
     memset(&state->thread_pointer, 0,
@@ -170,7 +170,7 @@ static void state_clear(struct thread_state *state)
         state->events[i].fd = state->events[i].drain_fd = -1;
 }
 
-/* Stack of the main thread: from the loader's mark down to the limit. */
+/* Stack of the main thread: from where the loader says it begins down to the limit. */
 static void bounds_of_main(struct thread_state *state)
 {
     struct rlimit limit;
@@ -213,7 +213,7 @@ static bool record_new(struct thread_state *state)
     return true;
 }
 
-/* What the thread counts by itself comes on top of what others counted in the record. */
+/* Notes what other threads have counted in the record; the thread's own counts are added to that. */
 static void record_resume(struct thread_state *state)
 {
     struct arena_thread *record = state->record;
@@ -234,7 +234,8 @@ static void record_resume(struct thread_state *state)
     atomic_fetch_add(&record->n_merged, 1);
 }
 
-/* Gives the thread a record: its own, or where very many threads come and go that of one which has ended. */
+/* Gives the thread a record: its own or, in a program where very many threads come and go, that of a thread that has
+ * ended. */
 static bool record_begin(struct thread_state *state)
 {
     if (state->record && atomic_load(&arena_header_sig()->n_threads) >= THREAD_RECORDS_OWN)
@@ -247,7 +248,7 @@ static bool record_begin(struct thread_state *state)
     return true;
 }
 
-/* False when it is too late. */
+/* Adds the thread to the list; false when the process is already ending. */
 static bool live_add(struct thread_state *state)
 {
     lock_threads();
@@ -265,7 +266,7 @@ static void live_remove(const struct thread_state *state)
     thread_unlock_sig();
 }
 
-/* Whoever switches the sampling meets the thread before or after this, never between. */
+/* A thread that switches the sampling sees this thread before or after this, never in between. */
 static void open_events(struct thread_state *state)
 {
     events_open(state);
@@ -277,7 +278,7 @@ static void open_events(struct thread_state *state)
         events_replay(state);
 }
 
-/* With bounds and regions known. */
+/* Begins a thread whose bounds and regions are set. */
 static bool begin(struct thread_state *state)
 {
     atomic_store(&state->is_taken, true);
@@ -305,7 +306,7 @@ bool thread_begin(struct thread_state *state, size_t stack_bytes)
     return begin(state);
 }
 
-/* In another state, what the thread is apart from what was recorded. */
+/* Copies to another state what belongs to the thread itself and not to its record. */
 static void take_over(struct thread_state *state, const struct thread_state *old)
 {
     struct unwind_bounds bounds = old->bounds;
@@ -317,7 +318,7 @@ static void take_over(struct thread_state *state, const struct thread_state *old
     state->regions.applied = regions.version - 1;
 }
 
-/* Samples that wait for answers get a little time, *n_tries at most. */
+/* Gives samples that wait for answers a little time: at most *n_tries tries. */
 static void last_answers(struct thread_state *state, int *n_tries)
 {
     while (state->n_pending && *n_tries > 0) {
@@ -329,7 +330,7 @@ static void last_answers(struct thread_state *state, int *n_tries)
     }
 }
 
-/* Last words of a thread whose events are closed. is_half: whoever was changing its tree will never go on. */
+/* Closes the record of a thread whose events are closed. is_half: code that was changing its tree will never go on. */
 static void record_end(struct thread_state *state, clockid_t cpu_clock, int *n_tries, bool is_half)
 {
     regions_thread_ends_sig(state);
@@ -365,15 +366,15 @@ void thread_end(struct thread_state *state)
     altstack_end(state);
     record_end(state, CLOCK_THREAD_CPUTIME_ID, &n_tries, is_half);
     if (is_half)
-        state->record = NULL; /* a handler of the program never returned to whoever was changing its trees */
+        state->record = NULL; /* a handler of the program never returned to code that was changing its trees */
     live_remove(state);
     thread_set_self_sig(NULL);
     thread_stack_remove_sig(state);
     thread_discard(state);
 }
 
-/* The thread sees that it is ending, and is in no code of ours that does not; false when it took too long to get
- * there. */
+/* Waits until the thread must have seen `ending`: until it is in no code of the runtime that may not have seen it.
+ * False when that takes too long. */
 static bool becomes_quiet(struct thread_state *state)
 {
     state->ending = 1;
@@ -385,19 +386,20 @@ static bool becomes_quiet(struct thread_state *state)
     return !state->in_handler && !state->tree_busy;
 }
 
-/* Closes what another thread has recorded. Its descriptors and rings stay: it may be about to look at them. */
+/* Closes the record of another thread. Its descriptors and rings stay, because it may be about to use them. */
 static void end_other(struct thread_state *state, int *n_tries)
 {
     bool is_quiet = becomes_quiet(state);
     if (is_quiet)
         events_stop(state);
-    /* CPU clock of another thread, as glibc's pthread_getcpuclockid makes it: ~tid << 3 | per-thread | sched. */
+    /* CPU clock of another thread, made as in glibc's pthread_getcpuclockid: ~tid << 3 | per-thread | sched. */
     record_end(state, (clockid_t)(~state->record->tid << 3 | 6u), n_tries, !is_quiet);
     live_remove(state);
     thread_stack_remove_sig(state);
 }
 
-/* The next other thread whose end nobody else sees to; NULL when there is none. others: how many there are. */
+/* Takes the next other thread that nobody else is ending; NULL when there is none. others: how many other threads there
+ * are. */
 static struct thread_state *take_other(int *others)
 {
     struct thread_state *taken = NULL;
@@ -424,7 +426,7 @@ static void end_others(void)
             end_other(state, &n_tries);
         if (!others)
             break;
-        give_way(tries); /* they begin or end at this moment */
+        give_way(tries); /* they are beginning or ending at this moment */
     }
 }
 
@@ -471,7 +473,7 @@ void thread_renew(struct thread_state *self)
     }
     thread_end(self);
     if (state && begin(state)) {
-        /* The clocks of the thread go on. */
+        /* The thread's clocks go on. */
         state->past.cpu_time_ns -= atomic_load(&closed->cpu_time_ns) - past.cpu_time_ns;
         state->past.user_ns -= atomic_load(&closed->user_ns) - past.user_ns;
         state->past.system_ns -= atomic_load(&closed->system_ns) - past.system_ns;
@@ -483,7 +485,8 @@ void thread_renew(struct thread_state *self)
     altstack_begin();
 }
 
-/* What is half-way goes on with old: nothing of it may go away under it, and nothing of it counts in this process. */
+/* The interrupted code continues with old, so nothing of old may be freed, and nothing that it records counts in this
+ * process. */
 static struct thread_state *leave_to_interrupted(struct thread_state *old)
 {
     struct thread_state *state = thread_prepare();
@@ -492,7 +495,7 @@ static struct thread_state *leave_to_interrupted(struct thread_state *old)
         old->record = nowhere;
     old->n_pending = old->n_parked = 0;
     old->ending = 1;
-    if (state) { /* signals still come on this stack */
+    if (state) { /* signals are still handled on this stack */
         state->own_stack = old->own_stack;
         state->own_stack_bytes = old->own_stack_bytes;
     }
@@ -524,6 +527,6 @@ void thread_fork_child(void)
     state->odd_mask = odd_mask;
     state->record = NULL;
     state->stack_slot = 0;
-    sample_set_active_sig(sample_is_active_sig()); /* the new arena does not know yet */
+    sample_set_active_sig(sample_is_active_sig()); /* the new arena does not have it yet */
     (void)begin(state);
 }

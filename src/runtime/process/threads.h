@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads of the program: their beginning and end, the list of them, and the alternate stacks for their samples. What
- * is kept of each is in record/thread.h. */
+/* Threads of the program: their beginning and end, the list of them, and the alternate stacks for their samples. The
+ * state of each is in record/thread.h. */
 #ifndef LOCUS_RUNTIME_PROCESS_THREADS_H
 #define LOCUS_RUNTIME_PROCESS_THREADS_H
 
@@ -12,7 +12,8 @@
 #include "runtime/record/sample-path.h"
 #include "runtime/record/thread.h"
 
-/* Memory for a thread about to start (pthread_create), NULL when there is none.  ctx: ordinary, shielded */
+/* Memory for the state of a thread that is about to start (pthread_create), NULL when there is none.  ctx: ordinary,
+ * shielded */
 struct thread_state *thread_prepare(void);
 void thread_discard(struct thread_state *state);
 
@@ -21,66 +22,69 @@ void thread_discard(struct thread_state *state);
  * ctx: ordinary, shielded */
 bool thread_begin(struct thread_state *state, size_t stack_bytes);
 
-/* Ends the calling thread's recording: events closed, pending samples resolved or counted. Where the end of the process
- * is just doing that, it is left alone.  ctx: ordinary, shielded */
+/* Ends the calling thread's recording: events closed, pending samples resolved or counted. Does nothing when the end of
+ * the process is already doing that.  ctx: ordinary, shielded */
 void thread_end(struct thread_state *state);
 
 /* At the start of the process: installs the signal handler and registers the calling thread as the first one.
  * is_active: sampling begins now. False when the arena is full.  ctx: ordinary, shielded */
 bool thread_begin_first(bool is_active);
 
-/* At the end of the process: sampling stops, and what all threads have recorded is closed, the calling one's last. The
- * others may go on running but take no further sample. Those that are beginning or ending just then are waited for, for
- * a while.  ctx: ordinary, shielded; also on top of any other code of ours on the same thread */
+/* At the end of the process: sampling stops, and the records of all threads are closed, that of the calling thread
+ * last. The other threads may go on running but take no further samples. Waits a while for threads that are just
+ * beginning or ending.  ctx: ordinary, shielded; also in a handler that interrupted any code of the runtime on the same
+ * thread */
 void thread_end_all(void);
 
-/* In a child of fork: the calling thread's state starts a new record in the new arena; others are forgotten. Where the
- * fork came on top of code of ours that was changing the trees of the thread, that goes on with them when the handler
- * returns, and the thread has a new state.
+/* In a child of fork: the calling thread's state starts a new record in the new arena; other threads are forgotten. If
+ * the fork interrupted code of the runtime that was changing the thread's trees, that code continues with them when the
+ * handler returns, and the thread gets a new state.
  * ctx: ordinary, single-threaded, shielded */
 void thread_fork_child(void);
 
 /* --- private part: the list of live threads --- */
 
 /* The lock of the lists of threads. _try_lock: false when it is held. _lock waits; false when the kernel must not be
- * asked to wait: then ordinary code tries again. _unlock also does the switching of the sampling that was asked for
- * meanwhile.  ctx: any; _lock: ordinary, shielded */
+ * asked to wait: ordinary code then tries again. _unlock also switches the sampling if that was requested in the
+ * meantime.  ctx: any; _lock: ordinary, shielded */
 bool thread_lock_sig(void);
 void thread_unlock_sig(void);
 
-/* The registered threads, under the lock; _reset: none, and the lock is free (child of fork).  ctx: any */
+/* _live: the registered threads, read under the lock. _reset: there are none, and the lock is free (child of fork).
+ * ctx: any */
 struct thread_state *thread_live_sig(void);
 void thread_live_add_sig(struct thread_state *state);
 void thread_live_remove_sig(const struct thread_state *state);
 void thread_live_reset_sig(void);
 
-/* Before the first thread is registered: whether sampling begins at once.  ctx: ordinary */
+/* Sets, before the first thread is registered, whether sampling begins at once.  ctx: ordinary */
 void thread_switch_init_sig(bool is_active);
 
 /* --- alternate signal stacks (wrap-altstack.c) --- */
 
-/* Alternate signal stacks. The kernel writes the frame of a signal where the interrupted code has its stack pointer,
- * and below a coroutine's small stack may lie somebody's data. So each sampled thread has an alternate stack of ours
- * for its samples, as long as the program has not set one for that thread; the program is shown what it would see
- * without us. Its own stack takes the place of ours when it sets one, and then also takes the samples. */
+/* Alternate signal stacks. The kernel writes the frame of a signal below the interrupted code's stack pointer, and
+ * below a coroutine's small stack there may be other data. So the runtime gives each sampled thread an alternate stack
+ * for its samples, unless the program has set one for that thread; the program is shown what it would see without us.
+ * When the program sets one, that replaces ours and is used for the samples, too. */
 
-/* Memory of n_bytes behind an alternate stack, which ends in *own_stack_bytes; all of it untouched and zero, NULL when
- * there is none.  ctx: ordinary */
+/* Maps n_bytes of memory for a state, followed by an alternate stack that ends at *own_stack_bytes; all of it untouched
+ * and zero. NULL when there is no memory.  ctx: ordinary */
 void *altstack_map(size_t n_bytes, size_t *own_stack_bytes);
 
-/* The calling thread has been registered: it gets its alternate stack, or the one that it has is looked at; and its
- * mask, which it has inherited, is translated (signals.h).  ctx: ordinary; no signal is blocked by us */
+/* The calling thread has been registered: gives it an alternate stack, or checks the one that it has, and translates
+ * the signal mask that it has inherited (signals.h).  ctx: ordinary; no signal is blocked by us */
 void altstack_begin(void);
 
-/* The same for a thread that has just started, behind its shield, where one system call does it or none. False when
- * there is more to do: then altstack_begin does it.  ctx: ordinary, shielded */
+/* The same for a thread that has just started, under its shield, if at most one system call is needed. False when there
+ * is more to do: then call altstack_begin.  ctx: ordinary, shielded */
 bool altstack_begin_quickly(const struct shield *shield);
 
-/* Takes it away again. A thread that ends on it keeps it: then the state has none any more.  ctx: ordinary, shielded */
+/* Takes the alternate stack away again. A thread that ends while it runs on it keeps it, and the state then has none.
+ * ctx: ordinary, shielded */
 void altstack_end(struct thread_state *self);
 
-/* Whether the program has ever set an alternate stack, and whether one of them is so small that a sample within a
- * handler on it might not fit.  ctx: any */
+/* _is_used: whether the program has ever set an alternate stack. _is_crowded: whether one of them is so small that a
+ * sample within a handler on it might not fit.  ctx: any */
 bool altstack_is_used(void);
 bool altstack_is_crowded(void);
 

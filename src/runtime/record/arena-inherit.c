@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The arena of a child of fork, which goes on where its parent was: paths, modules and names keep their references. The
- * child copies them itself from its parent's arena, which is still mapped in it: by the time the companion hears of the
- * child, the parent may be gone, or another program. Ordinary code, without malloc. */
+/* The arena of a child of fork, which continues from its parent's: paths, modules and names keep their references. The
+ * child copies them itself from its parent's arena, which is still mapped in the child: by the time the companion hears
+ * of the child, the parent may have ended or become another program. Ordinary code, without malloc. */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static uint32_t n_used_chunks(const struct arena_header *header)
     return n < header->chunk_limit ? n : header->chunk_limit;
 }
 
-/* Bytes of an arena up to the end of its chunk number n. */
+/* Bytes of an arena up to the end of its chunk n. */
 static uint64_t end_of_chunks(const struct arena_header *header, uint32_t n)
 {
     return header->chunk_data_offset + (uint64_t)n * ARENA_CHUNK_BYTES;
@@ -34,16 +34,16 @@ static void inherit_header(struct arena_header *to, const struct arena_header *f
     memcpy(to->allocator_owner, from->allocator_owner, sizeof to->allocator_owner);
 }
 
-/* Not the threads: they do not exist in the child, whose own one becomes number 0 again. And no sums: the parent
- * reports its own, and their links might lead to records that it made during the copy. */
+/* Threads are not inherited: they do not exist in the child, whose only thread becomes number 0 again. Nor are sums:
+ * the parent reports its own, and their links might lead to records that it made during the copy. */
 static bool is_inherited(enum arena_kind kind)
 {
     return kind == ARENA_NODES || kind == ARENA_ALLOC_NODES || kind == ARENA_MODULES || kind == ARENA_STRINGS ||
            kind == ARENA_SITES;
 }
 
-/* The first n chunks. Other threads of the parent may go on recording meanwhile, so only records that never change once
- * published are taken over. */
+/* Copies the first n chunks. Other threads of the parent may go on recording meanwhile, so only records that never
+ * change once published are copied. */
 static void inherit_chunks(struct arena_header *to, const struct arena_header *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ static void inherit_chunks(struct arena_header *to, const struct arena_header *f
     atomic_store(&to->n_chunks, n);
 }
 
-/* References must stay what they are, so the two arenas must be laid out alike. */
+/* References must stay valid, so the two arenas must have the same layout. */
 static bool fits(const struct arena_header *to, const struct arena_header *from, uint32_t n_chunks)
 {
     return memcmp(to->magic, ARENA_MAGIC, sizeof to->magic) == 0 && n_chunks <= to->chunk_limit &&

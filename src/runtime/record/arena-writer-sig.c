@@ -15,10 +15,10 @@
 static struct {
     char *base;
     _Atomic int shared_lock;
-    struct shield shield; /* of who holds it */
+    struct shield shield; /* of the thread that holds the lock */
     struct arena_cursor shared[ARENA_KINDS];
     int bell_fd;
-    dev_t bell_device; /* which pipe it is */
+    dev_t bell_device; /* device and inode identify the pipe */
     ino_t bell_inode;
 } writer = {.bell_fd = -1};
 
@@ -58,7 +58,7 @@ void arena_range_sig(uintptr_t *low, uintptr_t *high)
     *high = header ? *low + header->size_bytes : 0;
 }
 
-/* Chunks of the next run: who has filled one gets twice as much, where there is as much. */
+/* Number of chunks of the next run: twice that of the run that was filled, if so many are left. */
 static uint32_t run_chunks_sig(const struct arena_cursor *cursor, uint32_t n_left, size_t n_bytes)
 {
     uint32_t needed = (uint32_t)((n_bytes + ARENA_CHUNK_BYTES - 1) / ARENA_CHUNK_BYTES);
@@ -68,7 +68,7 @@ static uint32_t run_chunks_sig(const struct arena_cursor *cursor, uint32_t n_lef
     return wanted > needed && wanted <= n_left ? wanted : needed;
 }
 
-/* Traces grow as long as the program runs: they get their share and leave the rest to what sums up. */
+/* Traces grow as long as the program runs: they get a share and leave the rest to records that hold sums. */
 static bool takes_trace_chunks_sig(struct arena_header *header, uint32_t n)
 {
     if (atomic_load_explicit(&header->n_trace_chunks, memory_order_relaxed) >= header->trace_chunk_limit)
@@ -230,7 +230,7 @@ int arena_bell_sig(void)
     int fd = writer.bell_fd;
     if (fd >= 0 && (own_call_sig(SYS_fstat, fd, &status) != 0 || !S_ISFIFO(status.st_mode) ||
                     status.st_dev != writer.bell_device || status.st_ino != writer.bell_inode))
-        writer.bell_fd = fd = -1; /* the companion finds requests also by itself */
+        writer.bell_fd = fd = -1; /* the companion also finds requests by itself */
     return fd;
 }
 

@@ -12,22 +12,23 @@
 /* Where one thread writes one kind of record. All zero: no chunk yet. Not shared between threads, nor between the
  * signal handler and other code of a thread. */
 struct arena_cursor {
-    char *start, *position, *end; /* of the run */
-    struct arena_chunk *chunk;    /* its first */
+    char *start, *position, *end; /* of the run of chunks */
+    struct arena_chunk *chunk;    /* the first of the run */
 };
 
-/* Makes base the arena of this process (NULL: none). The mapping must stay.  ctx: ordinary, no other thread records */
+/* Makes base the arena of this process (NULL: none). The mapping must remain.  ctx: ordinary, no other thread records
+ */
 void arena_attach_sig(void *base);
 
-/* Maps the memory file fd of the companion as the arena of this process, in the place of the one that there was; false
- * when it is none: then there is no arena.  ctx: ordinary, no other thread records */
+/* Maps the companion's memory file fd as the arena of this process, in place of the present one. False when it is no
+ * valid arena: the process then has none.  ctx: ordinary, no other thread records */
 bool arena_map_sig(int fd, uint64_t n_bytes);
 
-/* Bytes of the arena as far as it is in use.  ctx: any thread, there is an arena */
+/* Number of bytes of the arena that are in use.  ctx: any thread; there must be an arena */
 uint64_t arena_used_bytes(void);
 
 /* In a child of fork: fills its new arena, the memory file fd, from its parent's, which is still mapped where the new
- * one will be. False where that cannot be done: then no record of the child would lead anywhere.  ctx: ordinary,
+ * one will be. False when that is not possible: the child's references would then lead nowhere.  ctx: ordinary,
  * single-threaded */
 bool arena_inherit(int fd);
 
@@ -41,13 +42,13 @@ void *arena_reserve_sig(struct arena_cursor *cursor, enum arena_kind kind, uint3
 /* Publishes everything reserved through the cursor so far.  ctx: any */
 void arena_publish_sig(struct arena_cursor *cursor);
 
-/* Reference of a record and back.  ctx: any */
+/* The reference of a record, and the record of a reference.  ctx: any */
 uint32_t arena_ref_sig(const void *record);
 void *arena_record_sig(uint32_t ref);
 
 /* Records shared by the process (threads, modules, strings) are reserved under one short lock. _begin returns false
- * when the lock is held (retry later; a signal handler must not wait); then reserve, fill, _end publishes. No signal
- * comes in between.  ctx: any */
+ * when the lock is held (retry later; a signal handler must not wait); then reserve and fill; _end publishes. Signals
+ * are blocked in between.  ctx: any */
 bool arena_shared_begin_sig(void);
 void *arena_shared_reserve_sig(enum arena_kind kind, size_t n_bytes);
 void arena_shared_end_sig(void);
@@ -55,17 +56,17 @@ void arena_shared_end_sig(void);
 /* Between arena_shared_begin_sig and _end: copies text into the arena; 0 when it is full.  ctx: any */
 uint32_t arena_shared_string_sig(const char *text);
 
-/* In a child of fork: the lock and the shared cursors start afresh.  ctx: ordinary, single-threaded */
+/* In a child of fork: resets the lock and the shared cursors.  ctx: ordinary, single-threaded */
 void arena_shared_reset_sig(void);
 
 /* Address range of the arena, for classifying faults on it; both 0 when there is none.  ctx: any */
 void arena_range_sig(uintptr_t *low, uintptr_t *high);
 
-/* Appends one line (without newline) to the arena's log; truncated when full.  ctx: any */
+/* Appends one line (given without newline) to the arena's log; truncated when the log is full.  ctx: any */
 void arena_log_sig(const char *text);
 
 /* Notes a child of the process for the companion (state: CHILD_STARTED or a later one; name may be NULL: the process's
- * own). One that finds no room counts as lost; true when the room is getting short. _forget takes a note back.
+ * own). A note that finds no room counts as lost; true when room is getting short. _forget takes a note back.
  * ctx: any, also in the child after vfork */
 bool arena_note_child_sig(enum arena_child_state state, uint32_t pid, const char *name);
 void arena_forget_child_sig(uint32_t pid);
@@ -74,11 +75,11 @@ void arena_forget_child_sig(uint32_t pid);
  * again later.  ctx: any */
 bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t func);
 
-/* Rings the companion's bell: it looks at the requests and at the notes of children.  ctx: any */
+/* Rings the companion's bell: the companion then looks at requests and at notes of children.  ctx: any */
 void arena_ring_sig(void);
 
-/* The pipe to ring after a request, which only this process and its companion have; -1 none, also when the program has
- * closed it, whatever its number means by now.  ctx: _set ordinary, _bell any */
+/* _set: the pipe to write to after a request, which only this process and its companion have. _bell: its descriptor; -1
+ * if there is none or the program has closed it, even if its number is in use again.  ctx: _set ordinary, _bell any */
 void arena_set_bell_sig(int fd);
 int arena_bell_sig(void);
 

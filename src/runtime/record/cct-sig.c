@@ -20,7 +20,7 @@ static int node_compare_sig(uint64_t ip, uint32_t module, const struct arena_nod
     return module < node->module ? -1 : module > node->module;
 }
 
-/* Top-down splay: brings the node with the key, or its last neighbour on the way, to the root. root is not 0. */
+/* Top-down splay: brings the node with the key, or the last node on the way to it, to the root. root is not 0. */
 static uint32_t splay_sig(uint32_t root, uint64_t ip, uint32_t module)
 {
     struct arena_node header = {0};
@@ -193,7 +193,7 @@ struct arena_hit *cct_hit_sig(struct cct_tree *tree, uint32_t node, const struct
     return hit;
 }
 
-/* The last quarter of the arena is for samples. */
+/* Whether there is room for offsets and lines: the last quarter of the arena is for samples. */
 static bool has_room_sig(void)
 {
     const struct arena_header *header = arena_header_sig();
@@ -201,7 +201,7 @@ static bool has_room_sig(void)
            header->chunk_limit - header->chunk_limit / 4;
 }
 
-/* Makes room for more offsets; returns how many the hit can keep now. */
+/* Makes room for more offsets; returns how many the hit can now keep. */
 static uint32_t offsets_grow_sig(struct cct_tree *tree, struct arena_hit *hit, uint32_t capacity)
 {
     uint32_t n_values = arena_offsets_next(capacity);
@@ -218,7 +218,7 @@ static uint32_t offsets_grow_sig(struct cct_tree *tree, struct arena_hit *hit, u
     return arena_offsets_capacity(n_values);
 }
 
-/* Where the hit keeps offset number slot: 0 in itself, the later ones in newer records. */
+/* Where the hit keeps offset number slot: number 0 in the hit itself, later ones in further records. */
 static _Atomic uint64_t *offset_slot_sig(struct arena_hit *hit, uint32_t slot)
 {
     if (slot == 0)
@@ -240,7 +240,7 @@ void cct_offset_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t offse
     uint32_t capacity = arena_offsets_capacity(newest ? newest->n_values : 0);
     if (n >= capacity && capacity < ARENA_OFFSETS_MAX)
         capacity = offsets_grow_sig(tree, hit, capacity);
-    /* more than there is room for: number n is kept with probability capacity / (n + 1), in place of any of them */
+    /* no room for all: offset n is kept with probability capacity / (n + 1), in place of a random other */
     if (n >= capacity)
         slot = (((n + 1) * 0x9e3779b97f4a7c15u ^ offset_bytes * 0xbf58476d1ce4e5b9u) >> 20) % (n + 1);
     _Atomic uint64_t *kept = slot < capacity ? offset_slot_sig(hit, (uint32_t)slot) : NULL;
@@ -257,7 +257,7 @@ static void lines_add_sig(struct arena_lines *lines, uint64_t place)
         atomic_fetch_or_explicit(&lines->bits[hash / 64], UINT64_C(1) << hash % 64, memory_order_relaxed);
 }
 
-/* Lines of a hit all of whose samples so far are among the places that it keeps. */
+/* Starts the count of lines of a hit that still keeps the places of all its samples. */
 static void lines_begin_sig(struct cct_tree *tree, struct arena_hit *hit, uint64_t line)
 {
     uint32_t n_words = pattern_has_footprint(hit->pattern) ? ARENA_LINES_WORDS : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The load map as the handler uses it, and the files behind its modules: see loadmap.h. Runs in the signal handler. */
+/* The part of the load map that the handler uses, and the files behind its modules: see loadmap.h. Runs in the signal
+ * handler. */
 #include "runtime/record/loadmap.h"
 
 #include <dlfcn.h>
@@ -21,7 +22,7 @@
 #include "runtime/record/arena-writer.h"
 #include "base/sigsafe.h"
 
-/* --- the file behind a module, of /proc/self/maps --- */
+/* --- the file behind a module, from /proc/self/maps --- */
 
 /* Reading /proc/self/maps with raw system calls: see loadmap.h. Runs in the signal handler, under the lock of the
  * load map. */
@@ -30,7 +31,7 @@
 #define DELETED " (deleted)"
 
 static struct {
-    char text[2 * LINE_BYTES_MAX]; /* a part of the file; too large for a signal stack */
+    char text[2 * LINE_BYTES_MAX]; /* part of the file; too large for a signal stack */
     char path[ARENA_PATH_MAX];
 } maps;
 
@@ -53,7 +54,7 @@ static void skip_field_sig(const char **at)
         (*at)++;
 }
 
-/* The kernel writes a newline in a name as \012, and nothing else so. */
+/* The kernel writes a newline in a name as \012 and escapes nothing else. */
 static void path_take_sig(const char *text, struct module_file *file)
 {
     size_t n = 0, n_deleted = sizeof DELETED - 1;
@@ -67,7 +68,8 @@ static void path_take_sig(const char *text, struct module_file *file)
     file->path = maps.path;
 }
 
-/* One line: low-high flags offset device inode path. True when it holds the address, or lies behind it. */
+/* Reads one line: low-high flags offset device inode path. True when its mapping holds the address or lies beyond it.
+ */
 static bool line_take_sig(const char *line, uintptr_t address, struct module_file *file)
 {
     uintptr_t low = number_sig(&line, 16);
@@ -88,8 +90,8 @@ static bool line_take_sig(const char *line, uintptr_t address, struct module_fil
     return true;
 }
 
-/* Takes the whole lines of the first n bytes of the text; returns how many bytes are left, which it moves to the
- * front. *is_over: the address has been passed. */
+/* Reads the complete lines in the first n bytes of the text. Moves the remaining bytes to the front and returns their
+ * number. *is_over: the address has been found or passed. */
 static size_t lines_take_sig(size_t n, uintptr_t address, struct module_file *file, bool *is_over)
 {
     char *line = maps.text;
@@ -120,8 +122,8 @@ static void maps_search_sig(uintptr_t address, struct module_file *file)
         own_call_sig(SYS_close, fd);
 }
 
-/* Finds the file that is mapped at address. loader_name: what the loader calls it, taken for want of something better
- * (no /proc) when it is absolute. file->path is NULL when nothing is known. One call at a time.  ctx: any */
+/* Finds the file that is mapped at address. loader_name: the loader's name for it, used if it is absolute and /proc is
+ * missing. file->path is NULL when nothing is known. One call at a time.  ctx: any */
 static void module_path_find_sig(uintptr_t address, const char *loader_name, struct module_file *file)
 {
     *file = (struct module_file){0};
@@ -135,8 +137,8 @@ static void module_path_find_sig(uintptr_t address, const char *loader_name, str
 
 /* --- the map --- */
 
-/* The load map: see loadmap.h. Runs in the signal handler: the loader is only asked through _dl_find_object, which
- * takes no lock; ELF headers are read from memory; tables are mapped with raw system calls. */
+/* The load map: see loadmap.h. Runs in the signal handler: it asks the loader only through _dl_find_object, which takes
+ * no lock; it reads ELF headers from memory and maps tables with raw system calls. */
 
 #define PAGE_CACHE_BITS 10
 #define PAGE_CACHE (1u << PAGE_CACHE_BITS)
@@ -147,8 +149,9 @@ static struct {
     struct loadmap_module modules[LOADMAP_MODULES_MAX];
     _Atomic uint32_t n_modules;
     _Atomic uint32_t generation;
-    _Atomic int lock; /* adding modules, mapping tables: never waited for in the handler */
-    /* By the low bits of the page number: its other bits << 29 | 17 bits of the generation << 12 | module index + 1. */
+    _Atomic int lock; /* for adding modules and mapping tables; the handler never waits for it */
+    /* Indexed by the low bits of the page number; holds its other bits << 29 | 17 bits of the generation << 12 | module
+     * index + 1. */
     _Atomic uint64_t cache[PAGE_CACHE];
     bool is_started;
     struct loadmap_own own;
@@ -182,7 +185,7 @@ bool loadmap_is_own_sig(const struct loadmap_module *module, uintptr_t pc)
     return module && module->has_runtime && loadmap_is_own_pc_sig(pc);
 }
 
-/* What the ELF header in memory tells of a module. False when start does not hold one. */
+/* Reads what the ELF header in memory says of a module. False when there is none at start. */
 static bool elf_read_sig(uintptr_t start, uintptr_t bias, struct loadmap_module *module)
 {
     const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
@@ -208,7 +211,7 @@ static bool elf_read_sig(uintptr_t start, uintptr_t bias, struct loadmap_module 
     return true;
 }
 
-/* Id of the file by name, if that is the one that is mapped and not another that has taken its name. */
+/* Table id of the file with this name; 0 if that is not the mapped file but another one that has taken its name. */
 static uint64_t file_id_sig(const char *name, uint64_t inode)
 {
     struct stat status;
@@ -224,7 +227,8 @@ static void hex_name_sig(char *out, uint64_t id)
     memcpy(out + 16, ".lmt", 5);
 }
 
-/* The table in a file; NULL when there is none, or a file that is none. must_be_root: whose it has to be. */
+/* Maps the table in a file; NULL when there is no file, or it is no valid table. must_be_root: the file has to belong
+ * to root. */
 static const struct modtab_header *table_map_file_sig(int fd, uint64_t id, bool must_be_root)
 {
     struct stat status;
@@ -242,15 +246,15 @@ static const struct modtab_header *table_map_file_sig(int fd, uint64_t id, bool 
     return NULL;
 }
 
-/* A directory of tables, of len_max bytes at most, "" for none. */
+/* A directory of tables; its path has at most len_max bytes and is "" for none. */
 struct tables_place {
     const char *directory;
     size_t len_max;
-    bool must_be_root; /* it lies where others may put something in its place */
+    bool must_be_root; /* other users could put another directory in its place */
 };
 
-/* Maps a table from the cache; the caller holds the lock. *is_kept_out becomes true when the process may not look
- * there, as it has become another user. */
+/* Maps a table from the cache; the caller holds the lock. *is_kept_out becomes true when the process has no access
+ * there because it has changed its user. */
 static const struct modtab_header *table_map_sig(const struct tables_place *place, uint64_t id, bool *is_kept_out)
 {
     static char path[ARENA_PATH_MAX + 32]; /* under the lock; too large for a signal stack */
@@ -269,7 +273,7 @@ static const struct modtab_header *table_map_sig(const struct tables_place *plac
     return table;
 }
 
-/* A table that another entry of the same file has mapped already. */
+/* The table if another entry of the same file has already mapped it. */
 static const struct modtab_header *table_shared_sig(uint64_t id)
 {
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
@@ -281,15 +285,15 @@ static const struct modtab_header *table_shared_sig(uint64_t id)
     return NULL;
 }
 
-/* The companion has made the table, or found that there will be none. */
+/* Whether the companion has made the table, or found that there will be none. */
 static bool is_answered_sig(const struct loadmap_module *module)
 {
     const struct arena_module *record = module->code.ref ? arena_record_sig(module->code.ref) : NULL;
     return record && atomic_load_explicit(&record->answer, memory_order_acquire) != MODULE_UNANSWERED;
 }
 
-/* Asks the companion for a table, once; and again when it has made one that this process, by now another user, cannot
- * read. The caller holds the lock. */
+/* Asks the companion for a table, once; and once more when it has made one that this process cannot read because it has
+ * changed its user. The caller holds the lock. */
 static void ask_for_table_sig(struct loadmap_module *module, bool is_answered)
 {
     if (module->retry_ns && !is_answered)
@@ -311,7 +315,7 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
     uint64_t now = own_clock_ns_sig(CLOCK_MONOTONIC);
     if (now < atomic_load_explicit(&module->retry_ns, memory_order_relaxed) || atomic_exchange(&map.lock, 1))
         return NULL;
-    bool is_answered = is_answered_sig(module); /* before the look: a table may be made meanwhile */
+    bool is_answered = is_answered_sig(module); /* asked before the look-up, since a table may be made meanwhile */
     table = module->code.table;
     if (!table)
         table = table_shared_sig(module->table_id);
@@ -325,7 +329,7 @@ const struct modtab_header *loadmap_table_sig(const struct loadmap_module *found
         atomic_store_explicit(&module->code.table, table, memory_order_release);
         atomic_fetch_add(&map.generation, 1);
     } else if (is_answered && (!is_kept_out || module->has_asked_again)) {
-        module->table_id = 0; /* there is none, or it is out of reach: samples wait for it no longer */
+        module->table_id = 0; /* there is no table, or it cannot be read: samples no longer wait for it */
         atomic_fetch_add(&map.generation, 1);
     } else {
         ask_for_table_sig(module, is_answered);
@@ -344,8 +348,8 @@ bool loadmap_is_complete_sig(void)
     return is_complete;
 }
 
-/* The table of a file by another of its entries: where there are gaps between the segments of a program, the loader
- * tells of each segment by itself, and only the first one holds the header. */
+/* The table id of a file from another of its entries: where a program has gaps between its segments, the loader reports
+ * each segment by itself, and only the first one holds the ELF header. */
 static uint64_t table_id_of_file_sig(uintptr_t bias, const char *name)
 {
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
@@ -355,12 +359,12 @@ static uint64_t table_id_of_file_sig(uintptr_t bias, const char *name)
     return 0;
 }
 
-/* Publishes the module in the arena; its reference is 0 when that was not possible now. */
+/* Publishes the module in the arena; its reference stays 0 if that is not possible now. */
 static void module_record_sig(struct loadmap_module *module)
 {
     if (!arena_header_sig() || !arena_shared_begin_sig())
         return;
-    bool is_new = !module->code.ref; /* another thread may have been faster */
+    bool is_new = !module->code.ref; /* false if another thread was faster */
     struct arena_module *record = is_new ? arena_shared_reserve_sig(ARENA_MODULES, sizeof *record) : NULL;
     uint32_t path = record ? arena_shared_string_sig(module->path ? module->path : module->name) : 0;
     if (path) {
@@ -379,7 +383,8 @@ static void module_record_sig(struct loadmap_module *module)
     arena_shared_end_sig();
 }
 
-/* The loader rounds the end of a module up to pages, dl_iterate_phdr does not: they are the same up to 64 KiB. */
+/* The loader rounds the end of a module up to pages, dl_iterate_phdr does not: ends that differ by less than 64 KiB are
+ * the same. */
 static bool same_end(uintptr_t a, uintptr_t b)
 {
     return (a + PAGE_BYTES_MAX - 1) / PAGE_BYTES_MAX == (b + PAGE_BYTES_MAX - 1) / PAGE_BYTES_MAX;
@@ -396,7 +401,7 @@ static struct loadmap_module *module_known_sig(uintptr_t start, uintptr_t end, c
     return NULL;
 }
 
-/* Private copies of names: bump allocation in one static area. */
+/* Makes a private copy of a name: bump allocation in one static area. */
 static char *name_copy_sig(const char *name)
 {
     static char area[512 * 1024];
@@ -410,7 +415,7 @@ static char *name_copy_sig(const char *name)
     return copy;
 }
 
-/* Which file the module is, and with that its table. */
+/* Finds out which file the module is, and so which table it has. */
 static void module_identify_sig(struct loadmap_module *module)
 {
     struct module_file file = {0};
@@ -458,7 +463,7 @@ const struct loadmap_module *loadmap_add_sig(uintptr_t start, uintptr_t end, uin
     return module;
 }
 
-/* A module of the list that holds the address: those that the loader does not tell of, or all. */
+/* The listed module that holds the address, among all or only among those that the loader does not report. */
 static const struct loadmap_module *find_listed_sig(uintptr_t address, bool all)
 {
     uint32_t n_modules = atomic_load_explicit(&map.n_modules, memory_order_acquire);
@@ -471,7 +476,7 @@ static const struct loadmap_module *find_listed_sig(uintptr_t address, bool all)
     return NULL;
 }
 
-/* The name that an object has in the list. */
+/* The name of an object in the loader's list. */
 static const char *name_of_sig(const struct dl_find_object *found)
 {
     const char *name = found->dlfo_link_map->l_name;
@@ -480,8 +485,8 @@ static const char *name_of_sig(const struct dl_find_object *found)
     return name[0] || !arena_header_sig() ? name : arena_header_sig()->exe;
 }
 
-/* Asks the loader which object holds the address. Of a static program it knows the code only, of the vdso
- * nothing. */
+/* Asks the loader which object holds the address. It knows only the code of a static program, and nothing of the vdso.
+ */
 static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
 {
     struct dl_find_object found;
@@ -494,8 +499,8 @@ static const struct loadmap_module *find_by_loader_sig(uintptr_t address)
                            name_of_sig(&found), 0);
 }
 
-/* Whether the module that was found at the address is there still. The generation changes before the loader begins
- * with its work, so an answer of the meantime may have become stale without a sign. */
+/* Whether the module that was found at the address is still there. The generation changes before the loader starts its
+ * work, so an answer from that time may be stale although the generation is the same. */
 static bool is_there_sig(const struct loadmap_module *module, uintptr_t address)
 {
     struct dl_find_object found;
@@ -505,7 +510,7 @@ static bool is_there_sig(const struct loadmap_module *module, uintptr_t address)
            found.dlfo_link_map->l_addr == module->code.bias && strcmp(name_of_sig(&found), module->name) == 0;
 }
 
-/* What the page cache holds now of a page, without the module. */
+/* The word that the page cache would hold for the page now, without the module. */
 static uint64_t cache_word_sig(uint64_t page)
 {
     return page >> PAGE_CACHE_BITS << 29 | (uint64_t)(loadmap_generation_sig() & 0x1ffff) << 12;
@@ -542,7 +547,7 @@ const struct unwind_module *loadmap_find_code_sig(uintptr_t pc)
     const struct loadmap_module *module = loadmap_find_sig(pc);
     if (!module)
         return NULL;
-    (void)loadmap_table_sig(module); /* frames lie in modules in which no sample ever falls */
+    (void)loadmap_table_sig(module); /* call paths lead through modules that never get a sample themselves */
     return &module->code;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The load map at start: registers what is loaded already, with the static TLS offsets that only the loader's list
- * tells. Ordinary code, once per process. */
+/* The load map at the start: registers the modules that are already loaded, with their static TLS offsets, which only
+ * the loader's list has. Ordinary code, once per process. */
 #include <link.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -42,8 +42,8 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
-/* The first run of a new program finds no tables yet. Its first allocations need them: their paths are unwound now or
- * never, so the start waits a little. */
+/* The first run of a new program finds no tables yet. Its first allocations need them, because their paths cannot be
+ * unwound later, so the start waits a little. */
 static void wait_for_tables(void)
 {
     struct timespec pause = {.tv_nsec = 1000000};

@@ -53,8 +53,8 @@ static enum resolve_result resolve_static_sig(const struct loadmap_module *modul
     return RESOLVE_NAMED;
 }
 
-/* The frame whose stack area holds the address: the innermost one whose canonical frame address lies above it. Without
- * a call path the stack as a whole. */
+/* Finds the frame whose stack area holds the address: the innermost one whose canonical frame address lies above it.
+ * Without a call path, the stack as a whole. */
 static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t address, const struct thread_frame *frames,
                                   unsigned n_frames, struct resolved *found)
 {
@@ -67,8 +67,8 @@ static void resolve_own_stack_sig(const struct thread_state *self, uintptr_t add
         }
 }
 
-/* Below the program break but in no recorded block: a small block. Where the kernel must not be asked, the break is
- * where it last was. */
+/* Whether an address in no recorded block lies below the program break: then it is in a small block. Where the kernel
+ * must not be asked, the last known break counts. */
 static bool is_in_brk_sig(uintptr_t address)
 {
     long answer = own_call_sig(SYS_brk, 0L);
@@ -78,7 +78,7 @@ static bool is_in_brk_sig(uintptr_t address)
     return address < top && top - address < (uintptr_t)1 << 36;
 }
 
-/* A block below the threshold whose site is known. */
+/* Finds a block below the threshold whose site is known. */
 static bool resolve_small_sig(uintptr_t address, struct resolved *found)
 {
     uintptr_t start;
@@ -89,7 +89,7 @@ static bool resolve_small_sig(uintptr_t address, struct resolved *found)
     return true;
 }
 
-/* A recorded block, or what a pool handed out of it; UNKNOWN when there is none. */
+/* Finds a recorded block, or the pool's block inside it; UNKNOWN when there is none. */
 static enum resolve_result resolve_block_sig(const struct thread_state *self, uintptr_t address, struct resolved *found)
 {
     struct objmap_block block;
@@ -103,7 +103,7 @@ static enum resolve_result resolve_block_sig(const struct thread_state *self, ui
         return RESOLVE_UNKNOWN;
     if (atomic_load_explicit(&block.flags, memory_order_relaxed) & OBJMAP_RESIZING)
         return RESOLVE_LATER;
-    /* an allocator's mapping: what it has handed out of it is nearer to the point */
+    /* an allocator's mapping: the block that it handed out is the better answer */
     if (var_key_kind(block.var) == VAR_MMAP && resolve_small_sig(address, found))
         return RESOLVE_NAMED;
     *found = (struct resolved){block.var, address - block.start};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The ring of a perf event and what its records say of memory accesses: see ring.h. Runs in the signal handler. */
+/* The ring of a perf event, and what its records say about memory accesses: see ring.h. Runs in the signal handler. */
 #include "runtime/record/ring.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
      PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_PHYS_ADDR |              \
      PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)
 
-/* data_offset is one page, however large pages are here. */
+/* data_offset is the size of a page on this machine. */
 static struct abi_ring ring_bytes_sig(const struct perf_event_mmap_page *ring, bool is_swapped)
 {
     return (struct abi_ring){
@@ -42,7 +42,7 @@ static enum ring_status record_at_sig(const struct abi_ring *ring, uint64_t posi
     }
 }
 
-/* The samples of the reader's own code never are the newest one: what the signal brings came before them. */
+/* Samples of the reader's own code are never the newest one: the sample that the signal announces came before them. */
 static void news_add_sample_sig(const struct ring_view *view, struct ring_news *news, const struct ring_record *record)
 {
     uint64_t ip = view->own_high ? ring_word_sig(record, view->ip_word, view->is_swapped) : 0;
@@ -76,7 +76,7 @@ static void news_add_sig(const struct ring_view *view, struct ring_news *news, c
     }
 }
 
-/* Of the records from position to the older end, the headers alone matter, and the newest sample as a whole. */
+/* From position to the older end only the records' headers matter, and the newest sample as a whole. */
 static uint64_t news_walk_sig(const struct ring_view *view, const struct abi_ring *ring, uint64_t position,
                               uint64_t end, struct ring_news *news)
 {
@@ -164,7 +164,7 @@ bool access_is_swapped_sig(const struct arena_event *plan)
     return plan->flags & EVENT_SWAPPED;
 }
 
-/* Without an address, an instruction that neither loads nor stores has none to give. */
+/* Completes an access: if there is no address and the instruction neither loads nor stores, it is no access. */
 static void access_close_sig(struct access *access)
 {
     if (!access->has_address && !(access->metrics & LOADS_AND_STORES))

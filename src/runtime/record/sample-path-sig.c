@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a sample hangs in the call tree: see sample-path.h. Runs in the signal handler. */
+/* The place of a sample in the call tree: see sample-path.h. Runs in the signal handler. */
 #include "runtime/record/sample-path.h"
 
 #include <stddef.h>
@@ -42,7 +42,7 @@ void regions_thread_ends_sig(const struct thread_state *self)
     regions_count_sig(REGION_LEFT_OPEN, (uint64_t)self->regions.n + self->regions.n_beyond);
 }
 
-/* The node of the innermost region below top; where the arena is full, of the last one that has a node. */
+/* The node of the innermost region below top; if the arena is full, of the last region that has a node. */
 static uint32_t node_of_sig(struct thread_state *self, uint32_t top)
 {
     const struct thread_regions *mine = &self->regions;
@@ -56,7 +56,7 @@ static uint32_t node_of_sig(struct thread_state *self, uint32_t top)
     return node;
 }
 
-/* Lets the sample tree hang the following paths below the nodes of the regions that self is in.
+/* Makes the sample tree enter the following paths below the nodes of the regions that self is in.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 static void regions_apply_sig(struct thread_state *self)
 {
@@ -70,7 +70,7 @@ static void regions_apply_sig(struct thread_state *self)
         return;
     tree->below = below;
     tree->below_partial = node_of_sig(self, tree->partial);
-    /* Nothing of the last sample's path is below the new node. */
+    /* The last sample's path is not below the new node. */
     self->last_pc.leaf = 0;
     self->sample_path.n_reused = 0;
     for (uint32_t i = 0; i < self->sample_path.n_frames; i++)
@@ -84,7 +84,8 @@ static void regions_apply_sig(struct thread_state *self)
 #define KERNEL_FRAMES_MAX 64
 #define NO_FUNCTION (-1)
 
-/* The stack that holds sp when it is neither the thread's nor the alternate signal stack: a recorded block. */
+/* Fills the bounds of the stack; if sp is neither on the thread's stack nor on the alternate signal stack, the stack is
+ * a recorded block. */
 static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *context, struct unwind_bounds *bounds)
 {
     uintptr_t sp = arch_sp_of_context_sig(context);
@@ -113,7 +114,7 @@ static void walk_sig(struct thread_state *self, const ucontext_t *context)
     atomic_fetch_add_explicit(&self->record->n_frames, self->sample_path.n_frames, memory_order_relaxed);
 }
 
-/* Number of the function at pc in its module's table, NO_FUNCTION when that is not known. */
+/* Number of the function at pc in its module's table, NO_FUNCTION when it is not known. */
 static int64_t function_at_sig(const struct unwind_module *module, uintptr_t pc)
 {
     return module && module->table ? modtab_find_func(module->table, pc - module->bias) : NO_FUNCTION;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a sample hangs in the call tree: below the regions that its thread is in, at the leaf of its call path. */
+/* The place of a sample in the call tree: the leaf of its call path, below the regions that its thread is in. */
 #ifndef LOCUS_RUNTIME_RECORD_SAMPLE_PATH_H
 #define LOCUS_RUNTIME_RECORD_SAMPLE_PATH_H
 
@@ -11,13 +11,13 @@
 /* --- regions --- */
 
 /* Regions: parts of its work that the program names while it does them, nested and per thread. They are nodes of the
- * sample tree, above the call paths of the samples that fall into them: in the pseudo module "[region]", with the
- * reference of the name's arena_string as address. */
+ * sample tree above the call paths of the samples taken in them: their module is the pseudo module "[region]", and
+ * their address is the reference of the name's arena_string. */
 
 /* The number of regions that the calling thread is in.  ctx: any */
 uint32_t regions_depth_sig(void);
 
-/* Counts the regions in which a thread ends.  ctx: any */
+/* Counts the regions that a thread is still in when it ends.  ctx: any */
 void regions_thread_ends_sig(const struct thread_state *self);
 
 /* The pseudo module; 0 before the first region.  ctx: any */
@@ -29,12 +29,12 @@ void regions_count_sig(enum region_fault fault, uint64_t n);
 
 /* --- the leaf of a path --- */
 
-/* The call-tree node of a sample: the interrupted call path, corrected by what the record of a precise event says, and
- * prolonged by the frames of the kernel. */
+/* The call-tree node of a sample: the interrupted call path, corrected by the record of a precise event, and extended
+ * by the frames of the kernel. */
 
-/* Unwinds the interrupted context into the sample tree; 0 when the arena is full. ip, unless 0, is the instruction
- * that a precise event sampled, a little earlier than the interrupted one: where its function is still on the stack
- * it takes that frame's place. Otherwise nobody knows any more who called it: the leaf hangs below the partial root and
+/* Unwinds the interrupted context into the sample tree; 0 when the arena is full. ip, unless 0, is the instruction that
+ * a precise event sampled, a little earlier than the interrupted one. If its function is still on the stack, ip
+ * replaces that frame's pc. Otherwise its callers are no longer known: the leaf goes below the partial root and
  * *has_frames is false.  ctx: signal handler of self */
 uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *context, uintptr_t ip, bool *has_frames);
 
@@ -42,7 +42,7 @@ uint32_t leaf_of_context_sig(struct thread_state *self, const ucontext_t *contex
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 uint32_t leaf_of_pc_sig(struct thread_state *self, uintptr_t pc, bool *is_own);
 
-/* Prolongs the path of leaf by the kernel's part of a record's call chain; returns the new leaf, 0 when the arena is
+/* Extends the path of leaf by the kernel's part of a record's call chain; returns the new leaf, 0 when the arena is
  * full.  ctx: as leaf_of_pc_sig */
 uint32_t leaf_in_kernel_sig(struct thread_state *self, uint32_t leaf, const struct abi_bytes *chain, bool is_swapped);
 

@@ -16,8 +16,8 @@
 
 /* --- recipes --- */
 
-/* Recipes as the handler finds them: a direct-mapped cache over the shared store. A miss posts one request; repeated
- * misses of the same function do not. */
+/* How the handler finds recipes: a direct-mapped cache over the shared store. The first miss in a function posts a
+ * request; further misses in it do not. */
 
 #define CACHE_SLOTS 4096
 #define ASKED_SLOTS 1024
@@ -67,7 +67,7 @@ static void cache_put_sig(uintptr_t pc, uint64_t generation, const struct recipe
     atomic_store_explicit(&slot->pc, pc, memory_order_release);
 }
 
-/* The block of a function, as far as the store is mapped by now. */
+/* The block of a function, if it lies in the part of the store that is mapped by now. */
 static const struct recipe_block *block_find_sig(uint64_t table_id, uint32_t func)
 {
     const struct recipe_block *block = recipe_find_block(recipes.store, table_id, func);
@@ -131,7 +131,7 @@ static struct {
     _Atomic bool is_active;
 } sampling;
 
-/* A sample on its way into the records. */
+/* A sample that is being recorded. */
 struct taken {
     uint32_t leaf;
     uint16_t cpu;
@@ -139,9 +139,9 @@ struct taken {
     uint16_t flags;
     uint32_t metrics;
     uint64_t weight, lat_cycles;
-    uint64_t pattern, address; /* address: with a pattern */
+    uint64_t pattern, address; /* address: if there is a pattern */
     bool is_own_code;          /* the profiler's own instruction */
-    bool has_frames;           /* the thread's path is that of this sample */
+    bool has_frames;           /* the thread's path belongs to this sample */
 };
 
 void sample_set_active_sig(bool active)
@@ -161,7 +161,7 @@ static void count_fate_sig(struct thread_state *self, unsigned event, enum fate 
     atomic_fetch_add_explicit(&self->record->fates[event][fate], 1, memory_order_relaxed);
 }
 
-/* True when the leaf lies in our own code: what it touches and nobody knows is ours. */
+/* True when the leaf lies in our own code: an unknown address that it touches is then ours. */
 static bool is_own_leaf_sig(uint32_t leaf)
 {
     uint32_t own = arena_header_sig()->libhpcrun_module;
@@ -189,7 +189,7 @@ static void record_at_sig(struct thread_state *self, const struct taken *taken, 
         atomic_fetch_add_explicit(&hit->latency, taken->lat_cycles, memory_order_relaxed);
         (void)cct_sketch_sig(&self->samples, var, taken->event, mem_latency_bin_sig(taken->lat_cycles));
     }
-    /* a proxy address is that of another element, at the same place in it */
+    /* a proxy address belongs to another element, at the same place in it */
     if (taken->pattern && (found->offset != RESOLVE_NO_OFFSET || var_key_kind(var) > VAR_STACK))
         cct_line_sig(&self->samples, hit, taken->address, found->offset);
     else if (found->offset != RESOLVE_NO_OFFSET)
@@ -213,7 +213,7 @@ static void record_without_address_sig(struct thread_state *self, struct taken *
     record_sig(self, taken, var_key(VAR_NONE, 0, 0), fate);
 }
 
-/* No address, for the reason that a recipe's class gives. */
+/* Records a sample without an address, for the reason given by a recipe's class. */
 static void record_class_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
 {
     static const enum fate fates[HIT_CLASSES] = {
@@ -224,7 +224,7 @@ static void record_class_sig(struct thread_state *self, struct taken *taken, enu
     record_without_address_sig(self, taken, class, fates[class]);
 }
 
-/* Attributes an address; false when that must wait. A proxy address outside every known block says nothing. */
+/* Attributes an address; false when that must wait. A proxy address in no known block says nothing. */
 static bool record_address_sig(struct thread_state *self, struct taken *taken, uint64_t address,
                                const struct thread_frame *frames, unsigned n_frames)
 {
@@ -277,7 +277,8 @@ static bool record_recipe_sig(struct thread_state *self, struct taken *taken, co
     return record_address_sig(self, taken, *address, frames, n_frames);
 }
 
-/* The frames of the sample's path; those that the hardware's exact leaf has replaced lie in its function. */
+/* Copies the frames of the sample's path; a frame that the hardware's exact leaf has replaced gets that leaf as its
+ * node. */
 static unsigned frames_copy_sig(const struct thread_state *self, const struct taken *taken, struct thread_frame *frames)
 {
     const struct unwind_path *path = &self->sample_path;
@@ -291,7 +292,7 @@ static unsigned frames_copy_sig(const struct thread_state *self, const struct ta
     return n;
 }
 
-/* A block that the allocator clears or copies is touched page after page: its samples share one entry. */
+/* The allocator touches a block that it clears or copies page after page: such samples share one entry. */
 static bool pending_extend_sig(struct thread_state *self, const struct taken *taken, uint64_t address)
 {
     for (uint32_t i = self->n_pending; i-- > 0;) {
@@ -315,8 +316,8 @@ static struct thread_pending *pending_at_sig(struct thread_state *self, uint32_t
     return &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
 }
 
-/* Gives up the oldest sample that waits for a recipe: one function whose recipe does not come must not keep out those
- * whose recipes do. False when all wait for objects. */
+/* Gives up the oldest sample that waits for a recipe: a function whose recipe never comes must not keep out others.
+ * False when all wait for objects. */
 static bool pending_evict_sig(struct thread_state *self)
 {
     uint32_t oldest = 0;
@@ -356,7 +357,7 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
     return pending;
 }
 
-/* Attributes the samples of an entry one by one, spread evenly over their addresses; false when one must wait. */
+/* Attributes the samples of an entry one by one, spread evenly over their addresses; false when a sample must wait. */
 static bool pending_record_sig(struct thread_state *self, struct thread_pending *pending, struct taken *taken)
 {
     while (pending->n_samples > 1) {
@@ -414,7 +415,7 @@ static bool pending_try_sig(struct thread_state *self, struct thread_pending *pe
     return true;
 }
 
-/* Tries the pending samples again, or only those that wait for an object, and closes the gaps. */
+/* Tries the pending samples again, or only those that wait for an object, and closes the gaps in the list. */
 static void pending_retry_sig(struct thread_state *self, bool only_parked, bool final)
 {
     uint32_t n = self->n_pending, kept = 0, n_parked = 0;
@@ -530,7 +531,7 @@ static void record_moved_sig(struct thread_state *self, struct taken *taken, uin
     record_sig(self, taken, var, var_key_kind(var) == VAR_UNKNOWN ? FATE_UNKNOWN_DATA : FATE_NAMED);
 }
 
-/* What the event's record says, or would have to say, of the address. */
+/* Takes the address from the event's record, or the reason why the record has none. */
 static void take_access_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
 {
     const struct access *access = &event->access;
@@ -575,7 +576,7 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
     struct thread_pending *pending = pending_push_sig(self, taken);
     if (pending) {
         pending->regs = regs;
-        pending->regs.stack_low = pending->regs.stack_high = 0; /* its words will have changed by then */
+        pending->regs.stack_low = pending->regs.stack_high = 0; /* the stack's words will have changed by then */
         pending->address = pending->last_address = address;
         pending->has_address = has_address;
         self->n_parked += has_address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One sample: from the overflow signal to the records in the arena. */
+/* Taking one sample: from the overflow signal to the records in the arena. */
 #ifndef LOCUS_RUNTIME_RECORD_SAMPLE_H
 #define LOCUS_RUNTIME_RECORD_SAMPLE_H
 
@@ -14,47 +14,47 @@
 #include "runtime/record/ring.h"
 #include "runtime/record/thread.h"
 
-/* What the event itself knows of the sample. */
+/* What the event says about the sample. */
 struct sample_event {
     uint8_t index;      /* into arena_header.events */
-    bool has_access;    /* the record was found */
+    bool has_access;    /* the sample's record was found */
     uint64_t weight;    /* in the event's unit, 0 for a fixed period */
-    uint64_t moved_var; /* what its address was when it was accessed, where that has changed; else 0 */
+    uint64_t moved_var; /* the variable that was at the address at the access, if that has changed; else 0 */
     struct access access;
 };
 
-/* Records one sample of the interrupted context; the fate is counted in any case.  ctx: signal handler of self */
+/* Records one sample of the interrupted context; its fate is always counted.  ctx: signal handler of self */
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context);
 
-/* Records a sample of which only its record is known (large buffers), also when sampling has been stopped since.
+/* Records a sample from its record alone (large buffers), also when sampling has been stopped since.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event);
 
 /* Counts a sample that is not recorded.  ctx: as sample_take_plain_sig */
 void sample_drop_sig(struct thread_state *self, unsigned event, enum fate fate);
 
-/* Counts whatever was taken and has no fate yet as dropped: the code that was about to decide it will never go on.
- * ctx: who ends self */
+/* Counts samples that were taken and have no fate yet as dropped: the code that was about to decide will never go on.
+ * ctx: the thread that ends self */
 void sample_forget_pending_sig(struct thread_state *self);
 
 /* Tries to attribute pending samples. final: those that still cannot be are dropped and counted.
  * ctx: signal handler of self, or its ordinary code with tree_busy set */
 void sample_resolve_pending_sig(struct thread_state *self, bool final);
 
-/* True when a pending sample knows its address and only waits for its object.  ctx: any, thread of self */
+/* True when a pending sample has its address and only waits for its object.  ctx: any, thread of self */
 bool sample_has_parked_sig(const struct thread_state *self);
 
-/* Likewise for those that know their address and wait for the object there: at the end of every recorded allocation,
- * so it leaves alone what waits for the companion.  ctx: as sample_resolve_pending_sig */
+/* The same only for samples that have their address and wait for its object. Called at the end of every recorded
+ * allocation, so it skips samples that wait for the companion.  ctx: as sample_resolve_pending_sig */
 void sample_resolve_parked_sig(struct thread_state *self);
 
-/* Sampling as a whole, by the public API.  ctx: any */
+/* Sampling of the whole process, set by the public API.  ctx: any */
 void sample_set_active_sig(bool active);
 bool sample_is_active_sig(void);
 
 /* --- recipes of addresses --- */
 
-/* Recipes as the handler finds them: by pc, through a cache, asked for when missing. */
+/* How the handler finds recipes: by pc, through a cache; it asks for missing ones. */
 
 enum recipes_result {
     RECIPES_FOUND = 0,
@@ -62,17 +62,17 @@ enum recipes_result {
     RECIPES_NEVER  /* pc lies in no analysable function, or is no instruction boundary */
 };
 
-/* Maps the companion's store from its memory file; fd -1: there is none, every answer is NEVER.
+/* Maps the companion's store from its memory file; fd -1: there is no store, and every answer is NEVER.
  * ctx: ordinary, at start */
 void recipes_map_store_sig(int fd, uint64_t n_bytes);
 
-/* In a child of fork: what its parent has asked for may never be answered, so it asks again.  ctx: ordinary */
+/* In a child of fork: requests of the parent may never be answered, so the child asks again.  ctx: ordinary */
 void recipes_fork_child_sig(void);
 
 /* --- from an address to its variable (resolve-sig.c) --- */
 
-/* From a data address to the variable that holds it, in the order: impossible addresses, thread-local storage, recorded
- * blocks and mappings, statics, stacks, the rest under a reason. */
+/* From a data address to the variable that holds it. Looked for in this order: impossible addresses, thread-local
+ * storage, recorded blocks and mappings, statics, stacks; the rest is unknown for a stated reason. */
 
 enum resolve_result {
     RESOLVE_NAMED = 0, /* in a known variable */
@@ -85,8 +85,8 @@ enum resolve_result {
 
 struct resolved {
     uint64_t var;    /* key */
-    uint64_t offset; /* bytes from the start of the block or symbol, in the own stack down to the address from the
-                      * frame's CFA; RESOLVE_NO_OFFSET: none or not known */
+    uint64_t offset; /* bytes from the start of the block or symbol; in the thread's own stack, bytes from the frame's
+                      * CFA down to the address; RESOLVE_NO_OFFSET: none or not known */
 };
 
 /* Fills *found for address. frames: [n_frames] of the sample, innermost first, for own-stack addresses.

@@ -8,19 +8,19 @@
 
 #define STACKS_MAX 16384
 
-/* Written by its thread alone. A reader who finds the same even version before and after has read one thread's bounds:
- * equal bounds would not tell, as the stack of an ended thread is the next one's. */
+/* Only its own thread writes it. A reader that finds the same even version before and after has read the bounds of one
+ * thread. Equal bounds would not prove that, because a new thread may get the stack of one that has ended. */
 struct stack_entry {
     _Atomic uint32_t version; /* odd while it is written */
     _Atomic uint32_t ref;
-    _Atomic uintptr_t low, high; /* low 0: nobody's */
+    _Atomic uintptr_t low, high; /* low 0: no thread */
 };
 
 static _Thread_local struct thread_state *self __attribute__((tls_model("initial-exec")));
 
 static struct {
     struct stack_entry entries[STACKS_MAX];
-    _Atomic uint32_t n_entries; /* that were ever used, or wanted */
+    _Atomic uint32_t n_entries; /* entries that were ever used or wanted */
 } stacks;
 
 struct thread_state *thread_self_sig(void)
@@ -44,7 +44,7 @@ static uint32_t n_used_sig(void)
     return n_entries < STACKS_MAX ? n_entries : STACKS_MAX;
 }
 
-/* Each store is a release one: none is seen before the odd version is. */
+/* Each store has release order, so none is seen before the odd version. */
 static void write_entry_sig(struct stack_entry *entry, uint32_t ref, uintptr_t low, uintptr_t high)
 {
     uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);

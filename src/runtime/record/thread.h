@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the runtime keeps per thread, in private memory that is mapped once per thread and reused. Reached through one
+/* The state that the runtime keeps per thread, in private memory that is mapped once and reused. Reached through one
  * initial-exec thread-local pointer. */
 #ifndef LOCUS_RUNTIME_RECORD_THREAD_H
 #define LOCUS_RUNTIME_RECORD_THREAD_H
@@ -16,24 +16,24 @@
 #define THREAD_PENDING_FRAMES 24
 #define THREAD_RECORD_BYTES 131072 /* two of the largest records */
 #define THREAD_RECORDS_OWN                                                                                             \
-    256 /* threads that have a record of their own in any case; later ones go on in the record of                      \
-         * one that has ended, if there is one */
+    256 /* so many threads always get a record of their own; later ones continue the record of a                       \
+         * thread that has ended, if there is one */
 
 /* A sampled event of one thread. */
 struct thread_event {
-    int fd;                /* perf descriptor (of the file, in a replay), -1 none */
-    int drain_fd;          /* event that signals that the ring of fd fills, -1 none */
-    uint64_t id, drain_id; /* of the events behind them: the program may close a descriptor and reuse its number */
+    int fd;                /* perf descriptor (in a replay, that of the file), -1 none */
+    int drain_fd;          /* event that signals when the ring of fd fills up, -1 none */
+    uint64_t id, drain_id; /* of their events: the program may close a descriptor and reuse its number */
     bool has_timer;        /* POSIX timer instead of perf */
     int timer_id;          /* kernel timer id */
     void *ring;            /* mapped ring of 1 + 2^n pages, NULL none */
     uint32_t ring_bytes;   /* all of the mapping */
     void *aux;             /* AUX area, NULL none */
     uint64_t aux_bytes;
-    uint64_t seen;        /* head of an overwritten ring when it was read last */
-    uint64_t n_written;   /* samples that were written to it */
-    uint64_t n_own;       /* of them, page faults of the profiler itself */
-    bool is_estimate;     /* n_written is one */
+    uint64_t seen;        /* head of an overwritten ring when it was last read */
+    uint64_t n_written;   /* samples that were written to the ring */
+    uint64_t n_own;       /* those of them that are page faults of the profiler itself */
+    bool is_estimate;     /* n_written is estimated */
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
 };
 
@@ -42,16 +42,16 @@ struct thread_move {
     uintptr_t start, end;
     uint64_t var, position;
     uint32_t event;
-    bool is_vague; /* of records behind position nobody knows */
+    bool is_vague; /* nothing is known of records after position */
     bool is_done;
 };
 
 #define THREAD_MOVES_MAX 256 /* power of two */
 
 struct thread_moves {
-    _Atomic uint32_t begin, end;             /* of what has not been dealt with, modulo */
-    _Atomic uint64_t lost[ARENA_EVENTS_MAX]; /* position up to which something could not be written down */
-    struct thread_state *next;               /* list of the threads to tell */
+    _Atomic uint32_t begin, end;             /* unread entries, modulo THREAD_MOVES_MAX */
+    _Atomic uint64_t lost[ARENA_EVENTS_MAX]; /* up to this position entries are missing for lack of room */
+    struct thread_state *next;               /* list of the registered threads */
     struct thread_move items[THREAD_MOVES_MAX];
 };
 
@@ -59,14 +59,14 @@ struct thread_moves {
 
 /* The regions that the program has entered on this thread and not left. Written by ordinary code of the thread. */
 struct thread_regions {
-    volatile uint32_t n;                /* entered, the outermost first */
-    uint32_t n_beyond;                  /* entered beyond the last one that there is room for */
-    volatile uint32_t version;          /* counts the changes */
-    uint32_t applied;                   /* version for which the sample tree hangs its paths */
+    volatile uint32_t n;                /* regions entered, the outermost first */
+    uint32_t n_beyond;                  /* regions entered for which there was no room */
+    volatile uint32_t version;          /* counts changes */
+    uint32_t applied;                   /* the version that the sample tree's paths are entered for */
     uint32_t names[THREAD_REGIONS_MAX]; /* references of arena_string, 0: not known */
 };
 
-/* The leaf of the last sample of which only the pc was known: the next one is often at the same instruction. */
+/* The leaf of the last sample that had only a pc: the next one is often at the same instruction. */
 struct thread_last_pc {
     uintptr_t pc;
     uint32_t leaf, generation;
@@ -85,7 +85,7 @@ struct thread_frame {
 struct thread_pending {
     struct recipe_regs regs;
     uint64_t address;      /* when has_address */
-    uint64_t last_address; /* of n_samples from neighbouring pages, the first of which is address */
+    uint64_t last_address; /* of n_samples samples on neighbouring pages; address is the first */
     uint64_t weight;       /* of all of them */
     uint64_t lat_cycles;
     uint64_t pattern; /* when has_address */
@@ -101,7 +101,7 @@ struct thread_pending {
     struct thread_frame frames[THREAD_PENDING_FRAMES];
 };
 
-/* Sums of the record as of when the thread began: those of threads that had it before. */
+/* The sums of the record when the thread began: they belong to the threads that had it before. */
 struct thread_past {
     uint64_t cpu_time_ns, user_ns, system_ns;
     uint64_t taken[ARENA_EVENTS_MAX], overflows[ARENA_EVENTS_MAX], not_delivered[ARENA_EVENTS_MAX];
@@ -109,17 +109,17 @@ struct thread_past {
 };
 
 struct thread_state {
-    /* Kept when the thread has ended: another one may go on with it. */
+    /* Kept after the thread has ended: another thread may continue it. */
     struct arena_thread *record; /* NULL: none yet */
     uint32_t ref;                /* of record */
     uint32_t reader;             /* epoch slot of the object map */
     uint32_t stack_slot;         /* 1 + its place in the table of stacks, 0 none */
     struct cct_tree samples, allocs;
     struct arena_cursor trace;
-    uintptr_t own_stack; /* alternate signal stack for the samples, above a page that cannot be touched; 0 none */
+    uintptr_t own_stack; /* alternate signal stack for the samples, above a guard page; 0 none */
     size_t own_stack_bytes;
-    bool has_own_stack; /* the kernel was told of it, and since then the program at most of another one */
-    bool is_born_deaf;  /* who started it had our signal blocked for reasons of ours: it begins with that mask */
+    bool has_own_stack; /* we have set it in the kernel; since then only the program may have set another */
+    bool is_born_deaf;  /* its creator had our signal blocked for our own reasons, and it inherited that */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;
@@ -129,20 +129,20 @@ struct thread_state {
     volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
-    _Atomic bool is_taken; /* somebody opens or closes its events: its own thread, or who ends the process */
-    bool is_holding;       /* a signal of our number is held back for the program, and no samples are taken */
-    bool is_waiting;       /* the program waits for a signal of our number, and no samples are taken */
+    _Atomic bool is_taken; /* its events are being opened or closed, by its thread or the one that ends the process */
+    bool is_holding;       /* a signal with our number is held back for the program; no samples meanwhile */
+    bool is_waiting;       /* the program waits for a signal with our number; no samples meanwhile */
     bool is_cramped;       /* the program's alternate signal stack has no room for a sample: our signal is blocked */
     uint8_t odd_mask;      /* of signals-sig.c */
     uint32_t toggle;       /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
-    struct thread_event watch; /* tells that a delay is over; -1 none */
+    struct thread_event watch; /* the event that shows the end of a delay; -1 none */
     struct thread_last_pc last_pc;
     struct thread_regions regions;
-    void *(*start)(void *);   /* of pthread_create, or */
-    int (*start_c11)(void *); /* of thrd_create, NULL otherwise */
+    void *(*start)(void *);   /* start function of pthread_create, or */
+    int (*start_c11)(void *); /* of thrd_create, else NULL */
     void *argument;
     size_t stack_bytes;
     struct thread_state *next;                      /* free list */
@@ -156,31 +156,31 @@ struct thread_state {
 /* State of the calling thread, NULL when it is not registered.  ctx: any */
 struct thread_state *thread_self_sig(void);
 
-/* Makes state (NULL: none) that of the calling thread.  ctx: ordinary */
+/* Makes state (NULL: none) the calling thread's state.  ctx: ordinary */
 void thread_set_self_sig(struct thread_state *state);
 
-/* Adds a thread's stack to, or takes it from, the table that thread_of_stack_sig searches. A state keeps its place
- * there.  ctx: ordinary */
+/* _add and _remove: the table of stacks that thread_of_stack_sig searches. A state keeps its place in the table.  ctx:
+ * ordinary */
 void thread_stack_add_sig(struct thread_state *state);
 void thread_stack_remove_sig(const struct thread_state *state);
 void thread_stack_reset_sig(void);
 
-/* Code of ours that was changing the trees of self, the calling thread's, was left for good: what they hold is closed,
- * and the thread goes on with new ones.  ctx: hook */
+/* Code of the runtime that was changing the trees of self, the calling thread, was left for good by a jump: closes
+ * these trees, and the thread continues with new ones.  ctx: hook */
 void thread_renew(struct thread_state *self);
 
-/* Whether both addresses lie on the stack that self, the calling thread, was made with, and it runs there now: not on
- * that of signals, nor on one of its own.  ctx: any */
+/* Whether both addresses lie on the stack that self, the calling thread, was created with, and the thread runs on it
+ * now: not on a signal stack or on a stack that the program has made.  ctx: any */
 bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high);
 
-/* Whether code of ours is changing the trees of self.  ctx: any */
+/* Whether code of the runtime is changing the trees of self.  ctx: any */
 bool thread_is_half_way_sig(const struct thread_state *self);
 
-/* Starts or stops the sampling of all threads. Where their list is being changed at this moment, whoever does that
- * finishes it. Nothing happens after the end.  ctx: any */
+/* Starts or stops the sampling of all threads. If the list of threads is being changed at this moment, the thread that
+ * changes it does this too. Does nothing after the end.  ctx: any */
 void thread_switch_sig(bool is_active);
 
-/* Ends the sampling for good; events that are running go on until they are closed, but what they bring is not taken.
+/* Ends the sampling for good; running events go on until they are closed, but their samples are not taken.
  * ctx: any */
 void thread_switch_end_sig(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules of the unwinder by pc: module tables behind a cache that all threads share without lock. Also says whether
- * a return address follows a call, which is worth remembering with the rule. Signal context. */
+/* The rules of the unwinder by pc: module tables behind a cache that all threads share without a lock. A cached rule
+ * also says whether the return address follows a call. Signal context. */
 #include "runtime/own/arch.h"
 #include "runtime/unwind/unwind.h"
 
@@ -15,7 +15,7 @@ struct unwind_slot *unwind_slots_sig(void)
     return cache.slots;
 }
 
-/* A slot that another thread is writing is left to it. */
+/* Skips a slot that another thread is writing. */
 static void slot_put(uintptr_t pc, uint32_t generation, const struct unwind_rule *rule)
 {
     struct unwind_slot *slot = &cache.slots[unwind_slot_index(pc)];
@@ -37,7 +37,7 @@ static void slot_put(uintptr_t pc, uint32_t generation, const struct unwind_rule
     atomic_store_explicit(&slot->key, (version + 2) << UNWIND_PC_BITS | pc, memory_order_release);
 }
 
-/* pc is the last byte before a return address. Looks only at bytes of a known function: they are mapped. */
+/* pc is the last byte before a return address. Reads only bytes of a known function, because those are mapped. */
 static bool follows_call(const struct unwind_module *module, uintptr_t pc)
 {
     uint64_t vaddr = pc - module->bias;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The walk over the frames of a thread by libunwind, where we have no walker of our own or the build asks for it. What
- * makes libunwind's own way unfit for a signal handler is kept from it: it asks us and not the loader for unwind tables
- * (its lock may be held by the very code that was interrupted), it reads memory through us, inside the stack's bounds
- * and mapped modules only, it caches nothing, and all signals are blocked by a raw system call while it holds locks of
- * its own: where a sandbox refuses that, there is no walk. Nobody is in it when a thread forks. What remains: two
- * system calls and some microseconds a walk, every path walked anew, and a few KiB of stack. Signal context. */
+/* The walk over the frames of a thread by libunwind, where we have no walker of our own or the build asks for it. By
+ * itself libunwind is unfit for a signal handler, so it works through callbacks of ours: it gets unwind tables from us
+ * and not from the loader (whose lock the interrupted code may hold), it reads memory through us, only within the
+ * stack's bounds and mapped modules, and it caches nothing. A raw system call blocks all signals while libunwind holds
+ * its own locks; where a sandbox refuses that, there is no walk. No thread is inside libunwind when a thread forks. The
+ * remaining cost: two system calls and some microseconds per walk, no reuse of the last path, and a few KiB of stack.
+ * Signal context. */
 #include "runtime/unwind/unwind-libunwind.h"
 
 #include <dlfcn.h>
@@ -20,12 +21,12 @@
 #include "runtime/unwind/unwind.h"
 #include "base/sigsafe.h"
 
-#define HANDLER_BYTES 12288 /* of stack; libunwind has large frames, and so has IBM Z */
+#define HANDLER_BYTES 12288 /* of stack; libunwind has large frames, and so does IBM Z */
 
 enum {
     RED_ZONE_BYTES = 512,
-    POOL_BYTES = 16384,  /* as libunwind asks for them */
-    OWN_FRAMES_MAX = 32, /* from a walk in a hook to the code that called it */
+    POOL_BYTES = 16384,  /* the size in which libunwind asks for memory */
+    OWN_FRAMES_MAX = 32, /* our own frames, between a walk in a hook and the code that called the hook */
     KERNEL_SIGSET_BYTES = 8,
     HEADER_VERSION = 1, /* of .eh_frame_hdr, see the Linux Standard Base, 10.6.2 */
     POINTER_PCREL_SDATA4 = 0x1b,
@@ -35,17 +36,17 @@ enum {
     ENTRY_BYTES = 8,
 };
 
-/* What the callbacks answer from. */
+/* State of one walk, from which the callbacks answer libunwind. */
 struct walk {
     const struct unwind_start *start;
     const struct unwind_bounds *bounds;
-    uintptr_t sp;                 /* of the frame that is looked at */
-    uintptr_t map_start, map_end; /* the module that was read last */
+    uintptr_t sp;                 /* of the current frame */
+    uintptr_t map_start, map_end; /* the module that was read from last */
 };
 
 static struct unwind_libunwind state;
 
-/* Should a signal come in spite of all (libunwind sets the mask, too), its handler does not wait for its own thread. */
+/* If a signal comes all the same (libunwind also sets the mask), its handler must not wait for its own thread. */
 static _Thread_local volatile bool is_thread_inside __attribute__((tls_model("initial-exec")));
 
 struct unwind_libunwind *unwind_libunwind_sig(void)
@@ -63,7 +64,7 @@ static bool is_between(uintptr_t address, uintptr_t low, uintptr_t high)
     return address >= low && address < high && high - address >= sizeof(unw_word_t);
 }
 
-/* The stack from the frame that is looked at upwards: below it nothing may be mapped. */
+/* The stack from the current frame upwards: memory below it may not be mapped. */
 static bool is_on_stack(const struct walk *w, uintptr_t address)
 {
     const struct unwind_bounds *b = w->bounds;
@@ -133,13 +134,14 @@ int unwind_find_proc_sig(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t 
     return state.search_table(space, ip, &table, info, need_unwind_info, walk);
 }
 
-/* All signals, also those that glibc keeps for itself: a cancelled thread must not leave libunwind's locks locked. */
+/* Blocks all signals, also those that glibc keeps for itself: a cancelled thread must not leave libunwind's locks
+ * locked. */
 static bool mask_sig(const uint64_t *mask, uint64_t *old)
 {
     return own_call_sig(SYS_rt_sigprocmask, SIG_SETMASK, mask, old, KERNEL_SIGSET_BYTES) == 0;
 }
 
-/* What libunwind asks the kernel for besides, by itself. */
+/* Whether libunwind may make its other system calls, those for memory. */
 static bool may_allocate_sig(void)
 {
     const long arguments[6] = {0, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0};
@@ -180,7 +182,7 @@ static enum unwind_stop stop_of(int error)
     return error == -UNW_ENOINFO ? UNWIND_GAP : UNWIND_BAD_STACK;
 }
 
-/* From the frame at the cursor outwards. */
+/* Adds the frames from the cursor outwards. */
 static void add_frames(struct walk *w, unw_cursor_t *cursor, unwind_find_module find, bool is_interrupted,
                        struct unwind_path *path)
 {
@@ -228,8 +230,8 @@ static bool walk_from_context(const struct unwind_start *start, const struct unw
     return true;
 }
 
-/* In a hook: the code that called it is found from here, through our own frames, because nobody has kept its registers.
- * False when it does not show up. */
+/* In a hook: finds the code that called the hook by walking from here through our own frames, because its registers
+ * were not saved. False when it is not found. */
 static bool walk_from_here(const struct unwind_start *start, const struct unwind_bounds *bounds,
                            unwind_find_module find, struct unwind_path *path)
 {
@@ -278,7 +280,7 @@ enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct 
     return (enum unwind_stop)path->stop;
 }
 
-/* Not worked out here: callers take a walk instead. */
+/* Not available with libunwind: callers do a walk instead. */
 bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, struct unwind_hop *hop)
 {
     (void)pc;

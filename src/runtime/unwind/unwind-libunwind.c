@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens libunwind when the process begins, for architectures that have no walker of our own (configure
- * --with-unwinder=libunwind). It is not linked to, so that programs get no library that they did not ask for where it
- * is missing, and it is opened so that it calls the C library and not what we or the program put in front of it. Where
- * it is missing paths are cut behind their first frame, and the log says so by the reason of each end. Ordinary code.
- */
+ * --with-unwinder=libunwind). It is opened and not linked to, so that a program also starts where libunwind is missing,
+ * and opened so that it calls the C library directly and not what we or the program put in front of it. Where it is
+ * missing, paths end after their first frame, and the log shows that in the reasons why paths ended. Ordinary code. */
 #include "runtime/own/own-call.h"
 #include "runtime/unwind/unwind-libunwind.h"
 
@@ -23,10 +22,10 @@
 enum {
     FORK_YIELDS = 100,
     FORK_PAUSE_NS = 100000,
-    FORK_PAUSES_MAX = 10000, /* a second */
+    FORK_PAUSES_MAX = 10000, /* one second */
 };
 
-/* What no walk needs: libunwind reports it as an error of that step. */
+/* A callback that no walk needs: libunwind reports an error for that step. */
 static int no_dynamic_code(unw_addr_space_t space, unw_word_t *address, void *walk)
 {
     (void)space;
@@ -105,8 +104,8 @@ static bool find_functions(struct unwind_libunwind *lib, void *library)
     return lib->space && set_caching(lib->space, UNW_CACHE_NONE) == 0;
 }
 
-/* libunwind's start opens a pipe, to try with it whether memory can be read. We tell it what can be read, so the pipe
- * is closed, and the program's descriptors are what they were. */
+/* When libunwind starts, it opens a pipe with which it tests whether memory can be read. Our callbacks know what can be
+ * read, so we close the pipe and leave the program's descriptors as they were. */
 static bool find_functions_without_pipe(struct unwind_libunwind *lib, void *library)
 {
     struct stat status;
@@ -122,16 +121,17 @@ static bool find_functions_without_pipe(struct unwind_libunwind *lib, void *libr
     return is_found;
 }
 
-/* The calling thread's forks: a handler of the program may fork on top of one, or on top of a walk. */
+/* The forks that the calling thread has under way: a handler of the program may fork while it interrupts a fork, or a
+ * walk. */
 static _Thread_local struct {
-    struct shield shield; /* of the outermost */
+    struct shield shield; /* of the outermost fork */
     int depth;
-    bool is_empty; /* libunwind, when the wait for that was over */
+    bool is_empty; /* no thread was in libunwind when the wait ended */
 } forking __attribute__((tls_model("initial-exec")));
 
-/* Whether nobody is in libunwind, but for a walk that this thread is on top of. Who is there is seldom longer than some
- * microseconds; who was descheduled for so long that the wait ends costs the child its paths, and the program nothing.
- */
+/* Waits until no thread is in libunwind, except for a walk that this thread has interrupted. A walk seldom takes more
+ * than some microseconds. If a walking thread is descheduled until the wait ends, the child loses its paths; the
+ * program loses nothing. */
 static bool wait_until_empty(const struct unwind_libunwind *lib)
 {
     struct timespec pause = {.tv_nsec = FORK_PAUSE_NS};
@@ -151,7 +151,7 @@ static void fork_prepare(void)
 {
     struct unwind_libunwind *lib = unwind_libunwind_sig();
     struct shield shield;
-    shield_raise_sig(&shield); /* no handler leaves the gate closed by a jump */
+    shield_raise_sig(&shield); /* so that no handler jumps out and leaves others locked out */
     if (forking.depth++ == 0)
         forking.shield = shield;
     atomic_fetch_add(&lib->n_forking, 1);
@@ -170,7 +170,7 @@ static void fork_parent(void)
     fork_done();
 }
 
-/* This thread is the only one. What another had locked in libunwind stays so. */
+/* This thread is the only one. A lock in libunwind that another thread held stays locked. */
 static void fork_child(void)
 {
     struct unwind_libunwind *lib = unwind_libunwind_sig();
@@ -181,7 +181,7 @@ static void fork_child(void)
     fork_done();
 }
 
-/* We begin before the C library, which begins with what dlopen() takes for the environment. */
+/* We start before the C library, which only then sets the environment that dlopen() reads. */
 __attribute__((constructor)) static void open_libunwind(int argc, char **arguments, char **environment)
 {
     (void)argc;
@@ -190,11 +190,11 @@ __attribute__((constructor)) static void open_libunwind(int argc, char **argumen
         environ = environment;
     struct unwind_libunwind *lib = unwind_libunwind_sig();
     int saved = errno;
-    int own_scope = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path") ? 0 : RTLD_DEEPBIND; /* sanitizers end it */
+    int own_scope = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_path") ? 0 : RTLD_DEEPBIND; /* sanitizers forbid it */
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | own_scope);
     if (library && find_functions_without_pipe(lib, library) &&
         pthread_atfork(fork_prepare, fork_parent, fork_child) == 0)
         atomic_store(&lib->is_open, true);
-    (void)dlerror(); /* the program must not find our failures when it asks for its own */
+    (void)dlerror(); /* the program must not see our failures when it asks for its own */
     errno = saved;
 }

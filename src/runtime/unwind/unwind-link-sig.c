@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The walk over the frames of a thread where calls leave the return address in a link register (Arm, POWER): by the
- * rows of the module tables, by the back chain where the architecture has one, and for code without rule by frame
- * records that lead back to known code. Paths are walked anew each time. Signal context.
+ * rows of the module tables, by the back chain where the architecture has one, and, for code without a rule, by frame
+ * records that lead back to known code. Every path is walked from the start; nothing is reused. Signal context.
  * In the cursor, rbp is the frame pointer; other registers are known in an interrupted frame only. */
 #include "runtime/own/arch.h"
 #include "runtime/unwind/unwind.h"
@@ -13,7 +13,7 @@
 enum {
     RECORDS_MAX = 64,
     LINK_SAVED = 16,      /* in the caller's frame, where there is a back chain */
-    RED_ZONE_BYTES = 512, /* leaves of POWER save registers in 288 bytes below the stack pointer */
+    RED_ZONE_BYTES = 512, /* leaf functions of POWER save registers in the 288 bytes below the stack pointer */
 };
 
 struct walk {
@@ -23,7 +23,7 @@ struct walk {
     bool has_sp; /* false once a frame record was followed: only its address is known, the stack pointer is above it */
 };
 
-/* What a step leads to. */
+/* The caller's frame, which a step leads to. */
 struct caller {
     uintptr_t cfa;
     uint64_t pc;
@@ -41,7 +41,7 @@ static bool enter_stack(struct unwind_cursor *c)
     return c->floor <= c->ceiling;
 }
 
-/* A register of the interrupted frame. */
+/* Value of a register of the interrupted frame. */
 static bool live_register(const struct unwind_cursor *c, unsigned reg, uint64_t *value)
 {
     if (c->live == UNWIND_LIVE_START && reg < UNWIND_REGISTERS && c->start->known >> reg & 1) {
@@ -66,7 +66,7 @@ static bool base_value(const struct walk *w, const struct unwind_rule *rule, uin
     return live_register(c, rule->reg, value);
 }
 
-/* The return address: in memory, in another register, or still in the link register. */
+/* Finds the return address: in memory, in another register, or still in the link register. */
 static enum unwind_stop find_return(const struct unwind_cursor *c, const struct unwind_rule *rule, uintptr_t cfa,
                                     uint64_t *pc)
 {
@@ -115,7 +115,8 @@ static enum unwind_stop step_by_chain(struct walk *w, struct caller *caller)
                                                                                     : UNWIND_BAD_STACK;
 }
 
-/* Whether a call in known code returns to address. *is_known: a module holds it, call or not. */
+/* Whether a call in known code returns to address. *is_known: a module holds the address, whether or not a call
+ * precedes it. */
 static bool is_call_site(const struct unwind_cursor *c, uintptr_t address, bool *is_known)
 {
     struct unwind_rule rule;
@@ -158,8 +159,8 @@ static enum unwind_stop step_by_record(struct walk *w, enum unwind_stop reason, 
     return UNWIND_COMPLETE;
 }
 
-/* Whether link, the address in the link register, is not left over from a call that the function at pc has made: such
- * ones lie in the function itself, and without a table the module is all that is known of it. */
+/* Whether link, the address in the link register, belongs to the caller and is not left over from a call that the
+ * function at pc has made. A left-over one lies in the function itself; without a table we only know its module. */
 static bool is_of_caller(const struct unwind_module *module, uintptr_t pc, uintptr_t link)
 {
     if (!module || link < module->start || link >= module->end)
@@ -168,7 +169,7 @@ static bool is_of_caller(const struct unwind_module *module, uintptr_t pc, uintp
     return table && modtab_find_func(table, pc - module->bias) != modtab_find_func(table, link - 1 - module->bias);
 }
 
-/* Code without rule. An interrupted leaf still has its return address in the link register. */
+/* A step in code without a rule. An interrupted leaf still has its return address in the link register. */
 static enum unwind_stop step_by_guess(struct walk *w, const struct unwind_rule *rule, struct caller *caller)
 {
     struct unwind_cursor *c = &w->at;
@@ -186,7 +187,7 @@ static enum unwind_stop step_by_guess(struct walk *w, const struct unwind_rule *
     return arch_has_back_chain_sig() ? step_by_chain(w, caller) : step_by_record(w, reason, caller);
 }
 
-/* Whether the registers of the interrupted code lie at this place of the stack; where there is a back chain it must
+/* Whether the registers of the interrupted code lie at this address of the stack; where there is a back chain, it must
  * agree. */
 static bool is_context(const struct unwind_cursor *c, const struct arch_signal_frame *layout, uintptr_t context)
 {
@@ -248,8 +249,8 @@ static enum unwind_stop step(struct walk *w, const struct unwind_rule *rule, str
     return UNWIND_COMPLETE;
 }
 
-/* Whether the frame at the cursor can be one: it follows a call, or is where a signal handler returns to, or lies in
- * generated code that leads back to known code. */
+/* Whether the code at the cursor can be a caller: it follows a call, or is where a signal handler returns to, or lies
+ * in generated code that leads back to known code. */
 static bool is_caller(const struct walk *w, const struct unwind_rule *rule)
 {
     return rule->follows_call || w->n == 0 || w->at.is_interrupted || rule->kind == MODTAB_SIGNAL ||
@@ -324,7 +325,7 @@ enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct 
     return (enum unwind_stop)path->stop;
 }
 
-/* Not worked out here: callers take a walk instead. */
+/* Not available here: callers do a walk instead. */
 bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, struct unwind_hop *hop)
 {
     (void)pc;

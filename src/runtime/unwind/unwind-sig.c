@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The walker where calls push the return address: one step of it by any rule, and the walk with its memory of the last
- * path. Signal context. */
+/* The walk over the frames of a thread, where calls push the return address: a single step by any rule, and the whole
+ * walk, which reuses the last path. Signal context. */
 #include "runtime/unwind/unwind.h"
 
 #include "base/sigsafe.h"
 
 /* --- one step --- */
 
-/* One step of the unwinder by any rule: computed frame addresses, signal frames, and the guesses for code without
- * rule, a validated frame pointer and a leaf that has pushed nothing. Signal context. */
+/* One step of the unwinder by any rule: computed frame addresses, signal frames, and two guesses for code without a
+ * rule: a validated frame pointer, and a leaf that has pushed nothing. Signal context. */
 
-/* The kernel's struct ucontext on x86-64: offset of uc_mcontext.gregs[] by DWARF register number; rip behind. */
+/* The kernel's struct ucontext on x86-64: offsets of uc_mcontext.gregs[] by DWARF register number; rip comes last. */
 static const uint8_t context_offset[17] = {144, 136, 152, 128, 112, 104, 120, 160, 40, 48, 56, 64, 72, 80, 88, 96, 168};
 enum { CONTEXT_RIP = 16, RED_ZONE_BYTES = 128, FRAME_POINTERS_MAX = 64 };
-#define PROLOGUE_BYTES_MAX 256 /* of a function without rule, in which it makes its frame */
+#define PROLOGUE_BYTES_MAX 256 /* of a function without a rule; it makes its frame within them */
 
 /* Sets floor and ceiling for the stack that holds c->sp; false when no known one does.  ctx: signal handler */
 static bool unwind_enter_stack_sig(struct unwind_cursor *c)
@@ -31,7 +31,7 @@ static bool unwind_enter_stack_sig(struct unwind_cursor *c)
     return c->floor <= c->ceiling;
 }
 
-/* Value of a DWARF register in the frame at *c; false when it is not known any more. */
+/* Value of a DWARF register in the frame at *c; false when it is no longer known. */
 static bool register_value(const struct unwind_cursor *c, unsigned reg, uint64_t *value)
 {
     if (reg == UNWIND_RSP)
@@ -176,7 +176,8 @@ static enum unwind_stop step_over_signal(struct unwind_cursor *c, struct unwind_
     return unwind_enter_stack_sig(c) ? UNWIND_COMPLETE : UNWIND_BAD_STACK;
 }
 
-/* Whether a call in known code returns to address. *is_known: a module holds it, call or not. */
+/* Whether a call in known code returns to address. *is_known: a module holds the address, whether or not a call
+ * precedes it. */
 static bool is_call_site(const struct unwind_cursor *c, uintptr_t address, bool *is_known)
 {
     struct unwind_rule rule;
@@ -186,7 +187,7 @@ static bool is_call_site(const struct unwind_cursor *c, uintptr_t address, bool 
 }
 
 /* Follows the chain of frame pointers from rbp through generated code until it reaches a call in known code; true when
- * it does, and for all frames of that chain.  ctx: signal handler */
+ * it does. Frames of the same chain are not checked again.  ctx: signal handler */
 static bool unwind_validate_fp_sig(struct unwind_cursor *c)
 {
     uint64_t fp = c->rbp, caller, outer;
@@ -216,7 +217,7 @@ static bool leaf_returns(const struct unwind_cursor *c)
     return c->is_interrupted && unwind_read(c, c->sp, &caller) && is_call_site(c, caller, &is_known);
 }
 
-/* Whether the function without rule that holds pc has made its frame by then: push rbp; mov rbp, rsp before pc. Its
+/* Whether the function without a rule that holds pc has already made its frame: push rbp; mov rbp, rsp before pc. Its
  * bytes are mapped. */
 static bool has_made_frame(const struct unwind_module *module, uintptr_t pc)
 {
@@ -232,7 +233,7 @@ static bool has_made_frame(const struct unwind_module *module, uintptr_t pc)
     return false;
 }
 
-/* Code without rule. What the guess rests on are words of the stack that the path's check reads again. */
+/* A step in code without a rule. The guess depends only on stack words that the check of the last path reads again. */
 static enum unwind_stop step_by_guess(struct unwind_cursor *c, enum unwind_stop reason, struct unwind_frame *frame,
                                       struct unwind_regs *regs)
 {
@@ -249,8 +250,8 @@ static enum unwind_stop step_by_guess(struct unwind_cursor *c, enum unwind_stop 
     return reason;
 }
 
-/* One step from the frame at *c to its caller by any rule, filling frame->cfa, the unwinder's flags and *regs.
- * Returns true when *c is now the caller, else false with *stop set.  ctx: signal handler */
+/* One step from the frame at *c to its caller by any rule. Fills frame->cfa, the unwinder's flags and *regs. Returns
+ * true when *c is now the caller, else false with *stop set.  ctx: signal handler */
 static bool unwind_step_sig(struct unwind_cursor *c, const struct unwind_rule *rule, struct unwind_frame *frame,
                             struct unwind_regs *regs, enum unwind_stop *stop)
 {
@@ -297,9 +298,9 @@ bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, 
 
 /* --- the walk --- */
 
-/* The walk over the frames of a thread and its memory of the last path. A walk is a function of pc, stack pointer, at
- * most rbp and rbx, and the stack words that it reads; so where a frame meets one of the last path in the same state,
- * and every word read from there outwards still holds what it held, the rest is the same and is taken over.
+/* The walk over the frames of a thread, which remembers the last path. A walk depends only on pc, stack pointer, at
+ * most rbp and rbx, and the stack words that it reads. So where a frame equals a frame of the last path, in the same
+ * state, and no word that was read from there outwards has changed, the rest of the path is the same and is reused.
  * Signal context. */
 
 #define HANDLER_BYTES 4096 /* of stack: the kernel gives a handler little more than its own frame */
@@ -316,7 +317,7 @@ struct walk {
     enum unwind_stop stop;
 };
 
-/* Step by the two rules that make up nearly all frames, without the registers' bookkeeping of the others. */
+/* A step by the two rules that nearly all frames have, without the bookkeeping of registers that other rules need. */
 static inline bool step(struct walk *w, const struct unwind_rule *rule, struct unwind_frame *frame,
                         struct unwind_regs *regs)
 {
@@ -370,8 +371,8 @@ __attribute__((no_sanitize("address", "undefined"))) static inline uint64_t word
     return *(const unwind_word *)address;
 }
 
-/* Whether the words beyond the return address on which an old frame rests still hold. The caller's registers are in
- * regs[1]. */
+/* Whether the stack words that an old frame depends on, apart from the return address, are unchanged. The caller's
+ * registers are in regs[1]. */
 static bool loads_hold(const struct walk *w, const struct unwind_frame *frame, const struct unwind_regs *regs)
 {
     uint64_t value;
@@ -390,7 +391,7 @@ static bool loads_hold(const struct walk *w, const struct unwind_frame *frame, c
 
 #define LOADS (UNWIND_FRAME_LOADS_RBP | UNWIND_FRAME_LOADS_RBX | UNWIND_FRAME_LOADS_CFA)
 
-/* Whether the outermost old frame is still the end, as far as that is read from the stack. */
+/* Whether the outermost old frame is still the end of the path, as far as the stack shows it. */
 static bool end_holds(const struct walk *w, const struct unwind_frame *last, const struct unwind_regs *regs)
 {
     uint64_t value;
@@ -398,7 +399,8 @@ static bool end_holds(const struct walk *w, const struct unwind_frame *last, con
            (unwind_read(&w->at, last->cfa - 8, &value) && value == 0 && loads_hold(w, last, regs));
 }
 
-/* Difference between the return addresses of four frames and the old path; the callers' loads count as one. */
+/* Compares the return addresses of four frames with the old path: 0 when all are the same and no frame has loaded
+ * registers of its caller. */
 static inline uint64_t four_differ(const struct unwind_frame *f)
 {
     uint64_t differ = (word_at(f[0].cfa - 8) ^ f[1].pc) | (word_at(f[1].cfa - 8) ^ f[2].pc) |
@@ -406,8 +408,8 @@ static inline uint64_t four_differ(const struct unwind_frame *f)
     return differ | ((f[0].flags | f[1].flags | f[2].flags | f[3].flags) & LOADS);
 }
 
-/* Whether the old path holds from frame first outwards. If not, *resume is the first frame that can still be met: the
- * one beyond the word that has changed. */
+/* Whether the old path is unchanged from frame first outwards. If not, *resume is the first frame that can still match:
+ * the one after the word that has changed. */
 static bool old_holds(const struct walk *w, uint32_t first, uint32_t *resume)
 {
     const struct unwind_frame *frames = w->path->store + w->old_base;
@@ -429,7 +431,7 @@ static bool old_holds(const struct walk *w, uint32_t first, uint32_t *resume)
     return true;
 }
 
-/* Whether the frame at the cursor is this old frame, in the same state as far as its callers rest on it. */
+/* Whether the frame at the cursor is this old frame, with the same state in all that its callers depend on. */
 static bool is_same_frame(const struct unwind_cursor *c, const struct unwind_frame *frame,
                           const struct unwind_regs *regs)
 {
@@ -439,20 +441,21 @@ static bool is_same_frame(const struct unwind_cursor *c, const struct unwind_fra
            (!(frame->flags & UNWIND_FRAME_NEEDS_RBX) || (c->has_rbx && c->rbx == regs->rbx));
 }
 
-/* Goes on to old frame i, or to none. */
+/* Makes old frame i the next candidate, or none. */
 static inline void set_old(struct walk *w, uint32_t i)
 {
     w->old = i;
     w->old_sp = i >= w->n_old ? UINTPTR_MAX : i ? w->path->store[w->old_base + i - 1].cfa : w->path->start_sp;
 }
 
-/* Whether the old frames from w->old on can be joined to the new ones: before them, or else behind the new ones. */
+/* Whether the old frames from w->old on and the new frames can be brought together: by copying the new ones in front of
+ * the old, or the old ones after the new. */
 static inline bool can_join(const struct walk *w)
 {
     return w->old_base + w->old >= w->n_new || w->base + w->n_new + w->n_old - w->old <= UNWIND_FRAMES_MAX;
 }
 
-/* Looks for the frame at the cursor in the old path; true when the rest of it can be taken over from w->old. */
+/* Looks for the frame at the cursor in the old path; true when the rest can be reused from w->old on. */
 static bool meets_old(struct walk *w)
 {
     const struct unwind_path *path = w->path;
@@ -476,7 +479,7 @@ static void move(struct unwind_path *path, uint32_t to, uint32_t from, uint32_t 
     memmove(path->regs + to, path->regs + from, n * sizeof *path->regs);
 }
 
-/* The larger part of the store beside the old path is for the new one. */
+/* The new path gets the larger free part of the store, before or after the old path. */
 static void find_room(struct walk *w)
 {
     uint32_t behind = UNWIND_FRAMES_MAX - w->old_base - w->n_old;
@@ -485,8 +488,7 @@ static void find_room(struct walk *w)
     set_old(w, w->path->first_plain);
 }
 
-/* Makes room for one more new frame, giving up the old path when it stands in the way; false when the path is too
- * deep. */
+/* Makes room for one more new frame and gives up the old path if it is in the way; false when the path is too deep. */
 static bool make_room(struct walk *w)
 {
     if (w->n_new < w->n_room)
@@ -500,8 +502,8 @@ static bool make_room(struct walk *w)
     return true;
 }
 
-/* Whether the return address at the cursor can be one: it follows a call, or starts a trampoline, or lies in generated
- * code whose frame pointers lead back to known code. */
+/* Whether the return address at the cursor is plausible: it follows a call, or starts a trampoline, or lies in
+ * generated code whose frame pointers lead back to known code. */
 static inline bool is_caller(struct walk *w, const struct unwind_rule *rule)
 {
     if (rule->follows_call || w->n_new == 0 || w->at.is_interrupted || rule->kind == MODTAB_SIGNAL ||
@@ -537,7 +539,7 @@ static inline bool add_frame(struct walk *w)
     return false;
 }
 
-/* Walks until the end or until the old path is met. */
+/* Walks until the end, or until a frame of the old path is reached. */
 static void walk_new(struct walk *w)
 {
     do {
@@ -549,7 +551,7 @@ static void walk_new(struct walk *w)
     } while (make_room(w) && add_frame(w));
 }
 
-/* Says of each new frame what its callers rest on, from the outermost inwards. */
+/* Notes for each new frame, from the outermost inwards, what its callers depend on. */
 static void settle_needs(struct walk *w)
 {
     struct unwind_frame *frames = w->path->store + w->base;
@@ -568,7 +570,7 @@ static void settle_needs(struct walk *w)
     }
 }
 
-/* Brings the new frames and what is taken over of the old path together; what is taken over mostly stays in place. */
+/* Joins the new frames and the reused part of the old path; the reused part mostly stays in place. */
 static void join(struct walk *w)
 {
     uint32_t n_reused = w->is_met ? w->n_old - w->old : 0, first = w->base;
@@ -596,7 +598,8 @@ static void walk_start_only(struct walk *w)
         .pc = w->at.pc, .module = rule.module, .flags = w->at.is_interrupted ? UNWIND_FRAME_INTERRUPTED : 0};
 }
 
-/* Each member by itself: clearing the whole first would cost as much as twenty frames of an unchanged path. */
+/* Sets each member by itself: clearing the whole struct first would cost as much as twenty frames of an unchanged path.
+ */
 static inline void begin(struct walk *w, const struct unwind_start *start, uint32_t generation)
 {
     struct unwind_path *path = w->path;

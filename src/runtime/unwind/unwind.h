@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Table unwinder: from the registers of an interrupted or calling frame to the full call path, reading only the stack
+/* Table unwinder: from the registers of an interrupted or calling frame to the full call path. It reads only the stack
  * of this thread (inside known bounds) and mapped module tables. No lock, no allocation, no libc. */
 #ifndef LOCUS_RUNTIME_UNWIND_UNWIND_H
 #define LOCUS_RUNTIME_UNWIND_UNWIND_H
@@ -36,22 +36,22 @@ struct unwind_frame {
     uintptr_t pc;  /* interrupted pc, or return address */
     uintptr_t cfa; /* canonical frame address of this frame; 0 when not known (last frame of a partial path) */
     const struct unwind_module *module; /* NULL: outside all modules */
-    uint32_t node;  /* free for the caller: the call-tree node of this frame; kept over calls for the reused part */
+    uint32_t node;  /* for the caller: the call-tree node of this frame; kept from call to call for the reused part */
     uint32_t flags; /* UNWIND_FRAME_INTERRUPTED when pc is not a return address */
 };
 #define UNWIND_FRAME_INTERRUPTED 1u
 #define UNWIND_FRAME_SIGNAL 2u /* the trampoline of a signal handler; its cfa is the interrupted stack pointer */
-/* The other bits say what the frames from here outwards rest on; they belong to the unwinder. */
+/* The other bits say what the frames from here outwards depend on; they belong to the unwinder. */
 #define UNWIND_FRAME_NEEDS_RBP 4u /* the value of rbp in this frame */
 #define UNWIND_FRAME_NEEDS_RBX 8u
-#define UNWIND_FRAME_NEEDS_LIVE 16u /* other registers: never taken over */
+#define UNWIND_FRAME_NEEDS_LIVE 16u /* other registers: such frames are never reused */
 #define UNWIND_FRAME_LOADS_RBP 32u  /* the stack slot from which the caller's rbp came */
 #define UNWIND_FRAME_LOADS_RBX 64u
 #define UNWIND_FRAME_LOADS_CFA 128u
 #define UNWIND_FRAME_ENDS_IN_ZERO 256u /* outermost because its return address is 0 */
 
-/* Registers of one frame and where its caller's were read, for the check whether a path still holds. The slots are
- * relative to the frame's cfa. */
+/* Registers of one frame and where its caller's were read, to check whether a path is unchanged. The slots are relative
+ * to the frame's cfa. */
 struct unwind_regs {
     uint64_t rbp, rbx;
     int32_t rbp_slot, rbx_slot, cfa_slot;
@@ -61,8 +61,8 @@ struct unwind_regs {
 enum unwind_stop {
     UNWIND_COMPLETE = 0,  /* outermost frame reached: main thread's _start or a thread's clone */
     UNWIND_NO_MODULE,     /* pc in no module */
-    UNWIND_NO_TABLE,      /* module without table, and the frame pointer did not validate */
-    UNWIND_GAP,           /* no rule for this pc, and no leaf guess validated */
+    UNWIND_NO_TABLE,      /* module without a table, and the frame pointer could not be validated */
+    UNWIND_GAP,           /* no rule for this pc, and no guess at a leaf could be validated */
     UNWIND_BAD_ROW,       /* rule not representable */
     UNWIND_BAD_STACK,     /* the next frame would lie outside the stack bounds */
     UNWIND_BAD_CALLER,    /* the return address does not follow a call in known code */
@@ -71,18 +71,18 @@ enum unwind_stop {
     UNWIND_STOPS
 };
 
-/* A path with memory: frames[0..n_frames) of the last call, kept so that the next call on the same thread only walks
- * what changed (a frame with equal cfa and pc whose callers' return-address slots all still hold the same values).
- * One per thread and purpose (handler, hooks); all zero is empty. */
+/* A path that is kept: frames[0..n_frames) of the last call, so that the next call on the same thread only walks what
+ * has changed. It stops at a frame with the same cfa and pc as before, if the return-address slots of all its callers
+ * are unchanged. One per thread and purpose (handler, hooks); all zero means empty. */
 struct unwind_path {
     uint32_t n_frames;
-    uint32_t n_reused;           /* out: how many outermost frames were taken over from the previous path, node kept */
+    uint32_t n_reused;           /* out: how many outermost frames, with their node, were reused from the last path */
     uint32_t stop;               /* enum unwind_stop */
     uint32_t generation;         /* load-map generation of the frames; changed: nothing is reused */
-    uint32_t first_plain;        /* frames inside of this one came before a signal frame: walked anew each time */
+    uint32_t first_plain;        /* frames before this one lie inside a signal frame and are always walked anew */
     uintptr_t start_sp;          /* stack pointer of frames[0] */
     struct unwind_frame *frames; /* [n_frames] innermost first; points into store, every walk sets it */
-    struct unwind_frame store[UNWIND_FRAMES_MAX]; /* the path and, beside it, room for the next one */
+    struct unwind_frame store[UNWIND_FRAMES_MAX]; /* the path and, before or after it, room for the next one */
     struct unwind_regs regs[UNWIND_FRAMES_MAX];   /* the unwinder's, parallel to store */
 };
 
@@ -90,8 +90,8 @@ struct unwind_path {
  * the caller must give a new one whenever a module comes, goes or gets its table. */
 
 /* Walks from *start and updates *path. generation: current load-map generation. The outermost n_reused frames keep
- * their node, those of the others are 0. The frame at the start is always there; a caller that does not validate is
- * not. Returns the stop reason (also in path->stop).
+ * their node, those of the others are 0. The path always has the frame at the start; a caller that cannot be validated
+ * is left out. Returns the stop reason (also in path->stop).
  * ctx: signal handler and hooks; uses <= 1 KiB of stack */
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path);
@@ -100,9 +100,9 @@ enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct 
  * ctx: any */
 size_t unwind_handler_bytes_sig(void);
 
-/* The way from a frame to its caller, where it is the same each time the frame is at one return address: the canonical
- * frame address is base + cfa_offset, the return address lies below it, the caller's frame pointer is unchanged or lies
- * at the canonical frame address + fp_offset. */
+/* A hop: how to get from a frame to its caller, where that is the same each time the frame is at one return address.
+ * The canonical frame address is base + cfa_offset, the return address lies below it, and the caller's frame pointer is
+ * unchanged or lies at the canonical frame address + fp_offset. */
 struct unwind_hop {
     int32_t cfa_offset;
     int16_t fp_offset;
@@ -117,10 +117,10 @@ bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, 
 
 enum { UNWIND_RBX = 3, UNWIND_RBP = 6, UNWIND_RSP = 7 };
 
-/* Kinds behind those of enum modtab_row_kind: places without table. Never cached. */
+/* Kinds after those of enum modtab_row_kind, for code without a table. Never cached. */
 enum { UNWIND_KIND_NO_TABLE = 64, UNWIND_KIND_NO_MODULE };
 
-/* What is known of one pc: the fields of its row, its module, and whether a call ends right behind it. */
+/* What is known of one pc: the fields of its row, its module, and whether it is the last byte of a call. */
 struct unwind_rule {
     int32_t cfa_offset;
     int16_t rbp_offset, rbx_offset;
@@ -152,7 +152,7 @@ static inline uint64_t unwind_slot_index(uintptr_t pc)
 }
 _Static_assert(UNWIND_CACHE_SLOTS == 1 << (64 - 51), "index bits");
 
-/* Takes the rule of pc out of its slot; false when it is not there.  ctx: signal handler, wait-free */
+/* Reads the rule of pc from its slot; false when it is not there.  ctx: signal handler, wait-free */
 static inline bool unwind_slot_get(struct unwind_slot *slots, uintptr_t pc, uint32_t generation,
                                    struct unwind_rule *out)
 {
@@ -178,10 +178,10 @@ static inline bool unwind_slot_get(struct unwind_slot *slots, uintptr_t pc, uint
     return true;
 }
 
-/* Where other registers than rsp, rbp, rbx are to be had. */
+/* Where registers other than rsp, rbp and rbx can be read. */
 enum unwind_live { UNWIND_LIVE_NONE, UNWIND_LIVE_START, UNWIND_LIVE_CONTEXT };
 
-/* State of a walk: the frame that is looked at. */
+/* The current frame of a walk. */
 struct unwind_cursor {
     uintptr_t pc, sp;
     uint64_t rbp, rbx;
@@ -200,7 +200,7 @@ struct unwind_cursor {
 
 typedef uint64_t __attribute__((may_alias, aligned(1))) unwind_word;
 
-/* Reads a word of the stack; false when it lies outside of what may be read.  ctx: signal handler */
+/* Reads a word of the stack; false when it lies outside the bounds.  ctx: signal handler */
 __attribute__((no_sanitize("address", "undefined"))) static inline bool unwind_read(const struct unwind_cursor *c,
                                                                                     uintptr_t address, uint64_t *value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the program calls of its own accord: starting and stopping the sampling, marking what is live, and naming
- * regions. Ordinary code of the program's threads. */
+/* Functions for the program to call: starting and stopping the sampling, marking live blocks, and naming regions.
+ * Ordinary code of the program's threads. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +48,8 @@ WRAP_EXPORT int hpctoolkit_sampling_is_active(void)
 
 /* --- marking what is live --- */
 
-/* The program marks what is live: locus.h. Plain loads and stores and a clock, so that it may do so anywhere. */
+/* Marking live blocks: see locus.h. Uses only plain loads and stores and a clock, so that the program may do it
+ * anywhere. */
 
 WRAP_EXPORT void locus_mark_live_event(void)
 {
@@ -59,14 +60,14 @@ WRAP_EXPORT void locus_mark_live_event(void)
 
 /* --- regions --- */
 
-/* Entering and leaving regions: see sample-path.h. The program's own code calls this, often and on any thread: names
- * are found without a lock, and nothing is allocated but the arena's copy of each new name. */
+/* Entering and leaving regions: see sample-path.h. The program's own code calls this often and on any thread: names are
+ * found without a lock, and only the arena's copy of each new name is allocated. */
 
 #define NAMES_MAX 4096 /* power of two */
 #define NAME_BYTES_MAX 255
-#define LOCK_TRIES 1000 /* a signal handler may have interrupted whoever holds it */
+#define LOCK_TRIES 1000 /* this may run in a signal handler that interrupted the holder */
 
-/* Hash of a name; 0: free. The reference is there before the hash. */
+/* A region's name by its hash; 0: free. The reference is stored before the hash. */
 struct name {
     _Atomic uint64_t hash;
     uint32_t ref;
@@ -84,7 +85,7 @@ static uint64_t hash_of(const char *name)
     return hash ? hash : 1;
 }
 
-/* The name's entry, or the free one where it belongs; NULL when the table is full. */
+/* The name's entry, or the free entry where it belongs; NULL when the table is full. */
 static struct name *find(uint64_t hash)
 {
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
@@ -106,7 +107,7 @@ static bool lock(void)
     return false;
 }
 
-/* Under the lock. */
+/* Adds a name. The caller holds the lock. */
 static uint32_t add(const char *text, uint64_t hash)
 {
     char copy[NAME_BYTES_MAX + 1];
@@ -143,7 +144,7 @@ static uint32_t regions_name(const char *text)
     return ref;
 }
 
-/* The samples that a ring holds are of the time before the change. */
+/* Drains the rings first, because the samples in them are from before the change. */
 static struct thread_state *change_begin(void)
 {
     struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
@@ -178,8 +179,8 @@ static void regions_enter(uint32_t name)
     change_end(self);
 }
 
-/* The calling thread enters the region of that reference, or leaves the one that it entered last. What is too much or
- * does not match is counted and does no harm.  ctx: as regions_name */
+/* The calling thread enters the region with that reference, or leaves the one that it entered last. Excess or unmatched
+ * calls are counted and do no harm.  ctx: as regions_name */
 static void regions_leave(void)
 {
     struct thread_state *self = change_begin();
@@ -196,7 +197,7 @@ static void regions_leave(void)
     }
 }
 
-/* What the inline functions of locus.h call. */
+/* Called by the inline functions of locus.h. */
 WRAP_EXPORT void locus_region_begin_event(const char *name)
 {
     regions_enter(regions_name(name));
@@ -207,10 +208,10 @@ WRAP_EXPORT void locus_region_end_event(void)
     regions_leave();
 }
 
-/* --- tasks of ITT as regions --- */
+/* --- ITT tasks as regions --- */
 
-/* Tasks of ITT as regions: what its static library looks up in the library that INTEL_LIBITTNOTIFY64 names. The layouts
- * are those of the public header ittnotify.h. */
+/* ITT tasks as regions: the functions that ITT's static library looks up in the library that INTEL_LIBITTNOTIFY64
+ * names. The layouts are those of the public header ittnotify.h. */
 
 #define STRINGS_MAX 4096
 
@@ -226,7 +227,7 @@ struct itt_domain {
 struct itt_string {
     const char *text;
     void *wide_text;
-    int extra1; /* the collector's: the reference of the name, 0 not looked up yet */
+    int extra1; /* for the collector's use: the reference of the name, 0 not looked up yet */
     void *extra2;
     struct itt_string *next;
 };
@@ -245,7 +246,7 @@ WRAP_EXPORT struct itt_domain *__itt_domain_create(const char *name);
 WRAP_EXPORT struct itt_domain *__itt_domain_create(const char *name)
 {
     static struct itt_domain all = {.is_enabled = 1, .name = ""};
-    (void)name; /* one stack of tasks a thread serves all */
+    (void)name; /* all domains share one stack of tasks per thread */
     return &all;
 }
 
@@ -265,7 +266,7 @@ static struct itt_string *strings_map(void)
     return none;
 }
 
-/* Two threads may get handles of their own for one name: they mean the same. */
+/* Two threads may get different handles for one name; both mean the same. */
 static struct itt_string *string_of(uint32_t name)
 {
     struct itt_string *strings = strings_map();
@@ -299,7 +300,7 @@ WRAP_EXPORT void __itt_task_begin(const struct itt_domain *domain, struct itt_id
     (void)domain;
     (void)task;
     (void)parent;
-    /* Some versions of the static library make the handles themselves. */
+    /* Some versions of the static library make handles themselves. */
     if (name && !name->extra1)
         name->extra1 = (int)regions_name(name->text);
     regions_enter(name ? (uint32_t)name->extra1 : 0);
@@ -312,10 +313,11 @@ WRAP_EXPORT void __itt_task_end(const struct itt_domain *domain)
     regions_leave();
 }
 
-/* --- ranges of NVTX as regions --- */
+/* --- NVTX ranges as regions --- */
 
-/* Ranges of NVTX as regions. A program that uses NVTX has its header's code, which at its first call loads the library
- * that NVTX_INJECTION64_PATH names and hands it tables of pointers; what is put there is called from then on.
+/* NVTX ranges as regions. A program that uses NVTX contains the code of its header. At its first call that code loads
+ * the library that NVTX_INJECTION64_PATH names and passes it tables of pointers; from then on it calls the functions
+ * that the library has put there.
  * src: nvtxTypes.h and nvToolsExt.h of NVTX 3 (table and callback numbers, layout of event attributes). */
 
 enum { TABLE_CALLBACKS = 1, MODULE_CORE = 1, MODULE_CORE2 = 5 };
@@ -338,10 +340,10 @@ struct nvtx_attributes {
     int32_t payload_type, reserved;
     uint64_t payload;
     int32_t message_type;
-    const void *message; /* text, or what register_string returned */
+    const void *message; /* text, or a handle from register_string */
 };
 
-/* What NVTX wants to know: the level of the range, the outermost being 0. */
+/* The level of the range, which NVTX expects as the result; the outermost is 0. */
 static int level(void)
 {
     return (int)regions_depth_sig() - 1;
@@ -371,7 +373,7 @@ static int pop(void)
 
 static int push_in_domain(const void *domain, const struct nvtx_attributes *attributes)
 {
-    (void)domain; /* one stack of ranges a thread serves all */
+    (void)domain; /* all domains share one stack of ranges per thread */
     return push_attributes(attributes);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The environment of a program that must not be measured: without our library and what we tell it. */
+/* The environment of a program that must not be measured: without our library and our variables. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -38,8 +38,8 @@ static bool is_library_sig(const char *path, size_t len)
     return len >= own && (len == own || path[len - own - 1] == '/') && memcmp(path + len - own, LIBRARY, own) == 0;
 }
 
-/* What the launcher sets: see tools/hpcrun/launch.c. Where another library stands in the last two, they are the
- * program's. */
+/* Whether the launcher has set the variable: see tools/hpcrun/launch.c. If the last two name another library, they
+ * belong to the program. */
 static bool is_ours_sig(const char *entry)
 {
     const char *value = entry;
@@ -52,8 +52,8 @@ static bool is_ours_sig(const char *entry)
     return is_library_sig(value, strlen(value));
 }
 
-/* Copies an entry for LD_PRELOAD without our library; where nothing is left, it is none. Returns the end of the copy.
- */
+/* Copies an entry for LD_PRELOAD without our library; nothing when no other library is left. Returns the end of the
+ * copy. */
 static char *copy_preload_sig(char *to, const char *entry)
 {
     const char *list = entry + sizeof PRELOAD - 1;

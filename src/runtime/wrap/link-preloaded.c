@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What depends on how the runtime came into the program, for the preloaded library: real functions lie behind it in
- * the loader's order, and the whole library is the profiler's. A static program takes link-static.c instead. */
+/* The part that depends on how the runtime got into the program, for the preloaded library: the real functions come
+ * after it in the loader's order, and all code of the library is the profiler's. link-static.c takes its place in a
+ * static program. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -21,7 +22,7 @@ void *wrap_real(const char *name)
     int saved_errno = errno;
     void *real = dlsym(RTLD_NEXT, name);
     if (!real)
-        (void)dlerror(); /* the program must not find our failure when it asks for its own */
+        (void)dlerror(); /* the program must not see our failure when it asks for its own */
     errno = saved_errno;
     return real;
 }
@@ -54,15 +55,15 @@ void process_find_launcher(int argc, char **arguments)
 
 /* --- dlopen, dlclose and chroot --- */
 
-/* Where the dlopen stubs jump to: the real functions, found once; the load map's cached answers become stale. And
- * chroot, behind which files that are loaded have other names, or none. Ordinary code of the program's threads. */
+/* The functions that the dlopen stubs jump to: they find the real function once and make the load map's cached answers
+ * stale. And chroot, after which loaded files have other names, or none. Ordinary code of the program's threads. */
 
 #define CLOSES 2 /* index of dlclose */
 
 typedef int chroot_function(const char *);
 
-/* What dlclose unloads is gone for certain only when the next library is loaded, whose code may lie where the other's
- * was. */
+/* Only when the next library is loaded is it certain what dlclose has unloaded; the new library's code may lie at the
+ * same addresses. */
 static void look_for_gone(void)
 {
     struct thread_state *self = thread_self_sig();

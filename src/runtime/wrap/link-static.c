@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What depends on how the runtime came into the program, for a static program that hpclink made: the linker's --wrap
- * names the real functions, and a section holds the profiler's code. Takes the place of link-preloaded.c. */
+/* The part that depends on how the runtime got into the program, for a static program that hpclink made: the linker's
+ * --wrap names the real functions, and the profiler's code lies in a section of its own. Takes the place of
+ * link-preloaded.c. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +95,9 @@ struct loadmap_own loadmap_own_code(void)
 /* --- a static program that was started alone --- */
 
 /* A static program that was started alone, without hpcrun, but with HPCRUN_EVENT_LIST or HPCRUN_OUT_PATH set: it
- * replaces itself by hpcrun with the same process id, which starts it again with a companion. So there is one way to
- * measure and to write, and a killed program loses nothing then either. Ordinary code, before all constructors. */
+ * replaces itself by hpcrun with the same process id, which starts it again with a companion. So there is only one way
+ * to measure and to write files, and nothing is lost when such a program is killed. Ordinary code, before all
+ * constructors. */
 
 #define PID_DIGITS 12
 #define OWN_ARGUMENTS_MAX 12
@@ -122,8 +124,8 @@ static void put_number(char *out, unsigned long n)
     *out = '\0';
 }
 
-/* Where nothing can be measured the launcher starts the program as it is: it must not ask again then. The launcher was
- * this process, or is its parent where it stays. */
+/* If nothing can be measured, the launcher starts the program unmeasured; the program must not start the launcher again
+ * then. The launcher was this process before its exec or, where it stays, is its parent. */
 static bool was_launched(void)
 {
     char own[PID_DIGITS], parent[PID_DIGITS];
@@ -133,7 +135,8 @@ static bool was_launched(void)
     return by && (!strcmp(by, own) || !strcmp(by, parent));
 }
 
-/* How the program was called, where that leads to it, so that it sees the same name; else its file. */
+/* The name that the program was called by if that leads to its file, so that it sees the same name again; else the file
+ * itself. */
 static char *own_name(char *called)
 {
     static char path[STATIC_PROGRAM_PATH_BYTES];
@@ -146,7 +149,7 @@ static char *own_name(char *called)
     return path;
 }
 
-/* Events, directory and period are read from the environment by hpcrun itself; the rest has options. */
+/* hpcrun itself reads events, directory and period from the environment; for the rest it has options. */
 static size_t put_options(char **command)
 {
     static char name[] = "hpcrun", trace[] = "-t", delay[] = "-ds", fraction[] = "-f", end[] = "--";

@@ -18,7 +18,7 @@
 #include "runtime/wrap/wrap.h"
 
 #define OWN_BYTES 65536
-#define PROGRAM_BYTES 16384 /* for the program's handler, where samples may come in it */
+#define PROGRAM_BYTES 16384 /* for the program's handler on a stack where samples may come, too */
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
 #endif
@@ -30,7 +30,7 @@ static struct {
     _Atomic bool is_begun, is_used, is_crowded, is_told;
 } altstacks;
 
-/* Of the kernel's frame; grows with the vector registers. */
+/* Size of the kernel's signal frame; it grows with the vector registers. */
 static size_t frame_bytes(void)
 {
     size_t n_bytes = getauxval(AT_MINSIGSTKSZ);
@@ -77,20 +77,20 @@ static bool set_own(struct thread_state *self, stack_t *old)
     return true;
 }
 
-/* The program has an alternate stack. True when that was not known. */
+/* Notes that the program has an alternate stack. True when that is new. */
 static bool note_use(void)
 {
     return !atomic_exchange(&altstacks.is_used, true);
 }
 
-/* What was put in the place of the program's stack behind a shield is taken back there. */
+/* Puts the program's stack back after it was replaced under a shield. */
 static void put_back(stack_t *stack)
 {
     stack->ss_flags &= ~SS_ONSTACK;
     (void)kernel_altstack(stack, NULL);
 }
 
-/* A frame that does not fit would end the program. */
+/* Checks whether a sample fits on the program's stack: a signal frame that does not fit would kill the program. */
 static void look_for_room(struct thread_state *self, const stack_t *stack)
 {
     bool was_cramped = self->is_cramped;
@@ -145,11 +145,11 @@ bool altstack_begin_quickly(const struct shield *shield)
         return false;
     if (old.ss_flags & SS_DISABLE)
         return true;
-    put_back(&old); /* somebody else was first in this thread */
+    put_back(&old); /* another was already set in this thread */
     return false;
 }
 
-/* On the stack itself, it cannot be taken away. */
+/* A thread that runs on the stack cannot take it away. */
 void altstack_end(struct thread_state *self)
 {
     stack_t old = {0}, none = {.ss_flags = SS_DISABLE};
@@ -164,7 +164,7 @@ void altstack_end(struct thread_state *self)
         put_back(&old);
 }
 
-/* The program's change while the thread has a stack of ours to fall back on. */
+/* The program sets a stack while the thread has one of ours to fall back on. */
 static int change(struct thread_state *self, const stack_t *new, const stack_t *current)
 {
     bool disables = new->ss_flags &SS_DISABLE;
@@ -178,7 +178,7 @@ static int change(struct thread_state *self, const stack_t *new, const stack_t *
     return 0;
 }
 
-/* The change of a thread that has no stack of ours: it may not have begun yet. */
+/* The program sets a stack in a thread that has none of ours, and that may not have begun yet. */
 static int change_unknown(const stack_t *new, stack_t *old)
 {
     int result = (int)syscall(SYS_sigaltstack, new, old);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The program becomes another one. Where that one is measured, it says so itself; where it is not (a static program,
- * one with more rights), nobody would: the process would look as if it had been killed. So its last word stands in the
- * arena, which is all that is touched here: after vfork this runs in a child that shares the parent's memory, and these
- * functions may be called in signal handlers. */
+/* The exec functions, by which the program becomes another one. If the new program is measured, it reports that itself.
+ * If not (a static program, one with more privileges), nobody would, and the process would look as if it had been
+ * killed. So the wrappers note the exec in the arena. They touch nothing else: after vfork they run in a child that
+ * shares the parent's memory, and they may be called in signal handlers. */
 #include <alloca.h>
 #include <errno.h>
 #include <sched.h>
@@ -28,7 +28,7 @@ static struct {
     at_function *execveat;
 } real;
 
-/* Not at the first call: that may come in a child of fork whose loader is locked for ever. */
+/* Not done at the first call, because that may be in a child of fork whose loader is locked for ever. */
 __attribute__((constructor)) static void find_real(void)
 {
     real.execv = (path_function *)wrap_real("execv");
@@ -39,7 +39,8 @@ __attribute__((constructor)) static void find_real(void)
     real.execveat = (at_function *)wrap_real("execveat");
 }
 
-/* In a child of vfork, whose process is not the arena's, the parent's arena notes that there is another program. */
+/* Notes the exec. In a child of vfork, which is not the arena's process, notes in the parent's arena that there is
+ * another program. */
 static struct arena_header *note_exec(const char *path, struct wrap_signal_state *signals)
 {
     bool is_deadly = sandbox_is_deadly_sig();
@@ -59,7 +60,7 @@ static struct arena_header *note_exec(const char *path, struct wrap_signal_state
     return header;
 }
 
-/* It failed: the process goes on as it was. */
+/* Undoes that after a failed exec: the process goes on as it was. */
 static int take_back(struct arena_header *header, const struct wrap_signal_state *signals, int result)
 {
     int saved_errno = errno;
@@ -72,7 +73,7 @@ static int take_back(struct arena_header *header, const struct wrap_signal_state
     return result;
 }
 
-/* The program's name where there is no path; both may be missing, whatever the library's header says. */
+/* The path, or the program's name if there is no path; both may be missing, whatever the library's header says. */
 static const char *name_of(const char *path, char *const *arguments)
 {
     if (path && path[0])
@@ -122,8 +123,8 @@ static int take_environment(struct call *call, char **environment)
     return call_real(call);
 }
 
-/* The filters of a sandbox outlive exec. Where they would end what our start does, the new program gets none of us: on
- * this stack, as a child of vfork must not allocate. */
+/* The filters of a sandbox outlive exec. If they would kill a program in our start, the new program gets an environment
+ * without us; it is made on this stack, because a child of vfork must not allocate. */
 static int become(struct call call)
 {
     struct wrap_signal_state signals;
@@ -180,7 +181,7 @@ WRAP_EXPORT int execveat(int fd, const char *path, char *const arguments[], char
         .kind = AT_FD, .fd = fd, .flags = flags, .path = path, .arguments = arguments, .environment = environment});
 }
 
-/* Words behind the first up to and with their NULL; list itself is not used up. */
+/* Number of words after the first, including their NULL; leaves list itself as it is. */
 static size_t count_words(const char *first, va_list list)
 {
     va_list copy;
@@ -192,7 +193,7 @@ static size_t count_words(const char *first, va_list list)
     return n;
 }
 
-/* Words have room for n + 1. */
+/* Copies the words; words has room for n + 1. */
 static void take_words(va_list *list, const char *first, char **words, size_t n)
 {
     words[0] = (char *)(uintptr_t)first;
@@ -234,12 +235,12 @@ WRAP_EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, words, environment);
 }
 
-/* --- processes made past fork --- */
+/* --- processes made without fork --- */
 
-/* Processes made past fork: _Fork and clone run no handlers, so such a child has no arena, and may be no place to ask
- * for one, as _Fork is called in signal handlers of programs that crash. The parent names it; where the child becomes a
- * program that is measured, that one speaks for itself. Any code of the program's. Not in static programs, whose fork
- * calls _Fork by that name. */
+/* Processes made without fork: _Fork and clone run no handlers, so such a child has no arena. It may not be able to ask
+ * for one either, because programs that crash call _Fork in signal handlers. The parent notes the child; if the child
+ * becomes a program that is measured, that program reports itself. Called by any code of the program. Not in static
+ * programs, whose fork calls _Fork by that name. */
 
 typedef pid_t fork_function(void);
 typedef int clone_function(int (*)(void *), void *, int, void *, ...);
@@ -249,14 +250,14 @@ static struct {
     clone_function *clone;
 } clones;
 
-/* Not at the first call, which may come in a signal handler. */
+/* Not done at the first call, which may be in a signal handler. */
 __attribute__((constructor)) static void find_clones(void)
 {
     clones.fork = (fork_function *)wrap_real("_Fork");
     clones.clone = (clone_function *)wrap_real("clone");
 }
 
-/* Under a name of ours, as older headers have none. */
+/* Declared under our own name, because older headers do not have it. */
 pid_t locus_fork(void) __asm__("_Fork");
 WRAP_EXPORT pid_t locus_fork(void)
 {
@@ -270,7 +271,7 @@ WRAP_EXPORT pid_t locus_fork(void)
     return child;
 }
 
-/* As libc does, all arguments are taken, whichever there are. The child begins in function. */
+/* Like libc, takes all optional arguments, whichever are given. The child begins in function. */
 WRAP_EXPORT int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
 {
     va_list list;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signal masks, waiting for signals, and functions of libc that start processes, which inherit masks: see signals.h.
- * All that change a mask are here, because they do so without the public sigprocmask. A mask that holds only while the
- * thread sleeps (ppoll, sigsuspend) is the kernel's affair: no sample comes in that time. Where samples of sleeping
- * threads are asked for (wall-clock time), it is translated. */
+ * All functions that change a mask are here, because libc's do so without calling the public sigprocmask. A mask that
+ * applies only while the thread sleeps (ppoll, sigsuspend) is left to the kernel, because no sample comes in that time;
+ * it is translated only if samples of sleeping threads are wanted (wall-clock time). */
 #include <alloca.h>
 #include <errno.h>
 #include <poll.h>
@@ -58,7 +58,7 @@ static struct {
     wordexp_function *wordexp;
 } real;
 
-/* Not at the first call, which may come in a signal handler. */
+/* Not done at the first call, which may be in a signal handler. */
 __attribute__((constructor)) static void find_real(void)
 {
     real.sigprocmask = (mask_function *)wrap_real("sigprocmask");
@@ -81,7 +81,7 @@ __attribute__((constructor)) static void find_real(void)
     real.wordexp = (wordexp_function *)wrap_real("wordexp");
 }
 
-/* The program's mask after a call like its own. */
+/* The program's mask after its call. */
 static uint64_t apply(int how, uint64_t shown, uint64_t word)
 {
     if (how == SIG_SETMASK)
@@ -98,7 +98,7 @@ int wrap_mask_change(int how, const sigset_t *set, sigset_t *old)
         return EINVAL;
     if (set) {
         uint64_t word = mask_of_set_sig(set) & ~MASK_LIBC;
-        /* who leaves a handler by a jump unblocks its signal so, and with it ours */
+        /* code that leaves a handler by a jump unblocks its signal, and with it ours */
         bool keeps =
             real_mask & MASK_OURS && how != SIG_SETMASK && !(how == SIG_UNBLOCK && word & (FAULTS | MASK_OURS));
         if (self && !keeps)
@@ -119,7 +119,7 @@ static int change_mask(int how, const sigset_t *set, sigset_t *old)
     return code ? -1 : 0;
 }
 
-/* In a sandbox that lets no mask be changed the program gets its filter's answer. */
+/* Whether we may change masks: in a sandbox that forbids it, the program gets its filter's answer. */
 static bool is_ours_to_change(void)
 {
     static const long question[6] = {SIG_BLOCK, 0, 0, sizeof(uint64_t)};
@@ -157,7 +157,7 @@ WRAP_EXPORT int sigrelse(int number)
     return change_one(SIG_UNBLOCK, number);
 }
 
-/* The masks of 4.2 BSD: the first 32 signals. */
+/* The masks of 4.2 BSD, which have the first 32 signals. */
 static int change_word(int how, int word)
 {
     sigset_t set, old;
@@ -184,7 +184,7 @@ WRAP_EXPORT int siggetmask(void)
 }
 #pragma GCC diagnostic pop
 
-/* The mask of a sleep: see above. */
+/* The mask for a sleep: see the top of this file. */
 static const sigset_t *for_sleep(const sigset_t *set, sigset_t *copy)
 {
     const struct arena_header *header = mask_is_translated_sig() ? arena_header_sig() : NULL;
@@ -228,7 +228,7 @@ static int pause_with(int word)
     return sigsuspend(&set);
 }
 
-/* sigpause has two meanings: the header gives the one of X/Open another name. */
+/* sigpause has two meanings: the header gives X/Open's another name. */
 WRAP_EXPORT int __sigpause(int word_or_number, int is_number);
 WRAP_EXPORT int __sigpause(int word_or_number, int is_number)
 {
@@ -260,7 +260,7 @@ WRAP_EXPORT int epoll_pwait(int fd, struct epoll_event *events, int n, int timeo
     return real.epoll_pwait(fd, events, n, timeout, for_sleep(set, &copy));
 }
 
-/* The thread whose wait for these signals has to be prepared, NULL: none. */
+/* The calling thread's state if its wait for these signals has to be prepared, else NULL. */
 static struct thread_state *waiter_for(const sigset_t *set)
 {
     return mask_is_translated_sig() && set && mask_of_set_sig(set) & MASK_OURS ? thread_self_sig() : NULL;
@@ -273,7 +273,7 @@ static void end_wait(struct thread_state *self, uint64_t before)
     errno = saved_errno;
 }
 
-/* The thread is cancelled while it waits, and has the mask that it is to end with. */
+/* The thread is cancelled while it waits, and already has the mask that it will end with. */
 static void cancel_wait(void *self)
 {
     mask_leave_wait_sig(self);
@@ -321,8 +321,8 @@ WRAP_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct 
     return result;
 }
 
-/* A handler may leave the wait for ever, by a jump. Under their names in the library, as the header gives the checked
- * one to all of them where it checks. */
+/* A handler may leave the wait for ever by a jump. The functions are declared under their names in the library, because
+ * with checks on the header maps all of them to the checked one. */
 static void jump(jump_function *function, struct __jmp_buf_tag *place, int value) __attribute__((noreturn));
 
 static void jump(jump_function *function, struct __jmp_buf_tag *place, int value)
@@ -367,8 +367,8 @@ void wrap_note_clone(int pid, uint64_t flags)
     errno = saved_errno;
 }
 
-/* Whether the child is measured shows when it says HELLO; where it does not, nobody else would know of it. libc calls
- * exec in the child by itself, so this comes afterwards. */
+/* Notes a child. Whether it is measured shows when it sends HELLO; if it does not, nobody else would know of it. libc
+ * itself calls exec in the child, so this is done afterwards. */
 static void note_spawned(pid_t pid, const char *path, pid_t *child)
 {
     if (child)
@@ -378,7 +378,7 @@ static void note_spawned(pid_t pid, const char *path, pid_t *child)
         arena_ring_sig();
 }
 
-/* Both forms: call is the real one. */
+/* Both forms of posix_spawn; call is the real function. */
 static int spawn(spawn_function *call, pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,
                  const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
 {

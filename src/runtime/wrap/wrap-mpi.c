@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Init and MPI_Init_thread, from C and from Fortran: once they have returned, MPI itself tells the rank, also where
- * no launcher left it in the environment. No MPI header is used: the two families of MPI libraries are told apart by
- * what they export and say, and of any other library the environment's word stands. Ordinary code. */
+/* MPI_Init and MPI_Init_thread, from C and from Fortran: once they have returned, MPI itself can give the rank, also if
+ * no launcher has left it in the environment. No MPI header is used: the two families of MPI libraries are
+ * distinguished by the symbols that they export and their version string; with any other library the rank from the
+ * environment counts. Ordinary code. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
@@ -9,30 +10,31 @@
 #include "runtime/process/start.h"
 #include "runtime/wrap/wrap.h"
 
-#define MPICH_COMM_WORLD 0x44000000 /* of every library of the MPICH ABI */
+#define MPICH_COMM_WORLD 0x44000000 /* in every library of the MPICH ABI */
 #define VERSION_BYTES 8192          /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING, the largest */
 #define MPI_ERROR_OTHER 15
 
-/* All forms are called as functions of four integer registers; a form with fewer parameters ignores the rest. */
+/* All forms are called with four integer arguments; a form with fewer parameters ignores the rest. */
 typedef int init_function(void *first, void *second, void *third, void *fourth);
 typedef int mpich_function(int communicator, int *result);
 typedef int open_mpi_function(const void *communicator, int *result);
 typedef int version_function(char *text, int *len_bytes);
 
-/* What programs call; their own declarations are in mpi.h. */
+/* The functions that programs call; programs have their declarations from mpi.h. */
 WRAP_EXPORT int MPI_Init(void *argc, void *argv);
 WRAP_EXPORT int MPI_Init_thread(void *argc, void *argv, int required, void *provided);
 WRAP_EXPORT void mpi_init_(int *code);
 WRAP_EXPORT void mpi_init_thread_(void *required, void *provided, int *code);
 
-/* The module that contains an address, loaded once more or NULL. */
+/* A handle of the module that contains an address, or NULL. */
 static void *open_module(const void *address)
 {
     Dl_info info;
     return dladdr(address, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
-/* The library behind us, or, when it was loaded with RTLD_LOCAL, the one that the caller was linked with. */
+/* The real function in the next library after ours or, if that library was loaded with RTLD_LOCAL, in the one that the
+ * caller was linked with. */
 static init_function *find_real(const char *name, const void *caller)
 {
     void *real = wrap_real(name);
@@ -55,15 +57,15 @@ static bool is_mpich(void *library)
     return strstr(text, "MPICH") || strstr(text, "MVAPICH") || strstr(text, "Intel(R) MPI");
 }
 
-/* Open MPI's communicator of all ranks, NULL of another library. A program that names it may hold its own copy, which
- * the library then uses, too: so the global scope comes first. */
+/* Open MPI's communicator of all ranks; NULL in another library. A program that refers to it may have its own copy,
+ * which the library then uses, too; so the global scope comes first. */
 static const void *find_world(void *library)
 {
     const void *world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
     return world ? world : dlsym(library, "ompi_mpi_comm_world");
 }
 
-/* Rank in, or size of, the world; -1 when this library cannot be asked. */
+/* The rank in the world, or its size; -1 when this library cannot be asked. */
 static int ask(void *library, const char *function)
 {
     int result = -1;
@@ -85,7 +87,7 @@ static void take_rank(init_function *real)
         return;
     process_take_rank(ask(library, "PMPI_Comm_rank"), ask(library, "PMPI_Comm_size"));
     dlclose(library);
-    (void)dlerror(); /* the program must not find our failures when it asks for its own */
+    (void)dlerror(); /* the program must not see our failures when it asks for its own */
 }
 
 int MPI_Init(void *argc, void *argv)

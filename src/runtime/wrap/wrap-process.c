@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that concern the process as a whole: its end, sandboxes that it enters, and the locking of its memory.
+/* Calls that affect the whole process: its end, entering a sandbox, and locking its memory.
  * Ordinary code of the program's threads. */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static struct {
     _Atomic bool is_told;
 } real;
 
-/* Not at the first call, which may come before libc is ready or in a signal handler. */
+/* Not done at the first call, which may be before libc is ready or in a signal handler. */
 __attribute__((constructor)) static void find_real(void)
 {
     real.syscall = (syscall_function *)wrap_real("syscall");
@@ -69,13 +69,14 @@ static void tell(const char *text)
         arena_log_sig(text);
 }
 
-/* filter: what the kernel is about to be given; NULL when that is not known. */
+/* Notes that the program enters a sandbox. filter: the one that the kernel is about to get; NULL when it is not known.
+ */
 static void note_entry(const struct sock_fprog *filter)
 {
     int saved_errno = errno;
     if (!process_is_ours_sig())
         return;
-    /* A sample ends in this call, which a program without signals need not allow. */
+    /* A sample ends in this system call, which a program without signals need not allow. */
     if (filter && !sandbox_would_allow_sig(filter, SYS_rt_sigreturn)) {
         thread_switch_sig(false);
         tell(
@@ -88,7 +89,7 @@ static void note_entry(const struct sock_fprog *filter)
     errno = saved_errno;
 }
 
-/* The mode that knows four system calls also takes the clock of the processor away. */
+/* Seccomp's strict mode, which allows four system calls, also forbids reading the processor's clock. */
 static void note_strict_mode(void)
 {
     if (process_is_ours_sig())
@@ -96,7 +97,8 @@ static void note_strict_mode(void)
     note_entry(NULL);
 }
 
-/* Returns whether programs behind the filter must not be measured: what it is given may be gone afterwards. */
+/* Notes the filter and returns whether programs under it must not be measured. Asked before the call, because the
+ * filter's memory may be gone afterwards. */
 static bool note_filter(const struct sock_fprog *filter)
 {
     if (!sandbox_is_filter_sig(filter))
@@ -105,7 +107,8 @@ static bool note_filter(const struct sock_fprog *filter)
     return sandbox_would_end_start_sig(filter);
 }
 
-/* result: of the call that installs the filter; positive: a descriptor, or a thread that could not take it over. */
+/* result: of the call that installs the filter; if positive, a descriptor, or a thread that could not adopt the filter.
+ */
 static long note_result(bool is_deadly, long result)
 {
     if (is_deadly && result >= 0)
@@ -150,7 +153,7 @@ WRAP_EXPORT int prctl(int option, ...)
     return (int)note_result(is_deadly, result);
 }
 
-/* The flags of a system call that makes a process, CLONE_VM for the others. */
+/* The flags of a system call that makes a process; CLONE_VM for other calls. */
 static uint64_t clone_flags(long number, const long a[6])
 {
     if (number == SYS_clone)
@@ -164,7 +167,7 @@ static uint64_t clone_flags(long number, const long a[6])
     return CLONE_VM;
 }
 
-/* There is no function of libc for the other call that installs filters. */
+/* libc has no function for seccomp(2), the other call that installs filters. */
 WRAP_EXPORT long syscall(long number, ...)
 {
     long a[6];
@@ -186,9 +189,9 @@ WRAP_EXPORT long syscall(long number, ...)
 
 /* --- mlockall --- */
 
-/* mlockall locks what the program has mapped, and not what the profiler has: the program's mappings one by one, so that
- * neither its limit on locked memory nor the time and memory of populating them meets ours. Ordinary code of the
- * program's threads; raw system calls, no allocation. */
+/* mlockall locks the program's mappings one by one, and not the profiler's, so that ours do not count against the
+ * program's limit on locked memory and cost no time and memory for populating them. Ordinary code of the program's
+ * threads; raw system calls, no allocation. */
 
 typedef int all_function(int);
 typedef int none_function(void);
@@ -197,15 +200,15 @@ struct range {
     uintptr_t low, high;
 };
 
-/* What is ours: the zone, and this library where it is one. */
+/* The addresses that are ours: the zone and, if the runtime is a library, that library. */
 struct ours {
     struct range ranges[2];
 };
 
-/* The lines of /proc/self/maps. */
+/* A reader of /proc/self/maps. */
 struct maps {
     int fd;
-    size_t n, at; /* bytes read, and of them used */
+    size_t n, at; /* bytes in the buffer, and how many of them are used */
     char bytes[4096];
 };
 
@@ -229,7 +232,7 @@ static int next_byte(struct maps *maps)
     return (unsigned char)maps->bytes[maps->at++];
 }
 
-/* A number up to a byte that belongs to none, which is dropped; false at the end of the file. */
+/* Reads a number and drops the byte after it; false at the end of the file. */
 static bool next_number(struct maps *maps, uintptr_t *number)
 {
     int byte;
@@ -254,10 +257,10 @@ static bool next_mapping(struct maps *maps, struct range *mapping)
     return true;
 }
 
-/* Takes from the beginning of a mapping a part that is the program's; false when none is left. */
+/* Takes the first part of a mapping that belongs to the program off its beginning; false when none is left. */
 static bool take_part(struct range *mapping, const struct ours *ours, struct range *part)
 {
-    for (int i = 0; i < 2; i++) /* twice: they may follow each other */
+    for (int i = 0; i < 2; i++) /* twice, because our two ranges may be adjacent */
         for (int k = 0; k < 2; k++)
             if (mapping->low >= ours->ranges[k].low && mapping->low < ours->ranges[k].high)
                 mapping->low = ours->ranges[k].high;
@@ -269,7 +272,7 @@ static bool take_part(struct range *mapping, const struct ours *ours, struct ran
     return part->low < part->high;
 }
 
-/* Bytes of the program's mappings, after locking them when asked to; 0 when they cannot be read. */
+/* Size of the program's mappings in bytes, 0 when they cannot be read; also locks them if asked to. */
 static uint64_t visit_mappings(const struct ours *ours, bool locks, unsigned lock_flags)
 {
     struct maps maps = {.fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
@@ -282,7 +285,7 @@ static uint64_t visit_mappings(const struct ours *ours, bool locks, unsigned loc
             continue;
         while (take_part(&mapping, ours, &part)) {
             n_bytes += part.high - part.low;
-            if (locks) /* what cannot be populated is no error of mlockall, either */
+            if (locks) /* memory that cannot be populated is no error in mlockall, either */
                 own_call_sig(SYS_mlock2, part.low, part.high - part.low, lock_flags);
         }
     }
@@ -297,7 +300,7 @@ static bool may_lock_all(void)
     return own_call_sig(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_IPC_LOCK;
 }
 
-/* As the kernel decides, but for what is ours. */
+/* Whether the kernel would allow it, not counting our memory. */
 static bool fits_limit(const struct ours *ours)
 {
     struct rlimit limit;
@@ -322,7 +325,7 @@ static int real_none(void)
     return next ? next() : (int)syscall(SYS_munlockall);
 }
 
-/* The mappings that there are. */
+/* Locks the existing mappings. */
 static int lock_current(int flags)
 {
     int saved_errno = errno;
@@ -331,7 +334,7 @@ static int lock_current(int flags)
         errno = ENOMEM;
         return -1;
     }
-    /* Mappings to come first: so none is missed that another thread makes meanwhile. */
+    /* Future mappings first, so that none is missed that another thread makes meanwhile. */
     bool is_future = flags & MCL_FUTURE, is_known = !is_future && !zone_is_locking_sig();
     bool was_future = zone_is_locking_sig();
     zone_set_locking_sig(is_future);
@@ -345,7 +348,7 @@ static int lock_current(int flags)
     return status;
 }
 
-/* Whether the kernel accepts the request at all. */
+/* Whether the kernel would accept the request. */
 static bool is_valid(int flags)
 {
     struct rlimit limit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signal actions: a handler that the program installs for a signal of ours is kept aside and called for signals that
- * are not ours; of its other actions, the masks are translated (signals.h), and the wish for an alternate stack is kept
- * back as long as there is only ours (threads.h). Every function of libc that sets an action is here, because they do
- * so without the public sigaction. Before the profiler runs, everything is passed through. */
+/* Signal actions: a handler that the program installs for one of our signals is kept aside and called for signals that
+ * do not come from us. In its other actions, masks are translated (signals.h), and the request for an alternate stack
+ * is kept back as long as the thread has only ours (threads.h). Every function of libc that sets an action is here,
+ * because libc's do so without calling the public sigaction. Until the profiler runs, everything is passed through. */
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -22,17 +22,17 @@ typedef sighandler_t signal_function(int, sighandler_t);
 typedef int ignore_function(int);
 typedef int interrupt_function(int, int);
 
-/* What the kernel was not told of the program's action. */
+/* The parts of the program's action that the kernel does not get. */
 struct kept_back {
     bool on_stack;       /* SA_ONSTACK */
-    bool stand_in, ours; /* as the program has them in the mask */
+    bool stand_in, ours; /* whether they are in the program's mask */
 };
 
 static struct {
     struct kept_back kept[SIGNALS];
-    _Atomic int lock;              /* pid of the process that holds it: another one's is void in a child of fork */
-    _Atomic int n_shown;           /* calls of wrap_signal_show that made our signal ignored */
-    bool is_interrupting[SIGNALS]; /* siginterrupt, for signals of ours */
+    _Atomic int lock;              /* pid of the process that holds it: a child of fork ignores its parent's */
+    _Atomic int n_shown;           /* calls of wrap_signal_show that have set our signal to ignored */
+    bool is_interrupting[SIGNALS]; /* siginterrupt, for our signals */
 } actions;
 
 static struct {
@@ -42,7 +42,7 @@ static struct {
     interrupt_function *siginterrupt;
 } real;
 
-/* Not at the first call, which may come in a signal handler. */
+/* Not done at the first call, which may be in a signal handler. */
 __attribute__((constructor)) static void find_real(void)
 {
     real.sigaction = (action_function *)wrap_real("sigaction");
@@ -72,8 +72,8 @@ struct held {
     bool is_locked;
 };
 
-/* Takes the lock, shielded. Where shields do nothing, a handler may have come on top of who holds it: that one is not
- * waited for without end. */
+/* Takes the lock, shielded. Where shields do nothing, a handler may have interrupted the holder, so this does not wait
+ * for ever. */
 static struct held lock_actions(void)
 {
     struct held held = {.is_locked = true};
@@ -95,7 +95,8 @@ static void unlock_actions(const struct held *held)
     shield_lower_sig(&held->shield);
 }
 
-/* The action for the kernel. Within handlers on a small alternate stack no sample fits. */
+/* The action for the kernel. In handlers on a small alternate stack our signal is blocked, because no sample fits
+ * there. */
 static struct sigaction real_action(const struct sigaction *wanted, const struct kept_back *kept)
 {
     struct sigaction action = *wanted;
@@ -107,7 +108,7 @@ static struct sigaction real_action(const struct sigaction *wanted, const struct
     return action;
 }
 
-/* What the program set when the kernel has this. */
+/* The action that the program has set if the kernel has this one. */
 static void show_action(struct sigaction *action, const struct kept_back *kept)
 {
     uint64_t mask = mask_of_set_sig(&action->sa_mask) & ~(MASK_OURS | MASK_STAND_IN);
@@ -130,7 +131,8 @@ static bool is_kept(const struct kept_back *kept)
     return kept->on_stack || kept->ours || kept->stand_in;
 }
 
-/* A signal without a handler of ours. Where nothing is kept back of its action before and after, nothing is changed. */
+/* Sets the action of a signal that has no handler of ours. Nothing is translated if neither the old nor the new action
+ * has parts that are kept back. */
 static int set_plain(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct kept_back *slot = &actions.kept[number], before = *slot, after = action ? keep(action) : before;
@@ -145,7 +147,7 @@ static int set_plain(int number, const struct sigaction *action, struct sigactio
     if (result == 0 && action)
         *slot = after;
     unlock_actions(&held);
-    if (result != 0) /* the shield has kept the one before */
+    if (result != 0) /* lowering the shield has restored the old errno */
         errno = error;
     if (result == 0 && old)
         show_action(old, &before);
@@ -166,7 +168,7 @@ void wrap_signal_refit(void)
     unlock_actions(&held);
 }
 
-/* A signal that has a handler of ours. */
+/* Sets the program's action for a signal that has a handler of ours. */
 static int set_held(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction before;
@@ -199,14 +201,14 @@ WRAP_EXPORT int sigaction(int number, const struct sigaction *action, struct sig
     return set_action(number, action, old);
 }
 
-/* The other names of libc's sigaction, and of its functions below, as its headers do not all have them. */
+/* Other names of libc's sigaction and of its functions below, declared because its headers do not all have them. */
 WRAP_EXPORT int __sigaction(int number, const struct sigaction *action, struct sigaction *old);
 WRAP_EXPORT int __sigaction(int number, const struct sigaction *action, struct sigaction *old)
 {
     return set_action(number, action, old);
 }
 
-/* True when a function of libc that sets an action may do that by itself: there is nothing of ours in the way. */
+/* True when libc's own function may set the action, because nothing of ours is affected. */
 static bool is_free(int number)
 {
     return number <= 0 || number >= SIGNALS || !mask_is_translated_sig() ||
@@ -273,7 +275,7 @@ WRAP_EXPORT int sigignore(int number)
     return set_action(number, &action, NULL);
 }
 
-/* Also sets the mask: with SIG_HOLD the signal is blocked, with a handler it is not. */
+/* Also sets the mask: SIG_HOLD blocks the signal, a handler unblocks it. */
 WRAP_EXPORT sighandler_t sigset(int number, sighandler_t handler)
 {
     struct sigaction action = {.sa_handler = handler}, old;

@@ -19,8 +19,8 @@ typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void 
 
 extern void __asan_unpoison_memory_region(const volatile void *start, size_t n_bytes) __attribute__((weak));
 
-/* In a program with the address sanitizer, the frames that pthread_exit left still have marks on the stack, and the
- * functions of libc that we call would report ours as lying on them. */
+/* In a program with AddressSanitizer, frames that pthread_exit has left still have marks on the stack, and functions of
+ * libc that we call would report that our data lies on them. */
 static void forget_left_frames(const struct thread_state *self)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -47,7 +47,7 @@ static void end_thread(void *context)
 
 void *monitor_begin_thread(void *context) __attribute__((visibility("hidden"), noinline));
 
-/* First frame of every thread; the original tools show a function of this name as the root of a thread. */
+/* The first frame of every thread; the original tools show a function of this name as the root of a thread. */
 void *monitor_begin_thread(void *context)
 {
     struct thread_state *state = context;
@@ -84,7 +84,7 @@ static size_t stack_size_of(const pthread_attr_t *attr)
     return size ? size : (size_t)8 << 20;
 }
 
-/* The state of a thread that the calling one is to start, NULL when that will not be measured. */
+/* The state for a thread that the calling one is about to start; NULL if that will not be measured. */
 static struct thread_state *prepare(void)
 {
     const struct thread_state *self = process_is_ours_sig() ? thread_self_sig() : NULL;
@@ -134,13 +134,13 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
 
 typedef int create_c11_function(thrd_t *, thrd_start_t, void *);
 
-/* As monitor_begin_thread: a C11 thread's function returns an int. */
+/* Like monitor_begin_thread, for a C11 thread, whose function returns an int. */
 static int begin_c11_thread(void *context)
 {
     return (int)(intptr_t)monitor_begin_thread(context);
 }
 
-/* libc starts these without its public pthread_create. */
+/* libc starts C11 threads without calling the public pthread_create. */
 WRAP_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
     static create_c11_function *real;

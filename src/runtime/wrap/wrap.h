@@ -8,35 +8,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/own/own-call.h" /* which tells when that is so: sandbox_is_deadly_sig */
+#include "runtime/own/own-call.h" /* when to use the environment below: sandbox_is_deadly_sig */
 
 #define WRAP_EXPORT __attribute__((visibility("default")))
 
-/* The next definition of a function after this library, NULL when there is none. errno is kept.  ctx: ordinary */
+/* The next definition of a function after this library's; NULL when there is none. errno is kept.  ctx: ordinary */
 void *wrap_real(const char *name);
 
-/* A child was made with these flags of clone and without the handlers of fork: it is named, as it is not measured,
- * unless it shares our memory. errno is kept.  ctx: any, the parent */
+/* Notes a child that was made with these flags of clone and without the handlers of fork, because it is not measured;
+ * does nothing if it shares our memory. errno is kept.  ctx: any, the parent */
 void wrap_note_clone(int pid, uint64_t flags);
 
-/* Where the profiler's own code and data lie, when they are a library of their own; else both 0.  ctx: any */
+/* The range of the profiler's own code and data if they are a library of their own; else both 0.  ctx: any */
 void wrap_own_image(uintptr_t *low, uintptr_t *high);
 
 /* --- signals --- */
 
-/* The real state of signals in the calling thread as it was before wrap_signal_show. */
+/* The real state of signals in the calling thread before wrap_signal_show. */
 struct wrap_signal_state {
     uint64_t mask;
     bool has_mask, is_ignored;
 };
 
-/* Another program is about to be started, by exec or by a function of libc that makes a process: until
- * wrap_signal_hide, the mask and what is ignored are really what the program set, as they are inherited. In a child of
- * vfork, too.  ctx: any */
+/* Called when another program is about to be started, by exec or by a function of libc that makes a process. The new
+ * program inherits the mask and the ignored signals, so until wrap_signal_hide they are really what the program has
+ * set; in a child of vfork, too.  ctx: any */
 void wrap_signal_show(struct wrap_signal_state *before);
 void wrap_signal_hide(const struct wrap_signal_state *before);
 
-/* sigprocmask of libc as the program sees it: 0, or the error's number.  ctx: any */
+/* libc's sigprocmask as the program sees it: 0, or the error's number.  ctx: any */
 int wrap_mask_change(int how, const sigset_t *set, sigset_t *old);
 
 /* --- dlopen --- */
@@ -47,13 +47,13 @@ void *wrap_dl_target(int index) __attribute__((visibility("hidden")));
 
 /* --- the environment of a program that must not be measured --- */
 
-/* Bytes of room that environ_without_us_sig needs for this environment (NULL: an empty one), which must not change in
+/* Bytes that environ_without_us_sig needs as room for this environment (NULL: an empty one), which must not change in
  * between.  ctx: any */
 size_t environ_room_sig(char *const *environment);
 
-/* Copies an environment into room, aligned as a pointer, without what makes the program be measured: our entry in
- * LD_PRELOAD, and our variables. Other entries are shared with the original. Nothing is allocated.  ctx: any, also in a
- * child of vfork */
+/* Copies an environment into room, which is aligned as a pointer, without the entries that make a program measured: our
+ * library in LD_PRELOAD, and our variables. Other entries are shared with the original. Nothing is allocated.  ctx:
+ * any, also in a child of vfork */
 char **environ_without_us_sig(char *const *environment, void *room);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The word that the hardware's data source is packed into, taken apart: see data-src.h. Runs in the signal handler. */
+/* Decodes the word that the hardware's data source is packed into: see data-src.h. Runs in the signal handler. */
 #include "sampling/abi/data-src.h"
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ enum place {
     PLACE_BUFFER,
     PLACE_L1,
     PLACE_L2,
-    PLACE_CACHE, /* behind the core's own */
+    PLACE_CACHE, /* beyond the core's own */
     PLACE_RAM,
     PLACE_PMEM,
     PLACE_CXL,
@@ -34,7 +34,7 @@ static const uint8_t place_of_number[16] = {
     [DATA_SRC_NUM_RAM] = PLACE_RAM,  [DATA_SRC_NUM_PMEM] = PLACE_PMEM,
 };
 
-/* Bits of mem_lvl in the order in which they are believed. */
+/* Bits of mem_lvl, those that decide first. */
 static const struct {
     uint16_t bits;
     uint8_t place;
@@ -51,7 +51,7 @@ static const struct {
     {DATA_SRC_LVL_UNC, PLACE_UNCACHED, false},
 };
 
-/* The fields that tell the level. */
+/* The fields of a data source that give the level. */
 struct source {
     unsigned lvl, snoop, snoopx, number;
     bool is_remote, is_other_core;
@@ -85,7 +85,7 @@ static bool is_newer_sig(const struct source *source)
     return place_of_number[source->number] != PLACE_NONE && !is_ram_after_all;
 }
 
-/* By mem_lvl; sets is_remote where its bits say so. */
+/* The place according to mem_lvl; sets is_remote if its bits say so. */
 static enum place place_by_bits_sig(struct source *source)
 {
     bool is_answered = source->snoop & (DATA_SRC_SNOOP_HIT | DATA_SRC_SNOOP_HITM) || source->snoopx;
@@ -174,7 +174,7 @@ static uint32_t store_metrics_sig(const struct source *source)
     return place == PLACE_L1 && !is_miss_only_sig(source) ? BIT(MEM_STORE_L1_HIT) : BIT(MEM_STORE_L1_MISS);
 }
 
-/* What is counted beside operation and level. */
+/* Metrics other than operation and level. */
 static uint32_t side_metrics_sig(uint64_t data_src, const struct source *source)
 {
     unsigned tlb = field_sig(data_src, DATA_SRC_TLB_SHIFT, 7);
@@ -196,7 +196,7 @@ static uint32_t blocked_metrics_sig(uint64_t data_src)
            (blocked & DATA_SRC_BLK_ADDR ? BIT(MEM_BLOCKED_ADDR) : 0);
 }
 
-/* Nothing in any field but "not available". */
+/* True when every field says "not available". */
 static bool is_silent_sig(uint64_t data_src)
 {
     uint64_t nothing = 1ull << DATA_SRC_OP_SHIFT | 1ull << DATA_SRC_LVL_SHIFT | 1ull << DATA_SRC_SNOOP_SHIFT |

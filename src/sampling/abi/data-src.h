@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the hardware says about one memory access, and the metrics counted from it. The handler turns a data source
  * into a set of metrics (one bit each); everything later works on these sets.
- * The fields are taken by shifts and masks of our own: what newer kernels tell is decoded whatever kernel headers this
- * was compiled with. src: union perf_mem_data_src of include/uapi/linux/perf_event.h. */
+ * The fields are read with our own shifts and masks, so that fields of newer kernels are decoded whatever kernel
+ * headers this was compiled with. src: union perf_mem_data_src of include/uapi/linux/perf_event.h. */
 #ifndef LOCUS_SAMPLING_ABI_DATA_SRC_H
 #define LOCUS_SAMPLING_ABI_DATA_SRC_H
 
@@ -30,17 +30,17 @@ enum mem_metric {
     MEM_STORE_L1_HIT,
     MEM_STORE_L1_MISS,
     MEM_STORE_UNCACHED,
-    MEM_DTLB_WALK, /* from here on not in the original */
+    MEM_DTLB_WALK, /* from here on: not in the original */
     MEM_LOCKED,
     MEM_PMEM,
     MEM_CXL,
     MEM_BLOCKED_DATA, /* a load that waited because store data could not be forwarded */
     MEM_BLOCKED_ADDR, /* a load blocked by an address conflict */
-    MEM_OTHER_OP,     /* prefetch, execute or no operation named */
+    MEM_OTHER_OP,     /* prefetch, execute, or no operation given */
     MEM_METRICS
 };
 
-/* How the record tells about the access. */
+/* The form in which a record describes the access. */
 enum mem_decode {
     MEM_DECODE_NONE = 0,
     MEM_DECODE_DATA_SRC, /* PERF_SAMPLE_DATA_SRC */
@@ -65,7 +65,7 @@ const struct mem_metric_row *mem_metric_row(enum mem_metric metric);
  * MEM_LOAD_MISS and MEM_BLOCKED_* with loads only; MEM_LOAD_SHARED (snoop HIT) or MEM_LOAD_EXCLUSIVE (any other) with
  * each DRAM metric.
  *
- * Level, by the newer fields where mem_lvl_num names one:
+ * Level, by the newer fields if mem_lvl_num names one:
  *   mem_lvl_num                  load                                                   store
  *   L0 L1                        MEM_LOAD_L1; another core's: as L3                     MEM_STORE_L1_HIT
  *   L2                           MEM_LOAD_L2; another core's: as L3                     MEM_STORE_L1_MISS
@@ -79,8 +79,8 @@ const struct mem_metric_row *mem_metric_row(enum mem_metric metric);
  *   UNC                          MEM_LOAD_UNCACHED                                      MEM_STORE_UNCACHED
  * Remote means another NUMA node: mem_hops 1 to 3, or mem_remote without hops 0. Hops 0 and snoopx PEER mean a cache of
  * another core; it is near unless it is remote. With mem_lvl MISS and not HIT there is no level, for stores
- * MEM_STORE_L1_MISS. One contradiction is known of kernels and decided for mem_lvl: L3 beside a mem_lvl that names DRAM
- * and no cache (shared remote DRAM of Intel's server processors).
+ * MEM_STORE_L1_MISS. Kernels are known to produce one contradiction, where mem_lvl decides: L3 with a mem_lvl that
+ * names DRAM and no cache (shared remote DRAM of Intel's server processors).
  *
  * Without mem_lvl_num the bits of mem_lvl count as in the original: the first of LFB, L1, L2, L3 (near), REM_CCE1/2
  * (only with snoop HIT or HITM or snoopx; HIT not required), LOC_RAM, REM_RAM1/2, IO, UNC, each with HIT; stores: L1
@@ -101,8 +101,8 @@ uint64_t mem_latency_of_bin_sig(unsigned bin);
 
 /* --- bits --- */
 
-/* The fields of union perf_mem_data_src as shifts and values, for those who take such a word apart and those who make
- * one. Our own names, so that what newer kernels tell is known with any kernel headers.
+/* The fields of union perf_mem_data_src as shifts and values, for decoding such a word and for making one. Our own
+ * names, so that fields of newer kernels are known with any kernel headers.
  * src: include/uapi/linux/perf_event.h of Linux 6.18. */
 
 enum data_src_shift {
@@ -122,7 +122,7 @@ enum data_src_shift {
 /* A value of a field at its place in the word: DATA_SRC(OP, OP_LOAD) | DATA_SRC(NUM, NUM_L1). */
 #define DATA_SRC(field, value) ((uint64_t)DATA_SRC_##value << DATA_SRC_##field##_SHIFT)
 
-/* Bit 0 of the fields op, lvl, snoop, lock, tlb and blk: the hardware does not tell. */
+/* Bit 0 of the fields op, lvl, snoop, lock, tlb and blk: the hardware does not say. */
 enum data_src_op {
     DATA_SRC_OP_NA = 1,
     DATA_SRC_OP_LOAD = 2,

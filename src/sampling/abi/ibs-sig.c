@@ -5,7 +5,7 @@
 #include "sampling/abi/data-src.h"
 #include "base/sigsafe.h"
 
-/* Registers in the order of the raw area, behind its capability word. */
+/* Registers in the order of the raw area, after its capability word. */
 enum reg { REG_CTL = 0, REG_RIP, REG_DATA, REG_DATA2, REG_DATA3, REG_LINEAR, REG_PHYSICAL, N_REGS };
 enum { N_CAPS_BYTES = 4, CAPS_ZEN4 = 1 << 11 };
 
@@ -29,14 +29,14 @@ enum data3_bit {
     DATA3_WIDTH = 22,
     DATA3_LATENCY = 32
 };
-/* Data sources that mean something beyond their row in the tables. */
+/* Data sources that mean more than their row in the tables. */
 enum { SOURCE_DRAM = 3, SOURCE_IO = 7 };
 
 #define HIT(lvl_value) (DATA_SRC(LVL, LVL_HIT) | DATA_SRC(LVL, lvl_value))
 #define REMOTE (1ull << DATA_SRC_REMOTE_SHIFT)
 #define HITM DATA_SRC(SNOOP, SNOOP_HITM)
 
-/* Until Zen 3; 2 is any cache of the node, the core's own L3 included, so its state does not tell of another core. */
+/* Until Zen 3; 2 is any cache of the node, the core's own L3 included, so its state says nothing about another core. */
 static const uint64_t level_of_source[8] = {
     [2] = HIT(LVL_CCE1) | DATA_SRC(NUM, NUM_ANY) | REMOTE | DATA_SRC(HOPS, HOPS_0),
     [SOURCE_DRAM] = HIT(LVL_LOC_RAM) | DATA_SRC(NUM, NUM_RAM),
@@ -67,7 +67,8 @@ static bool bit_sig(uint64_t word, unsigned bit)
     return word >> bit & 1;
 }
 
-/* Only the DRAM and slow-memory rows exist once: for them the remote bit decides. */
+/* Marks a level as remote. Only DRAM and slow memory need it: they have a single row each, and the remote bit decides.
+ */
 static uint64_t at_node_sig(uint64_t level, const struct ibs_op *op)
 {
     if (!op->is_remote || level & REMOTE)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Samples taken apart, field by field in the kernel's order: see perf-record.h. Every length that a record states is
- * held against what is left of it. Runs in the signal handler. */
+/* Parses records field by field in the kernel's order: see perf-record.h. Every length in a record is checked against
+ * the rest of the record. Runs in the signal handler. */
 #include "sampling/abi/perf-record.h"
 
 #include <string.h>
 
 #include "base/sigsafe.h"
 
-/* Newer than the oldest headers that this is compiled with. */
+/* Newer than the oldest kernel headers that this is compiled with. */
 enum { READ_FORMAT_LOST = 1 << 4 };
 enum { BRANCH_HAS_INDEX = 1 << 17, BRANCH_HAS_COUNTERS = 1 << 19 };
 
 enum { N_BRANCH_ENTRY_BYTES = 24 };
 
-/* What is left of a record. */
+/* The rest of a record. */
 struct cursor {
     const unsigned char *start, *at;
     size_t left;
@@ -132,7 +132,7 @@ static bool take_items_sig(struct cursor *cursor, uint64_t n_items, size_t n_ite
     return true;
 }
 
-/* n_bytes, padded so that the cursor stays at a multiple of 8 bytes. */
+/* Takes n_bytes, with padding so that the cursor stays at a multiple of 8 bytes. */
 static bool take_padded_sig(struct cursor *cursor, uint64_t n_bytes, struct abi_bytes *bytes)
 {
     struct abi_bytes found, padding;
@@ -253,7 +253,7 @@ static bool take_field_sig(struct cursor *cursor, const struct field *field, con
     return false;
 }
 
-/* The second and third number of PERF_SAMPLE_WEIGHT_STRUCT share the word of the first, in either byte order. */
+/* The second and third number of PERF_SAMPLE_WEIGHT_STRUCT are in the same word as the first, in either byte order. */
 static void split_weight_sig(struct abi_sample *out)
 {
     out->weight3 = (uint16_t)(out->weight >> 48);
@@ -334,7 +334,7 @@ bool abi_sample_id_parse_sig(const void *record, size_t n_bytes, const struct ab
     return take_fields_sig(&cursor, layout, id_fields, sizeof id_fields / sizeof id_fields[0], out);
 }
 
-/* n_bytes from position on, out of the ring's two ends. */
+/* Copies n_bytes from position on, which may wrap at the ring's end. */
 static void ring_copy_sig(const struct abi_ring *ring, uint64_t position, void *to, size_t n_bytes)
 {
     size_t offset = (size_t)(position & (ring->n_bytes - 1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records as the kernel writes them into a ring or a perf.data file, taken apart. One parser for the signal handler
- * and for readers of files, of either byte order. It believes nothing: a field that does not fit into the record ends
- * the parse. src: perf_event_open(2), include/uapi/linux/perf_event.h (order of the fields of PERF_RECORD_SAMPLE). */
+/* Parser of the records that the kernel writes into a ring or a perf.data file, for the signal handler and for readers
+ * of files, in either byte order. It trusts nothing: a field that does not fit into the record ends the parse. src:
+ * perf_event_open(2), include/uapi/linux/perf_event.h (order of the fields of PERF_RECORD_SAMPLE). */
 #ifndef LOCUS_SAMPLING_ABI_PERF_RECORD_H
 #define LOCUS_SAMPLING_ABI_PERF_RECORD_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What decides the layout of samples of one event. */
+/* The attributes that decide the layout of an event's samples. */
 struct abi_layout {
     uint64_t sample_type;
     uint64_t read_format;
@@ -23,7 +23,8 @@ struct abi_layout {
 /* The layout that attr asks for.  ctx: any */
 struct abi_layout abi_layout_of_sig(const struct perf_event_attr *attr);
 
-/* Bytes inside the record, borrowed from it; NULL and 0 when absent. Words inside are still in the record's order. */
+/* Bytes inside the record, borrowed from it; NULL and 0 when absent. Words in them are still in the record's byte
+ * order. */
 struct abi_bytes {
     const unsigned char *data;
     size_t n_bytes;
@@ -42,20 +43,20 @@ struct abi_sample {
     uint64_t regs_user_abi, regs_intr_abi, stack_used_bytes;
 };
 
-/* Takes a PERF_RECORD_SAMPLE of n_bytes (its header included, contiguous) apart. False when its header's size is not
- * n_bytes or a field does not fit: then present names the fields before it. Bytes behind the last field are ignored.
+/* Parses a PERF_RECORD_SAMPLE of n_bytes (contiguous, including its header). False when the size in its header is not
+ * n_bytes or a field does not fit: present then has the fields before that one. Bytes after the last field are ignored.
  * ctx: any */
 bool abi_sample_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout, struct abi_sample *out);
 
-/* Takes the fields that end every other record of an event with has_sample_id_all (TID, TIME, ID, STREAM_ID, CPU,
- * IDENTIFIER, as far as sample_type has them). False when the record has no room for them.  ctx: any */
+/* Parses the fields that end every other record of an event with has_sample_id_all (those of TID, TIME, ID, STREAM_ID,
+ * CPU and IDENTIFIER that are in sample_type). False when the record has no room for them.  ctx: any */
 bool abi_sample_id_parse_sig(const void *record, size_t n_bytes, const struct abi_layout *layout,
                              struct abi_sample *out);
 
 /* Word i of a span of 8-byte words, in native order; i must be inside.  ctx: any */
 uint64_t abi_word_sig(const struct abi_bytes *words, size_t i, bool is_swapped);
 
-/* Where the records of a ring lie: n_bytes (a power of two) at data, positions counted modulo. */
+/* The memory of a ring's records: n_bytes (a power of two) at data; positions are modulo n_bytes. */
 struct abi_ring {
     const unsigned char *data;
     uint64_t n_bytes;
@@ -67,10 +68,10 @@ struct perf_event_header abi_header_sig(const void *record, bool is_swapped);
 
 enum abi_status { ABI_RECORD = 0, ABI_EMPTY, ABI_GARBAGE };
 
-/* The record at position (with head bytes written so far); *record points to it, in the ring's byte order, in the ring
- * or in buffer (8-byte aligned; 64 KiB hold any record) when it wraps. Lengths are multiples of 8. ABI_EMPTY at head;
- * ABI_GARBAGE when its length is impossible, it wraps and is larger than n_buffer, or head lies further away than the
- * ring is long: the rest up to head cannot be trusted.  ctx: any */
+/* Gets the record at position (head: bytes written so far); *record points to it, in the ring's byte order, in the ring
+ * or, if it wraps, in buffer (8-byte aligned; 64 KiB hold any record). Lengths are multiples of 8. ABI_EMPTY at head;
+ * ABI_GARBAGE when its length is impossible, it wraps and is larger than n_buffer, or head is further away than the
+ * ring's length: the rest up to head cannot be trusted.  ctx: any */
 enum abi_status abi_ring_record_sig(const struct abi_ring *ring, uint64_t position, uint64_t head, void *buffer,
                                     size_t n_buffer, const struct perf_event_header **record);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packets of Arm's statistical profiling extension, put together to records: see spe.h. Runs in the signal
- * handler. */
+/* Assembles the packets of Arm's statistical profiling extension into records: see spe.h. Runs in the signal handler.
+ */
 #include "sampling/abi/spe.h"
 
 #include <endian.h>
@@ -11,9 +11,9 @@
 
 enum packet_kind {
     PACKET_GARBAGE = 0,
-    PACKET_CUT_OFF, /* it goes on behind the end */
+    PACKET_CUT_OFF, /* it continues after the end */
     PACKET_PADDING,
-    PACKET_END, /* those that follow have a payload */
+    PACKET_END, /* the kinds after this have a payload */
     PACKET_TIMESTAMP,
     PACKET_EVENTS,
     PACKET_SOURCE,
@@ -31,12 +31,12 @@ enum { OP_STORE = 1, OP_EXTENDED = 2, OP_ATOMIC = 4, OP_EXCLUSIVE = 8 };
 
 struct packet {
     enum packet_kind kind;
-    unsigned index; /* of addresses, counters, contexts; class of operations */
+    unsigned index; /* of an address, counter or context; class of an operation */
     size_t n_bytes;
     uint64_t payload;
 };
 
-/* By the header; an extended header has the same in its second byte. */
+/* Kinds by the header byte; an extended header has the same byte second. */
 static const unsigned char kinds[256] = {
     [0x00] = PACKET_PADDING,
     [0x01] = PACKET_END,
@@ -81,14 +81,14 @@ static uint64_t payload_sig(const unsigned char *at, unsigned n_bytes)
     }
 }
 
-/* A header of two bytes; 0x00 behind the first was an alignment packet before Armv8.5. */
+/* Kind by a header of two bytes; before Armv8.5, 0x00 after the first was an alignment packet. */
 static enum packet_kind extended_kind_sig(unsigned char second)
 {
     enum packet_kind kind = kinds[second];
     return kind == PACKET_ADDRESS || kind == PACKET_COUNTER || kind == PACKET_PADDING ? kind : PACKET_GARBAGE;
 }
 
-/* The packet at data; n_bytes is at least 1. */
+/* Decodes the packet at data; n_bytes is at least 1. */
 static void packet_sig(const unsigned char *data, size_t n_bytes, struct packet *packet)
 {
     size_t n_header = (data[0] & 0xfc) == 0x20 ? 2 : 1;
@@ -220,10 +220,10 @@ size_t spe_record_parse_sig(const void *data, size_t n_bytes, struct spe_record 
 
 /* --- data sources --- */
 
-/* What an SPE record says of the memory hierarchy, as the kernel's word for it: see spe.h. Apart from the packets
- * because each maker of CPUs has numbers of its own. Runs in the signal handler.
+/* What an SPE record says about the memory hierarchy, as the kernel's data source word: see spe.h. Apart from the
+ * packets because each maker of CPUs has its own numbers. Runs in the signal handler.
  * src: Technical Reference Manuals of Arm Neoverse N1, N2, V1 and V2, "Statistical Profiling Extension, data source
- * packet"; for AmpereOne the names that its maker gave them in Linux. */
+ * packet"; for AmpereOne, the names that its maker uses in Linux. */
 
 #define HIT(lvl_value) (DATA_SRC(LVL, LVL_HIT) | DATA_SRC(LVL, lvl_value))
 #define MISS(lvl_value) (DATA_SRC(LVL, LVL_MISS) | DATA_SRC(LVL, lvl_value))
@@ -237,7 +237,7 @@ size_t spe_record_parse_sig(const void *data, size_t n_bytes, struct spe_record 
 #define LEVEL_OTHER_CHIP (HIT(LVL_CCE1) | DATA_SRC(NUM, NUM_ANY) | REMOTE | DATA_SRC(SNOOPX, SNOOPX_PEER))
 #define LEVEL_DRAM (HIT(LVL_LOC_RAM) | DATA_SRC(NUM, NUM_RAM) | DATA_SRC(SNOOP, SNOOP_NONE))
 
-/* By the number in the packet; 0: no such number. */
+/* Levels by the number in the packet; 0: no such number. */
 static const uint64_t levels[][16] = {
     [SPE_SOURCES_NEOVERSE] = {[0x0] = LEVEL_L1,
                               [0x8] = LEVEL_L2,
@@ -255,7 +255,7 @@ static const uint64_t levels[][16] = {
                             [0x9] = LEVEL_L2},
 };
 
-/* The farthest level of which the record has an event comes first. */
+/* The farthest level comes first: the first one that has an event in the record counts. */
 static const struct {
     uint32_t event;
     uint64_t level;
