@@ -137,8 +137,8 @@ static void record_block(struct thread_state *self, enum var_kind kind, uintptr_
         uint64_t weight_bytes = n_blocks * n_bytes;
         uint64_t var = var_key(kind, 0, node);
         uintptr_t start = without_layer(at);
-        if (moves_are_wanted_hook())
-            moves_announce_hook(self, start, start + n_bytes, var_before(self, at));
+        if (block_changes_are_wanted_hook())
+            block_changes_announce_hook(self, start, start + n_bytes, var_before(self, at));
         if (objmap_insert_hook(at, n_bytes, var, self->ref, weight_bytes))
             count_alloc(self, var, n_blocks, weight_bytes);
     }
@@ -183,7 +183,8 @@ static bool announce_release(uintptr_t start)
         return true;
     if (!objmap_find_sig(self->reader, start, &block) || block.start != start)
         return false;
-    moves_announce_hook(self, without_layer(start), without_layer(start) + (block.end - block.start), block.var);
+    block_changes_announce_hook(self, without_layer(start), without_layer(start) + (block.end - block.start),
+                                block.var);
     return true;
 }
 
@@ -201,7 +202,8 @@ static void cut_one(const struct objmap_block *block, uint64_t bytes_removed, vo
     const uintptr_t *cut = context; /* start and end */
     uintptr_t start = block->start > cut[0] ? block->start : cut[0];
     uintptr_t end = block->end < cut[1] ? block->end : cut[1];
-    moves_announce_hook(thread_self_sig(), without_layer(start), without_layer(start) + (end - start), block->var);
+    block_changes_announce_hook(thread_self_sig(), without_layer(start), without_layer(start) + (end - start),
+                                block->var);
     uint64_t n_blocks = blocks_of(block);
     bool is_whole = bytes_removed >= block->end - block->start;
     if (block->start < cut[0] && cut[1] < block->end)
@@ -337,7 +339,7 @@ static bool events_abandoned(uintptr_t frame, uintptr_t here)
     if (objmap_abandon_hook())
         arena_log_sig("a signal handler jumped out of an allocation, or ended its thread, while the block was being "
                       "noted: from then on no blocks are known");
-    moves_abandon_hook();
+    block_changes_abandon_hook();
     small_abandon_hook(self);
     if (here && (self->in_hook || self->tree_busy))
         thread_renew(self);

@@ -86,49 +86,51 @@ void control_handler_sig(int number, siginfo_t *info, void *context)
     chain_call_sig(number, info, context);
 }
 
-/* --- blocks that came and went --- */
+/* --- block changes --- */
 
-/* What other threads have announced to this thread about blocks that came and went: the reader's side of events.h.
- * Wait-free; runs where rings are drained, also in the signal handler. */
+/* Block changes that other threads have announced to this thread: the reader's side of events.h. Wait-free; runs where
+ * rings are drained, also in the signal handler. */
 
-static uint32_t moves_count_sig(const struct thread_state *self)
+static uint32_t block_changes_count_sig(const struct thread_state *self)
 {
-    return atomic_load_explicit(&self->moves.end, memory_order_acquire);
+    return atomic_load_explicit(&self->block_changes.end, memory_order_acquire);
 }
 
 /* The variable that was at address when the record at position was written to the ring of an event of self; 0 when that
  * has not changed since.  ctx: where self drains */
-static uint64_t moves_find_sig(const struct thread_state *self, unsigned event, uint64_t position, uintptr_t address)
+static uint64_t block_changes_find_sig(const struct thread_state *self, unsigned event, uint64_t position,
+                                       uintptr_t address)
 {
-    const struct thread_moves *moves = &self->moves;
-    uint32_t end = atomic_load_explicit(&moves->end, memory_order_acquire);
-    for (uint32_t i = atomic_load_explicit(&moves->begin, memory_order_relaxed); i != end; i++) {
-        const struct thread_move *move = &moves->items[i % THREAD_MOVES_MAX];
-        if (move->event != event || move->is_done || address < move->start || address >= move->end)
+    const struct thread_block_changes *changes = &self->block_changes;
+    uint32_t end = atomic_load_explicit(&changes->end, memory_order_acquire);
+    for (uint32_t i = atomic_load_explicit(&changes->begin, memory_order_relaxed); i != end; i++) {
+        const struct thread_block_change *change = &changes->items[i % THREAD_BLOCK_CHANGES_MAX];
+        if (change->event != event || change->is_done || address < change->start || address >= change->end)
             continue;
-        if (position < move->position)
-            return move->var;
-        if (move->is_vague)
+        if (position < change->position)
+            return change->var;
+        if (change->is_vague)
             return var_key(VAR_UNKNOWN, 0, UNKNOWN_FREED);
     }
     /* For lack of room, not all changes up to here were kept. */
-    if (position < atomic_load_explicit(&moves->lost[event], memory_order_relaxed))
+    if (position < atomic_load_explicit(&changes->lost[event], memory_order_relaxed))
         return var_key(VAR_UNKNOWN, 0, UNKNOWN_FREED);
     return 0;
 }
 
-/* The ring of the event has been read up to position; n_known: moves_count_sig when that began.  ctx: likewise */
-static void moves_done_sig(struct thread_state *self, unsigned event, uint64_t position, uint32_t n_known)
+/* The ring of the event has been read up to position; n_known: block_changes_count_sig when that began.  ctx: likewise
+ */
+static void block_changes_done_sig(struct thread_state *self, unsigned event, uint64_t position, uint32_t n_known)
 {
-    struct thread_moves *moves = &self->moves;
-    uint32_t begin = atomic_load_explicit(&moves->begin, memory_order_relaxed);
+    struct thread_block_changes *changes = &self->block_changes;
+    uint32_t begin = atomic_load_explicit(&changes->begin, memory_order_relaxed);
     for (uint32_t i = begin; i != n_known; i++) {
-        struct thread_move *move = &moves->items[i % THREAD_MOVES_MAX];
-        move->is_done |= move->event == event && position >= move->position;
+        struct thread_block_change *change = &changes->items[i % THREAD_BLOCK_CHANGES_MAX];
+        change->is_done |= change->event == event && position >= change->position;
     }
-    while (begin != n_known && moves->items[begin % THREAD_MOVES_MAX].is_done)
+    while (begin != n_known && changes->items[begin % THREAD_BLOCK_CHANGES_MAX].is_done)
         begin++;
-    atomic_store_explicit(&moves->begin, begin, memory_order_release);
+    atomic_store_explicit(&changes->begin, begin, memory_order_release);
 }
 
 /* --- AUX areas --- */
@@ -166,7 +168,7 @@ static void take_spe_sig(struct thread_state *self, unsigned index, const struct
     struct sample_event event = {.index = (uint8_t)index, .has_access = true};
     access_of_spe_sig(plan, record, &event.access);
     if (event.access.has_address)
-        event.moved_var = moves_find_sig(self, index, UINT64_MAX, (uintptr_t)event.access.address);
+        event.earlier_var = block_changes_find_sig(self, index, UINT64_MAX, (uintptr_t)event.access.address);
     sample_take_plain_sig(self, &event);
 }
 
@@ -225,7 +227,7 @@ static void take_sample_sig(struct thread_state *self, unsigned index, const str
     if (plan->flags & EVENT_WEIGHTED)
         event.weight = event.access.period;
     if (event.access.has_address)
-        event.moved_var = moves_find_sig(self, index, position, (uintptr_t)event.access.address);
+        event.earlier_var = block_changes_find_sig(self, index, position, (uintptr_t)event.access.address);
     sample_take_plain_sig(self, &event);
 }
 
@@ -263,7 +265,7 @@ void events_drain_sig(struct thread_state *self, unsigned index)
     struct perf_event_mmap_page *ring = self->events[index].ring;
     struct ring_record record;
     uint64_t position = ring->data_tail, released = position;
-    uint32_t n_moves = moves_count_sig(self);
+    uint32_t n_changes = block_changes_count_sig(self);
     for (;;) {
         enum ring_status status =
             ring_next_sig(ring, is_swapped, &position, self->wrapped, sizeof self->wrapped, &record);
@@ -277,7 +279,7 @@ void events_drain_sig(struct thread_state *self, unsigned index)
             ring_release_sig(ring, released = position);
     }
     ring_release_sig(ring, position);
-    moves_done_sig(self, index, position, n_moves);
+    block_changes_done_sig(self, index, position, n_changes);
 }
 
 /* --- starting and stopping events --- */

@@ -504,7 +504,7 @@ void events_open(struct thread_state *self)
             atomic_fetch_add(&arena_header_sig()->n_unopened[i], 1);
     }
     open_watch(self);
-    moves_register_hook(self);
+    block_changes_register_hook(self);
 }
 
 /* Counts the overflows that the kernel saw: the samples in an overwritten ring, also those whose signal never came. */
@@ -550,7 +550,7 @@ void events_close(struct thread_state *self)
     const struct arena_header *header = arena_header_sig();
     bool may_call = !sandbox_is_entered_sig();
     events_stop(self);
-    moves_unregister_hook(self);
+    block_changes_unregister_hook(self);
     for (unsigned i = 0; may_call && i < header->n_events; i++)
         close_one(&self->events[i]);
     if (may_call)
@@ -569,7 +569,7 @@ static void forget_one(struct thread_event *event, bool keep)
 void events_forget(struct thread_state *self, bool keep)
 {
     atomic_store(&timers.n, 0); /* a child does not inherit timers */
-    moves_forget_hook();
+    block_changes_forget_hook();
     for (unsigned i = 0; i < arena_header_sig()->n_events; i++)
         forget_one(&self->events[i], keep);
     forget_one(&self->watch, keep);

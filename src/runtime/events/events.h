@@ -12,29 +12,29 @@
 #include "runtime/record/ring.h"
 #include "runtime/record/thread.h"
 
-/* --- blocks that come and go --- */
+/* --- block changes --- */
 
-/* Blocks that come and go while records of other threads still lie in their rings: a record must be attributed to the
- * block that was there when it was written. A thread that frees or records a block announces to all threads with
- * drained rings what the range was until then; they look it up when they drain. */
+/* Block changes: blocks come and go while records of other threads still lie in their rings. A record must be
+ * attributed to the block that was there when it was written. A thread that frees or records a block announces to all
+ * threads with drained rings what the range was until then; they look it up when they drain. */
 
 /* From now on the calling thread gets announcements (or no longer); its events are open.  ctx: ordinary */
-void moves_register_hook(struct thread_state *self);
-void moves_unregister_hook(struct thread_state *self);
+void block_changes_register_hook(struct thread_state *self);
+void block_changes_unregister_hook(struct thread_state *self);
 
 /* The calling thread will never finish the announcement that it is making, if it is making one: its lock is released.
  * ctx: hook */
-void moves_abandon_hook(void);
+void block_changes_abandon_hook(void);
 
 /* In a child of fork: no thread gets announcements, and the lock is free.  ctx: ordinary, single-threaded */
-void moves_forget_hook(void);
+void block_changes_forget_hook(void);
 
-/* True when some thread has a ring that is drained later: only then does moves_announce_hook do anything, and its
- * caller has to find out what the block was.  ctx: hook */
-bool moves_are_wanted_hook(void);
+/* True when some thread has a ring that is drained later: only then does block_changes_announce_hook do anything, and
+ * its caller has to find out what the block was.  ctx: hook */
+bool block_changes_are_wanted_hook(void);
 
 /* Announces to all threads except self: until now [start, end) was var.  ctx: hook, before the change is made */
-void moves_announce_hook(const struct thread_state *self, uintptr_t start, uintptr_t end, uint64_t var);
+void block_changes_announce_hook(const struct thread_state *self, uintptr_t start, uintptr_t end, uint64_t var);
 
 /* --- when the sampling is on --- */
 

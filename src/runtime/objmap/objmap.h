@@ -2,7 +2,7 @@
 /* The object map: which recorded block holds an address. Two indexes over the same block records: splay trees (one
  * lock each, sharded by address, never touched by the signal handler) for the allocation side, and a wait-free page map
  * (radix over granules, sorted lists, epochs) for the handler. Records are private memory of the process,
- * not part of the arena; they come from the map's own pool of mmapped memory, never from malloc.
+ * not part of the arena; they come from the map's own mmapped memory, never from malloc.
  *
  *   an address (48 bits, and one more for the layer of pools)
  *   |  top node  |  node ...  |  leaf: 9 bits  |  inside the granule: 16 bits (64 KiB) or 14  |
@@ -118,7 +118,7 @@ struct objmap_stats objmap_stats_sig(void);
  * (tag 2). Node entries hold a child and a record that covers their whole region. Nodes and leaves are never freed;
  * records, lists and splits retire by epochs.
  * Locks, in the order in which they are taken: a wide lock (only operations that leave a domain), one cache at a time,
- * then the lock of the huge entries or of the pool. A cache's lock guards its shards: their trees, counters and
+ * then the lock of the huge entries or of the memory. A cache's lock guards its shards: their trees, counters and
  * slots.
  * If a lock cannot be taken, because its owner is the thread itself or will never release it, the operation is refused,
  * even if it is then half done; in the second case every later operation is refused, too, and readers find nothing any
@@ -329,7 +329,7 @@ static inline void objmap_cursor_release_hook(struct objmap_cursor *cursor)
     cursor->cache = NULL;
 }
 
-/* --- memory (pool-hook.c); the caller must have locked every cache that it passes --- */
+/* --- memory (memory-hook.c); the caller must have locked every cache that it passes --- */
 
 /* Zeroed pages for the map, never given back; NULL when there are none.  ctx: hook */
 void *objmap_pages_hook(size_t len_bytes);

@@ -165,7 +165,7 @@ static void state_clear(struct thread_state *state)
            offsetof(struct thread_state, pending) - offsetof(struct thread_state, thread_pointer));
     state->sample_path.n_frames = 0;
     state->alloc_path.n_frames = 0;
-    memset(&state->moves, 0, offsetof(struct thread_moves, items));
+    memset(&state->block_changes, 0, offsetof(struct thread_block_changes, items));
     for (int i = 0; i < ARENA_EVENTS_MAX; i++)
         state->events[i].fd = state->events[i].drain_fd = -1;
 }

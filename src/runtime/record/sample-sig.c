@@ -526,7 +526,7 @@ static void take_known_address_sig(struct thread_state *self, struct taken *take
     }
 }
 
-static void record_moved_sig(struct thread_state *self, struct taken *taken, uint64_t var)
+static void record_earlier_sig(struct thread_state *self, struct taken *taken, uint64_t var)
 {
     record_sig(self, taken, var, var_key_kind(var) == VAR_UNKNOWN ? FATE_UNKNOWN_DATA : FATE_NAMED);
 }
@@ -535,8 +535,8 @@ static void record_moved_sig(struct thread_state *self, struct taken *taken, uin
 static void take_access_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
 {
     const struct access *access = &event->access;
-    if (event->moved_var)
-        record_moved_sig(self, taken, event->moved_var);
+    if (event->earlier_var)
+        record_earlier_sig(self, taken, event->earlier_var);
     else if (event->has_access && access->has_address)
         take_known_address_sig(self, taken, access->address);
     else if (event->has_access && access->is_no_access)

@@ -16,10 +16,10 @@
 
 /* What the event says about the sample. */
 struct sample_event {
-    uint8_t index;      /* into arena_header.events */
-    bool has_access;    /* the sample's record was found */
-    uint64_t weight;    /* in the event's unit, 0 for a fixed period */
-    uint64_t moved_var; /* the variable that was at the address at the access, if that has changed; else 0 */
+    uint8_t index;        /* into arena_header.events */
+    bool has_access;      /* the sample's record was found */
+    uint64_t weight;      /* in the event's unit, 0 for a fixed period */
+    uint64_t earlier_var; /* the variable that was at the address at the access, if that has changed; else 0 */
     struct access access;
 };
 

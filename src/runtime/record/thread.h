@@ -37,8 +37,8 @@ struct thread_event {
     uint64_t last_cpu_ns; /* thread CPU time at the last timer sample */
 };
 
-/* Until position of the ring of an event, [start, end) was var: see events.h. */
-struct thread_move {
+/* A block change: until position of the ring of an event, [start, end) was var. See events.h. */
+struct thread_block_change {
     uintptr_t start, end;
     uint64_t var, position;
     uint32_t event;
@@ -46,13 +46,13 @@ struct thread_move {
     bool is_done;
 };
 
-#define THREAD_MOVES_MAX 256 /* power of two */
+#define THREAD_BLOCK_CHANGES_MAX 256 /* power of two */
 
-struct thread_moves {
-    _Atomic uint32_t begin, end;             /* unread entries, modulo THREAD_MOVES_MAX */
+struct thread_block_changes {
+    _Atomic uint32_t begin, end;             /* unread entries, modulo THREAD_BLOCK_CHANGES_MAX */
     _Atomic uint64_t lost[ARENA_EVENTS_MAX]; /* up to this position entries are missing for lack of room */
     struct thread_state *next;               /* list of the registered threads */
-    struct thread_move items[THREAD_MOVES_MAX];
+    struct thread_block_change items[THREAD_BLOCK_CHANGES_MAX];
 };
 
 #define THREAD_REGIONS_MAX 64
@@ -149,7 +149,7 @@ struct thread_state {
     struct thread_state *next_live, *previous_live; /* list of registered threads */
     struct thread_pending pending[THREAD_PENDING_MAX];
     struct unwind_path sample_path, alloc_path;
-    struct thread_moves moves;
+    struct thread_block_changes block_changes;
     uint64_t wrapped[THREAD_RECORD_BYTES / 8]; /* copies of records that wrap in their ring */
 };
 

@@ -34,7 +34,7 @@ static struct {
     size_t rest_bytes;
     struct chain *depot[OBJMAP_CLASSES];
     bool poison;
-} pool;
+} memory;
 
 bool objmap_lock_wait_hook(struct objmap_lock *lock, uintptr_t owner, unsigned n_sleeps)
 {
@@ -73,29 +73,29 @@ void *objmap_pages_hook(size_t len_bytes)
     return pages;
 }
 
-/* The caller holds the pool's lock. */
+/* The caller holds the lock of the memory. */
 static void *carve(size_t len_bytes)
 {
-    if (pool.rest_bytes < len_bytes) {
+    if (memory.rest_bytes < len_bytes) {
         char *slab = objmap_pages_hook(SLAB_BYTES);
         if (!slab)
             return NULL;
         atomic_fetch_add_explicit(&objmap_state_sig()->bytes_memory, SLAB_BYTES, memory_order_relaxed);
-        pool.next = slab;
-        pool.rest_bytes = SLAB_BYTES;
+        memory.next = slab;
+        memory.rest_bytes = SLAB_BYTES;
     }
-    void *start = pool.next;
-    pool.next += len_bytes;
-    pool.rest_bytes -= len_bytes;
+    void *start = memory.next;
+    memory.next += len_bytes;
+    memory.rest_bytes -= len_bytes;
     return start;
 }
 
 void *objmap_carve_hook(size_t len_bytes, uintptr_t owner)
 {
-    if (!objmap_lock_hook(&pool.lock, owner))
+    if (!objmap_lock_hook(&memory.lock, owner))
         return NULL;
     void *start = carve(len_bytes);
-    objmap_unlock_hook(&pool.lock);
+    objmap_unlock_hook(&memory.lock);
     return start;
 }
 
@@ -146,17 +146,17 @@ static void carve_magazine(struct objmap_magazine *magazine, unsigned class)
 
 static void refill(struct objmap_magazine *magazine, unsigned class, uintptr_t owner)
 {
-    if (!objmap_lock_hook(&pool.lock, owner))
+    if (!objmap_lock_hook(&memory.lock, owner))
         return;
-    struct chain *chain = pool.depot[class];
+    struct chain *chain = memory.depot[class];
     if (chain) {
-        pool.depot[class] = chain->next_chain;
+        memory.depot[class] = chain->next_chain;
         magazine->first = chain;
         magazine->n = (uint32_t)chain->n;
     } else {
         carve_magazine(magazine, class);
     }
-    objmap_unlock_hook(&pool.lock);
+    objmap_unlock_hook(&memory.lock);
 }
 
 void *objmap_take_hook(struct objmap_cache *cache, unsigned class)
@@ -181,10 +181,10 @@ static void put_into_depot(struct objmap_magazine *magazine, unsigned class, uin
 {
     struct chain *chain = magazine->first;
     chain->n = magazine->n;
-    if (objmap_lock_hook(&pool.lock, owner)) {
-        chain->next_chain = pool.depot[class];
-        pool.depot[class] = chain;
-        objmap_unlock_hook(&pool.lock);
+    if (objmap_lock_hook(&memory.lock, owner)) {
+        chain->next_chain = memory.depot[class];
+        memory.depot[class] = chain;
+        objmap_unlock_hook(&memory.lock);
     }
     *magazine = (struct objmap_magazine){0};
 }
@@ -192,7 +192,7 @@ static void put_into_depot(struct objmap_magazine *magazine, unsigned class, uin
 void objmap_give_hook(struct objmap_cache *cache, void *item, unsigned class)
 {
     struct objmap_magazine *magazine = &cache->current[class];
-    if (pool.poison)
+    if (memory.poison)
         memset(item, POISON, class_bytes[class]);
     if (magazine->n >= magazine_items(class)) {
         if (cache->previous[class].n > 0)
@@ -207,5 +207,5 @@ void objmap_give_hook(struct objmap_cache *cache, void *item, unsigned class)
 
 void objmap_poison_hook(bool on)
 {
-    pool.poison = on;
+    memory.poison = on;
 }
