@@ -327,12 +327,12 @@ void machine_cpu(struct machine_cpu *cpu)
 #define ERRNO_MAX 134
 
 /* The event of one trial. */
-struct request {
+struct open_request {
     const struct perf_event_attr *attr, *leader; /* leader may be NULL */
 };
 
 /* The rule being read, for messages. */
-struct place {
+struct rule_place {
     const char *path;
     unsigned line;
 };
@@ -380,7 +380,7 @@ static bool is_type(const char *name, uint64_t type)
     return type_of(name, &wanted) && type == wanted;
 }
 
-static int complain(const struct place *place, const char *what, const char *condition)
+static int complain(const struct rule_place *place, const char *what, const char *condition)
 {
     (void)fprintf(stderr, "%s:%u: %s: %s\n", place->path, place->line, condition, what);
     return -1;
@@ -403,7 +403,7 @@ static bool compare(uint64_t found, const char *operator, uint64_t wanted)
 }
 
 /* 1 when the condition holds, 0 when not, -1 when it is not a condition. */
-static int holds(const char *condition, const struct request *request, const struct place *place)
+static int holds(const char *condition, const struct open_request *request, const struct rule_place *place)
 {
     char field[64];
     uint64_t found, wanted;
@@ -437,7 +437,7 @@ static int holds(const char *condition, const struct request *request, const str
 }
 
 /* The answer of a rule, -1 when it does not match. */
-static int apply(char *line, const struct request *request, const struct place *place)
+static int apply(char *line, const struct open_request *request, const struct rule_place *place)
 {
     char *rest = line;
     line[strcspn(line, "#\n")] = '\0';
@@ -457,12 +457,12 @@ static int apply(char *line, const struct request *request, const struct place *
     return answer;
 }
 
-static int ask_rules(const struct request *request)
+static int ask_rules(const struct open_request *request)
 {
     char path[PATH_MAX], line[1024];
     int answer = -1;
     FILE *file = machine_path("/opens", path, sizeof path) ? fopen(path, "re") : NULL;
-    struct place place = {.path = path};
+    struct rule_place place = {.path = path};
     while (file && answer < 0 && fgets(line, sizeof line, file)) {
         place.line++;
         answer = apply(line, request, &place);
@@ -478,7 +478,7 @@ static int open_event(const struct perf_event_attr *attr, int group)
     return (int)syscall(SYS_perf_event_open, &copy, 0, -1, group, PERF_FLAG_FD_CLOEXEC);
 }
 
-static int ask_kernel(const struct request *request)
+static int ask_kernel(const struct open_request *request)
 {
     int group = request->leader ? open_event(request->leader, -1) : -1;
     if (request->leader && group < 0)
@@ -494,7 +494,7 @@ static int ask_kernel(const struct request *request)
 
 int machine_try_open(const struct perf_event_attr *attr, const struct perf_event_attr *group_of)
 {
-    const struct request request = {attr, group_of};
+    const struct open_request request = {attr, group_of};
     if (machine_is_fixture())
         return ask_rules(&request);
     int answer = ask_kernel(&request);
@@ -509,14 +509,14 @@ int machine_try_open(const struct perf_event_attr *attr, const struct perf_event
  * 0. Ordinary code of the launcher. */
 
 /* A search for a PMU by its type. */
-struct wanted {
+struct pmu_search {
     uint32_t type;
     char name[64];
 };
 
 static bool is_wanted(const struct pmu *pmu, void *ctx)
 {
-    struct wanted *wanted = ctx;
+    struct pmu_search *wanted = ctx;
     if (pmu->type == wanted->type)
         (void)snprintf(wanted->name, sizeof wanted->name, "%s", pmu->name);
     return pmu->type != wanted->type;
@@ -525,7 +525,7 @@ static bool is_wanted(const struct pmu *pmu, void *ctx)
 /* Types are numbers that change from boot to boot; names stay. */
 static void put_type(FILE *out, uint32_t type)
 {
-    struct wanted wanted = {.type = type};
+    struct pmu_search wanted = {.type = type};
     (void)snprintf(wanted.name, sizeof wanted.name, "%u", type);
     pmu_visit(is_wanted, &wanted);
     (void)fprintf(out, " type=%s", wanted.name);

@@ -569,42 +569,42 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-struct walk {
+struct tracepoint_visitor {
     const char *events, *subsystem;
     bool (*visit)(const char *name, void *ctx);
     void *ctx;
 };
 
-static bool visit_point(const struct walk *walk, const char *name)
+static bool visit_point(const struct tracepoint_visitor *visitor, const char *name)
 {
     char whole[2 * NAME_MAX];
     uint64_t id;
-    if (!read_id(walk->events, walk->subsystem, name, &id))
+    if (!read_id(visitor->events, visitor->subsystem, name, &id))
         return true;
-    (void)snprintf(whole, sizeof whole, "%s:%s", walk->subsystem, name);
-    return walk->visit(whole, walk->ctx);
+    (void)snprintf(whole, sizeof whole, "%s:%s", visitor->subsystem, name);
+    return visitor->visit(whole, visitor->ctx);
 }
 
 /* Passes the entries of a directory, sorted, to take until it returns false; returns false then. */
-static bool visit_entries(const struct walk *walk, const char *subsystem,
-                          bool (*take)(const struct walk *walk, const char *name))
+static bool visit_entries(const struct tracepoint_visitor *visitor, const char *subsystem,
+                          bool (*take)(const struct tracepoint_visitor *visitor, const char *name))
 {
     char path[PATH_MAX], real[PATH_MAX];
     struct dirent **entries = NULL;
     bool goes_on = true;
-    (void)snprintf(path, sizeof path, "%s/%s", walk->events, subsystem);
+    (void)snprintf(path, sizeof path, "%s/%s", visitor->events, subsystem);
     int n = machine_path(path, real, sizeof real) ? scandir(real, &entries, is_name, by_bytes) : -1;
     for (int i = 0; i < n; i++) {
-        goes_on = goes_on && take(walk, entries[i]->d_name);
+        goes_on = goes_on && take(visitor, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
     return goes_on;
 }
 
-static bool visit_subsystem(const struct walk *walk, const char *subsystem)
+static bool visit_subsystem(const struct tracepoint_visitor *visitor, const char *subsystem)
 {
-    struct walk inner = *walk;
+    struct tracepoint_visitor inner = *visitor;
     inner.subsystem = subsystem;
     return visit_entries(&inner, subsystem, visit_point);
 }
@@ -612,9 +612,9 @@ static bool visit_subsystem(const struct walk *walk, const char *subsystem)
 void tracepoint_visit(bool (*visit)(const char *name, void *ctx), void *ctx)
 {
     char events[PATH_MAX];
-    const struct walk walk = {.events = events, .visit = visit, .ctx = ctx};
+    const struct tracepoint_visitor visitor = {.events = events, .visit = visit, .ctx = ctx};
     if (find_events(events, sizeof events))
-        (void)visit_entries(&walk, "", visit_subsystem);
+        (void)visit_entries(&visitor, "", visit_subsystem);
 }
 
 /* --- an event --- */

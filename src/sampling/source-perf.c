@@ -14,7 +14,7 @@
 #define GROUP_MAX 8
 
 /* One of the user's events while it is planned. */
-struct wish {
+struct planned_event {
     const char *event; /* as written, without a threshold */
     struct source_threshold threshold;
     struct source_event *row;
@@ -66,13 +66,13 @@ static int use_frequency(const char *event, struct source_event *row, uint64_t h
 }
 
 /* A threshold written after the event wins over its terms period= and freq=, and these win over -c. */
-static int set_rate(const struct wish *wish, struct error *err)
+static int set_rate(const struct planned_event *planned, struct error *err)
 {
-    struct source_event *row = wish->row;
-    const struct source_threshold *threshold = &wish->threshold;
+    struct source_event *row = planned->row;
+    const struct source_threshold *threshold = &planned->threshold;
     if (row->attr.sample_period && (!threshold->is_given || threshold->is_standard)) {
         if (row->attr.freq)
-            return use_frequency(wish->event, row, row->attr.sample_freq, err);
+            return use_frequency(planned->event, row, row->attr.sample_freq, err);
         use_period(row, row->attr.sample_period);
         return 0;
     }
@@ -82,7 +82,7 @@ static int set_rate(const struct wish *wish, struct error *err)
         return 0;
     }
     uint64_t hz = threshold->is_given ? threshold->value : source_default_frequency(DEFAULT_HZ);
-    return use_frequency(wish->event, row, hz, err);
+    return use_frequency(planned->event, row, hz, err);
 }
 
 /* Whether the event happens only in the kernel: an event for user mode would never see it. */
@@ -92,17 +92,17 @@ static bool is_in_kernel(const struct perf_event_attr *attr)
     return attr->type == PERF_TYPE_TRACEPOINT || (name && name->is_in_kernel);
 }
 
-static void see_kernel(const struct wish *wish)
+static void see_kernel(const struct planned_event *planned)
 {
-    struct source_event *row = wish->row;
-    if (is_in_kernel(&row->attr) && !pmu_names_levels(wish->event))
+    struct source_event *row = planned->row;
+    if (is_in_kernel(&row->attr) && !pmu_names_levels(planned->event))
         row->attr.exclude_kernel = 0;
     if (row->attr.exclude_kernel)
         return;
     row->attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
     row->attr.exclude_callchain_user = 1;
     row->flags |= SOURCE_RING | SOURCE_KERNEL;
-    source_plan_warn(wish->plan, "%s %s in the kernel: its signal may interrupt system calls.", wish->event,
+    source_plan_warn(planned->plan, "%s %s in the kernel: its signal may interrupt system calls.", planned->event,
                      is_in_kernel(&row->attr) ? "happens" : "also counts");
 }
 
@@ -127,19 +127,19 @@ static int encode_on_core(const char *event, const struct pmu *core, struct perf
     return status;
 }
 
-static int encode(const struct wish *wish, struct error *err)
+static int encode(const struct planned_event *planned, struct error *err)
 {
-    struct source_event *row = wish->row;
+    struct source_event *row = planned->row;
     source_attr_init(&row->attr, PERF_TYPE_SOFTWARE, 0);
-    int status = wish->core ? encode_on_core(wish->event, wish->core, &row->attr, err)
-                            : pmu_encode(wish->event, &row->attr, err);
+    int status = planned->core ? encode_on_core(planned->event, planned->core, &row->attr, err)
+                               : pmu_encode(planned->event, &row->attr, err);
     if (status == 0 && row->attr.sample_type & PERF_SAMPLE_READ)
         status = error_set(err, ERR_UNSUPPORTED,
                            "%s: the modifier S is not possible here: each event of a group is "
                            "sampled by itself and is a metric of its own.",
-                           wish->event);
+                           planned->event);
     if (status == 0)
-        status = set_rate(wish, err);
+        status = set_rate(planned, err);
     if (status != 0)
         return status;
     if (is_hardware(&row->attr)) /* counters may be multiplexed: how long did it really count? */
@@ -148,29 +148,29 @@ static int encode(const struct wish *wish, struct error *err)
         row->attr.sample_type |= PERF_SAMPLE_ADDR;
         row->flags |= SOURCE_RING | SOURCE_ADDRESS;
     }
-    see_kernel(wish);
+    see_kernel(planned);
     return 0;
 }
 
-static void try_row(const struct wish *wish, struct source_probe *out)
+static void try_row(const struct planned_event *planned, struct source_probe *out)
 {
-    const struct source_event *leader = &wish->plan->events[wish->leader];
-    source_probe_members(leader, (unsigned)(wish->row - leader) + 1, (wish->row->flags & SOURCE_RING) != 0, out);
+    const struct source_event *leader = &planned->plan->events[planned->leader];
+    source_probe_members(leader, (unsigned)(planned->row - leader) + 1, (planned->row->flags & SOURCE_RING) != 0, out);
 }
 
 /* Opens the row at its precise level or, with P, at the highest that opens; out gets the first refusal. */
-static void settle_precision(const struct wish *wish, struct source_probe *out)
+static void settle_precision(const struct planned_event *planned, struct source_probe *out)
 {
     struct source_probe lower;
-    struct perf_event_attr *attr = &wish->row->attr;
+    struct perf_event_attr *attr = &planned->row->attr;
     unsigned wanted = attr->precise_ip;
-    try_row(wish, out);
+    try_row(planned, out);
     lower = *out;
     while (!lower.works && attr->precise_ip > 0) {
         attr->precise_ip = (attr->precise_ip - 1u) & 3;
-        try_row(wish, &lower);
+        try_row(planned, &lower);
     }
-    if (lower.works && pmu_wants_highest_precision(wish->event)) {
+    if (lower.works && pmu_wants_highest_precision(planned->event)) {
         *out = lower;
     } else if (lower.works && !out->works) {
         size_t len = strlen(out->reason);
@@ -181,38 +181,38 @@ static void settle_precision(const struct wish *wish, struct source_probe *out)
     }
 }
 
-static void describe(const struct wish *wish, bool was_precise)
+static void describe(const struct planned_event *planned, bool was_precise)
 {
     char precise[40] = "", group[96] = "";
-    const struct source_event *leader = &wish->plan->events[wish->leader];
+    const struct source_event *leader = &planned->plan->events[planned->leader];
     if (was_precise)
-        (void)snprintf(precise, sizeof precise, ", precise level %u", (unsigned)wish->row->attr.precise_ip);
-    if (leader != wish->row)
+        (void)snprintf(precise, sizeof precise, ", precise level %u", (unsigned)planned->row->attr.precise_ip);
+    if (leader != planned->row)
         (void)snprintf(group, sizeof group, ", in a group led by %.60s", leader->name);
-    (void)snprintf(wish->row->description, sizeof wish->row->description, "perf event %.80s%s%s", wish->event, precise,
-                   group);
+    (void)snprintf(planned->row->description, sizeof planned->row->description, "perf event %.80s%s%s", planned->event,
+                   precise, group);
 }
 
-static int plan_row(struct wish *wish, struct source_probe *probed, struct error *err)
+static int plan_row(struct planned_event *planned, struct source_probe *probed, struct error *err)
 {
     char label[64], metric[352];
-    (void)snprintf(metric, sizeof metric, "%s%s%s%s", wish->event, wish->core ? " (" : "",
-                   wish->core ? wish->core->name : "", wish->core ? ")" : "");
-    bool has_label = pmu_event_label(wish->event, label, sizeof label);
-    wish->row = source_plan_add(wish->plan, SOURCE_NUMBER_PERF, wish->event, has_label ? label : metric, err);
-    if (!wish->row)
+    (void)snprintf(metric, sizeof metric, "%s%s%s%s", planned->event, planned->core ? " (" : "",
+                   planned->core ? planned->core->name : "", planned->core ? ")" : "");
+    bool has_label = pmu_event_label(planned->event, label, sizeof label);
+    planned->row = source_plan_add(planned->plan, SOURCE_NUMBER_PERF, planned->event, has_label ? label : metric, err);
+    if (!planned->row)
         return ERR_RANGE;
-    if (wish->leader + 1 < wish->plan->n_events)
-        wish->row->leader = wish->leader + 1;
-    int status = encode(wish, err);
+    if (planned->leader + 1 < planned->plan->n_events)
+        planned->row->leader = planned->leader + 1;
+    int status = encode(planned, err);
     if (status != 0)
         return status;
-    bool is_precise = wish->row->attr.precise_ip > 0;
-    settle_precision(wish, probed);
-    describe(wish, is_precise);
+    bool is_precise = planned->row->attr.precise_ip > 0;
+    settle_precision(planned, probed);
+    describe(planned, is_precise);
     if (!probed->works)
-        return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here%s: %s; %s.", wish->event,
-                         wish->row->leader ? " in this group" : "", probed->reason, probed->fix);
+        return error_set(err, ERR_UNSUPPORTED, "%s cannot be sampled here%s: %s; %s.", planned->event,
+                         planned->row->leader ? " in this group" : "", probed->reason, probed->fix);
     return 0;
 }
 
@@ -220,10 +220,10 @@ void source_perf_try(const char *event, struct source_probe *out)
 {
     static struct source_plan plan;
     struct error err;
-    struct wish wish = {.event = event, .plan = &plan};
+    struct planned_event planned = {.event = event, .plan = &plan};
     plan = (struct source_plan){0};
     *out = (struct source_probe){0};
-    if (plan_row(&wish, out, &err) != 0 && !out->reason[0])
+    if (plan_row(&planned, out, &err) != 0 && !out->reason[0])
         (void)snprintf(out->reason, sizeof out->reason, "%.*s", (int)sizeof out->reason - 1, err.text);
 }
 
@@ -245,11 +245,12 @@ static int plan_on_cores(const char *event, const struct source_threshold *thres
 {
     struct source_probe probed;
     struct error refused;
-    struct wish large = {.event = event, .threshold = *threshold, .leader = out->n_events, .plan = out, .core = cores};
+    struct planned_event large = {
+        .event = event, .threshold = *threshold, .leader = out->n_events, .plan = out, .core = cores};
     int status = plan_row(&large, &probed, err);
     if (status != 0)
         return status;
-    struct wish small = {
+    struct planned_event small = {
         .event = event, .threshold = *threshold, .leader = out->n_events, .plan = out, .core = cores + 1};
     if (plan_row(&small, &probed, &refused) != 0) {
         out->n_events = small.leader;
@@ -268,16 +269,16 @@ static int plan(const char *event, const struct source_threshold *threshold, str
     int n = pmu_split_group(event, members, GROUP_MAX, err), status = n < 0 ? n : 0;
     uint32_t leader = out->n_events;
     for (int i = 0; status == 0 && i < n; i++) {
-        struct wish wish = {.event = event, .threshold = *threshold, .leader = leader, .plan = out};
+        struct planned_event planned = {.event = event, .threshold = *threshold, .leader = leader, .plan = out};
         if (event[0] == '{') {
             struct source_threshold own;
-            wish.event = name;
+            planned.event = name;
             status = source_parse_event(members[i], name, sizeof name, &own, err);
             if (own.is_given)
-                wish.threshold = own;
+                planned.threshold = own;
         }
         if (status == 0)
-            status = plan_row(&wish, &probed, err);
+            status = plan_row(&planned, &probed, err);
     }
     return status;
 }

@@ -57,14 +57,14 @@ static struct {
 } python;
 
 /* The text of one frame. Each part has a maximum length, and there is room for all of them. */
-struct told {
+struct frame_text {
     char text[TEXT_BYTES];
     size_t len;
     bool guarded; /* how it is read */
 };
 
 /* The part of a line table that was read last. */
-struct window {
+struct line_window {
     bool guarded;
     uintptr_t start, end, table_end;
     uint8_t bytes[WINDOW_BYTES];
@@ -96,10 +96,10 @@ static uintptr_t fetch_pointer(bool guarded, uintptr_t at)
     return fetch(guarded, at, &value, sizeof value) ? value : 0;
 }
 
-static void put(struct told *told, const char *text, size_t n)
+static void put(struct frame_text *out, const char *text, size_t n)
 {
-    for (size_t i = 0; i < n && told->len + 1 < sizeof told->text; i++)
-        told->text[told->len++] = text[i];
+    for (size_t i = 0; i < n && out->len + 1 < sizeof out->text; i++)
+        out->text[out->len++] = text[i];
 }
 
 /* One character in UTF-8, up to 4 bytes; returns their number. A value that is no character, such as a surrogate,
@@ -131,7 +131,8 @@ static uint32_t character(const uint8_t *data, size_t i, unsigned width)
 
 /* Appends n characters, cut between two characters at max bytes. keep_end: their end is kept and not their beginning.
  */
-static void put_characters(struct told *told, const uint8_t *data, size_t n, unsigned width, size_t max, bool keep_end)
+static void put_characters(struct frame_text *out, const uint8_t *data, size_t n, unsigned width, size_t max,
+                           bool keep_end)
 {
     char bytes[4];
     size_t first = 0, n_bytes = 0;
@@ -147,19 +148,19 @@ static void put_characters(struct told *told, const uint8_t *data, size_t n, uns
         size_t more = encode(character(data, i, width), bytes);
         if (n_bytes + more > max)
             return;
-        put(told, bytes, more);
+        put(out, bytes, more);
         n_bytes += more;
     }
 }
 
 /* Appends a string object, at most max bytes, '?' for an empty one. */
-static bool put_object(struct told *told, uintptr_t object, size_t max, bool keep_end)
+static bool put_object(struct frame_text *out, uintptr_t object, size_t max, bool keep_end)
 {
     uint32_t state = 0;
     uint64_t length = 0;
-    if (fetch_pointer(told->guarded, object + OBJECT_TYPE) != python.api.text_type ||
-        !fetch(told->guarded, object + OBJECT_LENGTH, &length, 8) ||
-        !fetch(told->guarded, object + TEXT_STATE, &state, 4))
+    if (fetch_pointer(out->guarded, object + OBJECT_TYPE) != python.api.text_type ||
+        !fetch(out->guarded, object + OBJECT_LENGTH, &length, 8) ||
+        !fetch(out->guarded, object + TEXT_STATE, &state, 4))
         return false;
     unsigned width = state >> 2 & 7;
     bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
@@ -167,23 +168,23 @@ static bool put_object(struct told *told, uintptr_t object, size_t max, bool kee
         return false;
     uint8_t data[4 * FILE_BYTES];
     uint64_t first = keep_end && length > max ? length - max : 0, n = length - first < max ? length - first : max;
-    if (n && !fetch(told->guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first * width, data, n * width))
+    if (n && !fetch(out->guarded, object + (is_ascii ? TEXT_ASCII : TEXT_OTHER) + first * width, data, n * width))
         return false;
-    put_characters(told, n ? data : (const uint8_t *)"?", n ? n : 1, n ? width : 1, max, keep_end);
+    put_characters(out, n ? data : (const uint8_t *)"?", n ? n : 1, n ? width : 1, max, keep_end);
     return true;
 }
 
-static void put_number(struct told *told, uint32_t value)
+static void put_number(struct frame_text *out, uint32_t value)
 {
     char digits[10];
     size_t n = 0;
     do
         digits[sizeof digits - ++n] = (char)('0' + value % 10);
     while (value /= 10);
-    put(told, digits + sizeof digits - n, n);
+    put(out, digits + sizeof digits - n, n);
 }
 
-static bool next_byte(struct window *window, uintptr_t at, uint8_t *byte)
+static bool next_byte(struct line_window *window, uintptr_t at, uint8_t *byte)
 {
     if (at >= window->table_end)
         return false;
@@ -199,7 +200,7 @@ static bool next_byte(struct window *window, uintptr_t at, uint8_t *byte)
 }
 
 /* Reads a number of the line table: 6 bits per byte, the lowest first, then the sign in the lowest bit. */
-static int64_t take_signed(struct window *window, uintptr_t at)
+static int64_t take_signed(struct line_window *window, uintptr_t at)
 {
     uint64_t value = 0;
     uint8_t byte = 0x40;
@@ -221,7 +222,7 @@ static uint32_t line_at(bool guarded, uintptr_t code, uint64_t offset, uint32_t 
     if (fetch_pointer(guarded, table + OBJECT_TYPE) != python.api.bytes_type ||
         !fetch(guarded, table + OBJECT_LENGTH, &length, 8) || length > LINE_TABLE_MAX)
         return first_line;
-    struct window window = {.guarded = guarded, .table_end = at + length};
+    struct line_window window = {.guarded = guarded, .table_end = at + length};
     while (next_byte(&window, at, &head) && head & 0x80) {
         unsigned kind = head >> 3 & 15;
         uint64_t n_bytes = 2 * ((head & 7) + 1u);
@@ -239,51 +240,51 @@ static uint32_t line_at(bool guarded, uintptr_t code, uint64_t offset, uint32_t 
 }
 
 /* False when the frame is not as expected. */
-static bool tell_frame(uintptr_t frame, struct told *told)
+static bool describe_frame(uintptr_t frame, struct frame_text *out)
 {
-    uintptr_t code = fetch_pointer(told->guarded, frame + FRAME_CODE),
-              instruction = fetch_pointer(told->guarded, frame + FRAME_INSTRUCTION);
+    uintptr_t code = fetch_pointer(out->guarded, frame + FRAME_CODE),
+              instruction = fetch_pointer(out->guarded, frame + FRAME_INSTRUCTION);
     uint32_t first_line = 0;
-    told->len = 0;
-    if (fetch_pointer(told->guarded, code + OBJECT_TYPE) != python.api.code_type ||
-        !fetch(told->guarded, code + CODE_FIRST_LINE, &first_line, 4) ||
-        !put_object(told, fetch_pointer(told->guarded, code + CODE_NAME), NAME_BYTES, false))
+    out->len = 0;
+    if (fetch_pointer(out->guarded, code + OBJECT_TYPE) != python.api.code_type ||
+        !fetch(out->guarded, code + CODE_FIRST_LINE, &first_line, 4) ||
+        !put_object(out, fetch_pointer(out->guarded, code + CODE_NAME), NAME_BYTES, false))
         return false;
-    put(told, "\n", 1);
-    if (!put_object(told, fetch_pointer(told->guarded, code + CODE_FILE), FILE_BYTES, true))
+    put(out, "\n", 1);
+    if (!put_object(out, fetch_pointer(out->guarded, code + CODE_FILE), FILE_BYTES, true))
         return false;
-    put(told, "\n", 1);
+    put(out, "\n", 1);
     uint64_t offset = instruction >= code + CODE_START ? instruction - (code + CODE_START) : 0;
-    put_number(told, line_at(told->guarded, code, offset, first_line));
-    told->text[told->len] = '\0';
+    put_number(out, line_at(out->guarded, code, offset, first_line));
+    out->text[out->len] = '\0';
     return true;
 }
 
 /* The caller holds the arena's lock. */
-static uint32_t add_string(_Atomic uint32_t *slot, const struct told *told)
+static uint32_t add_string(_Atomic uint32_t *slot, const struct frame_text *out)
 {
     if (!atomic_load_explicit(&python.module, memory_order_relaxed))
         atomic_store_explicit(&python.module, loadmap_pseudo_sig(PYTHON_MODULE, 0), memory_order_release);
-    uint32_t ref = arena_shared_string_sig(told->text);
+    uint32_t ref = arena_shared_string_sig(out->text);
     if (ref)
         atomic_store_explicit(slot, ref, memory_order_release);
     return ref;
 }
 
 /* The string's reference, 0 when there is no room. */
-static uint32_t string_of(const struct told *told)
+static uint32_t string_of(const struct frame_text *out)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < told->len; i++)
-        hash = (hash ^ (unsigned char)told->text[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < out->len; i++)
+        hash = (hash ^ (unsigned char)out->text[i]) * 0x100000001b3u;
     for (unsigned i = 0; i < PROBES; i++) {
         _Atomic uint32_t *slot = &python.strings[(hash + i) & (STRINGS - 1)];
         uint32_t ref = atomic_load_explicit(slot, memory_order_acquire);
         const struct arena_string *string = ref ? arena_record_sig(ref) : NULL;
-        if (string && (string->len_bytes != told->len || memcmp(string->text, told->text, told->len) != 0))
+        if (string && (string->len_bytes != out->len || memcmp(string->text, out->text, out->len) != 0))
             continue;
         if (!string && arena_shared_begin_sig()) {
-            ref = add_string(slot, told);
+            ref = add_string(slot, out);
             arena_shared_end_sig();
         }
         return ref;
@@ -341,16 +342,16 @@ static uint64_t hash_of_place(bool guarded, uintptr_t frame)
 
 /* Reference of the string that describes a frame. 0 when there is no room; *is_bad is set when the frame is not as
  * expected. */
-static uint32_t string_of_frame(uintptr_t frame, struct told *told, bool *is_bad)
+static uint32_t string_of_frame(uintptr_t frame, struct frame_text *out, bool *is_bad)
 {
-    uint64_t hash = hash_of_place(told->guarded, frame);
+    uint64_t hash = hash_of_place(out->guarded, frame);
     _Atomic uint64_t *slot = &python.places[hash & (PLACES - 1)];
     uint64_t known = atomic_load_explicit(slot, memory_order_acquire);
     *is_bad = !hash;
     if (hash && known >> 32 == hash >> 32 && (uint32_t)known)
         return (uint32_t)known;
-    *is_bad = !hash || !tell_frame(frame, told);
-    uint32_t ref = *is_bad ? 0 : string_of(told);
+    *is_bad = !hash || !describe_frame(frame, out);
+    uint32_t ref = *is_bad ? 0 : string_of(out);
     if (ref)
         atomic_store_explicit(slot, hash >> 32 << 32 | ref, memory_order_release);
     return ref;
@@ -367,16 +368,16 @@ static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, 
 {
     uint32_t refs[FRAMES_MAX];
     size_t n = 0;
-    struct told told;
+    struct frame_text out;
     uintptr_t thread = python.api.own();
     if (!thread)
         return node;
     /* without the interpreter's lock another thread may end the interpreter and free the state */
-    told.guarded = trust == TRUST_TRYING || python.api.current() != thread;
-    uintptr_t frame = fetch_pointer(told.guarded, fetch_pointer(told.guarded, thread + THREAD_CFRAME) + CFRAME_CURRENT);
+    out.guarded = trust == TRUST_TRYING || python.api.current() != thread;
+    uintptr_t frame = fetch_pointer(out.guarded, fetch_pointer(out.guarded, thread + THREAD_CFRAME) + CFRAME_CURRENT);
     while (frame && n < FRAMES_MAX) {
         bool is_bad = false;
-        refs[n] = string_of_frame(frame, &told, &is_bad);
+        refs[n] = string_of_frame(frame, &out, &is_bad);
         if (is_bad) {
             if (trust == TRUST_TRYING)
                 atomic_store_explicit(&python.trust, TRUST_NONE, memory_order_release);
@@ -388,7 +389,7 @@ static __attribute__((noinline)) uint32_t add_frames(struct thread_state *self, 
             count_lost();
             return node;
         }
-        frame = fetch_pointer(told.guarded, frame + FRAME_PREVIOUS);
+        frame = fetch_pointer(out.guarded, frame + FRAME_PREVIOUS);
     }
     while (n > 0) {
         uint32_t child =

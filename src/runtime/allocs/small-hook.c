@@ -39,7 +39,7 @@ bool small_init_hook(void)
 }
 
 /* The current frame on the way outwards. */
-struct caller {
+struct site_caller {
     struct small_caller frame;
     unsigned depth; /* number of return addresses in its key */
 };
@@ -97,7 +97,7 @@ static uint64_t path_of_node(uint32_t node)
 }
 
 /* Goes one frame outwards; false when that leaves the thread's stack. */
-static bool hop(struct caller *at, uint64_t by, const struct unwind_bounds *bounds)
+static bool hop(struct site_caller *at, uint64_t by, const struct unwind_bounds *bounds)
 {
     const struct small_stack stack = {bounds->low, bounds->high};
     at->depth++;
@@ -203,7 +203,7 @@ static void keep_common(struct thread_state *self, unsigned id, uint32_t first_d
 }
 
 /* Whether the return addresses of the first n hops from at outwards are those of the path. */
-static bool hops_hold(const struct thread_state *self, struct caller at, uint32_t n)
+static bool hops_hold(const struct thread_state *self, struct site_caller at, uint32_t n)
 {
     const struct unwind_path *path = &self->alloc_path;
     for (uint32_t last = at.depth - 1 + n; at.depth - 1 < last;) {
@@ -228,7 +228,7 @@ static void make_inner(unsigned id, uint64_t by)
 /* The site has two paths, which differ from frame first_different on: from now on its blocks are distinguished up to
  * that frame. Returns the site of the block that showed this. at: the site's frame, number at->depth - 1 of the path;
  * is_sure: all earlier blocks came by one path. */
-static unsigned tell_apart(struct thread_state *self, unsigned id, struct caller at, uint32_t first_different,
+static unsigned tell_apart(struct thread_state *self, unsigned id, struct site_caller at, uint32_t first_different,
                            bool is_sure, size_t n_bytes)
 {
     struct site *site = &table.sites[id];
@@ -291,7 +291,7 @@ static unsigned replace_site(struct thread_state *self, unsigned id, uint64_t ke
 }
 
 /* Compares the thread's path, which is that of an allocation at this site, with the site's known path. */
-static unsigned compare(struct thread_state *self, unsigned id, const struct caller *at, size_t n_bytes)
+static unsigned compare(struct thread_state *self, unsigned id, const struct site_caller *at, size_t n_bytes)
 {
     struct site *site = &table.sites[id];
     struct arena_site *record = record_of(id);
@@ -340,7 +340,7 @@ static bool is_for_wrapper(const struct unwind_path *path)
 }
 
 /* Makes a site, unless it is of no interest; returns its number. */
-static unsigned make_site(struct thread_state *self, const struct caller *at, const struct alloc_site *where,
+static unsigned make_site(struct thread_state *self, const struct site_caller *at, const struct alloc_site *where,
                           size_t n_bytes)
 {
     unsigned id = 0;
@@ -373,8 +373,8 @@ static void note_size(struct arena_site *record, uint32_t n_bytes)
 
 /* Handles an allocation at a known site that the wrappers sent here: one of its first, one of another size, or one
  * whose path is due for a check. */
-static unsigned look_after(struct thread_state *self, unsigned id, const struct caller *at,
-                           const struct alloc_site *where, size_t n_bytes, bool is_time)
+static unsigned update_site(struct thread_state *self, unsigned id, const struct site_caller *at,
+                            const struct alloc_site *where, size_t n_bytes, bool is_time)
 {
     struct site *site = &table.sites[id];
     uint8_t n_checks = atomic_load_explicit(&site->n_checks, memory_order_relaxed);
@@ -439,7 +439,7 @@ static unsigned site_of(struct thread_state *self, const struct alloc_site *wher
 {
     struct small_state *small = small_state_sig();
     bool is_time = atomic_load_explicit(&small->sites.slots, memory_order_relaxed) == small->empty;
-    struct caller at = {{where->pc, where->pc, where->sp, where->fp}, 1};
+    struct site_caller at = {{where->pc, where->pc, where->sp, where->fp}, 1};
     if (is_time)
         atomic_store_explicit(&small->sites.slots, small->slots, memory_order_relaxed);
     for (;;) {
@@ -453,7 +453,7 @@ static unsigned site_of(struct thread_state *self, const struct alloc_site *wher
             return 0;
         uint64_t by = hop_of(id);
         if (!by)
-            return look_after(self, id, &at, where, n_bytes, is_time);
+            return update_site(self, id, &at, where, n_bytes, is_time);
         if (!hop(&at, by, &self->bounds))
             return id; /* a stack that the program has made: the common part of the paths of all its callers */
     }
@@ -461,7 +461,7 @@ static unsigned site_of(struct thread_state *self, const struct alloc_site *wher
 
 /* Sets how far the wrappers may read the stack by themselves: the page that sp is in is mapped and, if sp is on the
  * thread's stack, so is the stack from there upwards. */
-static void tell_stack(const struct unwind_bounds *bounds, uintptr_t sp)
+static void set_known_stack(const struct unwind_bounds *bounds, uintptr_t sp)
 {
     const uintptr_t page_mask = 4095; /* for the smallest page size */
     if (sp >= bounds->low && sp < bounds->high)
@@ -475,7 +475,7 @@ void small_alloc_hook(struct thread_state *self, void *p, size_t n_bytes, const 
         return;
     if (self && site) {
         self->in_hook = 1;
-        tell_stack(&self->bounds, site->sp);
+        set_known_stack(&self->bounds, site->sp);
         id = site_of(self, site, n_bytes);
         self->in_hook = 0;
     }

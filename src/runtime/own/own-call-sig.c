@@ -35,7 +35,7 @@
 #define ERRNO_MAX 4095 /* the kernel's */
 
 /* A BPF machine; all words are 32 bits wide. */
-struct machine {
+struct bpf_machine {
     uint32_t a, x, memory[BPF_MEMWORDS];
     const struct seccomp_data *call;
 };
@@ -83,12 +83,12 @@ void sandbox_enter_sig(const struct sock_fprog *filter)
 }
 
 /* The second operand of an instruction that has one. */
-static uint32_t operand_sig(const struct machine *machine, const struct sock_filter *op)
+static uint32_t operand_sig(const struct bpf_machine *machine, const struct sock_filter *op)
 {
     return BPF_SRC(op->code) == BPF_X ? machine->x : op->k;
 }
 
-static uint32_t load_sig(const struct machine *machine, const struct sock_filter *op)
+static uint32_t load_sig(const struct bpf_machine *machine, const struct sock_filter *op)
 {
     uint32_t word = 0;
     switch (BPF_MODE(op->code)) {
@@ -153,7 +153,7 @@ static uint32_t jump_sig(uint32_t a, const struct sock_filter *op, uint32_t b)
 }
 
 /* Executes an instruction that only changes the machine's state. */
-static void step_sig(struct machine *machine, const struct sock_filter *op)
+static void step_sig(struct bpf_machine *machine, const struct sock_filter *op)
 {
     switch (BPF_CLASS(op->code)) {
     case BPF_LD:
@@ -181,7 +181,7 @@ static void step_sig(struct machine *machine, const struct sock_filter *op)
 /* The result of the filter. Jumps only go forward, so it ends. */
 static uint32_t run_sig(const struct sock_fprog *filter, const struct seccomp_data *call)
 {
-    struct machine machine = {.call = call};
+    struct bpf_machine machine = {.call = call};
     for (uint32_t i = 0; i < filter->len; i++) {
         const struct sock_filter *op = &filter->filter[i];
         if (BPF_CLASS(op->code) == BPF_RET)

@@ -29,7 +29,7 @@
 #define NO_ZONE ((uintptr_t)1)
 #define FAILED_ABOVE ((uintptr_t)-4096)
 
-struct shared {
+struct shared_file {
     char *base;
     uint64_t size_bytes;
     _Atomic uint64_t mapped_bytes;
@@ -38,7 +38,7 @@ struct shared {
 
 static struct {
     _Atomic uintptr_t base; /* 0: not yet known */
-    struct shared files[ZONE_FILES];
+    struct shared_file files[ZONE_FILES];
     _Atomic uint64_t table_bytes, private_bytes; /* handed out */
     _Atomic bool is_locking;
 } zone;
@@ -112,7 +112,7 @@ static void unlock_sig(void *p, size_t n_bytes)
 }
 
 /* Unmaps the rest of an earlier mapping, including what another thread of the parent had just added to it. */
-static void leave(struct shared *file)
+static void unmap_shared(struct shared_file *file)
 {
     uint64_t n_bytes = atomic_load(&file->mapped_bytes);
     if (!file->base)
@@ -122,7 +122,7 @@ static void leave(struct shared *file)
     own_call_sig(SYS_munmap, file->base, n_bytes);
 }
 
-static void *share_window(struct shared *file, uintptr_t at, int fd, int protection, uint64_t first_bytes)
+static void *share_window(struct shared_file *file, uintptr_t at, int fd, int protection, uint64_t first_bytes)
 {
     uint64_t n_bytes = round_up(first_bytes < STEP_BYTES ? STEP_BYTES : first_bytes, PAGE_BYTES_MAX);
     if (!at || n_bytes >= file->size_bytes)
@@ -139,14 +139,14 @@ static void *share_window(struct shared *file, uintptr_t at, int fd, int protect
 
 void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int protection, uint64_t first_bytes)
 {
-    struct shared *file = &zone.files[which];
+    struct shared_file *file = &zone.files[which];
     int saved_errno = errno;
     char *before = file->base;
     uint64_t mapped_before = atomic_load(&file->mapped_bytes);
     uintptr_t at = base_sig() ? base_sig() + (uintptr_t)which * PART_BYTES : 0;
     if (before && first_bytes < mapped_before)
         first_bytes = mapped_before;
-    leave(file);
+    unmap_shared(file);
     file->size_bytes = size_bytes;
     atomic_store(&file->is_growing, 0);
     file->base = size_bytes <= PART_BYTES ? share_window(file, at, fd, protection, first_bytes) : NULL;
@@ -167,7 +167,7 @@ void *zone_share_sig(enum zone_file which, int fd, uint64_t size_bytes, int prot
 }
 
 /* Grows a file to hold n_bytes and room for more, or where that is refused at least n_bytes. */
-static void extend_sig(struct shared *file, uint64_t n_bytes)
+static void extend_sig(struct shared_file *file, uint64_t n_bytes)
 {
     uint64_t mapped = atomic_load(&file->mapped_bytes), size = file->size_bytes;
     uint64_t wanted = round_up((n_bytes > mapped ? n_bytes : mapped) + STEP_BYTES + mapped / 8, PAGE_BYTES_MAX);
@@ -185,7 +185,7 @@ static void extend_sig(struct shared *file, uint64_t n_bytes)
 /* Blocks all signals meanwhile, so that a thread that grows a file finishes and no handler on it starts the same. A
  * caller that cannot go on without the room waits a little for another thread; a caller that only grows ahead does not.
  */
-static void grow_once_sig(struct shared *file, uint64_t n_bytes)
+static void grow_once_sig(struct shared_file *file, uint64_t n_bytes)
 {
     struct shield shield;
     shield_raise_sig(&shield);
@@ -208,7 +208,7 @@ static void grow_once_sig(struct shared *file, uint64_t n_bytes)
 
 bool zone_reach_sig(enum zone_file which, uint64_t n_bytes)
 {
-    struct shared *file = &zone.files[which];
+    struct shared_file *file = &zone.files[which];
     uint64_t mapped = atomic_load_explicit(&file->mapped_bytes, memory_order_acquire), size = file->size_bytes;
     if (!file->base || mapped >= size)
         return n_bytes <= mapped || !file->base;

@@ -34,7 +34,7 @@ struct client_welcome {
 };
 
 /* What a child of fork inherits of its parent's arena. */
-struct client_heritage {
+struct client_inheritance {
     uint64_t arena_bytes; /* size of that arena, and so of the child's */
     uint64_t used_bytes;  /* how much of it is in use */
 };
@@ -225,7 +225,7 @@ static enum talk client_talk(enum companion_kind kind, struct companion_message 
 }
 
 /* Sends the first message and takes the companion's answer. */
-static enum client_answer greet(const struct client_heritage *heritage, struct client_welcome *welcome)
+static enum client_answer greet(const struct client_inheritance *inheritance, struct client_welcome *welcome)
 {
     struct companion_message message = {.rank = process_rank()};
     bool is_of_samples;
@@ -236,12 +236,12 @@ static enum client_answer greet(const struct client_heritage *heritage, struct c
     struct rlimit limit;
     if (own_call_sig(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         message.size_bytes = SMALL_ARENA_BYTES;
-    if (heritage) {
-        message.size_bytes = heritage->arena_bytes;
-        message.recipe_bytes = heritage->used_bytes;
+    if (inheritance) {
+        message.size_bytes = inheritance->arena_bytes;
+        message.recipe_bytes = inheritance->used_bytes;
     }
     int fds[3] = {-1, -1, -1};
-    bool is_answered = client_talk(heritage ? COMPANION_FORK : COMPANION_HELLO, &message, fds) == TALK_ANSWERED;
+    bool is_answered = client_talk(inheritance ? COMPANION_FORK : COMPANION_HELLO, &message, fds) == TALK_ANSWERED;
     bool is_welcome = is_answered && message.kind == COMPANION_WELCOME && fds[0] >= 0;
     for (int i = 0; !is_welcome && i < 3; i++) {
         if (fds[i] >= 0)
@@ -257,14 +257,14 @@ static enum client_answer greet(const struct client_heritage *heritage, struct c
     return CLIENT_WELCOME;
 }
 
-/* Sends HELLO (or, with a heritage, FORK) and fills *welcome if the answer is WELCOME.  ctx: ordinary or hook; no
+/* Sends HELLO (or, with a inheritance, FORK) and fills *welcome if the answer is WELCOME.  ctx: ordinary or hook; no
  * malloc */
-static enum client_answer client_hello(const struct client_heritage *heritage, struct client_welcome *welcome)
+static enum client_answer client_hello(const struct client_inheritance *inheritance, struct client_welcome *welcome)
 {
     int saved_errno = errno;
-    if (heritage && sandbox_is_entered_sig())
+    if (inheritance && sandbox_is_entered_sig())
         return CLIENT_NO_ANSWER;
-    enum client_answer answer = greet(heritage, welcome);
+    enum client_answer answer = greet(inheritance, welcome);
     errno = saved_errno;
     return answer;
 }
@@ -325,12 +325,12 @@ bool attach_start(void)
 bool attach_fork_child(void)
 {
     struct client_welcome welcome;
-    const struct client_heritage heritage = {arena_header_sig()->size_bytes, arena_used_bytes()};
+    const struct client_inheritance inheritance = {arena_header_sig()->size_bytes, arena_used_bytes()};
     int bell = sandbox_is_entered_sig() ? -1 : arena_bell_sig();
     if (bell >= 0)
         (void)own_call_sig(SYS_close, bell);
     arena_set_bell_sig(-1);
-    enum client_answer answer = client_hello(&heritage, &welcome);
+    enum client_answer answer = client_hello(&inheritance, &welcome);
     bool has_heritage = answer == CLIENT_WELCOME && welcome.arena_fd >= 0 && arena_inherit(welcome.arena_fd);
     if (answer == CLIENT_NO_ANSWER || (answer == CLIENT_WELCOME && !has_heritage))
         arena_note_child_sig(sandbox_is_entered_sig() ? CHILD_SANDBOXED : CHILD_UNHEARD, own_pid_sig(), NULL);
@@ -369,7 +369,7 @@ static bool write_all(int fd, const char *bytes, uint64_t n_bytes)
 
 /* The companion is gone, so only this process has the arena: writes a copy of it to the measurement directory, where
  * hpcrun --collect makes files of it. */
-static void leave_arena(void)
+static void save_arena(void)
 {
     const struct arena_header *header = arena_header_sig();
     uint64_t used = arena_used_bytes();
@@ -389,6 +389,6 @@ void attach_end(int exit_code)
 {
     int saved_errno = errno;
     if (!client_end(exit_code, (int)atomic_load(&arena_header_sig()->rank)))
-        leave_arena();
+        save_arena();
     errno = saved_errno;
 }

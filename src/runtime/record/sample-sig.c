@@ -132,7 +132,7 @@ static struct {
 } sampling;
 
 /* A sample that is being recorded. */
-struct taken {
+struct current_sample {
     uint32_t leaf;
     uint16_t cpu;
     uint8_t event, class;
@@ -170,7 +170,7 @@ static bool is_own_leaf_sig(uint32_t leaf)
 }
 
 /* Counts the sample at its leaf under the variable, with its place in it, and closes it with fate. */
-static void record_at_sig(struct thread_state *self, const struct taken *taken, const struct resolved *found,
+static void record_at_sig(struct thread_state *self, const struct current_sample *taken, const struct resolved *found,
                           enum fate fate)
 {
     uint64_t var = found->var;
@@ -198,13 +198,13 @@ static void record_at_sig(struct thread_state *self, const struct taken *taken, 
     count_fate_sig(self, taken->event, fate);
 }
 
-static void record_sig(struct thread_state *self, const struct taken *taken, uint64_t var, enum fate fate)
+static void record_sig(struct thread_state *self, const struct current_sample *taken, uint64_t var, enum fate fate)
 {
     const struct resolved found = {var, RESOLVE_NO_OFFSET};
     record_at_sig(self, taken, &found, fate);
 }
 
-static void record_without_address_sig(struct thread_state *self, struct taken *taken, enum hit_class class,
+static void record_without_address_sig(struct thread_state *self, struct current_sample *taken, enum hit_class class,
                                        enum fate fate)
 {
     taken->class = (uint8_t) class;
@@ -214,7 +214,7 @@ static void record_without_address_sig(struct thread_state *self, struct taken *
 }
 
 /* Records a sample without an address, for the reason given by a recipe's class. */
-static void record_class_sig(struct thread_state *self, struct taken *taken, enum hit_class class)
+static void record_class_sig(struct thread_state *self, struct current_sample *taken, enum hit_class class)
 {
     static const enum fate fates[HIT_CLASSES] = {
         [HIT_COMPUTE] = FATE_NO_ADDRESS_COMPUTE, [HIT_LOST] = FATE_NO_ADDRESS_LOST,
@@ -225,7 +225,7 @@ static void record_class_sig(struct thread_state *self, struct taken *taken, enu
 }
 
 /* Attributes an address; false when that must wait. A proxy address in no known block says nothing. */
-static bool record_address_sig(struct thread_state *self, struct taken *taken, uint64_t address,
+static bool record_address_sig(struct thread_state *self, struct current_sample *taken, uint64_t address,
                                const struct thread_frame *frames, unsigned n_frames)
 {
     struct resolved found;
@@ -255,7 +255,7 @@ static bool record_address_sig(struct thread_state *self, struct taken *taken, u
 }
 
 /* Applies a recipe; false when the address must wait for its object. */
-static bool record_recipe_sig(struct thread_state *self, struct taken *taken, const struct recipe *recipe,
+static bool record_recipe_sig(struct thread_state *self, struct current_sample *taken, const struct recipe *recipe,
                               const struct recipe_regs *regs, const struct thread_frame *frames, unsigned n_frames,
                               uint64_t *address)
 {
@@ -279,7 +279,8 @@ static bool record_recipe_sig(struct thread_state *self, struct taken *taken, co
 
 /* Copies the frames of the sample's path; a frame that the hardware's exact leaf has replaced gets that leaf as its
  * node. */
-static unsigned frames_copy_sig(const struct thread_state *self, const struct taken *taken, struct thread_frame *frames)
+static unsigned frames_copy_sig(const struct thread_state *self, const struct current_sample *taken,
+                                struct thread_frame *frames)
 {
     const struct unwind_path *path = &self->sample_path;
     unsigned n = path->n_frames < THREAD_PENDING_FRAMES ? path->n_frames : THREAD_PENDING_FRAMES;
@@ -293,7 +294,7 @@ static unsigned frames_copy_sig(const struct thread_state *self, const struct ta
 }
 
 /* The allocator touches a block that it clears or copies page after page: such samples share one entry. */
-static bool pending_extend_sig(struct thread_state *self, const struct taken *taken, uint64_t address)
+static bool pending_extend_sig(struct thread_state *self, const struct current_sample *taken, uint64_t address)
 {
     for (uint32_t i = self->n_pending; i-- > 0;) {
         struct thread_pending *pending = &self->pending[(self->first_pending + i) & (THREAD_PENDING_MAX - 1)];
@@ -333,7 +334,7 @@ static bool pending_evict_sig(struct thread_state *self)
     return true;
 }
 
-static struct thread_pending *pending_push_sig(struct thread_state *self, const struct taken *taken)
+static struct thread_pending *pending_push_sig(struct thread_state *self, const struct current_sample *taken)
 {
     if (self->n_pending == THREAD_PENDING_MAX && !pending_evict_sig(self)) {
         count_fate_sig(self, taken->event, FATE_DROP_RAW_FULL);
@@ -358,7 +359,7 @@ static struct thread_pending *pending_push_sig(struct thread_state *self, const 
 }
 
 /* Attributes the samples of an entry one by one, spread evenly over their addresses; false when a sample must wait. */
-static bool pending_record_sig(struct thread_state *self, struct thread_pending *pending, struct taken *taken)
+static bool pending_record_sig(struct thread_state *self, struct thread_pending *pending, struct current_sample *taken)
 {
     while (pending->n_samples > 1) {
         taken->weight = pending->weight / pending->n_samples;
@@ -375,15 +376,15 @@ static bool pending_record_sig(struct thread_state *self, struct thread_pending 
 /* True when the pending sample is done (recorded or dropped). */
 static bool pending_try_sig(struct thread_state *self, struct thread_pending *pending, bool final)
 {
-    struct taken taken = {.leaf = pending->leaf,
-                          .cpu = pending->cpu,
-                          .event = pending->event,
-                          .class = pending->class,
-                          .flags = pending->flags,
-                          .pattern = pending->pattern,
-                          .weight = pending->weight,
-                          .metrics = pending->metrics,
-                          .lat_cycles = pending->lat_cycles};
+    struct current_sample taken = {.leaf = pending->leaf,
+                                   .cpu = pending->cpu,
+                                   .event = pending->event,
+                                   .class = pending->class,
+                                   .flags = pending->flags,
+                                   .pattern = pending->pattern,
+                                   .weight = pending->weight,
+                                   .metrics = pending->metrics,
+                                   .lat_cycles = pending->lat_cycles};
     taken.is_own_code = is_own_leaf_sig(taken.leaf);
     if (!pending->has_address) {
         const struct recipe *recipe = NULL;
@@ -458,7 +459,7 @@ bool sample_has_parked_sig(const struct thread_state *self)
     return self->n_parked > 0;
 }
 
-static void trace_sig(struct thread_state *self, const struct taken *taken)
+static void trace_sig(struct thread_state *self, const struct current_sample *taken)
 {
     struct arena_trace *record = arena_reserve_sig(&self->trace, ARENA_TRACE, self->ref, sizeof *record);
     if (!record) {
@@ -498,9 +499,9 @@ static unsigned cpu_sig(const struct sample_event *event)
     return cpu < 0 ? 0 : (unsigned)cpu;
 }
 
-static void taken_start_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
+static void taken_start_sig(struct thread_state *self, struct current_sample *taken, const struct sample_event *event)
 {
-    *taken = (struct taken){
+    *taken = (struct current_sample){
         .event = event->index, .weight = event->weight, .cpu = (uint16_t)cpu_sig(event), .class = HIT_KERNEL_ADDR};
     if (event->has_access && arena_header_sig()->events[event->index].flags & EVENT_DATA_SRC) {
         taken->metrics = event->access.metrics;
@@ -512,7 +513,7 @@ static void taken_start_sig(struct thread_state *self, struct taken *taken, cons
         sample_resolve_pending_sig(self, false);
 }
 
-static void take_known_address_sig(struct thread_state *self, struct taken *taken, uint64_t address)
+static void take_known_address_sig(struct thread_state *self, struct current_sample *taken, uint64_t address)
 {
     struct thread_frame frames[THREAD_PENDING_FRAMES];
     unsigned n_frames = frames_copy_sig(self, taken, frames);
@@ -526,13 +527,13 @@ static void take_known_address_sig(struct thread_state *self, struct taken *take
     }
 }
 
-static void record_earlier_sig(struct thread_state *self, struct taken *taken, uint64_t var)
+static void record_earlier_sig(struct thread_state *self, struct current_sample *taken, uint64_t var)
 {
     record_sig(self, taken, var, var_key_kind(var) == VAR_UNKNOWN ? FATE_UNKNOWN_DATA : FATE_NAMED);
 }
 
 /* Takes the address from the event's record, or the reason why the record has none. */
-static void take_access_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event)
+static void take_access_sig(struct thread_state *self, struct current_sample *taken, const struct sample_event *event)
 {
     const struct access *access = &event->access;
     if (event->earlier_var)
@@ -547,7 +548,7 @@ static void take_access_sig(struct thread_state *self, struct taken *taken, cons
         record_without_address_sig(self, taken, HIT_PLAIN, FATE_NO_ADDRESS_SOURCE);
 }
 
-static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, const ucontext_t *context)
+static void take_by_recipe_sig(struct thread_state *self, struct current_sample *taken, const ucontext_t *context)
 {
     struct recipe_regs regs;
     struct thread_frame frames[THREAD_PENDING_FRAMES];
@@ -583,7 +584,7 @@ static void take_by_recipe_sig(struct thread_state *self, struct taken *taken, c
     }
 }
 
-static void leaf_sig(struct thread_state *self, struct taken *taken, const struct sample_event *event,
+static void leaf_sig(struct thread_state *self, struct current_sample *taken, const struct sample_event *event,
                      const ucontext_t *context)
 {
     const struct arena_event *plan = &arena_header_sig()->events[event->index];
@@ -601,7 +602,7 @@ static void leaf_sig(struct thread_state *self, struct taken *taken, const struc
 
 void sample_take_sig(struct thread_state *self, const struct sample_event *event, const ucontext_t *context)
 {
-    struct taken taken;
+    struct current_sample taken;
     if (is_refused_sig(self, event->index))
         return;
     taken_start_sig(self, &taken, event);
@@ -619,7 +620,7 @@ void sample_take_sig(struct thread_state *self, const struct sample_event *event
 
 void sample_take_plain_sig(struct thread_state *self, const struct sample_event *event)
 {
-    struct taken taken;
+    struct current_sample taken;
     atomic_fetch_add_explicit(&self->record->taken[event->index], 1, memory_order_relaxed);
     taken_start_sig(self, &taken, event);
     taken.leaf = leaf_of_pc_sig(self, (uintptr_t)event->access.ip, &taken.is_own_code);

@@ -37,7 +37,7 @@ enum {
 };
 
 /* State of one walk, from which the callbacks answer libunwind. */
-struct walk {
+struct libunwind_state {
     const struct unwind_start *start;
     const struct unwind_bounds *bounds;
     uintptr_t sp;                 /* of the current frame */
@@ -65,7 +65,7 @@ static bool is_between(uintptr_t address, uintptr_t low, uintptr_t high)
 }
 
 /* The stack from the current frame upwards: memory below it may not be mapped. */
-static bool is_on_stack(const struct walk *w, uintptr_t address)
+static bool is_on_stack(const struct libunwind_state *w, uintptr_t address)
 {
     const struct unwind_bounds *b = w->bounds;
     bool is_alternate = w->sp >= b->alt_low && w->sp < b->alt_high;
@@ -75,7 +75,7 @@ static bool is_on_stack(const struct walk *w, uintptr_t address)
     return is_between(address, low, high);
 }
 
-static bool is_in_module(struct walk *w, uintptr_t address)
+static bool is_in_module(struct libunwind_state *w, uintptr_t address)
 {
     struct dl_find_object found;
     if (is_between(address, w->map_start, w->map_end))
@@ -98,7 +98,7 @@ int unwind_memory_sig(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 
 int unwind_register_sig(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *value, int is_write, void *walk)
 {
-    const struct unwind_start *start = ((struct walk *)walk)->start;
+    const struct unwind_start *start = ((struct libunwind_state *)walk)->start;
     (void)space;
     if (is_write)
         return -UNW_EREADONLYREG;
@@ -183,7 +183,7 @@ static enum unwind_stop stop_of(int error)
 }
 
 /* Adds the frames from the cursor outwards. */
-static void add_frames(struct walk *w, unw_cursor_t *cursor, unwind_find_module find, bool is_interrupted,
+static void add_frames(struct libunwind_state *w, unw_cursor_t *cursor, unwind_find_module find, bool is_interrupted,
                        struct unwind_path *path)
 {
     path->stop = UNWIND_TOO_DEEP;
@@ -222,7 +222,7 @@ static void first_frame_only(const struct unwind_start *start, unwind_find_modul
 static bool walk_from_context(const struct unwind_start *start, const struct unwind_bounds *bounds,
                               unwind_find_module find, struct unwind_path *path)
 {
-    struct walk w = {.start = start, .bounds = bounds, .sp = (uintptr_t)start->gpr[UNWIND_SP]};
+    struct libunwind_state w = {.start = start, .bounds = bounds, .sp = (uintptr_t)start->gpr[UNWIND_SP]};
     unw_cursor_t cursor;
     if (state.init_remote(&cursor, state.space, &w) != 0)
         return false;
@@ -236,7 +236,7 @@ static bool walk_from_here(const struct unwind_start *start, const struct unwind
                            unwind_find_module find, struct unwind_path *path)
 {
     struct unwind_start here;
-    struct walk w = {.start = &here, .bounds = bounds};
+    struct libunwind_state w = {.start = &here, .bounds = bounds};
     ucontext_t context;
     unw_cursor_t cursor;
     memset(&context, 0, sizeof context);

@@ -16,7 +16,7 @@ enum {
     RED_ZONE_BYTES = 512, /* leaf functions of POWER save registers in the 288 bytes below the stack pointer */
 };
 
-struct walk {
+struct link_unwind_state {
     struct unwind_cursor at;
     struct unwind_path *path;
     uint32_t n;
@@ -55,7 +55,7 @@ static bool live_register(const struct unwind_cursor *c, unsigned reg, uint64_t 
     return true;
 }
 
-static bool base_value(const struct walk *w, const struct unwind_rule *rule, uint64_t *value)
+static bool base_value(const struct link_unwind_state *w, const struct unwind_rule *rule, uint64_t *value)
 {
     const struct unwind_cursor *c = &w->at;
     *value = rule->kind == MODTAB_CFA_RSP ? c->sp : c->rbp;
@@ -86,7 +86,7 @@ static bool restore_frame_pointer(struct unwind_cursor *c, const struct unwind_r
     return true;
 }
 
-static enum unwind_stop step_by_row(struct walk *w, const struct unwind_rule *rule, struct caller *caller)
+static enum unwind_stop step_by_row(struct link_unwind_state *w, const struct unwind_rule *rule, struct caller *caller)
 {
     uint64_t cfa;
     if (!base_value(w, rule, &cfa))
@@ -101,7 +101,7 @@ static enum unwind_stop step_by_row(struct walk *w, const struct unwind_rule *ru
     return stop;
 }
 
-static enum unwind_stop step_by_chain(struct walk *w, struct caller *caller)
+static enum unwind_stop step_by_chain(struct link_unwind_state *w, struct caller *caller)
 {
     uint64_t above;
     if (!unwind_read(&w->at, w->at.sp, &above))
@@ -145,7 +145,7 @@ static bool validate_records(const struct unwind_cursor *c)
     return false;
 }
 
-static enum unwind_stop step_by_record(struct walk *w, enum unwind_stop reason, struct caller *caller)
+static enum unwind_stop step_by_record(struct link_unwind_state *w, enum unwind_stop reason, struct caller *caller)
 {
     uint64_t fp = w->at.rbp;
     if (w->at.has_rbp && fp == 0)
@@ -170,7 +170,8 @@ static bool is_of_caller(const struct unwind_module *module, uintptr_t pc, uintp
 }
 
 /* A step in code without a rule. An interrupted leaf still has its return address in the link register. */
-static enum unwind_stop step_by_guess(struct walk *w, const struct unwind_rule *rule, struct caller *caller)
+static enum unwind_stop step_by_guess(struct link_unwind_state *w, const struct unwind_rule *rule,
+                                      struct caller *caller)
 {
     struct unwind_cursor *c = &w->at;
     bool is_known;
@@ -198,7 +199,7 @@ static bool is_context(const struct unwind_cursor *c, const struct arch_signal_f
            (!arch_has_back_chain_sig() || (unwind_read(c, c->sp, &above) && sp == above));
 }
 
-static enum unwind_stop step_over_signal(struct walk *w, struct unwind_frame *frame)
+static enum unwind_stop step_over_signal(struct link_unwind_state *w, struct unwind_frame *frame)
 {
     struct unwind_cursor *c = &w->at;
     const struct arch_signal_frame *layout = arch_signal_frame_sig();
@@ -218,7 +219,7 @@ static enum unwind_stop step_over_signal(struct walk *w, struct unwind_frame *fr
     return enter_stack(c) ? UNWIND_COMPLETE : UNWIND_BAD_STACK;
 }
 
-static enum unwind_stop find_caller(struct walk *w, const struct unwind_rule *rule, struct caller *caller)
+static enum unwind_stop find_caller(struct link_unwind_state *w, const struct unwind_rule *rule, struct caller *caller)
 {
     if (rule->kind == MODTAB_BAD)
         return UNWIND_BAD_ROW;
@@ -232,7 +233,7 @@ static enum unwind_stop find_caller(struct walk *w, const struct unwind_rule *ru
 }
 
 /* Goes from the frame at the cursor to its caller. */
-static enum unwind_stop step(struct walk *w, const struct unwind_rule *rule, struct unwind_frame *frame)
+static enum unwind_stop step(struct link_unwind_state *w, const struct unwind_rule *rule, struct unwind_frame *frame)
 {
     struct unwind_cursor *c = &w->at;
     struct caller caller = {0, 0};
@@ -251,7 +252,7 @@ static enum unwind_stop step(struct walk *w, const struct unwind_rule *rule, str
 
 /* Whether the code at the cursor can be a caller: it follows a call, or is where a signal handler returns to, or lies
  * in generated code that leads back to known code. */
-static bool is_caller(const struct walk *w, const struct unwind_rule *rule)
+static bool is_caller(const struct link_unwind_state *w, const struct unwind_rule *rule)
 {
     return rule->follows_call || w->n == 0 || w->at.is_interrupted || rule->kind == MODTAB_SIGNAL ||
            rule->kind == MODTAB_END ||
@@ -259,7 +260,7 @@ static bool is_caller(const struct walk *w, const struct unwind_rule *rule)
 }
 
 /* Adds the frame at the cursor and goes on to its caller; false at the end. */
-static bool add_frame(struct walk *w)
+static bool add_frame(struct link_unwind_state *w)
 {
     struct unwind_cursor *c = &w->at;
     struct unwind_rule rule;
@@ -279,7 +280,7 @@ static bool add_frame(struct walk *w)
     return w->path->stop == UNWIND_COMPLETE && c->pc != 0;
 }
 
-static void begin(struct walk *w, const struct unwind_start *start, uint32_t generation)
+static void begin(struct link_unwind_state *w, const struct unwind_start *start, uint32_t generation)
 {
     w->at.pc = start->pc;
     w->at.sp = start->gpr[UNWIND_SP];
@@ -302,7 +303,7 @@ size_t unwind_handler_bytes_sig(void)
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path)
 {
-    struct walk w = {.path = path, .at = {.bounds = bounds, .find = find}};
+    struct link_unwind_state w = {.path = path, .at = {.bounds = bounds, .find = find}};
     begin(&w, start, generation);
     if (enter_stack(&w.at)) {
         while (add_frame(&w)) {

@@ -306,7 +306,7 @@ bool unwind_hop_sig(uintptr_t pc, unwind_find_module find, uint32_t generation, 
 #define HANDLER_BYTES 4096 /* of stack: the kernel gives a handler little more than its own frame */
 
 /* A walk in progress: the old path is store[old_base .. + n_old), the new frames are store[base .. + n_new). */
-struct walk {
+struct unwind_state {
     struct unwind_cursor at;
     struct unwind_path *path;
     uint32_t base, n_new, n_room;
@@ -318,7 +318,7 @@ struct walk {
 };
 
 /* A step by the two rules that nearly all frames have, without the bookkeeping of registers that other rules need. */
-static inline bool step(struct walk *w, const struct unwind_rule *rule, struct unwind_frame *frame,
+static inline bool step(struct unwind_state *w, const struct unwind_rule *rule, struct unwind_frame *frame,
                         struct unwind_regs *regs)
 {
     struct unwind_cursor *c = &w->at;
@@ -373,7 +373,7 @@ __attribute__((no_sanitize("address", "undefined"))) static inline uint64_t word
 
 /* Whether the stack words that an old frame depends on, apart from the return address, are unchanged. The caller's
  * registers are in regs[1]. */
-static bool loads_hold(const struct walk *w, const struct unwind_frame *frame, const struct unwind_regs *regs)
+static bool loads_hold(const struct unwind_state *w, const struct unwind_frame *frame, const struct unwind_regs *regs)
 {
     uint64_t value;
     if (frame->flags & UNWIND_FRAME_LOADS_CFA &&
@@ -392,7 +392,7 @@ static bool loads_hold(const struct walk *w, const struct unwind_frame *frame, c
 #define LOADS (UNWIND_FRAME_LOADS_RBP | UNWIND_FRAME_LOADS_RBX | UNWIND_FRAME_LOADS_CFA)
 
 /* Whether the outermost old frame is still the end of the path, as far as the stack shows it. */
-static bool end_holds(const struct walk *w, const struct unwind_frame *last, const struct unwind_regs *regs)
+static bool end_holds(const struct unwind_state *w, const struct unwind_frame *last, const struct unwind_regs *regs)
 {
     uint64_t value;
     return !(last->flags & UNWIND_FRAME_ENDS_IN_ZERO) ||
@@ -410,7 +410,7 @@ static inline uint64_t four_differ(const struct unwind_frame *f)
 
 /* Whether the old path is unchanged from frame first outwards. If not, *resume is the first frame that can still match:
  * the one after the word that has changed. */
-static bool old_holds(const struct walk *w, uint32_t first, uint32_t *resume)
+static bool old_holds(const struct unwind_state *w, uint32_t first, uint32_t *resume)
 {
     const struct unwind_frame *frames = w->path->store + w->old_base;
     const struct unwind_regs *regs = w->path->regs + w->old_base;
@@ -442,7 +442,7 @@ static bool is_same_frame(const struct unwind_cursor *c, const struct unwind_fra
 }
 
 /* Makes old frame i the next candidate, or none. */
-static inline void set_old(struct walk *w, uint32_t i)
+static inline void set_old(struct unwind_state *w, uint32_t i)
 {
     w->old = i;
     w->old_sp = i >= w->n_old ? UINTPTR_MAX : i ? w->path->store[w->old_base + i - 1].cfa : w->path->start_sp;
@@ -450,13 +450,13 @@ static inline void set_old(struct walk *w, uint32_t i)
 
 /* Whether the old frames from w->old on and the new frames can be brought together: by copying the new ones in front of
  * the old, or the old ones after the new. */
-static inline bool can_join(const struct walk *w)
+static inline bool can_join(const struct unwind_state *w)
 {
     return w->old_base + w->old >= w->n_new || w->base + w->n_new + w->n_old - w->old <= UNWIND_FRAMES_MAX;
 }
 
 /* Looks for the frame at the cursor in the old path; true when the rest can be reused from w->old on. */
-static bool meets_old(struct walk *w)
+static bool meets_old(struct unwind_state *w)
 {
     const struct unwind_path *path = w->path;
     uint32_t resume;
@@ -480,7 +480,7 @@ static void move(struct unwind_path *path, uint32_t to, uint32_t from, uint32_t 
 }
 
 /* The new path gets the larger free part of the store, before or after the old path. */
-static void find_room(struct walk *w)
+static void find_room(struct unwind_state *w)
 {
     uint32_t behind = UNWIND_FRAMES_MAX - w->old_base - w->n_old;
     w->base = behind >= w->old_base ? w->old_base + w->n_old : 0;
@@ -489,7 +489,7 @@ static void find_room(struct walk *w)
 }
 
 /* Makes room for one more new frame and gives up the old path if it is in the way; false when the path is too deep. */
-static bool make_room(struct walk *w)
+static bool make_room(struct unwind_state *w)
 {
     if (w->n_new < w->n_room)
         return true;
@@ -504,7 +504,7 @@ static bool make_room(struct walk *w)
 
 /* Whether the return address at the cursor is plausible: it follows a call, or starts a trampoline, or lies in
  * generated code whose frame pointers lead back to known code. */
-static inline bool is_caller(struct walk *w, const struct unwind_rule *rule)
+static inline bool is_caller(struct unwind_state *w, const struct unwind_rule *rule)
 {
     if (rule->follows_call || w->n_new == 0 || w->at.is_interrupted || rule->kind == MODTAB_SIGNAL ||
         rule->kind == MODTAB_END)
@@ -516,7 +516,7 @@ static inline bool is_caller(struct walk *w, const struct unwind_rule *rule)
 }
 
 /* Adds the frame at the cursor and goes on to its caller; false at the end. */
-static inline bool add_frame(struct walk *w)
+static inline bool add_frame(struct unwind_state *w)
 {
     struct unwind_rule rule;
     unwind_rule_of(&w->at, w->at.is_interrupted ? w->at.pc : w->at.pc - 1, &rule);
@@ -540,7 +540,7 @@ static inline bool add_frame(struct walk *w)
 }
 
 /* Walks until the end, or until a frame of the old path is reached. */
-static void walk_new(struct walk *w)
+static void walk_new(struct unwind_state *w)
 {
     do {
         if (w->old_sp <= w->at.sp && meets_old(w)) {
@@ -552,7 +552,7 @@ static void walk_new(struct walk *w)
 }
 
 /* Notes for each new frame, from the outermost inwards, what its callers depend on. */
-static void settle_needs(struct walk *w)
+static void settle_needs(struct unwind_state *w)
 {
     struct unwind_frame *frames = w->path->store + w->base;
     uint32_t outer = w->is_met ? w->path->store[w->old_base + w->old].flags : 0;
@@ -571,7 +571,7 @@ static void settle_needs(struct walk *w)
 }
 
 /* Joins the new frames and the reused part of the old path; the reused part mostly stays in place. */
-static void join(struct walk *w)
+static void join(struct unwind_state *w)
 {
     uint32_t n_reused = w->is_met ? w->n_old - w->old : 0, first = w->base;
     if (w->is_met) {
@@ -588,7 +588,7 @@ static void join(struct walk *w)
 }
 
 /* The path of a thread whose stack is not known: one frame. */
-static void walk_start_only(struct walk *w)
+static void walk_start_only(struct unwind_state *w)
 {
     struct unwind_rule rule;
     unwind_rule_of(&w->at, w->at.is_interrupted ? w->at.pc : w->at.pc - 1, &rule);
@@ -600,7 +600,7 @@ static void walk_start_only(struct walk *w)
 
 /* Sets each member by itself: clearing the whole struct first would cost as much as twenty frames of an unchanged path.
  */
-static inline void begin(struct walk *w, const struct unwind_start *start, uint32_t generation)
+static inline void begin(struct unwind_state *w, const struct unwind_start *start, uint32_t generation)
 {
     struct unwind_path *path = w->path;
     bool has_memory = path->n_frames && path->stop == UNWIND_COMPLETE && path->generation == generation;
@@ -632,7 +632,7 @@ size_t unwind_handler_bytes_sig(void)
 enum unwind_stop unwind_walk_sig(const struct unwind_start *start, const struct unwind_bounds *bounds,
                                  unwind_find_module find, uint32_t generation, struct unwind_path *path)
 {
-    struct walk w;
+    struct unwind_state w;
     w.path = path;
     w.at.bounds = bounds;
     w.at.find = find;

@@ -68,13 +68,13 @@ WRAP_EXPORT void locus_mark_live_event(void)
 #define LOCK_TRIES 1000 /* this may run in a signal handler that interrupted the holder */
 
 /* A region's name by its hash; 0: free. The reference is stored before the hash. */
-struct name {
+struct region_name {
     _Atomic uint64_t hash;
     uint32_t ref;
 };
 
 static struct {
-    struct name names[NAMES_MAX];
+    struct region_name names[NAMES_MAX];
 } known;
 
 static uint64_t hash_of(const char *name)
@@ -86,10 +86,10 @@ static uint64_t hash_of(const char *name)
 }
 
 /* The name's entry, or the free entry where it belongs; NULL when the table is full. */
-static struct name *find(uint64_t hash)
+static struct region_name *find(uint64_t hash)
 {
     for (uint32_t i = 0; i < NAMES_MAX; i++) {
-        struct name *name = &known.names[(hash + i) & (NAMES_MAX - 1)];
+        struct region_name *name = &known.names[(hash + i) & (NAMES_MAX - 1)];
         uint64_t found = atomic_load_explicit(&name->hash, memory_order_acquire);
         if (found == hash || !found)
             return name;
@@ -111,7 +111,7 @@ static bool lock(void)
 static uint32_t add(const char *text, uint64_t hash)
 {
     char copy[NAME_BYTES_MAX + 1];
-    struct name *name = find(hash);
+    struct region_name *name = find(hash);
     if (!name)
         return 0;
     if (atomic_load_explicit(&name->hash, memory_order_relaxed))
@@ -134,7 +134,7 @@ static uint32_t regions_name(const char *text)
     if (!text || !text[0] || !process_is_ours_sig())
         return 0;
     uint64_t hash = hash_of(text);
-    const struct name *name = find(hash);
+    const struct region_name *name = find(hash);
     if (name && atomic_load_explicit(&name->hash, memory_order_acquire) == hash)
         return name->ref;
     if (!name || !lock())

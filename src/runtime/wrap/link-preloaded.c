@@ -64,7 +64,7 @@ typedef int chroot_function(const char *);
 
 /* Only when the next library is loaded is it certain what dlclose has unloaded; the new library's code may lie at the
  * same addresses. */
-static void look_for_gone(void)
+static void find_unloaded(void)
 {
     struct thread_state *self = thread_self_sig();
     if (self && process_is_ours_sig() && !process_is_lent_sig())
@@ -85,7 +85,7 @@ void *wrap_dl_target(int index)
     if (index == CLOSES)
         atomic_store(&has_closed, true);
     else if (atomic_load_explicit(&has_closed, memory_order_relaxed) && atomic_exchange(&has_closed, false))
-        look_for_gone();
+        find_unloaded();
     return target;
 }
 

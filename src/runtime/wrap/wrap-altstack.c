@@ -91,7 +91,7 @@ static void put_back(stack_t *stack)
 }
 
 /* Checks whether a sample fits on the program's stack: a signal frame that does not fit would kill the program. */
-static void look_for_room(struct thread_state *self, const stack_t *stack)
+static void check_room(struct thread_state *self, const stack_t *stack)
 {
     bool was_cramped = self->is_cramped;
     bool is_programs = !(stack->ss_flags & SS_DISABLE) && !is_own(self, stack);
@@ -126,7 +126,7 @@ void altstack_begin(void)
     if (is_known && current.ss_flags & SS_DISABLE)
         (void)set_own(self, NULL);
     else if (is_known)
-        look_for_room(self, &current);
+        check_room(self, &current);
     errno = saved_errno;
 }
 
@@ -174,7 +174,7 @@ static int change(struct thread_state *self, const stack_t *new, const stack_t *
         return -1;
     if (disables)
         (void)set_own(self, NULL);
-    look_for_room(self, new);
+    check_room(self, new);
     return 0;
 }
 

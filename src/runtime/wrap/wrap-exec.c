@@ -88,14 +88,14 @@ static int no_such_function(void)
 }
 
 /* A call of exec: what its function takes, and which one it is. */
-struct call {
+struct exec_call {
     enum { BY_PATH, BY_NAME, BY_PATH_WITH, BY_NAME_WITH, BY_FD, AT_FD } kind; /* _WITH an environment of its own */
     int fd, flags;
     const char *path;
     char *const *arguments, *const *environment;
 };
 
-static int call_real(const struct call *call)
+static int call_real(const struct exec_call *call)
 {
     switch (call->kind) {
     case BY_PATH:
@@ -113,7 +113,7 @@ static int call_real(const struct call *call)
     }
 }
 
-static int take_environment(struct call *call, char **environment)
+static int take_environment(struct exec_call *call, char **environment)
 {
     call->environment = environment;
     if (call->kind == BY_PATH)
@@ -125,7 +125,7 @@ static int take_environment(struct call *call, char **environment)
 
 /* The filters of a sandbox outlive exec. If they would kill a program in our start, the new program gets an environment
  * without us; it is made on this stack, because a child of vfork must not allocate. */
-static int become(struct call call)
+static int become(struct exec_call call)
 {
     struct wrap_signal_state signals;
     struct arena_header *header = note_exec(name_of(call.path, call.arguments), &signals);
@@ -140,14 +140,14 @@ WRAP_EXPORT int execv(const char *path, char *const arguments[])
 {
     if (!real.execv)
         return no_such_function();
-    return become((struct call){.kind = BY_PATH, .path = path, .arguments = arguments});
+    return become((struct exec_call){.kind = BY_PATH, .path = path, .arguments = arguments});
 }
 
 WRAP_EXPORT int execvp(const char *file, char *const arguments[])
 {
     if (!real.execvp)
         return no_such_function();
-    return become((struct call){.kind = BY_NAME, .path = file, .arguments = arguments});
+    return become((struct exec_call){.kind = BY_NAME, .path = file, .arguments = arguments});
 }
 
 WRAP_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
@@ -155,7 +155,7 @@ WRAP_EXPORT int execve(const char *path, char *const arguments[], char *const en
     if (!real.execve)
         return no_such_function();
     return become(
-        (struct call){.kind = BY_PATH_WITH, .path = path, .arguments = arguments, .environment = environment});
+        (struct exec_call){.kind = BY_PATH_WITH, .path = path, .arguments = arguments, .environment = environment});
 }
 
 WRAP_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
@@ -163,21 +163,21 @@ WRAP_EXPORT int execvpe(const char *file, char *const arguments[], char *const e
     if (!real.execvpe)
         return no_such_function();
     return become(
-        (struct call){.kind = BY_NAME_WITH, .path = file, .arguments = arguments, .environment = environment});
+        (struct exec_call){.kind = BY_NAME_WITH, .path = file, .arguments = arguments, .environment = environment});
 }
 
 WRAP_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
     if (!real.fexecve)
         return no_such_function();
-    return become((struct call){.kind = BY_FD, .fd = fd, .arguments = arguments, .environment = environment});
+    return become((struct exec_call){.kind = BY_FD, .fd = fd, .arguments = arguments, .environment = environment});
 }
 
 WRAP_EXPORT int execveat(int fd, const char *path, char *const arguments[], char *const environment[], int flags)
 {
     if (!real.execveat)
         return no_such_function();
-    return become((struct call){
+    return become((struct exec_call){
         .kind = AT_FD, .fd = fd, .flags = flags, .path = path, .arguments = arguments, .environment = environment});
 }
 

@@ -201,26 +201,26 @@ struct range {
 };
 
 /* The addresses that are ours: the zone and, if the runtime is a library, that library. */
-struct ours {
+struct own_ranges {
     struct range ranges[2];
 };
 
 /* A reader of /proc/self/maps. */
-struct maps {
+struct maps_reader {
     int fd;
     size_t n, at; /* bytes in the buffer, and how many of them are used */
     char bytes[4096];
 };
 
-static struct ours find_ours(void)
+static struct own_ranges find_ours(void)
 {
-    struct ours ours = {0};
+    struct own_ranges ours = {0};
     zone_range_sig(&ours.ranges[0].low, &ours.ranges[0].high);
     wrap_own_image(&ours.ranges[1].low, &ours.ranges[1].high);
     return ours;
 }
 
-static int next_byte(struct maps *maps)
+static int next_byte(struct maps_reader *maps)
 {
     if (maps->at == maps->n) {
         long n = own_call_sig(SYS_read, maps->fd, maps->bytes, sizeof maps->bytes);
@@ -233,7 +233,7 @@ static int next_byte(struct maps *maps)
 }
 
 /* Reads a number and drops the byte after it; false at the end of the file. */
-static bool next_number(struct maps *maps, uintptr_t *number)
+static bool next_number(struct maps_reader *maps, uintptr_t *number)
 {
     int byte;
     *number = 0;
@@ -246,7 +246,7 @@ static bool next_number(struct maps *maps, uintptr_t *number)
     return false;
 }
 
-static bool next_mapping(struct maps *maps, struct range *mapping)
+static bool next_mapping(struct maps_reader *maps, struct range *mapping)
 {
     int byte;
     if (!next_number(maps, &mapping->low) || !next_number(maps, &mapping->high))
@@ -258,7 +258,7 @@ static bool next_mapping(struct maps *maps, struct range *mapping)
 }
 
 /* Takes the first part of a mapping that belongs to the program off its beginning; false when none is left. */
-static bool take_part(struct range *mapping, const struct ours *ours, struct range *part)
+static bool take_part(struct range *mapping, const struct own_ranges *ours, struct range *part)
 {
     for (int i = 0; i < 2; i++) /* twice, because our two ranges may be adjacent */
         for (int k = 0; k < 2; k++)
@@ -273,9 +273,9 @@ static bool take_part(struct range *mapping, const struct ours *ours, struct ran
 }
 
 /* Size of the program's mappings in bytes, 0 when they cannot be read; also locks them if asked to. */
-static uint64_t visit_mappings(const struct ours *ours, bool locks, unsigned lock_flags)
+static uint64_t visit_mappings(const struct own_ranges *ours, bool locks, unsigned lock_flags)
 {
-    struct maps maps = {.fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct maps_reader maps = {.fd = (int)own_call_sig(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
     struct range mapping, part;
     uint64_t n_bytes = 0;
     if (maps.fd < 0)
@@ -301,7 +301,7 @@ static bool may_lock_all(void)
 }
 
 /* Whether the kernel would allow it, not counting our memory. */
-static bool fits_limit(const struct ours *ours)
+static bool fits_limit(const struct own_ranges *ours)
 {
     struct rlimit limit;
     if (may_lock_all() || own_call_sig(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
@@ -329,7 +329,7 @@ static int real_none(void)
 static int lock_current(int flags)
 {
     int saved_errno = errno;
-    struct ours ours = find_ours();
+    struct own_ranges ours = find_ours();
     if (!fits_limit(&ours)) {
         errno = ENOMEM;
         return -1;
@@ -358,7 +358,8 @@ static bool is_valid(int flags)
 
 WRAP_EXPORT int mlockall(int flags)
 {
-    if (flags & MCL_CURRENT && process_is_ours_sig() && is_valid(flags) && visit_mappings(&(struct ours){0}, false, 0))
+    if (flags & MCL_CURRENT && process_is_ours_sig() && is_valid(flags) &&
+        visit_mappings(&(struct own_ranges){0}, false, 0))
         return lock_current(flags);
     int status = real_all(flags);
     if (status == 0)

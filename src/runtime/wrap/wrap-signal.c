@@ -67,16 +67,16 @@ static bool is_function(const struct sigaction *action)
     return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-struct held {
+struct actions_lock {
     struct shield shield;
     bool is_locked;
 };
 
 /* Takes the lock, shielded. Where shields do nothing, a handler may have interrupted the holder, so this does not wait
  * for ever. */
-static struct held lock_actions(void)
+static struct actions_lock lock_actions(void)
 {
-    struct held held = {.is_locked = true};
+    struct actions_lock held = {.is_locked = true};
     shield_raise_sig(&held.shield);
     int own = (int)own_pid_sig(), holder = 0, n_tries = 0;
     while (held.is_locked && !atomic_compare_exchange_weak(&actions.lock, &holder, own)) {
@@ -88,7 +88,7 @@ static struct held lock_actions(void)
     return held;
 }
 
-static void unlock_actions(const struct held *held)
+static void unlock_actions(const struct actions_lock *held)
 {
     if (held->is_locked)
         atomic_store(&actions.lock, 0);
@@ -138,7 +138,7 @@ static int set_plain(int number, const struct sigaction *action, struct sigactio
     struct kept_back *slot = &actions.kept[number], before = *slot, after = action ? keep(action) : before;
     if ((!is_kept(&before) && !is_kept(&after)) || process_is_lent_sig())
         return wrap_real_sigaction(number, action, old);
-    struct held held = lock_actions();
+    struct actions_lock held = lock_actions();
     struct sigaction for_kernel;
     before = *slot;
     if (action)
@@ -156,7 +156,7 @@ static int set_plain(int number, const struct sigaction *action, struct sigactio
 
 void wrap_signal_refit(void)
 {
-    struct held held = lock_actions();
+    struct actions_lock held = lock_actions();
     for (int number = 1; number < SIGNALS; number++) {
         struct sigaction action;
         if (!actions.kept[number].on_stack || wrap_real_sigaction(number, NULL, &action) != 0 || !is_function(&action))

@@ -52,7 +52,7 @@ static const struct {
 };
 
 /* The fields of a data source that give the level. */
-struct source {
+struct data_source_fields {
     unsigned lvl, snoop, snoopx, number;
     bool is_remote, is_other_core;
 };
@@ -62,9 +62,9 @@ static unsigned field_sig(uint64_t data_src, unsigned shift, unsigned bits)
     return (unsigned)(data_src >> shift) & ((1u << bits) - 1);
 }
 
-static struct source source_of_sig(uint64_t data_src)
+static struct data_source_fields source_of_sig(uint64_t data_src)
 {
-    struct source source = {
+    struct data_source_fields source = {
         .lvl = field_sig(data_src, DATA_SRC_LVL_SHIFT, 14),
         .snoop = field_sig(data_src, DATA_SRC_SNOOP_SHIFT, 5),
         .snoopx = field_sig(data_src, DATA_SRC_SNOOPX_SHIFT, 2),
@@ -78,7 +78,7 @@ static struct source source_of_sig(uint64_t data_src)
     return source;
 }
 
-static bool is_newer_sig(const struct source *source)
+static bool is_newer_sig(const struct data_source_fields *source)
 {
     bool is_ram_after_all = source->number == DATA_SRC_NUM_L3 && source->lvl & DATA_SRC_LVL_HIT &&
                             source->lvl & ANY_RAM && !(source->lvl & (LOCAL_CACHES | ELSEWHERE));
@@ -86,7 +86,7 @@ static bool is_newer_sig(const struct source *source)
 }
 
 /* The place according to mem_lvl; sets is_remote if its bits say so. */
-static enum place place_by_bits_sig(struct source *source)
+static enum place place_by_bits_sig(struct data_source_fields *source)
 {
     bool is_answered = source->snoop & (DATA_SRC_SNOOP_HIT | DATA_SRC_SNOOP_HITM) || source->snoopx;
     for (size_t i = 0; i < sizeof place_of_bits / sizeof place_of_bits[0]; i++) {
@@ -100,19 +100,19 @@ static enum place place_by_bits_sig(struct source *source)
     return PLACE_NONE;
 }
 
-static bool is_miss_only_sig(const struct source *source)
+static bool is_miss_only_sig(const struct data_source_fields *source)
 {
     return (source->lvl & (DATA_SRC_LVL_HIT | DATA_SRC_LVL_MISS)) == DATA_SRC_LVL_MISS;
 }
 
-static enum place load_place_sig(struct source *source)
+static enum place load_place_sig(struct data_source_fields *source)
 {
     if (!is_newer_sig(source))
         return place_by_bits_sig(source);
     return is_miss_only_sig(source) ? PLACE_NONE : place_of_number[source->number];
 }
 
-static uint32_t cache_metric_sig(const struct source *source)
+static uint32_t cache_metric_sig(const struct data_source_fields *source)
 {
     bool is_hit = source->snoop & DATA_SRC_SNOOP_HIT, is_modified = source->snoop & DATA_SRC_SNOOP_HITM;
     if (source->is_remote)
@@ -120,13 +120,13 @@ static uint32_t cache_metric_sig(const struct source *source)
     return is_modified ? BIT(MEM_HITM_LOCAL) : BIT(MEM_LLC_HIT);
 }
 
-static uint32_t ram_metrics_sig(const struct source *source)
+static uint32_t ram_metrics_sig(const struct data_source_fields *source)
 {
     return (source->is_remote ? BIT(MEM_DRAM_REMOTE) : BIT(MEM_DRAM_LOCAL)) |
            (source->snoop & DATA_SRC_SNOOP_HIT ? BIT(MEM_LOAD_SHARED) : BIT(MEM_LOAD_EXCLUSIVE));
 }
 
-static uint32_t load_metrics_sig(struct source *source)
+static uint32_t load_metrics_sig(struct data_source_fields *source)
 {
     uint32_t miss = source->lvl & DATA_SRC_LVL_MISS ? BIT(MEM_LOAD_MISS) : 0;
     enum place place = load_place_sig(source);
@@ -164,7 +164,7 @@ static uint32_t store_by_bits_sig(unsigned lvl)
     return lvl & DATA_SRC_LVL_UNC && lvl & DATA_SRC_LVL_HIT ? BIT(MEM_STORE_UNCACHED) : 0;
 }
 
-static uint32_t store_metrics_sig(const struct source *source)
+static uint32_t store_metrics_sig(const struct data_source_fields *source)
 {
     enum place place = place_of_number[source->number];
     if (!is_newer_sig(source))
@@ -175,7 +175,7 @@ static uint32_t store_metrics_sig(const struct source *source)
 }
 
 /* Metrics other than operation and level. */
-static uint32_t side_metrics_sig(uint64_t data_src, const struct source *source)
+static uint32_t side_metrics_sig(uint64_t data_src, const struct data_source_fields *source)
 {
     unsigned tlb = field_sig(data_src, DATA_SRC_TLB_SHIFT, 7);
     bool is_behind = tlb & (DATA_SRC_TLB_L2 | DATA_SRC_TLB_WALKER | DATA_SRC_TLB_OS);
@@ -210,7 +210,7 @@ uint32_t mem_metrics_sig(uint64_t data_src)
 {
     if (is_silent_sig(data_src))
         return 0;
-    struct source source = source_of_sig(data_src);
+    struct data_source_fields source = source_of_sig(data_src);
     unsigned op = field_sig(data_src, DATA_SRC_OP_SHIFT, 5);
     uint32_t metrics = side_metrics_sig(data_src, &source);
     if (op & DATA_SRC_OP_LOAD)

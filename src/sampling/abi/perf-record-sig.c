@@ -14,7 +14,7 @@ enum { BRANCH_HAS_INDEX = 1 << 17, BRANCH_HAS_COUNTERS = 1 << 19 };
 enum { N_BRANCH_ENTRY_BYTES = 24 };
 
 /* The rest of a record. */
-struct cursor {
+struct record_cursor {
     const unsigned char *start, *at;
     size_t left;
     bool is_swapped;
@@ -101,7 +101,7 @@ uint64_t abi_word_sig(const struct abi_bytes *words, size_t i, bool is_swapped)
     return load64_sig(words->data + 8 * i, is_swapped);
 }
 
-static bool take_word_sig(struct cursor *cursor, uint64_t *word)
+static bool take_word_sig(struct record_cursor *cursor, uint64_t *word)
 {
     if (cursor->left < 8)
         return false;
@@ -111,7 +111,7 @@ static bool take_word_sig(struct cursor *cursor, uint64_t *word)
     return true;
 }
 
-static bool take_pair_sig(struct cursor *cursor, uint32_t *first, uint32_t *second)
+static bool take_pair_sig(struct record_cursor *cursor, uint32_t *first, uint32_t *second)
 {
     if (cursor->left < 8)
         return false;
@@ -122,7 +122,7 @@ static bool take_pair_sig(struct cursor *cursor, uint32_t *first, uint32_t *seco
     return true;
 }
 
-static bool take_items_sig(struct cursor *cursor, uint64_t n_items, size_t n_item_bytes, struct abi_bytes *bytes)
+static bool take_items_sig(struct record_cursor *cursor, uint64_t n_items, size_t n_item_bytes, struct abi_bytes *bytes)
 {
     if (n_items > cursor->left / n_item_bytes)
         return false;
@@ -133,7 +133,7 @@ static bool take_items_sig(struct cursor *cursor, uint64_t n_items, size_t n_ite
 }
 
 /* Takes n_bytes, with padding so that the cursor stays at a multiple of 8 bytes. */
-static bool take_padded_sig(struct cursor *cursor, uint64_t n_bytes, struct abi_bytes *bytes)
+static bool take_padded_sig(struct record_cursor *cursor, uint64_t n_bytes, struct abi_bytes *bytes)
 {
     struct abi_bytes found, padding;
     if (!take_items_sig(cursor, n_bytes, 1, &found))
@@ -145,9 +145,9 @@ static bool take_padded_sig(struct cursor *cursor, uint64_t n_bytes, struct abi_
     return true;
 }
 
-static bool take_read_sig(struct cursor *cursor, uint64_t read_format, struct abi_bytes *read)
+static bool take_read_sig(struct record_cursor *cursor, uint64_t read_format, struct abi_bytes *read)
 {
-    struct cursor start = *cursor;
+    struct record_cursor start = *cursor;
     bool is_group = read_format & PERF_FORMAT_GROUP;
     uint64_t n_times =
         !!(read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(read_format & PERF_FORMAT_TOTAL_TIME_RUNNING);
@@ -161,13 +161,13 @@ static bool take_read_sig(struct cursor *cursor, uint64_t read_format, struct ab
     return true;
 }
 
-static bool take_counted_sig(struct cursor *cursor, size_t n_item_bytes, struct abi_bytes *bytes)
+static bool take_counted_sig(struct record_cursor *cursor, size_t n_item_bytes, struct abi_bytes *bytes)
 {
     uint64_t n_items;
     return take_word_sig(cursor, &n_items) && take_items_sig(cursor, n_items, n_item_bytes, bytes);
 }
 
-static bool take_raw_sig(struct cursor *cursor, struct abi_bytes *raw)
+static bool take_raw_sig(struct record_cursor *cursor, struct abi_bytes *raw)
 {
     if (cursor->left < 4)
         return false;
@@ -177,7 +177,7 @@ static bool take_raw_sig(struct cursor *cursor, struct abi_bytes *raw)
     return take_padded_sig(cursor, n_bytes, raw);
 }
 
-static bool take_branches_sig(struct cursor *cursor, uint64_t branch_type, struct abi_bytes *branches)
+static bool take_branches_sig(struct record_cursor *cursor, uint64_t branch_type, struct abi_bytes *branches)
 {
     uint64_t n_entries, index;
     struct abi_bytes entries, counters;
@@ -192,7 +192,7 @@ static bool take_branches_sig(struct cursor *cursor, uint64_t branch_type, struc
     return true;
 }
 
-static bool take_regs_sig(struct cursor *cursor, uint64_t mask, uint64_t *abi, struct abi_bytes *regs)
+static bool take_regs_sig(struct record_cursor *cursor, uint64_t mask, uint64_t *abi, struct abi_bytes *regs)
 {
     uint64_t n_regs = 0, found;
     if (!take_word_sig(cursor, &found) || found > PERF_SAMPLE_REGS_ABI_64)
@@ -205,7 +205,7 @@ static bool take_regs_sig(struct cursor *cursor, uint64_t mask, uint64_t *abi, s
     return true;
 }
 
-static bool take_stack_sig(struct cursor *cursor, struct abi_sample *out)
+static bool take_stack_sig(struct record_cursor *cursor, struct abi_sample *out)
 {
     uint64_t n_bytes;
     struct abi_bytes stack;
@@ -216,13 +216,13 @@ static bool take_stack_sig(struct cursor *cursor, struct abi_sample *out)
     return true;
 }
 
-static bool take_aux_sig(struct cursor *cursor, struct abi_bytes *aux)
+static bool take_aux_sig(struct record_cursor *cursor, struct abi_bytes *aux)
 {
     uint64_t n_bytes;
     return take_word_sig(cursor, &n_bytes) && take_padded_sig(cursor, n_bytes, aux);
 }
 
-static bool take_field_sig(struct cursor *cursor, const struct field *field, const struct abi_layout *layout,
+static bool take_field_sig(struct record_cursor *cursor, const struct field *field, const struct abi_layout *layout,
                            struct abi_sample *out)
 {
     uint32_t unused;
@@ -261,7 +261,7 @@ static void split_weight_sig(struct abi_sample *out)
     out->weight = (uint32_t)out->weight;
 }
 
-static bool take_fields_sig(struct cursor *cursor, const struct abi_layout *layout, const struct field *list,
+static bool take_fields_sig(struct record_cursor *cursor, const struct abi_layout *layout, const struct field *list,
                             size_t n_list, struct abi_sample *out)
 {
     for (size_t i = 0; i < n_list; i++) {
@@ -288,7 +288,7 @@ struct perf_event_header abi_header_sig(const void *record, bool is_swapped)
     return header;
 }
 
-static bool parse_sig(struct cursor *cursor, const struct abi_layout *layout, struct abi_sample *out)
+static bool parse_sig(struct record_cursor *cursor, const struct abi_layout *layout, struct abi_sample *out)
 {
     *out = (struct abi_sample){0};
     return take_fields_sig(cursor, layout, fields, sizeof fields / sizeof fields[0], out);
@@ -299,11 +299,11 @@ bool abi_sample_parse_sig(const void *record, size_t n_bytes, const struct abi_l
     *out = (struct abi_sample){0};
     if (n_bytes < sizeof(struct perf_event_header) || abi_header_sig(record, layout->is_swapped).size != n_bytes)
         return false;
-    struct cursor start = {.start = record,
-                           .at = (const unsigned char *)record + sizeof(struct perf_event_header),
-                           .left = n_bytes - sizeof(struct perf_event_header),
-                           .is_swapped = layout->is_swapped};
-    struct cursor cursor = start;
+    struct record_cursor start = {.start = record,
+                                  .at = (const unsigned char *)record + sizeof(struct perf_event_header),
+                                  .left = n_bytes - sizeof(struct perf_event_header),
+                                  .is_swapped = layout->is_swapped};
+    struct record_cursor cursor = start;
     bool is_whole = parse_sig(&cursor, layout, out);
     bool has_index = layout->sample_type & PERF_SAMPLE_BRANCH_STACK && layout->branch_sample_type & BRANCH_HAS_INDEX;
     if ((is_whole && !cursor.left) || !has_index || out->branches.n_bytes)
@@ -328,9 +328,9 @@ bool abi_sample_id_parse_sig(const void *record, size_t n_bytes, const struct ab
     if (!layout->has_sample_id_all || n_bytes < sizeof(struct perf_event_header) + n_id_bytes ||
         abi_header_sig(record, layout->is_swapped).size != n_bytes)
         return false;
-    struct cursor cursor = {.at = (const unsigned char *)record + n_bytes - n_id_bytes,
-                            .left = n_id_bytes,
-                            .is_swapped = layout->is_swapped};
+    struct record_cursor cursor = {.at = (const unsigned char *)record + n_bytes - n_id_bytes,
+                                   .left = n_id_bytes,
+                                   .is_swapped = layout->is_swapped};
     return take_fields_sig(&cursor, layout, id_fields, sizeof id_fields / sizeof id_fields[0], out);
 }
 
