@@ -13,12 +13,12 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sampling/machine.h"
 
 #define PERIOD_MIN_NS UINT64_C(10000) /* 100 kHz: with shorter periods the handler takes all of the time */
 #define PERIOD_MAX_NS UINT64_C(1000000000000)
 #define FREQUENCY_MAX_HZ 100000 /* the kernel's own default */
-#define NS_PER_S UINT64_C(1000000000)
 
 /* Sets a name. One that is too long is cut and ends in a hash of the whole, so that different names stay different. */
 static void set_name(char *out, size_t n, const char *name)
@@ -118,14 +118,14 @@ void source_attr_init(struct perf_event_attr *attr, uint32_t type, uint64_t conf
 int source_period_ns(const char *event, const struct source_threshold *threshold, unsigned default_hz,
                      uint64_t *period_ns, struct error *err)
 {
-    uint64_t period = NS_PER_S / default_hz;
+    uint64_t period = CLOCK_S_NS / default_hz;
     if (threshold->is_given)
-        period = threshold->is_frequency ? NS_PER_S / threshold->value : threshold->value;
+        period = threshold->is_frequency ? CLOCK_S_NS / threshold->value : threshold->value;
     if (period < PERIOD_MIN_NS || period > PERIOD_MAX_NS)
         return error_set(err, ERR_RANGE,
                          "%s: a period of %" PRIu64 " ns is impossible: this clock takes %" PRIu64
                          " ns (100 kHz) to %" PRIu64 " s; write for example %s@f1000 for 1000 samples a second.",
-                         event, period, PERIOD_MIN_NS, PERIOD_MAX_NS / NS_PER_S, event);
+                         event, period, PERIOD_MIN_NS, PERIOD_MAX_NS / CLOCK_S_NS, event);
     *period_ns = period;
     return 0;
 }
@@ -158,7 +158,7 @@ unsigned source_tick_hz(void)
     struct timespec tick;
     if (machine_is_fixture() || clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0 || tick.tv_nsec <= 0)
         return 250; /* the value that most kernels are built with */
-    return (unsigned)(1000000000L / tick.tv_nsec);
+    return (unsigned)((long)CLOCK_S_NS / tick.tv_nsec);
 }
 
 /* --- the plan --- */
@@ -238,7 +238,7 @@ static void say_choice(struct source_plan *plan, const struct source_event *addr
     uint64_t period_ns = address->flags & SOURCE_TIMER ? address->timer_interval_ns : address->attr.sample_period;
     (void)snprintf(plan->choice, sizeof plan->choice,
                    DATACENTRIC ": %s, %" PRIu64 " samples per CPU second, addresses worked out in software (%s); %s",
-                   address->name, period_ns ? UINT64_C(1000000000) / period_ns : 0, why, faults);
+                   address->name, period_ns ? CLOCK_S_NS / period_ns : 0, why, faults);
 }
 
 static int plan_faults(struct source_plan *plan, char *text, size_t n)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sampling/machine.h"
 
 #define NOT_TOLD (-99)
@@ -269,15 +270,15 @@ static void use_timer(struct source_event *event, uint64_t period_ns, const stru
                       struct source_plan *plan)
 {
     unsigned tick_hz = source_tick_hz();
-    uint64_t tick_ns = 1000000000u / tick_hz;
+    uint64_t tick_ns = CLOCK_S_NS / tick_hz;
     event->flags |= SOURCE_TIMER | SOURCE_WEIGHTED;
     event->timer_interval_ns = period_ns > tick_ns ? period_ns : tick_ns;
     event->scale = 1e-3;
     source_plan_warn(plan,
                      "%s: perf is refused here (%s): CPU-time timers, about %" PRIu64
                      " samples per CPU second instead of %" PRIu64 "%s%s.",
-                     event->name, perf->reason, UINT64_C(1000000000) / event->timer_interval_ns,
-                     UINT64_C(1000000000) / period_ns, perf->fix[0] ? "; better: " : "", perf->fix);
+                     event->name, perf->reason, CLOCK_S_NS / event->timer_interval_ns, CLOCK_S_NS / period_ns,
+                     perf->fix[0] ? "; better: " : "", perf->fix);
 }
 
 int source_clock_plan(const struct source_clock *clock, const char *event, const struct source_threshold *threshold,
