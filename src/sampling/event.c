@@ -70,7 +70,7 @@ int source_parse_event(const char *text, char *name, unsigned n_name, struct sou
     size_t len = separator ? (size_t)(separator - text) : strlen(text);
     *threshold = (struct source_threshold){0};
     if (len == 0)
-        return error_set(err, ERR_USAGE, "'%s' names no event.", text);
+        return error_set(err, ERR_USAGE, "'%s' is not an event.", text);
     if (len >= n_name)
         return error_set(err, ERR_USAGE, "the event name '%s' is too long.", text);
     memcpy(name, text, len);
@@ -309,13 +309,13 @@ static bool take_columns(struct search *search, char *const columns[COLUMNS], st
         complain(search, columns[COLUMN_LOAD], "as load and as store event gives nothing to sample");
     else if (strcmp(columns[COLUMN_LDLAT], "-") != 0 &&
              (!parse_number(columns[COLUMN_LDLAT], UINT16_MAX, &row->ldlat) || row->ldlat == 0))
-        complain(search, columns[COLUMN_LDLAT], "is no latency threshold: a number from 1 to 65535, or -");
+        complain(search, columns[COLUMN_LDLAT], "is not a latency threshold: a number from 1 to 65535, or -");
     else if ((row->ldlat > 0) != (strstr(row->load, "LDLAT") != NULL))
         complain(search, columns[COLUMN_LOAD],
                  row->ldlat ? "does not say where LDLAT, the threshold, goes"
                             : "names LDLAT, but the row has no threshold");
     else if (!parse_periods(columns[COLUMN_PERIOD], row))
-        complain(search, columns[COLUMN_PERIOD], "is no period: a number, or LOADS/STORES");
+        complain(search, columns[COLUMN_PERIOD], "is not a period: a number, or LOADS/STORES");
     else if (strcasecmp(columns[COLUMN_RECORD], "source") != 0 && strcasecmp(columns[COLUMN_RECORD], "address") != 0)
         complain(search, columns[COLUMN_RECORD], "is neither source nor address");
     else {
@@ -334,9 +334,9 @@ static bool is_about(struct search *search, char *const columns[COLUMNS])
     if (vendor < 0)
         complain(search, columns[COLUMN_VENDOR], "is none of intel, amd, power, arm");
     else if (!parse_number(columns[COLUMN_FAMILY], UINT_MAX, &family))
-        complain(search, columns[COLUMN_FAMILY], "is no number of a family");
+        complain(search, columns[COLUMN_FAMILY], "is not the number of a family");
     else if (has_model < 0)
-        complain(search, columns[COLUMN_MODELS], "is no list of models such as 85,106-108 or *");
+        complain(search, columns[COLUMN_MODELS], "is not a list of models such as 85,106-108 or *");
     else
         return (unsigned)vendor == search->vendor && family == search->family && has_model &&
                !strcmp(columns[COLUMN_PMU], search->pmu);

@@ -432,7 +432,7 @@ static int holds(const char *condition, const struct open_request *request, cons
         return is_type(value, found) == (operator[0] == '=') && (name == condition || request->leader);
     wanted = strtoull(value, &end, 0);
     if (end == value || *end)
-        return complain(place, "the value is no number", condition);
+        return complain(place, "the value is not a number", condition);
     return compare(found, operator, wanted) && (name == condition || request->leader);
 }
 

@@ -81,11 +81,11 @@ static int take_term(const char *event, const char *text, const struct source_te
         errno = 0;
         *term->value = isdigit((unsigned char)*digits) ? strtoull(digits, &end, 0) : 0;
         if (!end || *end || errno)
-            return error_set(err, ERR_USAGE, "%s: '%s' is no number.", event, digits);
+            return error_set(err, ERR_USAGE, "%s: '%s' is not a number.", event, digits);
         return 0;
     }
     list_terms(known, names, sizeof names);
-    return error_set(err, ERR_USAGE, "%s: there is no term '%s' here; known are %s.", event, text, names);
+    return error_set(err, ERR_USAGE, "%s: there is no term '%s' here; the known ones are %s.", event, text, names);
 }
 
 int source_parse_terms(const char *event, const struct source_term *known, struct error *err)

@@ -54,7 +54,7 @@ static int parse_value(const struct pmu *pmu, const struct term *term, uint64_t 
     if (isdigit((unsigned char)term->value[0]))
         *value = strtoull(term->value, &end, 0);
     if (!end || *end)
-        return error_set(err, ERR_USAGE, "%s/%s/: '%s' is no number.", pmu->name, term->text, term->value);
+        return error_set(err, ERR_USAGE, "%s/%s/: '%s' is not a number.", pmu->name, term->text, term->value);
     if (errno == ERANGE)
         return error_set(err, ERR_RANGE, "%s/%s/: %s has more than 64 bits.", pmu->name, term->text, term->value);
     return 0;
@@ -212,7 +212,7 @@ static int pmu_apply_modifiers(const char *event, const char *letters, unsigned 
         return 0;
     if (!pmu_modifiers_are_valid(letters))
         return error_set(err, ERR_USAGE,
-                         "%s: '%s' are no modifiers: u, k, h, G, H, I, D and e once each, and p, pp, ppp or P.", event,
+                         "%s: '%s' are not modifiers: u, k, h, G, H, I, D and e once each, and p, pp, ppp or P.", event,
                          letters);
     set_levels(letters, attr);
     if (strpbrk(letters, "pP"))
@@ -284,7 +284,7 @@ static const char *find_close(const char *event, struct error *err)
         return NULL;
     }
     if (close[1] && (close[1] != ':' || !pmu_modifiers_are_valid(close + 2))) {
-        (void)error_set(err, ERR_USAGE, "%s: '%s' are no modifiers of a group.", event, close + 1);
+        (void)error_set(err, ERR_USAGE, "%s: '%s' are not modifiers of a group.", event, close + 1);
         return NULL;
     }
     return close;
@@ -398,7 +398,7 @@ static int refuse_term(const struct pmu *pmu, const char *term, struct error *er
     pmu_visit_terms(pmu, add_name, &list);
     near_name_of_pmu(pmu, term, near, sizeof near);
     return error_set(err, ERR_USAGE, "the PMU %s has neither an event nor a term '%s'%s%s; its terms: %s.", pmu->name,
-                     term, near[0] ? "; near names: " : "", near, known[0] ? known : "config, config1, config2");
+                     term, near[0] ? "; similar names: " : "", near, known[0] ? known : "config, config1, config2");
 }
 
 int pmu_set_term(const struct pmu *pmu, const char *term, uint64_t value, struct perf_event_attr *attr,
@@ -469,7 +469,7 @@ static int check(const char *event, const struct perf_event_attr *attr, struct e
     if (attr->bp_len != 1 && attr->bp_len != 2 && attr->bp_len != 4 && attr->bp_len != 8)
         return error_set(err, ERR_RANGE, "%s: a breakpoint covers 1, 2, 4 or 8 bytes.", event);
     if (!(attr->bp_type & HW_BREAKPOINT_X) && attr->bp_addr % attr->bp_len)
-        return error_set(err, ERR_RANGE, "%s: the address is no multiple of its %llu bytes.", event,
+        return error_set(err, ERR_RANGE, "%s: the address is not a multiple of its %llu bytes.", event,
                          (unsigned long long)attr->bp_len);
     if (attr->bp_type != HW_BREAKPOINT_X && attr->bp_type & HW_BREAKPOINT_X)
         return error_set(err, ERR_USAGE, "%s: x cannot be combined with r or w.", event);
@@ -726,17 +726,17 @@ static int refuse_event(const char *event, const char *name, struct error *err)
                          event, colon + 1);
     if (strchr(name, ','))
         return error_set(err, ERR_USAGE,
-                         "'%s' is no event: give -e for each of several events, or write {A,B} for a "
+                         "'%s' is not an event: give -e for each of several events, or write {A,B} for a "
                          "group.",
                          event);
     if (is_place(name) && tracepoint_obstacle())
         return error_set(err, ERR_USAGE,
-                         "there is no event '%s' on this machine; whether it is a tracepoint cannot be "
-                         "told, because %s.",
+                         "there is no event '%s' on this machine; it is not known whether it is a "
+                         "tracepoint, because %s.",
                          event, tracepoint_obstacle());
     near_name_list(name, near, sizeof near);
     return error_set(err, ERR_USAGE, "there is no event '%s' on this machine%s%s; hpcrun -L lists them.", event,
-                     near[0] ? "; near names: " : "", near);
+                     near[0] ? "; similar names: " : "", near);
 }
 
 /* Splits letters after a colon off the end of the name, as often as needed until the rest is a known name: a sub-event

@@ -171,7 +171,7 @@ int pmu_find_near(const char *name, struct pmu *pmu, struct error *err)
     if (search.is_found)
         return 0;
     return error_set(err, ERR_USAGE, "there is no PMU '%s' on this machine; it has: %s.", name,
-                     known[0] ? known : "none that the kernel tells of");
+                     known[0] ? known : "none that the kernel shows");
 }
 
 static bool has_event(const struct pmu *pmu, const char *name)

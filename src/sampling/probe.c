@@ -122,7 +122,7 @@ static const char *permission_fix(const struct surroundings *s, int error)
 static void paranoid_text(const struct surroundings *s, char *text, size_t n)
 {
     if (s->paranoid == NOT_TOLD)
-        (void)snprintf(text, n, "perf_event_paranoid not told");
+        (void)snprintf(text, n, "perf_event_paranoid unknown");
     else
         (void)snprintf(text, n, "perf_event_paranoid %d", s->paranoid);
 }
@@ -137,7 +137,7 @@ static const char *open_fix(const struct surroundings *s, int error)
     case EINVAL:
         return "none: this kernel or PMU does not take the event with these attributes";
     case ENODATA:
-        return "open it in a group behind the event that the PMU wants as its leader";
+        return "open it in a group after the event that the PMU requires as its leader";
     case EBUSY:
         return "stop the other user of this PMU or hardware (perf, the NMI watchdog, another profiler)";
     case ENOSPC:
@@ -402,8 +402,8 @@ int address_set_rate(const struct address_rate *rate, const char *event, const s
 {
     bool has_frequency = threshold->is_given && threshold->is_frequency;
     if (has_frequency && rate->is_fixed && threshold->is_standard) {
-        source_plan_warn(plan, "%.*s knows no frequencies: one sample every %" PRIu64 " %s.", (int)strcspn(event, ","),
-                         event, rate->period, rate->unit);
+        source_plan_warn(plan, "%.*s does not support frequencies: one sample every %" PRIu64 " %s.",
+                         (int)strcspn(event, ","), event, rate->period, rate->unit);
         has_frequency = false;
     } else if (threshold->is_given && !has_frequency) {
         return set_period(rate, event, threshold->value, row, plan, err);

@@ -161,7 +161,7 @@ static int encode(const char *text, const struct pebs_request *request, struct p
     char members[MEMBERS_MAX][MEMBER_BYTES];
     int n = pmu_split_group(text, members, MEMBERS_MAX, err);
     if (n < 1 || n > 2)
-        return n < 0 ? n : error_set(err, ERR_USAGE, "%s: a group of two is meant, a leader and the event.", text);
+        return n < 0 ? n : error_set(err, ERR_USAGE, "%s: a group of two is expected, a leader and the event.", text);
     init_attr(&event->attr, request);
     int status = pmu_encode(members[n - 1], &event->attr, err);
     if (status == 0 && n == 2) {
@@ -315,7 +315,7 @@ static void find_one(struct finder *finder, const struct pmu *pmu, const struct 
         (row || strcmp(pmu->name, "cpu") != 0 || !known_to_libpfm(is_load, &candidate)))
         return;
     if (is_load && request->ldlat && !strstr(candidate.text, "LDLAT"))
-        note(finder, "%s (%s) has no latency threshold: ldlat is left aside.", candidate.text, candidate.origin);
+        note(finder, "%s (%s) has no latency threshold: ldlat is ignored.", candidate.text, candidate.origin);
     if (is_load && strstr(candidate.text, "LDLAT"))
         candidate.period = pebs_load_period(candidate.ldlat, candidate.period);
     try_candidate(finder, pmu, &candidate, is_load);
@@ -392,7 +392,7 @@ static void say_what_works(struct finder *finder)
     for (unsigned i = 0; i < found->n_events && len < sizeof out->reason; i++)
         len += (size_t)snprintf(out->reason + len, sizeof out->reason - len, "%s%s%s (%s, precise level %u)",
                                 i ? ", " : "", found->events[i].text,
-                                found->events[i].has_leader ? " behind its auxiliary event" : "",
+                                found->events[i].has_leader ? " after its auxiliary event" : "",
                                 found->events[i].origin, (unsigned)found->events[i].attr.precise_ip);
     out->works = true;
     out->fix[0] = '\0';
@@ -502,7 +502,7 @@ static int add_leader(const char *name, const struct pebs_event *found, struct s
     row->flags = SOURCE_SILENT;
     row->attr = found->leader;
     (void)snprintf(row->description, sizeof row->description,
-                   "Auxiliary event that this CPU wants beside its load latency; it only counts");
+                   "Auxiliary event that this CPU requires for its load latency; it only counts");
     return 0;
 }
 

@@ -104,7 +104,7 @@ static void explain_absence(const struct machine_cpu *cpu, bool has_pmu, struct 
         (void)snprintf(out->reason, sizeof out->reason, "marked events are POWER's, this is another processor");
     } else if (!has_pmu) {
         (void)snprintf(out->reason, sizeof out->reason,
-                       "this partition or virtual machine came without PMU (the kernel shows no PMU cpu)");
+                       "this partition or virtual machine has no PMU (the kernel shows no PMU cpu)");
         (void)snprintf(out->fix, sizeof out->fix,
                        "a machine without hypervisor, or one that passes its PMU on; FAULTS needs none");
     } else {

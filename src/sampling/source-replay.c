@@ -139,8 +139,8 @@ static int check_row(const char *path, struct source_event *row, struct error *e
     if (!modes || modes & (modes - 1))
         return error_set(err, ERR_FORMAT, "%s: one line 'mode signal', 'mode batch' or 'mode aux' is expected.", path);
     if (!is_ring_size(row->ring_bytes))
-        return error_set(err, ERR_RANGE, "%s: ring_bytes %u is no power of two from 4096 to %u.", path, row->ring_bytes,
-                         RING_MAX);
+        return error_set(err, ERR_RANGE, "%s: ring_bytes %u is not a power of two from 4096 to %u.", path,
+                         row->ring_bytes, RING_MAX);
     if (row->flags & SOURCE_AUX ? !is_ring_size(row->aux_bytes) : row->aux_bytes != 0)
         return error_set(err, ERR_RANGE,
                          "%s: aux_bytes %u: mode aux needs a power of two from 4096 to %u, the others "

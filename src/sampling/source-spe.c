@@ -156,9 +156,10 @@ static void explain_absence(struct source_probe *out)
                        "a machine without hypervisor, or one that passes it on; FAULTS needs none");
     } else {
         (void)snprintf(out->reason, sizeof out->reason, "the kernel shows no PMU arm_spe_0");
-        (void)snprintf(out->fix, sizeof out->fix,
-                       "as root: modprobe arm_spe_pmu; if it stays away, the processor has no such unit, the firmware "
-                       "does not describe its interrupt, or this is a virtual machine without it");
+        (void)snprintf(
+            out->fix, sizeof out->fix,
+            "as root: modprobe arm_spe_pmu; if the PMU does not appear, the processor has no such unit, the firmware "
+            "does not describe its interrupt, or this is a virtual machine without it");
     }
 }
 
@@ -357,8 +358,8 @@ static int plan(const char *event, const struct source_threshold *threshold, str
         status = plan_unit(event, threshold, &units.units[i], units.n == 1, &size, out, err);
     if (status == 0)
         (void)snprintf(out->choice, sizeof out->choice,
-                       "SPE, one operation in %" PRIu64 " looked at, its record kept when it is a load or store; "
-                       "records gathered in %u KiB a thread, no call paths",
+                       "SPE, one operation in %" PRIu64 " sampled, its record kept if it is a load or store; "
+                       "records gathered in %u KiB per thread, no call paths",
                        (uint64_t)out->events[first].attr.sample_period, size.aux_bytes / 1024);
     return status;
 }

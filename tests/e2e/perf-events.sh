@@ -69,7 +69,7 @@ unshare -m bash traced.sh "$hpcrun" 2>err || status=$?
 case $status in
     3)
         [ "$(taken traced syscalls:sys_enter_getppid)" = 50 ] || fail "not 50 calls: $(cat traced/places-*.log)"
-        expect_text near 'near names: .*syscalls:sys_enter_getpid'
+        expect_text near 'similar names: .*syscalls:sys_enter_getpid'
         expect_text traced.list '^  [+] syscalls:sys_enter_getppid$'
         [ "$(grep -vc 'syscalls:sys_enter_getp' traced.list)" = 3 ] || fail "other events match: $(cat traced.list)"
         ;;

@@ -71,7 +71,7 @@ expect_status 1 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:missing ./
 expect_text err 'missing: cannot be read: No such file'
 printf 'LOCUS-RING 1\nmode signal\nring_bytes 5000\n\n' >bad
 expect_status 2 "$builddir/hpcrun" --strict -o measured-bad -e REPLAY:bad ./program
-expect_text err 'ring_bytes 5000 is no power of two'
+expect_text err 'ring_bytes 5000 is not a power of two'
 head -c 5004 ring >bad # in the middle of a piece
 rm -rf measured
 expect_status 0 timeout 60 "$builddir/hpcrun" -ds -o measured -e REPLAY:bad ./program

@@ -29,7 +29,7 @@ for way in jump-from-wait cancel-in-wait; do
     [ "${taken:-0}" -ge 20 ] || ! perf_works || fail "$way: $taken samples were taken"
 done
 cat raw.m/*.log >raw.log
-expect_text raw.log 'put another action in the place of'
+expect_text raw.log "has replaced the profiler's action"
 live children - -
 
 # The first process, too, finds what it inherits: here everything is blocked and the signal ignored.

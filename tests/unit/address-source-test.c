@@ -107,7 +107,7 @@ static void test_spe_rates(void **state)
     gives("neoverse-n1", "SPE", NULL, 4096, false, "");
     gives("neoverse-n1", "SPE@1024", NULL, 1024, false, "");
     gives("neoverse-n1", "SPE@5000", NULL, 4864, false, "steps of 256");
-    gives("neoverse-n1", "SPE", "f300", 4096, false, "no frequencies");
+    gives("neoverse-n1", "SPE", "f300", 4096, false, "does not support frequencies");
     refuses("neoverse-n1", "SPE@768", ERR_RANGE, "1024");
     refuses("neoverse-n1", "SPE@4294967296", ERR_RANGE, "4294967040");
     refuses("neoverse-n1", "SPE@f300", ERR_RANGE, "fixed period");

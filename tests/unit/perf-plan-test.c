@@ -128,7 +128,7 @@ static void test_precision(void **state)
                   "opens at precise level 1; write :P");
     check_refused("instructions:ppp", NULL, ERR_UNSUPPORTED, "precise level 1");
     check_refused("rbad:P", NULL, ERR_UNSUPPORTED, "ENOENT");
-    check_refused("mem-loads", NULL, ERR_UNSUPPORTED, "open it in a group behind the event");
+    check_refused("mem-loads", NULL, ERR_UNSUPPORTED, "open it in a group after the event");
 }
 
 static void test_groups(void **state)
@@ -198,7 +198,7 @@ static void test_tracepoints(void **state)
     assert_int_equal(row->attr.sample_period, 1);
     assert_int_equal(plan_of("sched:sched_switch:u", NULL)->attr.exclude_kernel, 1);
     check_refused("sched:sched_waking", NULL, ERR_UNSUPPORTED, "ENOENT");
-    check_refused("sched:sched_swich", NULL, ERR_USAGE, "near names: sched:sched_switch");
+    check_refused("sched:sched_swich", NULL, ERR_USAGE, "similar names: sched:sched_switch");
     check_refused("sched:nothing", NULL, ERR_USAGE, "there is no event 'sched:nothing' on this machine; hpcrun -L");
     machine_files_end();
     (void)machine_files_begin();
@@ -231,11 +231,11 @@ static void test_breakpoints(void **state)
     check_breakpoint("mem:0x404041:x", HW_BREAKPOINT_X, 0x404041, sizeof(long));
     check_breakpoint("mem:0x404040:w:u", HW_BREAKPOINT_W, 0x404040, 4);
     assert_int_equal(plan_of("mem:0x404040:w@10", NULL)->attr.sample_period, 10);
-    check_refused("mem:0x404041", NULL, ERR_RANGE, "no multiple of its 4 bytes");
+    check_refused("mem:0x404041", NULL, ERR_RANGE, "not a multiple of its 4 bytes");
     check_refused("mem:0x404040/3", NULL, ERR_RANGE, "1, 2, 4 or 8 bytes");
     check_refused("mem:0x404040/", NULL, ERR_USAGE, "number of bytes");
     check_refused("mem:0x404040:wx", NULL, ERR_USAGE, "x cannot be combined");
-    check_refused("mem:0x404040:ww", NULL, ERR_USAGE, "'ww' are no modifiers");
+    check_refused("mem:0x404040:ww", NULL, ERR_USAGE, "'ww' are not modifiers");
     check_refused("mem:0x404040+", NULL, ERR_USAGE, "'+' is not understood");
     check_refused("mem:main", NULL, ERR_USAGE, "there is no event");
 }

@@ -129,19 +129,19 @@ static void test_refusals(void **state)
     check_refused("cpu/edge=2/", ERR_RANGE, "config:18: at most 1");
     check_refused("cpu/ldlat=99999999999999999999/", ERR_RANGE, "more than 64 bits");
     check_refused("cpu/lat=3/", ERR_USAGE,
-                  "'lat'; near names: later, ldlat; its terms: edge, event, later, ldlat, "
+                  "'lat'; similar names: later, ldlat; its terms: edge, event, later, ldlat, "
                   "torn, umask, wide");
-    check_refused("cpu/mem-lods/", ERR_USAGE, "near names: mem-loads; its terms");
+    check_refused("cpu/mem-lods/", ERR_USAGE, "similar names: mem-loads; its terms");
     check_refused("cycles,instructions", ERR_USAGE, "give -e for each");
-    check_refused("cycls", ERR_USAGE, "near names: perf::CYCLES");
-    check_refused("cpu/ldlat=x/", ERR_USAGE, "'x' is no number");
-    check_refused("cpu/ldlat=-1/", ERR_USAGE, "'-1' is no number");
+    check_refused("cycls", ERR_USAGE, "similar names: perf::CYCLES");
+    check_refused("cpu/ldlat=x/", ERR_USAGE, "'x' is not a number");
+    check_refused("cpu/ldlat=-1/", ERR_USAGE, "'-1' is not a number");
     check_refused("cpu/mem-loads.scale/", ERR_USAGE, "mem-loads.scale");
     check_refused("cpu/needs/", ERR_USAGE, "umask=NUMBER");
     check_refused("cpu/torn=1/", ERR_FORMAT, "config:8-");
     check_refused("cpu/later=1/", ERR_UNSUPPORTED, "config9");
     check_refused("ibs_op//", ERR_USAGE, "there is no PMU 'ibs_op' on this machine; it has: arm_spe_0, cpu");
-    check_refused("mem-load", ERR_USAGE, "near names: mem-loads");
+    check_refused("mem-load", ERR_USAGE, "similar names: mem-loads");
     check_refused("../cpu/type", ERR_USAGE, "no");
     check_refused("r123456789abcdef01", ERR_USAGE, "there is no event");
 }
@@ -192,7 +192,7 @@ static void test_modifiers(void **state)
     check_refused("mem-loads:pppp", ERR_USAGE, "'pppp'");
     check_refused("mem-loads:pP", ERR_USAGE, "'pP'");
     check_refused("mem-loads:", ERR_USAGE, "there is no event");
-    check_refused("cpu/mem-loads/z", ERR_USAGE, "'z' are no modifiers");
+    check_refused("cpu/mem-loads/z", ERR_USAGE, "'z' are not modifiers");
 }
 
 /* Names of the fixture's CPU, not of the one that the test runs on. */
@@ -211,7 +211,7 @@ static void test_libpfm4_for_the_fixture(void **state)
     check_modifiers("INST_RETIRED:ANY_P:upp", "uHGi precise=2");
     check_modifiers("INST_RETIRED:ANY_P:k:p", "kHGi precise=1");
     check_words("cycles", 0, 0, 0, 0);
-    check_refused("INST_RETIRE", ERR_USAGE, "near names: skx::INST_RETIRED");
+    check_refused("INST_RETIRE", ERR_USAGE, "similar names: skx::INST_RETIRED");
     check_refused("RETIRED_SSE_AVX_FLOPS", ERR_USAGE, "there is no event");
 }
 

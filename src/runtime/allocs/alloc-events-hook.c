@@ -338,7 +338,7 @@ static bool events_abandoned(uintptr_t frame, uintptr_t here)
         return false;
     if (objmap_abandon_hook())
         arena_log_sig("a signal handler jumped out of an allocation, or ended its thread, while the block was being "
-                      "noted: from then on no blocks are known");
+                      "recorded: from then on no blocks are recorded");
     block_changes_abandon_hook();
     small_abandon_hook(self);
     if (here && (self->in_hook || self->tree_busy))

@@ -413,8 +413,9 @@ void events_check_handler(void)
     if (!sandbox_is_entered_sig())
         own_call_sig(SYS_rt_sigaction, EVENTS_SIGNAL, NULL, &action, sizeof action.mask);
     if (action.handler != events_handler_sig)
-        arena_log_sig("the program has put another action in the place of the profiler's for its signal (SIGURG), by a "
-                      "system call of its own: the samples since then are lost");
+        arena_log_sig(
+            "the program has replaced the profiler's action for its signal (SIGURG) by a system call of its own: "
+            "samples since then are lost");
 }
 
 /* Each timer uses up one of the signals that may be pending; most of them must be left for the program. */

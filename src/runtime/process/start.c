@@ -57,11 +57,11 @@ const char *process_reason_to_leave(bool *is_of_samples)
     const char *preloaded = process_environment("LD_PRELOAD");
     *is_of_samples = preloaded && strstr(preloaded, "vgpreload_");
     if (*is_of_samples)
-        return "it runs under Valgrind, whose simulation the samples would show";
+        return "it runs under Valgrind, and samples would show Valgrind's simulation";
     if (__tsan_init)
-        return "it is built with ThreadSanitizer, which takes our work for races of the program's";
+        return "it is built with ThreadSanitizer, which would report our work as data races of the program";
     if (__msan_init)
-        return "it is built with MemorySanitizer, which takes what we write for uninitialised";
+        return "it is built with MemorySanitizer, which would report memory that we write as uninitialised";
     return NULL;
 }
 

@@ -100,8 +100,8 @@ static void check_room(struct thread_state *self, const stack_t *stack)
     if (self->is_cramped && !was_cramped) {
         mask_set_sig(mask_get_sig() | MASK_OURS);
         if (!atomic_exchange(&altstacks.is_told, true))
-            arena_log_sig("the program's alternate signal stack has no room for a sample: its thread takes none while "
-                          "that is set");
+            arena_log_sig("the program's alternate signal stack has no room for a sample: its thread takes no samples "
+                          "while that stack is set");
     } else if (!self->is_cramped && was_cramped) {
         mask_set_sig(mask_get_sig() & ~MASK_OURS);
     }

@@ -81,11 +81,11 @@ static void note_entry(const struct sock_fprog *filter)
         thread_switch_sig(false);
         tell(
             "the program entered a seccomp sandbox that allows no signal handlers: from then on it is not sampled, and "
-            "its end is seen from outside");
+            "it cannot report its own end");
     }
     sandbox_enter_sig(filter);
-    tell("the program entered a seccomp sandbox: threads started later are not sampled, and its end is seen from "
-         "outside");
+    tell("the program entered a seccomp sandbox: threads started later are not sampled, and it cannot report its own "
+         "end");
     errno = saved_errno;
 }
 

@@ -10,7 +10,7 @@ static const struct mem_metric_row rows[MEM_METRICS] = {
     [MEM_LOAD_L1] = {"MEM-Load-L1hit", NULL, "loads served by the core's L1 (or L0) cache", true},
     [MEM_LOAD_L2] = {"MEM-Load-L2hit", NULL, "loads served by the core's L2 cache", true},
     [MEM_LLC_HIT] = {"MEM-LLC-hit", NULL,
-                     "loads served by a cache behind the core's own on this NUMA node, unmodified by another core",
+                     "loads served by a cache beyond the core's own on this NUMA node, unmodified by another core",
                      true},
     [MEM_HITM_LOCAL] = {"MEM-hitm-local", NULL, "loads of a line that another core of this NUMA node had modified",
                         true},
@@ -39,8 +39,7 @@ static const struct mem_metric_row rows[MEM_METRICS] = {
     [MEM_BLOCKED_DATA] = {"MEM-Blocked-data", NULL,
                           "loads that waited because the data of an earlier store could not be forwarded", false},
     [MEM_BLOCKED_ADDR] = {"MEM-Blocked-addr", NULL, "loads that waited because of an address conflict", false},
-    [MEM_OTHER_OP] = {"MEM-Other", NULL, "prefetches, instruction fetches and accesses of an operation not told",
-                      false},
+    [MEM_OTHER_OP] = {"MEM-Other", NULL, "prefetches, instruction fetches and accesses of an unknown operation", false},
 };
 
 const struct mem_metric_row *mem_metric_row(enum mem_metric metric)
