@@ -152,7 +152,8 @@ struct arena_node {
  * the chain of arena_offsets. The chain holds ARENA_OFFSETS_MAX - 1 at most (fewer where the arena ran short); of more
  * samples, each has the same chance of being in it.
  * pattern: how the instruction walks through memory (base/access-pattern.h), 0 = not known. Hits with a pattern keep
- * places (pattern_place) where others keep offsets, and the lines of all their samples once these are more. */
+ * places (pattern_place) where others keep offsets, and when there are more of them than the chain holds, the lines of
+ * all their samples. */
 struct arena_hit {
     uint32_t next;  /* next hit of the same node */
     uint8_t event;  /* index into arena_header.events, or HIT_EVENT_* */

@@ -256,7 +256,7 @@ uint64_t view_heap_of_site(const struct view *view, uint64_t var, const struct a
 #define THREAD_BYTES ((uint64_t)16 << 10) /* what the files of a thread take when it recorded next to nothing */
 #define NODES_MIN 16u
 
-/* A node and what it and all below it cost, as a part of all. */
+/* A node, and the share of all costs that it and the nodes below it have. */
 struct cost {
     uint32_t node;
     double part;

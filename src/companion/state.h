@@ -57,9 +57,9 @@ struct companion_process {
     int map_fd, dump_fd;        /* files that describe generated code, -1 = none: see write.c */
     struct arena_header *arena; /* NULL when done */
     uint64_t size_bytes;
-    uint64_t table_offset,
-        data_offset;          /* of its chunks, as we laid them out; the program may have changed its header */
-    uint32_t chunk_limit;     /* likewise */
+    /* the layout of its chunks as we made it; the program may have changed its header */
+    uint64_t table_offset, data_offset;
+    uint32_t chunk_limit;
     uint32_t n_chunks_backed; /* chunks whose memory is allocated */
     uint64_t awaited_bytes;   /* of its arena, in use once a child of fork has copied its parent's */
     uint32_t generation;      /* counts the arenas of one pid */
