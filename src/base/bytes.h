@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Big-endian integers and doubles in byte buffers, as HPCToolkit's files hold them.
+/* Big-endian integers and doubles in byte buffers, as HPCToolkit's files hold them; hashes; packed fields.
  * Inline, no state: usable in any context, signal handlers included. */
 #ifndef LOCUS_BASE_BYTES_H
 #define LOCUS_BASE_BYTES_H
@@ -51,6 +51,26 @@ static inline uint64_t bytes_bits_of(double value)
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
+}
+
+/* --- hashes --- */
+
+#define BYTES_HASH_START UINT64_C(0xcbf29ce484222325)
+
+/* Continues a hash (FNV-1a, 64 bits) over n bytes, or over a text without its 0; begin with BYTES_HASH_START.
+ * src: http://www.isthe.com/chongo/tech/comp/fnv/ */
+static inline uint64_t bytes_hash(uint64_t hash, const void *bytes, uint64_t n)
+{
+    const unsigned char *b = (const unsigned char *)bytes;
+    for (uint64_t i = 0; i < n; i++)
+        hash = (hash ^ b[i]) * 0x100000001b3u;
+    return hash;
+}
+static inline uint64_t bytes_hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
 }
 
 /* --- packed fields --- */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 bool vec_reserve(void *items, size_t *capacity, size_t n_needed, size_t elem_bytes)
 {
     void **array = items;
@@ -116,10 +118,7 @@ void slots_fini(struct slots *slots)
 
 static uint64_t hash_text(const void *item)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a, 64 bits */
-    for (const char *text = *(const char *const *)item; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
+    return bytes_hash_text(BYTES_HASH_START, *(const char *const *)item);
 }
 
 static bool is_same_text(const void *a, const void *b)

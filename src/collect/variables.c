@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/path.h"
 #include "base/search.h"
 #include "fmt/file.h"
@@ -133,9 +134,7 @@ void process_write_allocators(const struct collected_process *process, struct bu
 /* Even and not 0: readers look one byte before it, too. */
 static uint64_t address_of(const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *p = name; *p; p++)
-        hash = (hash ^ (unsigned char)*p) * 0x100000001b3u;
+    uint64_t hash = bytes_hash_text(BYTES_HASH_START, name);
     hash = (hash ^ hash >> ADDRESS_BITS) & (((uint64_t)1 << ADDRESS_BITS) - 2);
     return hash ? hash : 2;
 }

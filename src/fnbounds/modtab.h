@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/search.h"
 
 #define MODTAB_MAGIC "LOCUSLM1"
@@ -98,24 +99,13 @@ struct modtab_header {
     char path[1024]; /* of the file it was made from */
 };
 
-#define MODTAB_HASH_START 0xcbf29ce484222325u
-
-/* Continues an FNV-1a hash over n bytes; start with MODTAB_HASH_START.  ctx: any */
-static inline uint64_t modtab_hash(uint64_t hash, const void *bytes, uint64_t n)
-{
-    const unsigned char *b = (const unsigned char *)bytes;
-    for (uint64_t i = 0; i < n; i++)
-        hash = (hash ^ b[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* Id of a module with the build id [n] (the descriptor of its NT_GNU_BUILD_ID note): the first 8 bytes, big-endian;
  * of a shorter one a hash. Never 0.  ctx: any */
 static inline uint64_t modtab_id_of_build_id(const uint8_t *build_id, uint64_t n)
 {
     uint64_t id = 0;
     if (n < 8)
-        id = modtab_hash(MODTAB_HASH_START, build_id, n);
+        id = bytes_hash(BYTES_HASH_START, build_id, n);
     else
         for (int i = 0; i < 8; i++)
             id = id << 8 | build_id[i];
@@ -126,9 +116,9 @@ static inline uint64_t modtab_id_of_build_id(const uint8_t *build_id, uint64_t n
  * its path is not reliable. Never 0.  ctx: any */
 static inline uint64_t modtab_id_of_file(uint64_t inode, uint64_t size_bytes, uint64_t mtime_ns)
 {
-    uint64_t id = modtab_hash(MODTAB_HASH_START, &inode, sizeof inode);
-    id = modtab_hash(id, &size_bytes, sizeof size_bytes);
-    id = modtab_hash(id, &mtime_ns, sizeof mtime_ns);
+    uint64_t id = bytes_hash(BYTES_HASH_START, &inode, sizeof inode);
+    id = bytes_hash(id, &size_bytes, sizeof size_bytes);
+    id = bytes_hash(id, &mtime_ns, sizeof mtime_ns);
     return id ? id : 1;
 }
 
