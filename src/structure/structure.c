@@ -311,7 +311,7 @@ static bool add_span(struct structure *structure, const struct atom *atom, uint3
 }
 
 /* Copies the joined scopes and spans into one block of memory, followed by the calls. */
-static bool hand_over(const struct structure *structure, struct structure_function *function)
+static bool copy_result(const struct structure *structure, struct structure_function *function)
 {
     size_t scopes_bytes = structure->n_scopes * sizeof *function->scopes;
     size_t spans_bytes = structure->n_spans * sizeof *function->spans;
@@ -346,7 +346,7 @@ static bool structure_join(struct structure *structure, struct structure_functio
         if (scope == STRUCTURE_NONE || !add_span(structure, atom, scope))
             return false;
     }
-    return scope != STRUCTURE_NONE && hand_over(structure, function);
+    return scope != STRUCTURE_NONE && copy_result(structure, function);
 }
 
 /* --- one function --- */
@@ -437,8 +437,8 @@ static bool find_loops(struct structure *structure, uint64_t entry)
 }
 
 /* Makes the function of structure->ranges; unit and die may be NULL. */
-static bool make(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die, uint64_t entry,
-                 struct structure_function *function)
+static bool make_function(struct structure *structure, struct dwarf_unit *unit, Dwarf_Die *die, uint64_t entry,
+                          struct structure_function *function)
 {
     *function = (struct structure_function){.has_lines = unit != NULL};
     structure->unit = unit ? &unit->die : NULL;
@@ -505,7 +505,7 @@ bool structure_make(struct structure *structure, struct dwarf_unit *unit, Dwarf_
         return true;
     bool has_entry = dwarf_entrypc(die, &entry) == 0 && entry > 0;
     entry = has_entry ? entry + structure->symbols->dwarf_bias : structure->ranges[0].start;
-    return make(structure, unit, die, entry, function);
+    return make_function(structure, unit, die, entry, function);
 }
 
 bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, struct structure_function *function)
@@ -516,7 +516,7 @@ bool structure_bare(struct structure *structure, uint64_t start, uint64_t end, s
     if (!symbols_dwarf_at(structure->symbols, start, &unit, &die, &has_function))
         unit = NULL;
     structure->n_ranges = 0;
-    if (!add_range(structure, start, end) || !make(structure, unit, NULL, start, function))
+    if (!add_range(structure, start, end) || !make_function(structure, unit, NULL, start, function))
         return false;
     if (function->n_scopes == 0)
         return true;
@@ -543,7 +543,8 @@ static void keep_range(struct structure *structure, const struct cfg_range *rang
 }
 
 /* Keeps the function that was just made. */
-static const struct structure_function *keep(struct structure *structure, const struct structure_function *made)
+static const struct structure_function *keep_function(struct structure *structure,
+                                                      const struct structure_function *made)
 {
     struct structure_function *function = malloc(sizeof *function);
     if (!function ||
@@ -576,7 +577,7 @@ const struct structure_function *structure_function_at(struct structure *structu
     }
     if (!is_made || function.n_scopes == 0)
         return NULL;
-    const struct structure_function *kept = keep(structure, &function);
+    const struct structure_function *kept = keep_function(structure, &function);
     if (!kept)
         structure_function_fini(&function);
     return kept;

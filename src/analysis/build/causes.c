@@ -521,8 +521,8 @@ uint64_t causes_events(const struct cause_table *table, const struct model *mode
 }
 
 /* Gives the spots of the entry, from *at on, its verdict; moves *at past them. */
-static void tell_spots(struct cause_table *table, const struct cause_entry *entry, const struct cause_sum *sum,
-                       size_t *at)
+static void set_spot_parts(struct cause_table *table, const struct cause_entry *entry, const struct cause_sum *sum,
+                           size_t *at)
 {
     double all = sum->memory + sum->execution + sum->unverified;
     for (; *at < table->n_spots; ++*at) {
@@ -551,7 +551,7 @@ static bool judge_variable(struct cause_table *table, size_t *i, size_t *spot, s
             join(entry, &table->entries[(*i)++]);
         struct cause_sum sum = judge(entry, is_in_order);
         add_sum(&all, &sum);
-        tell_spots(table, entry, &sum, spot);
+        set_spot_parts(table, entry, &sum, spot);
         if (pattern_kind(entry->pattern) == PATTERN_FED)
             fed += (double)entry->n_samples;
     }

@@ -46,7 +46,7 @@ static bool is_simple(const char *expression)
 }
 
 /* Skips the casts that an expression begins with. */
-static const char *behind_casts(const char *expression)
+static const char *skip_casts(const char *expression)
 {
     while (*expression == '(') {
         const char *end = expression + strcspn(expression, ")");
@@ -59,7 +59,7 @@ static const char *behind_casts(const char *expression)
 }
 
 /* False when the expression does not begin with a name. */
-static bool take_apart(const char *expression, struct rooted *parts)
+static bool split_expression(const char *expression, struct rooted *parts)
 {
     bool has_brackets = strncmp(expression, "(*", 2) == 0;
     parts->is_target = has_brackets || *expression == '*';
@@ -123,7 +123,7 @@ static bool read_argument(const struct heap_search *search, size_t i, const char
                                          &statement, &offset) &&
                    assign_name_argument(statement.data, function, offset, index, text, sizeof text);
     buf_fini(&statement);
-    const char *bare = is_read ? behind_casts(text) : "";
+    const char *bare = is_read ? skip_casts(text) : "";
     if (read_fortran(bare, argument, size))
         return true;
     if (!is_simple(bare) || strlen(bare) >= size)
@@ -166,7 +166,7 @@ size_t heap_argument_follow(const struct heap_search *search, size_t site, bool 
         struct rooted parts;
         struct symbols *symbols = symbolizer_symbols(search->symbolizer, search->path[at].module);
         const struct code_frame *code = &search->path[at].code;
-        if (!symbols || !take_apart(found->text, &parts))
+        if (!symbols || !split_expression(found->text, &parts))
             break;
         int index = alloc_name_parameter(symbols, code->die, parts.root, &is_reference, &is_pointer);
         bool is_given = is_reference || is_fortran || (is_pointer && (n > 0 || parts.is_target));
@@ -303,7 +303,7 @@ static bool is_plain_name(const char *name)
 }
 
 /* True when the source shows that frame i passes the block to its caller. */
-static bool hands_over(const struct heap_search *search, size_t i)
+static bool passes_to_caller(const struct heap_search *search, size_t i)
 {
     char name[160];
     struct buf statement = {0};
@@ -351,7 +351,7 @@ static bool is_wrapper(const struct heap_search *search, size_t i)
     int pointer = symbols ? symbols_returns_pointer(symbols, frame->code.die) : -1;
     if (pointer != 0 && named_like_allocator(name))
         return !keeps_in_object(search, i);
-    return pointer == 1 && hands_over(search, i);
+    return pointer == 1 && passes_to_caller(search, i);
 }
 
 size_t heap_name_site(const struct heap_search *search, size_t first)

@@ -214,8 +214,8 @@ static void cut_to_container(const struct heap_search *search, size_t site, char
 }
 
 /* Puts the expression into found, as a member if it begins with a member of the method's class. */
-static void tell_members(const struct heap_search *search, size_t site, const char *expression,
-                         struct alloc_name *found)
+static void name_as_member(const struct heap_search *search, size_t site, const char *expression,
+                           struct alloc_name *found)
 {
     char name[128];
     struct symbols *symbols = symbols_of(search, site);
@@ -245,7 +245,7 @@ void heap_owner_clean(const struct heap_search *search, const struct heap_name *
     char expression[sizeof out->name];
     memcpy(expression, out->name, sizeof expression);
     cut_to_container(search, out->site, expression, sizeof expression);
-    tell_members(search, out->site, expression, found);
+    name_as_member(search, out->site, expression, found);
 }
 
 /* What the block is in its container; NULL when it holds the elements one after the other. The functions are those of
@@ -334,7 +334,7 @@ static bool name_object(const struct heap_search *search, size_t i, bool is_call
     buf_fini(&statement);
     if (kind != ASSIGN_NAME || !is_object(search, i, name, class, is_pointer))
         return false;
-    tell_members(search, i, name, object);
+    name_as_member(search, i, name, object);
     return true;
 }
 
@@ -375,7 +375,7 @@ void heap_owner_finish(const struct heap_search *search, struct alloc_name *foun
     if (knows != out->site) {
         char expression[sizeof found->text];
         memcpy(expression, found->text, sizeof expression);
-        tell_members(search, knows, expression, found);
+        name_as_member(search, knows, expression, found);
     }
     find_object(search, knows, found);
     (void)snprintf(out->name, sizeof out->name, "%.130s%s%s%s", found->text, part ? " (" : "", part ? part : "",

@@ -66,7 +66,7 @@ static bool is_word(char c)
 }
 
 /* The end of the next occurrence of a word in a text; NULL when there is none. */
-static const char *behind_word(const char *text, const char *word)
+static const char *after_word(const char *text, const char *word)
 {
     size_t len = strlen(word);
     for (const char *p = text; (p = strstr(p, word)); p++)
@@ -97,7 +97,7 @@ static bool copy_until(const char *text, const char *end, char *out)
 static uint32_t by_new(const struct site *site, bool *is_array)
 {
     char name[OPERAND_BYTES];
-    const char *p = site->statement ? behind_word(site->statement, "new") : NULL;
+    const char *p = site->statement ? after_word(site->statement, "new") : NULL;
     *is_array = false;
     if (!p)
         return 0;
@@ -140,12 +140,12 @@ static const char *read_operand(const char *text, char *operand)
 static uint32_t by_sizeof(const struct site *site, uint32_t *trailing_type)
 {
     char operand[OPERAND_BYTES];
-    const char *p = site->statement ? behind_word(site->statement, "sizeof") : NULL;
+    const char *p = site->statement ? after_word(site->statement, "sizeof") : NULL;
     *trailing_type = 0;
     if (!p || !(p = read_operand(p, operand)))
         return 0;
     uint32_t first = type_of_operand(site, operand);
-    const char *plus = strchr(p, '+'), *second = plus ? behind_word(plus, "sizeof") : NULL;
+    const char *plus = strchr(p, '+'), *second = plus ? after_word(plus, "sizeof") : NULL;
     if (second && read_operand(second, operand)) {
         *trailing_type = type_of_operand(site, operand);
         if (*trailing_type == first)
@@ -196,7 +196,7 @@ static void set_header(const struct site *site, bool is_array, struct heap_type 
         out->header_bytes = 8;
 }
 
-static void ask_site(const struct site *site, const struct heap_name *name, struct heap_type *out)
+static void find_site_type(const struct site *site, const struct heap_name *name, struct heap_type *out)
 {
     bool is_array = false;
     uint32_t trailing_type = 0, made = by_new(site, &is_array);
@@ -223,8 +223,8 @@ static bool is_allocator(const char *function)
 }
 
 /* The type that the allocator of a C++ library container was made for. */
-static bool ask_containers(struct symbolizer *symbolizer, const struct path_frame *path, size_t n, uint64_t block_bytes,
-                           struct heap_type *out)
+static bool find_container_type(struct symbolizer *symbolizer, const struct path_frame *path, size_t n,
+                                uint64_t block_bytes, struct heap_type *out)
 {
     for (size_t i = 0; i < n; i++) {
         struct site site = {.symbols = symbolizer_symbols(symbolizer, path[i].module), .block_bytes = block_bytes};
@@ -243,7 +243,7 @@ void heap_type_find(struct symbolizer *symbolizer, struct source_text *source, c
     struct buf statement = {0};
     size_t offset = 0;
     *out = (struct heap_type){0};
-    if (ask_containers(symbolizer, path, name->site, block_bytes, out))
+    if (find_container_type(symbolizer, path, name->site, block_bytes, out))
         return;
     struct site site = {.symbolizer = symbolizer,
                         .source = source,
@@ -255,7 +255,7 @@ void heap_type_find(struct symbolizer *symbolizer, struct source_text *source, c
     if (source_text_statement(source, symbolizer_text(symbolizer, frame->code.file), frame->code.line,
                               frame->code.column, &statement, &offset))
         site.statement = statement.data;
-    ask_site(&site, name, out);
+    find_site_type(&site, name, out);
     buf_fini(&statement);
 }
 

@@ -406,13 +406,13 @@ static const struct code_loop *add_loop(struct symbolizer *symbolizer, const str
 
 /* Gives the scope's loops, outermost first, to the frames [n] of the functions that they are in. Returns the number of
  * inlined functions around the scope, itself included. */
-static size_t give_loops(struct symbolizer *symbolizer, const struct structure_function *function, uint32_t index,
-                         struct code_frame *frames, size_t n)
+static size_t set_loops(struct symbolizer *symbolizer, const struct structure_function *function, uint32_t index,
+                        struct code_frame *frames, size_t n)
 {
     const struct structure_scope *scope = &function->scopes[index];
     if (scope->parent == STRUCTURE_NONE)
         return 0;
-    size_t depth = give_loops(symbolizer, function, scope->parent, frames, n);
+    size_t depth = set_loops(symbolizer, function, scope->parent, frames, n);
     if (scope->kind == STRUCTURE_LOOP && scope->line > 0 && depth < n)
         frames[depth].loop = add_loop(symbolizer, scope, frames[depth].loop);
     return depth + (scope->kind == STRUCTURE_INLINED);
@@ -435,7 +435,7 @@ static void find_loops(struct symbolizer *symbolizer, uint32_t id, uint64_t vadd
     const struct structure_function *function = id ? find_structure(&symbolizer->modules[id - 1], vaddr) : NULL;
     uint32_t span = function ? structure_span_at(function, vaddr) : STRUCTURE_NONE;
     if (span != STRUCTURE_NONE)
-        (void)give_loops(symbolizer, function, function->spans[span].scope, frames, n);
+        (void)set_loops(symbolizer, function, function->spans[span].scope, frames, n);
 }
 
 /* Splits the "FUNCTION\nFILE\nLINE" of a Python frame, in text. */

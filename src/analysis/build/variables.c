@@ -52,8 +52,8 @@ static uint64_t block_bytes(const struct build *build, uint32_t node)
 
 /* Keeps what the allocation site of a heap node says about its blocks. path: from its innermost frame; the block is
  * called name. */
-static void fields_note_site(struct build *build, uint32_t node, const struct path_frame *path,
-                             const struct heap_name *name)
+static void fields_add_site(struct build *build, uint32_t node, const struct path_frame *path,
+                            const struct heap_name *name)
 {
     if (!vec_reserve(&build->typed, &build->cap_typed, build->n_typed + 1, sizeof *build->typed))
         return;
@@ -472,7 +472,7 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     append_path_key(path, n, &key);
     uint32_t row = key.data ? find_or_add(build, key.data, &proto) : RAW_NONE;
     buf_fini(&key);
-    fields_note_site(build, index, path, &name);
+    fields_add_site(build, index, path, &name);
     free(path);
     const struct raw_node *node = &nodes[index];
     const struct code_frame *frames;

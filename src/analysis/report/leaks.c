@@ -14,7 +14,7 @@ static uint64_t rest_of(uint64_t n, uint64_t n_gone)
 }
 
 /* Whether the metric is about samples with addresses. */
-static bool tells_use(const struct model *model, size_t metric)
+static bool has_addresses(const struct model *model, size_t metric)
 {
     const char *name = model->metrics[metric].name;
     return model->metrics[metric].used_by_data && !model->metrics[metric].hidden &&
@@ -43,7 +43,7 @@ static bool is_used(const struct leaks *leaks, const struct report_row *row)
 {
     const struct model *model = leaks->report.model;
     for (size_t m = 0; m < model->n_metrics; m++)
-        if (tells_use(model, m) && report_value(&leaks->report, row, m) > 0)
+        if (has_addresses(model, m) && report_value(&leaks->report, row, m) > 0)
             return true;
     return false;
 }
@@ -77,7 +77,7 @@ static int add_row(struct leaks *leaks, const struct report_row *row, bool with_
 int leaks_make(const struct model *model, size_t metric, bool at_mark, bool with_unused, struct leaks *leaks,
                struct error *err)
 {
-    *leaks = (struct leaks){.is_at_mark = at_mark, .has_use = tells_use(model, metric)};
+    *leaks = (struct leaks){.is_at_mark = at_mark, .has_use = has_addresses(model, metric)};
     if (model->min_bytes == UINT64_MAX)
         return error_set(err, ERR_NOT_FOUND,
                          "allocations were not recorded in this measurement; measure with "
@@ -219,7 +219,7 @@ static void sum_subtree(struct region_maker *maker, uint32_t first, double facto
 }
 
 /* Gives the sums of a row to the regions. */
-static bool give_row(struct region_maker *maker, const struct report_row *row)
+static bool add_row_to_regions(struct region_maker *maker, const struct report_row *row)
 {
     const struct report *report = maker->report;
     bool ok = true;
@@ -248,7 +248,7 @@ static bool add_rows(struct region_maker *maker)
         for (size_t k = 0; row->wait != REPORT_NOT_WAITING && k < maker->report->n_variables; k++)
             sum_variable(maker, &maker->report->variables[k], 1, row->wait);
         if (row->variable || row->wait != REPORT_NOT_WAITING)
-            ok = give_row(maker, row);
+            ok = add_row_to_regions(maker, row);
     }
     return ok;
 }
@@ -262,7 +262,7 @@ static bool add_rest(struct region_maker *maker)
             sum_subtree(maker, root, 1);
     for (size_t i = 0; i < maker->regions->n_regions; i++)
         maker->sums[i] -= maker->regions->regions[i].value;
-    return give_row(maker, NULL);
+    return add_row_to_regions(maker, NULL);
 }
 
 static int compare_values(double a, double b)

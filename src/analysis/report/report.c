@@ -297,7 +297,7 @@ static uint64_t count_dropped(const struct event_sum *event)
 }
 
 /* The mean value of one sample in the metric. */
-static double worth_of_sample(const struct report *report, double recorded_value)
+static double value_of_sample(const struct report *report, double recorded_value)
 {
     const struct event_sum *event = report->event;
     uint64_t n_recorded = event->taken - count_dropped(event);
@@ -487,8 +487,8 @@ static void set_quality(struct report *report)
 }
 
 /* Adds a row for the samples on a variable that did not wait. *covered grows by the variable's whole value. */
-static int add_worked(struct report *report, const struct variable *variable, bool with_unused, double *covered,
-                      struct error *err)
+static int add_not_waiting(struct report *report, const struct variable *variable, bool with_unused, double *covered,
+                           struct error *err)
 {
     double value = variable_value(report->model, variable, report->metric), waited = take_waits(report, variable);
     if (waited < 0)
@@ -510,10 +510,10 @@ static int add_rows(struct report *report, bool with_unused, struct error *err)
     if (data > recorded)
         recorded = data;
     if (report->event)
-        worth = worth_of_sample(report, recorded);
+        worth = value_of_sample(report, recorded);
     report->total_value = recorded + worth * (double)count_dropped(report->event);
     for (size_t i = 0; code == 0 && i < report->n_variables; i++)
-        code = add_worked(report, &report->variables[i], with_unused, &covered, err);
+        code = add_not_waiting(report, &report->variables[i], with_unused, &covered, err);
     if (code == 0)
         code = add_waits(report, err);
     if (code == 0 && recorded - covered > recorded * NOTHING)

@@ -414,7 +414,7 @@ static void shift(char *bytes, uint64_t by)
 }
 
 /* When it is the batch's turn, its places in both files are known: moves all numbers there. */
-static void settle(struct context_writer *writer, struct batch *batch, uint64_t *context_at, uint64_t *summary_at)
+static void place_batch(struct context_writer *writer, struct batch *batch, uint64_t *context_at, uint64_t *summary_at)
 {
     *context_at = writer->context_end;
     *summary_at = writer->values->profile_end + VALUE_BYTES * writer->n_summary;
@@ -459,7 +459,7 @@ static int write_batch(void *context, struct workers *workers, size_t worker, si
         return code;
     if (!workers_turn(workers, i))
         return error_set(err, ERR_USAGE, "interrupted");
-    settle(writer, batch, &context_at, &summary_at);
+    place_batch(writer, batch, &context_at, &summary_at);
     workers_turned(workers, i);
     code = spill_write_at(values->context_fd, values->context_path, context_at, batch->bytes, batch->len_bytes, err);
     if (code == 0)
@@ -583,7 +583,7 @@ static void end_parts(struct context_writer *writer)
     writer->whole = (struct v4_lengths){writer->context_end, writer->n_summary, writer->index.len_bytes / INDEX_BYTES};
 }
 
-static int turn_all(struct context_writer *writer, struct error *err)
+static int write_contexts(struct context_writer *writer, struct error *err)
 {
     struct v4_values *values = writer->values;
     struct workers workers = {.job = values->job,
@@ -604,7 +604,7 @@ static int turn_all(struct context_writer *writer, struct error *err)
     return code ? code : finish_profile_file(writer, err);
 }
 
-static void free_turning(struct context_writer *writer)
+static void free_writer(struct context_writer *writer)
 {
     for (size_t i = 0; writer->batches && i < writer->values->job->n_threads; i++) {
         struct batch *batch = &writer->batches[i];
@@ -651,8 +651,8 @@ int v4_values_by_context(struct v4_values *values, struct error *err)
         code = spill_write_at(values->profile_fd, values->profile_path, 0, values->head.data,
                               values->head.len_bytes - 8, err);
     if (code == 0)
-        code = turn_all(&writer, err);
-    free_turning(&writer);
+        code = write_contexts(&writer, err);
+    free_writer(&writer);
     code = team_agree(values->job->team, code, err);
     return code == 0 && team_is_several(values->job->team) ? v4_team_own(values, err) : code;
 }

@@ -121,7 +121,7 @@ static void note_word(const struct v4_layout *layout, uint32_t context, size_t w
 }
 
 /* Records for the team which ids the context has, in ascending order. */
-static void note_ids(const struct v4_values *values, uint32_t context, const char *at, const char *end)
+static void record_ids(const struct v4_values *values, uint32_t context, const char *at, const char *end)
 {
     size_t word = 0;
     uint64_t bits = 0;
@@ -161,7 +161,7 @@ static void put_row(struct profile_maker *maker, size_t i, uint32_t id)
     memcpy(index + 4, &start, 8);
     (void)__atomic_fetch_add(&values->n_values[id], maker->n_values - n_before, __ATOMIC_RELAXED);
     if (values->layout.present)
-        note_ids(values, id, maker->bytes + VALUE_BYTES * n_before, p);
+        record_ids(values, id, maker->bytes + VALUE_BYTES * n_before, p);
 }
 
 /* Fills the maker's bytes with the profile of thread t. */

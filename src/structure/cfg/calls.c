@@ -14,7 +14,7 @@
 /* A bounded walk through a callee's code; the answer is kept. */
 
 #define INSNS_MAX 300 /* of one callee; a larger one counts as returning */
-#define WAYS_MAX 32
+#define PATHS_MAX 32
 #define CALLS_MAX 4
 #define STUB_INSNS_MAX 3 /* of a linker stub that jumps to an imported function */
 
@@ -41,7 +41,7 @@ struct returns {
     struct slots slots; /* of the answers, by callee */
 };
 
-static bool is_name_of_ending(const char *name)
+static bool is_noreturn_name(const char *name)
 {
     static const char *const names[] = {"abort",
                                         "exit",
@@ -121,7 +121,7 @@ static void add_imports(struct returns *returns, Elf *elf, Elf_Scn *section, con
             !gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &symbol))
             continue;
         const char *name = elf_strptr(elf, table.sh_link, symbol.st_name);
-        if (!name || !is_name_of_ending(name) ||
+        if (!name || !is_noreturn_name(name) ||
             !vec_reserve(&returns->imports, &returns->cap_imports, returns->n_imports + 1, sizeof *returns->imports))
             continue;
         returns->imports[returns->n_imports++] = (struct imported_slot){rela.r_offset, true};
@@ -155,7 +155,7 @@ void returns_free(struct returns *returns)
     free(returns);
 }
 
-static bool slot_never(const struct returns *returns, uint64_t slot)
+static bool slot_never_returns(const struct returns *returns, uint64_t slot)
 {
     const struct imported_slot key = {.slot = slot};
     return returns->n_imports &&
@@ -177,15 +177,15 @@ static const struct slots_kind by_callee = {sizeof(struct returns_answer), hash_
 /* One walk: the paths still to follow and how far it may go. */
 struct callee_walk {
     struct returns *returns;
-    uint64_t ways[WAYS_MAX];  /* where they begin */
-    uint64_t taken[WAYS_MAX]; /* where each one followed so far begins */
-    unsigned n_ways, n_taken, n_insns, depth;
+    uint64_t paths[PATHS_MAX]; /* still to follow: where they begin */
+    uint64_t added[PATHS_MAX]; /* where all that were added so far begin */
+    unsigned n_paths, n_added, n_insns, depth;
 };
 
-static bool never(struct returns *returns, uint64_t callee, bool by_slot, unsigned depth);
+static bool callee_never_returns(struct returns *returns, uint64_t callee, bool by_slot, unsigned depth);
 
 /* Whether the code at callee is a stub that leads to a function which never returns. */
-static bool stub_never(const struct returns *returns, uint64_t callee)
+static bool stub_never_returns(const struct returns *returns, uint64_t callee)
 {
     for (unsigned i = 0; i < STUB_INSNS_MAX; i++) {
         uint64_t n_bytes = 0;
@@ -195,21 +195,21 @@ static bool stub_never(const struct returns *returns, uint64_t callee)
             return false;
         cfg_decode(returns->decoder, bytes, n_bytes, callee, &insn);
         if (insn.kind != CFG_PLAIN)
-            return insn.kind == CFG_JUMP && insn.by_slot && slot_never(returns, insn.value);
+            return insn.kind == CFG_JUMP && insn.by_slot && slot_never_returns(returns, insn.value);
         callee += insn.len_bytes;
     }
     return false;
 }
 
 /* Adds a path; false when there are too many to follow. */
-static bool add_way(struct callee_walk *walk, uint64_t vaddr)
+static bool add_path(struct callee_walk *walk, uint64_t vaddr)
 {
-    for (unsigned i = 0; i < walk->n_taken; i++)
-        if (walk->taken[i] == vaddr)
+    for (unsigned i = 0; i < walk->n_added; i++)
+        if (walk->added[i] == vaddr)
             return true;
-    if (walk->n_taken == WAYS_MAX)
+    if (walk->n_added == PATHS_MAX)
         return false;
-    walk->taken[walk->n_taken++] = walk->ways[walk->n_ways++] = vaddr;
+    walk->added[walk->n_added++] = walk->paths[walk->n_paths++] = vaddr;
     return true;
 }
 
@@ -227,28 +227,29 @@ static bool follow(struct callee_walk *walk, uint64_t vaddr)
             return true;
         if (insn.kind == CFG_RETURN || insn.kind == CFG_INDIRECT)
             return false;
-        if (insn.kind == CFG_BRANCH && !add_way(walk, insn.value))
+        if (insn.kind == CFG_BRANCH && !add_path(walk, insn.value))
             return false;
-        if (insn.kind == CFG_CALL && insn.value && never(walk->returns, insn.value, insn.by_slot, walk->depth + 1))
+        if (insn.kind == CFG_CALL && insn.value &&
+            callee_never_returns(walk->returns, insn.value, insn.by_slot, walk->depth + 1))
             return true;
         if (insn.kind == CFG_JUMP)
-            return insn.by_slot ? slot_never(walk->returns, insn.value) : add_way(walk, insn.value);
+            return insn.by_slot ? slot_never_returns(walk->returns, insn.value) : add_path(walk, insn.value);
     }
     return false;
 }
 
-static bool code_never(struct returns *returns, uint64_t callee, unsigned depth)
+static bool code_never_returns(struct returns *returns, uint64_t callee, unsigned depth)
 {
     struct callee_walk walk = {.returns = returns, .depth = depth};
-    (void)add_way(&walk, callee);
-    while (walk.n_ways > 0)
-        if (!follow(&walk, walk.ways[--walk.n_ways]))
+    (void)add_path(&walk, callee);
+    while (walk.n_paths > 0)
+        if (!follow(&walk, walk.paths[--walk.n_paths]))
             return false;
     return true;
 }
 
 /* Index of the answer, by name when it is new; SLOTS_NONE when out of memory. */
-static size_t ask_name(struct returns *returns, uint64_t callee)
+static size_t answer_for(struct returns *returns, uint64_t callee)
 {
     const struct returns_answer like = {.callee = callee};
     size_t index = slots_find(&returns->slots, &by_callee, returns->answers, &like);
@@ -258,23 +259,23 @@ static size_t ask_name(struct returns *returns, uint64_t callee)
         !vec_reserve(&returns->answers, &returns->cap_answers, returns->n_answers + 1, sizeof *returns->answers))
         return SLOTS_NONE;
     const char *name = returns->name(returns->context, callee);
-    bool is_never = (name && is_name_of_ending(name)) || (!name && stub_never(returns, callee));
+    bool is_never = (name && is_noreturn_name(name)) || (!name && stub_never_returns(returns, callee));
     index = returns->n_answers++;
     returns->answers[index] = (struct returns_answer){.callee = callee, .never = is_never, .by_name = !is_never};
     slots_add(&returns->slots, &by_callee, returns->answers, index);
     return index;
 }
 
-static bool never(struct returns *returns, uint64_t callee, bool by_slot, unsigned depth)
+static bool callee_never_returns(struct returns *returns, uint64_t callee, bool by_slot, unsigned depth)
 {
-    size_t index = by_slot ? SLOTS_NONE : ask_name(returns, callee);
+    size_t index = by_slot ? SLOTS_NONE : answer_for(returns, callee);
     if (index == SLOTS_NONE)
-        return by_slot && slot_never(returns, callee);
+        return by_slot && slot_never_returns(returns, callee);
     if (!returns->answers[index].by_name || depth > CALLS_MAX)
         return returns->answers[index].never;
     /* a function that calls itself counts as returning while it is being examined */
     returns->answers[index].by_name = false;
-    bool is_never = code_never(returns, callee, depth);
+    bool is_never = code_never_returns(returns, callee, depth);
     returns->answers[index].never = is_never;
     return is_never;
 }
@@ -282,10 +283,10 @@ static bool never(struct returns *returns, uint64_t callee, bool by_slot, unsign
 bool returns_never(struct returns *returns, uint64_t callee, bool by_slot, bool by_name)
 {
     if (!by_name)
-        return never(returns, callee, by_slot, 0);
+        return callee_never_returns(returns, callee, by_slot, 0);
     if (by_slot)
-        return slot_never(returns, callee);
-    size_t index = ask_name(returns, callee);
+        return slot_never_returns(returns, callee);
+    size_t index = answer_for(returns, callee);
     return index != SLOTS_NONE && returns->answers[index].never;
 }
 

@@ -289,7 +289,7 @@ static int compare_edges(const void *a, const void *b)
 }
 
 /* Sorts the edges of one block, which begin at index begin, and drops duplicates. */
-static void settle_block(struct cfg *cfg, size_t begin)
+static void sort_block_edges(struct cfg *cfg, size_t begin)
 {
     size_t n = begin;
     if (cfg->n_edges - begin == 2 && cfg->edges[begin] > cfg->edges[begin + 1]) {
@@ -324,7 +324,7 @@ static bool link_blocks(struct cfg *cfg)
         if (is_last && falls_through(cfg, i) && !add_edge(cfg, block, block + 1))
             return false;
         if (is_last)
-            settle_block(cfg, begin);
+            sort_block_edges(cfg, begin);
     }
     cfg->first[cfg->n_blocks] = (uint32_t)cfg->n_edges;
     return true;

@@ -301,7 +301,7 @@ void source_finder_limit(struct source_finder *find, const struct program_owner 
 
 /* Makes this thread read files as that user and group; the other threads and the other rights of the process stay as
  * they are. False when that is not possible. */
-static bool begin_as(const struct program_owner *owner)
+static bool begin_as_owner(const struct program_owner *owner)
 {
     if (syscall(SYS_setgroups, 0, NULL) != 0)
         return false;
@@ -311,7 +311,7 @@ static bool begin_as(const struct program_owner *owner)
     return (unsigned)setfsuid((uid_t)-1) == owner->user && (unsigned)setfsgid((gid_t)-1) == owner->group;
 }
 
-static void end_as(const gid_t *groups, int n_groups)
+static void end_as_owner(const gid_t *groups, int n_groups)
 {
     (void)setfsuid(geteuid());
     (void)setfsgid(getegid());
@@ -324,8 +324,8 @@ static int open_as(struct source_finder *find, const char *path, const struct pr
     int n_groups = getgroups(GROUPS_MAX, groups);
     if (n_groups < 0)
         return -1;
-    int fd = begin_as(owner) ? find_open(find, path) : -1;
-    end_as(groups, n_groups);
+    int fd = begin_as_owner(owner) ? find_open(find, path) : -1;
+    end_as_owner(groups, n_groups);
     return fd;
 }
 
@@ -519,7 +519,7 @@ static bool is_old_continuation(const char *path, const char *line)
 }
 
 /* Whether a line of Fortran continues on the next one. */
-static bool goes_on(struct source_text *source, const char *path, uint32_t line)
+static bool is_continued(struct source_text *source, const char *path, uint32_t line)
 {
     size_t indent;
     bool is_open = false;
@@ -539,7 +539,7 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
     uint32_t first = line, last = line;
     while (first > 1 && line - first < STATEMENT_LINES_MAX) {
         const char *before = source_text_line(source, path, first - 1);
-        if (!before || (fortran ? !goes_on(source, path, first - 1) : ends_statement(before)))
+        if (!before || (fortran ? !is_continued(source, path, first - 1) : ends_statement(before)))
             break;
         first--;
     }
@@ -554,7 +554,7 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
         if (len > indent)
             buf_append(statement, text + indent, len - indent);
         buf_append(statement, " ", 1);
-        is_open = fortran ? goes_on(source, path, i) : !ends_statement(text);
+        is_open = fortran ? is_continued(source, path, i) : !ends_statement(text);
         if (i >= line && i - line < STATEMENT_LINES_MAX && is_open && source_text_line(source, path, i + 1))
             last = i + 1;
     }

@@ -78,7 +78,7 @@ static uint32_t local_in(const struct pass *pass, uint64_t vaddr, int reg)
 }
 
 /* Records an access; local: the variable whose value it stores, LOCAL_NONE for a load. */
-static void note(struct frame_function *function, int64_t offset, uint32_t size_bytes, uint32_t local)
+static void record_access(struct frame_function *function, int64_t offset, uint32_t size_bytes, uint32_t local)
 {
     for (size_t i = 0; i < function->n; i++) {
         struct slot *slot = &function->items[i];
@@ -107,7 +107,7 @@ static void take_operands(const struct pass *pass, uint64_t vaddr, const ZydisDe
             continue;
         bool has_source = is_write && i == 0 && operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
         uint32_t stored = has_source ? local_in(pass, vaddr, number_of(operands[1].reg.value)) : LOCAL_MANY;
-        note(pass->function, offset, operand->size / 8, is_write ? stored : LOCAL_NONE);
+        record_access(pass->function, offset, operand->size / 8, is_write ? stored : LOCAL_NONE);
     }
 }
 

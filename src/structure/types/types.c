@@ -371,7 +371,7 @@ static enum type_kind kind_of_tag(int tag)
 }
 
 /* Removes qualifiers, and takes the definition in a type unit for the stub that refers to it. */
-static bool peel(Dwarf_Die *die)
+static bool strip_qualifiers(Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
     Dwarf_Die inner;
@@ -394,7 +394,7 @@ uint32_t types_enter(struct symbols *symbols, Dwarf_Die *from)
 {
     struct types *types = types_of_symbols(symbols);
     Dwarf_Die die = *from;
-    if (!types || !peel(&die))
+    if (!types || !strip_qualifiers(&die))
         return 0;
     enum type_kind kind = kind_of_tag(dwarf_tag(&die));
     if (kind == TYPE_UNKNOWN || !slots_reserve(&types->slots, &by_die, types->nodes, types->n_nodes))
