@@ -24,15 +24,10 @@ measured() {
     combined "$name"
 }
 
-# is_settled NAME: nothing of m-NAME is still to be written.
-is_settled() {
-    ! compgen -G "m-$1/.writing-*"
-}
-
 # combined NAME: the same for the measurement m-NAME that is there.
 combined() {
     local name=$1
-    await is_settled "$name"
+    settle "m-$name" 30
     "$builddir/hpcprof" -o "d-$name" "m-$name" >/dev/null 2>&1 || fail "$name: hpcprof fails"
     "$builddir/hpcquery" vars -v "d-$name" >"$name.txt" || fail "$name: hpcquery fails"
     "$builddir/hpcquery" vars --json "d-$name" >"$name.json" || fail "$name: hpcquery --json fails"

@@ -86,17 +86,13 @@ unmeasured() {
     shift 2
     "$hpcrun" -e datacentric -o "$name.m" "$@" >"$name.out" 2>"$name.err" || status=$?
     [ "$status" = 0 ] || fail "$name: status $status: $(cat "$name.err")"
-    await is_settled "$name.m"
+    settle "$name.m" 30
     cat "$name.m"/index-* >"$name.index" 2>/dev/null || true
     expect_text "$name.index" "$program not measured: |no samples, replaced by .*$program, which was not measured"
     "$builddir/hpcprof" -q -o "$name.db" "$name.m" >"$name.said" 2>&1 || true
     "$builddir/hpcquery" vars "$name.db" >>"$name.said" 2>&1 || true
     tr -s ' \n' ' ' <"$name.said" >"$name.report"
     expect_text "$name.report" "not measured.*$program"
-}
-
-is_settled() {
-    ! compgen -G "$1/.writing-*"
 }
 
 # A parent that adopts the orphans of its descendants gets one of ours, however much there was to do.
@@ -132,7 +128,7 @@ if $CC -static still.c -o still 2>/dev/null; then
     # Those that are measured are not named, however fast they are.
     printf 'all:\n\t/bin/true\n\t/bin/true\n\t/bin/true\n\t/bin/true\n\t/bin/true\n' >Truefile
     "$hpcrun" -e datacentric -o true.m make -s -f Truefile >/dev/null 2>&1 || fail "make: status $?"
-    await is_settled true.m
+    settle true.m 30
     ! grep 'not measured' true.m/index-* 2>/dev/null || fail "measured programs are taken for others"
 else
     skip_part "no static program can be built"

@@ -74,7 +74,7 @@ fi
 "$hpcrun" -e CPUTIME -o orphan ./burn 2 2>/dev/null &
 started=$! status=0
 await compgen -G 'orphan/.writing-*'
-companion=$(find orphan -name '.writing-*' | sed 's/.*-//')
+companion=$(companion_of orphan)
 policy=$(sed 's/.*) //' "/proc/$companion/stat" | cut -d ' ' -f 39)
 [ "$policy" = 3 ] || fail "the companion has the scheduling policy $policy"
 sleep 0.3
@@ -88,7 +88,7 @@ mkfifo gate
 "$hpcrun" -e CPUTIME -o full-table bash -c 'read -r _ <gate; ./burn 0.3' &
 started=$! free=0 status=0
 await compgen -G 'full-table/.writing-*'
-companion=$(find full-table -name '.writing-*' | sed 's/.*-//')
+companion=$(companion_of full-table)
 await test -e "/proc/$companion/fd/8"
 sleep 0.5
 while [ -e "/proc/$companion/fd/$free" ]; do

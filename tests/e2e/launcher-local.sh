@@ -74,7 +74,7 @@ kill_together() {
     started=$!
     await grep -q ready ready
     sleep 1
-    kill -KILL "$(find "$1" -name '.writing-*' | sed 's/.*-//')" "$started"
+    kill -KILL "$(companion_of "$1")" "$started"
     wait "$started" 2>/dev/null || true
 }
 

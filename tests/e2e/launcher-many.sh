@@ -45,7 +45,7 @@ until compgen -G 'small/.writing-*' >/dev/null || [ "$waited" = 200 ]; do
     waited=$((waited + 1))
 done
 sleep 1.5
-companion=$(find small -name '.writing-*' | sed 's/.*-//')
+companion=$(companion_of small)
 kib=$(awk '/^(RssAnon|RssFile)/ { sum += $2 } END { print sum }' "/proc/$companion/status")
 echo "companion: $kib KiB"
 [ "$kib" -lt 5120 ] || fail "the companion takes $kib KiB"

@@ -45,7 +45,7 @@ orphan() {
     await compgen -G "$dir/.writing-*"
     [ "$dir" != checked ] || await compgen -G 'checked/burn-*.hpcrun'
     sleep 0.2
-    kill -KILL "$(find "$dir" -name '.writing-*' | sed 's/.*-//')"
+    kill -KILL "$(companion_of "$dir")"
     sleep 0.2
     touch go
     wait "$started" || status=$?

@@ -34,20 +34,15 @@ n_profiles() {
     [ -e "${files[0]}" ] && [ "${#files[@]}" = "$1" ] || fail "$2 holds ${#files[@]} profiles instead of $1: ${files[*]}"
 }
 
-# quiet DIR: nothing is being written into it any more.
-quiet() {
-    await sh -c "! ls -a '$1' | grep -q '^\.writing'"
-}
-
 # Run, edit, run: each has its own, and the newest has the plain name.
 program alpha
 expect_status 0 "$hpcrun" -e EADDR -o m ./work
 [ ! -s err ] || fail "hpcrun says something about a first run: $(cat err)"
-quiet m
+settle m 30
 first=$(cat m/* | sha256sum)
 program beta
 expect_status 0 "$hpcrun" -e EADDR -o m ./work
-quiet m
+settle m 30
 n_profiles 1 m
 n_profiles 1 m.1
 [ "$(cat m.1/* | sha256sum)" = "$first" ] || fail "the earlier measurement was changed"
@@ -57,7 +52,7 @@ grep -q beta out || skip_part "no address was found for the array"
 ! grep -q alpha out || fail "the report of the new program shows the array of the old one"
 ! grep -q 'runs,' out || fail "one run is called several"
 expect_status 0 "$hpcrun" -e CPUTIME -o m ./work
-quiet m
+settle m 30
 n_profiles 1 m
 n_profiles 1 m.2
 
@@ -73,7 +68,7 @@ fi
 
 # On demand: both in one directory, and the report says so.
 expect_status 0 "$hpcrun" --append -e CPUTIME -o m ./work
-quiet m
+settle m 30
 n_profiles 2 m
 [ ! -e m.3 ] || fail "--append made another directory"
 expect_status 0 "$builddir/hpcprof" -q -o db2 m
@@ -90,7 +85,7 @@ ranks() {
         env "$1" PMI_RANK=$rank SLURM_PROCID=$rank "$hpcrun" -e CPUTIME -o r ./work >/dev/null 2>&1 &
     done
     wait
-    quiet r
+    settle r 30
 }
 for launch in PMI_SIZE=3 PMI_SIZE=3 PMI_SIZE=4 PMIX_NAMESPACE=a@1 PMIX_NAMESPACE=a@2; do
     ranks "$launch"
@@ -107,19 +102,19 @@ for step in 0 1; do
         SLURM_JOB_ID=9 SLURM_STEP_ID=$step SLURM_PROCID=$rank "$hpcrun" -e CPUTIME -o s ./work >/dev/null 2>&1
     done
 done
-quiet s
+settle s 30
 n_profiles 2 s
 n_profiles 2 s.1
 for _ in 1 2; do
     SLURM_JOB_ID=9 SLURM_PROCID=0 "$hpcrun" -e CPUTIME -o batch ./work >/dev/null 2>&1
-    quiet batch
+    settle batch 30
 done
 n_profiles 1 batch
 n_profiles 1 batch.1
 
 # A measured program that starts hpcrun itself: one run.
 expect_status 0 "$hpcrun" -e CPUTIME -o outer sh -c "'$hpcrun' -e CPUTIME ./work; '$hpcrun' -e CPUTIME ./work; :"
-quiet outer
+settle outer 30
 [ ! -e outer.1 ] || fail "an inner hpcrun made a directory of its own"
 [ "$(grep -c ^run outer/.runs)" = 1 ] || fail "inner hpcruns count as runs: $(cat outer/.runs)"
 
@@ -131,8 +126,8 @@ expect_status 0 "$hpcrun" -e CPUTIME -o busy ./work
 expect_text err 'busy is still being written: this measurement goes into .*/busy.1'
 : >gate
 wait
-quiet busy
-quiet busy.1
+settle busy 30
+settle busy.1 30
 n_profiles 1 busy.1
 [ "$(grep -c ^run busy/.runs)" = 1 ] || fail "two runs in one directory: $(cat busy/.runs)"
 
@@ -140,15 +135,15 @@ n_profiles 1 busy.1
 mkdir made mixed
 expect_status 0 "$hpcrun" -e CPUTIME -o made ./work
 expect_status 0 "$hpcrun" -e CPUTIME -o mixed ./work
-quiet mixed
+settle mixed 30
 n_profiles 1 made
 echo note >mixed/note
 expect_status 0 "$hpcrun" -e CPUTIME -o mixed ./work
 expect_text err 'mixed also contains other files: this measurement goes into .*/mixed.1'
 [ -e mixed/note ] || fail "a file of the user's was moved"
-quiet mixed.1
+settle mixed.1 30
 n_profiles 1 mixed.1
-quiet m
+settle m 30
 (cd m && "$hpcrun" -e CPUTIME -o . ../work 2>../err)
 expect_text err 'is the working directory or contains it: this measurement goes into .*/m.3'
 
@@ -195,7 +190,7 @@ ln -s real link && ln -s libslow.so real/libslow.so.1
 "${cc[@]}" -g -O1 -o loads loads.c -ldl
 if expect_status 0 ./loads; then
     expect_status 0 "$hpcrun" -e CPUTIME -o loads-m ./loads
-    quiet loads-m
+    settle loads-m 30
     "$builddir/hpcproftt" --json loads-m/*.hpcrun >profile.json
     python3 - <<'CODE' || fail "the load map names a file twice"
 import collections, json, os, re

@@ -34,15 +34,6 @@ for name in a b c; do
     $CC -O2 -g -shared -fPIC library.c -o "lib$name.so" || fail "library.c does not build"
 done
 
-# written: waits for the files of the last children.
-written() {
-    local waited=0
-    while compgen -G 'm/.writing-*' >/dev/null && [ "$waited" -lt 1200 ]; do
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-}
-
 # A program that hangs is killed, and its measurement then is not complete.
 for run in $(seq "$runs"); do
     rm -rf m
@@ -53,7 +44,7 @@ for run in $(seq "$runs"); do
         fail "run $run: $(cat "$scratch/out")"
         sed 's/^/    | /' "$scratch/err"
     fi
-    written
+    settle m 120
     python3 "$srcdir/tests/lib/check-fates.py" m --min-taken $((seconds * 200)) || fail "run $run: the fates do not add up"
     tail -n 11 "$scratch/err" | tr '\n' ',' && echo
 done

@@ -122,6 +122,11 @@ settle() {
     [ "$waited" -lt "$limit" ] || fail "$1 is still being written after ${2:-20} s"
 }
 
+# companion_of DIR: prints the process id of the companion that writes into it (.writing-HOST-PID).
+companion_of() {
+    find "$1" -name '.writing-*' | sed 's/.*-//'
+}
+
 # filter_volatile <IN >OUT: replaces what differs from run to run: addresses, times, process ids, scratch paths.
 filter_volatile() {
     sed -E -e "s|$scratch|SCRATCH|g" -e "s|$builddir|BUILD|g" -e "s|$srcdir|SOURCE|g" \
