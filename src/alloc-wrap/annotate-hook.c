@@ -14,7 +14,7 @@ static const struct alloc_sink *annotation_sink(const void *p, struct alloc_thre
     if (!sink || !p || (*thread)->n_guard)
         return NULL;
     if (ALLOC_UNLIKELY((*thread)->in_hook || (*thread)->nest))
-        alloc_look_back_hook(*thread, (uintptr_t)__builtin_frame_address(0));
+        alloc_check_left_hook(*thread, (uintptr_t)__builtin_frame_address(0));
     if ((*thread)->in_hook) {
         sink->skipped(ALLOC_SKIP_REENTERED);
         return NULL;

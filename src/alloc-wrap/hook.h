@@ -95,7 +95,7 @@ struct alloc_thread *alloc_thread_hook(void);
 /* For a wrapper, at stack pointer here, that finds in_hook or nest set. Either a handler of the program has interrupted
  * the code that set them and calls the wrapper, or that code was left by a jump: then they are cleared and the sink is
  * informed.  ctx: hook */
-void alloc_look_back_hook(struct alloc_thread *thread, uintptr_t here);
+void alloc_check_left_hook(struct alloc_thread *thread, uintptr_t here);
 
 /* The connected sink or NULL; first finds the real functions if they are not known yet.  ctx: hook */
 const struct alloc_sink *alloc_sink_hook(void);

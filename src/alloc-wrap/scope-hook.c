@@ -206,7 +206,7 @@ static void abandon(struct alloc_thread *thread, const struct alloc_sink *sink)
 
 /* If a handler has interrupted work of the sink, at least a signal frame lies between the two. A real function may
  * itself call a wrapper, so there only a frame that is not below shows that the function was left. */
-void alloc_look_back_hook(struct alloc_thread *thread, uintptr_t here)
+void alloc_check_left_hook(struct alloc_thread *thread, uintptr_t here)
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
     uintptr_t frame = thread->in_hook ? thread->hook_frame - SIGNAL_FRAME_MIN : thread->nest_frame;
@@ -277,7 +277,7 @@ bool alloc_call_begin_hook(struct alloc_call *call, enum alloc_nest nest, size_t
         return false;
     }
     if (ALLOC_UNLIKELY(thread->in_hook || thread->nest))
-        alloc_look_back_hook(thread, (uintptr_t)__builtin_frame_address(0));
+        alloc_check_left_hook(thread, (uintptr_t)__builtin_frame_address(0));
     if ((thread->in_hook || thread->nest >= ALLOC_NEST_ALLOC) && !thread->n_guard && n_bytes >= scope.min_bytes)
         call->sink->skipped(ALLOC_SKIP_REENTERED);
     if (thread->n_guard || thread->in_hook || thread->nest)
@@ -351,7 +351,7 @@ static bool may_touch(struct alloc_call *call, void *p)
     if (!call->sink || !p || !call->sink->maybe_recorded(p))
         return false;
     if (ALLOC_UNLIKELY(call->thread->in_hook || call->thread->nest))
-        alloc_look_back_hook(call->thread, (uintptr_t)__builtin_frame_address(0));
+        alloc_check_left_hook(call->thread, (uintptr_t)__builtin_frame_address(0));
     if (call->thread->in_hook) {
         call->sink->skipped(ALLOC_SKIP_REENTERED);
         return false;

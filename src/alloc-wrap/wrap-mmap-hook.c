@@ -20,7 +20,7 @@ static const struct alloc_sink *mapping_sink(uintptr_t pc, struct alloc_thread *
     if (!sink || (*thread)->n_guard)
         return NULL;
     if (ALLOC_UNLIKELY((*thread)->in_hook || (*thread)->nest))
-        alloc_look_back_hook(*thread, (uintptr_t)__builtin_frame_address(0));
+        alloc_check_left_hook(*thread, (uintptr_t)__builtin_frame_address(0));
     if ((*thread)->in_hook) {
         sink->skipped(ALLOC_SKIP_REENTERED);
         return NULL;

@@ -93,7 +93,7 @@ void chain_call_sig(int number, siginfo_t *info, void *context)
  * is shown as blocked, too. */
 #define MASK_TELLTALE MASK_BIT(SIGPWR)
 
-enum { ODD = 1, ODD_STAND_IN = 2 }; /* thread_state.odd_mask: the exceptions from that rule */
+enum { EXCEPT = 1, EXCEPT_STAND_IN = 2 }; /* thread_state.mask_exceptions: the exceptions from that rule */
 
 static struct {
     _Atomic bool is_translated;
@@ -138,8 +138,8 @@ void mask_to_set_sig(uint64_t mask, sigset_t *set)
 uint64_t mask_shown_sig(uint64_t real, const struct thread_state *self)
 {
     bool ours = real & MASK_STAND_IN || (!self && real & MASK_OURS), stand_in = real & MASK_TELLTALE;
-    if (self && self->odd_mask & ODD)
-        stand_in = self->odd_mask & ODD_STAND_IN;
+    if (self && self->mask_exceptions & EXCEPT)
+        stand_in = self->mask_exceptions & EXCEPT_STAND_IN;
     return (real & ~(MASK_OURS | MASK_STAND_IN)) | (ours ? MASK_OURS : 0) | (stand_in ? MASK_STAND_IN : 0);
 }
 
@@ -148,10 +148,10 @@ uint64_t mask_real_sig(uint64_t wanted, struct thread_state *self)
     uint64_t real = (wanted & ~(MASK_OURS | MASK_STAND_IN)) | (wanted & MASK_OURS ? MASK_STAND_IN : 0);
     if (!self)
         return real;
-    self->odd_mask = 0;
+    self->mask_exceptions = 0;
     if (mask_shown_sig(real, self) != wanted)
-        self->odd_mask = (uint8_t)(ODD | (wanted & MASK_STAND_IN ? ODD_STAND_IN : 0));
-    return self->is_cramped ? real | MASK_OURS : real;
+        self->mask_exceptions = (uint8_t)(EXCEPT | (wanted & MASK_STAND_IN ? EXCEPT_STAND_IN : 0));
+    return self->lacks_stack_room ? real | MASK_OURS : real;
 }
 
 void mask_adopt_sig(struct thread_state *self, bool is_first)
@@ -159,12 +159,12 @@ void mask_adopt_sig(struct thread_state *self, bool is_first)
     uint64_t real = mask_get_sig();
     if (is_first)
         mask_set_sig(mask_real_sig(real, self));
-    else if (real & MASK_OURS && !self->is_cramped)
-        mask_set_sig(mask_real_sig(mask_shown_sig(real, self) | (self->is_born_deaf ? 0 : MASK_OURS), self));
-    self->is_born_deaf = false;
+    else if (real & MASK_OURS && !self->lacks_stack_room)
+        mask_set_sig(mask_real_sig(mask_shown_sig(real, self) | (self->begins_blocked ? 0 : MASK_OURS), self));
+    self->begins_blocked = false;
 }
 
-bool mask_is_deaf_sig(const struct thread_state *self, uint64_t real)
+bool mask_blocks_ours_sig(const struct thread_state *self, uint64_t real)
 {
     return real & MASK_OURS && !(mask_shown_sig(real, self) & MASK_OURS);
 }
@@ -271,7 +271,7 @@ void mask_end_wait_sig(struct thread_state *self, uint64_t before)
     atomic_compare_exchange_strong(&masks.waiter, &thread, 0);
     self->is_waiting = self->is_holding = false;
     enable_sig(self, true);
-    mask_set_sig(self->is_cramped ? before : before & ~MASK_OURS);
+    mask_set_sig(self->lacks_stack_room ? before : before & ~MASK_OURS);
 }
 
 void mask_leave_wait_sig(struct thread_state *self)

@@ -83,7 +83,7 @@ void mask_adopt_sig(struct thread_state *self, bool is_first);
 
 /* Whether our signal is really blocked in the calling thread, self, whose mask in the kernel is real, although the
  * program does not want that. A thread that it starts inherits the real mask but not the reason for it.  ctx: any */
-bool mask_is_deaf_sig(const struct thread_state *self, uint64_t real);
+bool mask_blocks_ours_sig(const struct thread_state *self, uint64_t real);
 
 /* Handles a signal with our number that does not come from our events: holds it back, passes it to the thread that
  * waits for it, or calls the program's handler.  ctx: handler of that signal; self may be NULL */

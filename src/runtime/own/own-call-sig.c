@@ -330,7 +330,7 @@ bool process_is_ours_sig(void)
     return owner.is_running && owner.owner_word && *owner.owner_word;
 }
 
-bool process_is_lent_sig(void)
+bool process_is_vfork_child_sig(void)
 {
     return process_is_ours_sig() && *owner.owner_word != own_pid_sig();
 }

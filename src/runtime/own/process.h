@@ -12,7 +12,7 @@
 bool process_is_ours_sig(void);
 
 /* True in a child of vfork, which has a mask and actions of its own, but its parent's memory.  ctx: any */
-bool process_is_lent_sig(void);
+bool process_is_vfork_child_sig(void);
 
 /* Says whether profiling goes on (true) or has ended for good (false).  ctx: ordinary */
 void process_set_running_sig(bool is_running);
@@ -31,7 +31,7 @@ const char *process_environment(const char *name);
 
 /* Why the process should not be measured, in words that follow "not measured:"; NULL when there is no reason.
  * *is_of_samples: only samples are affected, and allocations can still be recorded.  ctx: ordinary */
-const char *process_reason_to_leave(bool *is_of_samples);
+const char *process_reason_not_to_measure(bool *is_of_samples);
 
 /* The MPI rank of the process, from MPI itself or else from the environment; -1 when there is none.  ctx: ordinary */
 int process_rank(void);

@@ -18,7 +18,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define PART_BYTES ((uintptr_t)1 << 35) /* of each file, of the tables and of private memory */
+#define PART_BYTES ((uintptr_t)1 << 35) /* address space for each file, for the tables and for private memory */
 #define PARTS 4
 #define PART_TABLES 2
 #define PART_PRIVATE 3

@@ -229,7 +229,7 @@ static enum client_answer greet(const struct client_inheritance *inheritance, st
 {
     struct companion_message message = {.rank = process_rank()};
     bool is_of_samples;
-    const char *why = process_reason_to_leave(&is_of_samples);
+    const char *why = process_reason_not_to_measure(&is_of_samples);
     if (why)
         strncpy(message.text, why, sizeof message.text - 1);
     message.exit_code = why && is_of_samples;

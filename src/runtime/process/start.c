@@ -52,7 +52,7 @@ extern void __tsan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 
 /* Valgrind preloads libraries of its own into the program that it simulates. */
-const char *process_reason_to_leave(bool *is_of_samples)
+const char *process_reason_not_to_measure(bool *is_of_samples)
 {
     const char *preloaded = process_environment("LD_PRELOAD");
     *is_of_samples = preloaded && strstr(preloaded, "vgpreload_");
@@ -210,7 +210,7 @@ __attribute__((destructor)) static void process_destructor(void)
 /* --- the description in the arena's header --- */
 
 static struct {
-    bool is_told; /* MPI itself has given the rank */
+    bool is_from_mpi; /* MPI itself has given the rank */
     int rank;
 } mpi;
 
@@ -221,7 +221,7 @@ static struct {
 
 int process_rank(void)
 {
-    return mpi.is_told ? mpi.rank : mpi_rank_of_environment(process_environment);
+    return mpi.is_from_mpi ? mpi.rank : mpi_rank_of_environment(process_environment);
 }
 
 void process_take_rank(int rank, int size)
@@ -229,7 +229,7 @@ void process_take_rank(int rank, int size)
     bool is_alone = size == 1 && mpi_rank_of_environment(process_environment) >= 0;
     if (rank < 0 || size <= rank || is_alone)
         return;
-    mpi.is_told = true;
+    mpi.is_from_mpi = true;
     mpi.rank = rank;
     atomic_store(&arena_header_sig()->rank, (uint32_t)rank);
 }
@@ -278,7 +278,7 @@ static void prepare_to_wait(void)
 {
     const struct thread_state *self = thread_self_sig();
     forking.has_copied = NULL;
-    if (!self || !thread_is_half_way_sig(self))
+    if (!self || !thread_is_changing_trees_sig(self))
         return;
     void *page = (void *)own_mmap_sig(NULL, sizeof *forking.has_copied, PROT_READ | PROT_WRITE,
                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);

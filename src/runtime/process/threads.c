@@ -104,7 +104,7 @@ static void thread_times_record(struct thread_state *state)
  * its memory comes from mmap, never from the program's allocator. */
 
 #define LAST_TRIES 150  /* of 2 ms: on a busy machine the companion answers late */
-#define QUIET_TRIES 200 /* of 1 ms, after as many of sched_yield */
+#define QUIET_TRIES 200 /* of 1 ms, after as many tries with sched_yield */
 #define MAIN_STACK_MAX ((uintptr_t)256 << 20)
 
 extern void *__libc_stack_end __attribute__((weak)); /* set by the loader: where the main stack begins */
@@ -360,7 +360,7 @@ void thread_end(struct thread_state *state)
         thread_set_self_sig(NULL);
         return;
     }
-    bool is_half = thread_is_half_way_sig(state);
+    bool is_half = thread_is_changing_trees_sig(state);
     state->ending = 1;
     events_close(state);
     altstack_end(state);
@@ -468,8 +468,8 @@ void thread_renew(struct thread_state *self)
     if (state) {
         take_over(state, self);
         state->is_holding = self->is_holding;
-        state->is_cramped = self->is_cramped;
-        state->odd_mask = self->odd_mask;
+        state->lacks_stack_room = self->lacks_stack_room;
+        state->mask_exceptions = self->mask_exceptions;
     }
     thread_end(self);
     if (state && begin(state)) {
@@ -505,7 +505,7 @@ static struct thread_state *leave_to_interrupted(struct thread_state *old)
 void thread_fork_child(void)
 {
     struct thread_state *old = thread_self_sig(), *state = old;
-    bool is_half = old && thread_is_half_way_sig(old);
+    bool is_half = old && thread_is_changing_trees_sig(old);
     for (struct thread_state *other = thread_live_sig(); is_half && other; other = other->next_live)
         events_keep_rings(other);
     thread_stack_reset_sig();
@@ -520,11 +520,11 @@ void thread_fork_child(void)
         state = leave_to_interrupted(old);
     if (!state)
         return;
-    bool is_cramped = old->is_cramped;
-    uint8_t odd_mask = old->odd_mask;
+    bool lacks_stack_room = old->lacks_stack_room;
+    uint8_t mask_exceptions = old->mask_exceptions;
     take_over(state, old);
-    state->is_cramped = is_cramped;
-    state->odd_mask = odd_mask;
+    state->lacks_stack_room = lacks_stack_room;
+    state->mask_exceptions = mask_exceptions;
     state->record = NULL;
     state->stack_slot = 0;
     sample_set_active_sig(sample_is_active_sig()); /* the new arena does not have it yet */

@@ -83,9 +83,9 @@ bool altstack_begin_quickly(const struct shield *shield);
  * ctx: ordinary, shielded */
 void altstack_end(struct thread_state *self);
 
-/* _is_used: whether the program has ever set an alternate stack. _is_crowded: whether one of them is so small that a
+/* _is_used: whether the program has ever set an alternate stack. _is_small: whether one of them is so small that a
  * sample within a handler on it might not fit.  ctx: any */
 bool altstack_is_used(void);
-bool altstack_is_crowded(void);
+bool altstack_is_small(void);
 
 #endif

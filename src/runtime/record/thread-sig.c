@@ -28,7 +28,7 @@ struct thread_state *thread_self_sig(void)
     return self;
 }
 
-bool thread_is_half_way_sig(const struct thread_state *state)
+bool thread_is_changing_trees_sig(const struct thread_state *state)
 {
     return state->in_handler || state->tree_busy || state->in_hook;
 }

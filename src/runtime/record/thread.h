@@ -118,8 +118,8 @@ struct thread_state {
     struct arena_cursor trace;
     uintptr_t own_stack; /* alternate signal stack for the samples, above a guard page; 0 none */
     size_t own_stack_bytes;
-    bool has_own_stack; /* we have set it in the kernel; since then only the program may have set another */
-    bool is_born_deaf;  /* its creator had our signal blocked for our own reasons, and it inherited that */
+    bool has_own_stack;  /* we have set it in the kernel; since then only the program may have set another */
+    bool begins_blocked; /* its creator had our signal blocked for our own reasons, and it inherited that */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;
@@ -129,12 +129,12 @@ struct thread_state {
     volatile sig_atomic_t tree_busy;    /* ordinary code is changing the sample tree */
     volatile sig_atomic_t in_allocator; /* the thread is inside the real allocator */
     volatile sig_atomic_t ending;
-    _Atomic bool is_taken; /* its events are being opened or closed, by its thread or the one that ends the process */
-    bool is_holding;       /* a signal with our number is held back for the program; no samples meanwhile */
-    bool is_waiting;       /* the program waits for a signal with our number; no samples meanwhile */
-    bool is_cramped;       /* the program's alternate signal stack has no room for a sample: our signal is blocked */
-    uint8_t odd_mask;      /* of signals-sig.c */
-    uint32_t toggle;       /* which operand of a two-operand instruction is next */
+    _Atomic bool is_taken;   /* its events are being opened or closed, by its thread or the one that ends the process */
+    bool is_holding;         /* a signal with our number is held back for the program; no samples meanwhile */
+    bool is_waiting;         /* the program waits for a signal with our number; no samples meanwhile */
+    bool lacks_stack_room;   /* the program's alternate signal stack has no room for a sample: our signal is blocked */
+    uint8_t mask_exceptions; /* of the mask translation: see signals-sig.c */
+    uint32_t toggle;         /* which operand of a two-operand instruction is next */
     uint32_t n_pending, first_pending;
     uint32_t n_parked; /* pending samples that know their address and wait for the object there */
     struct thread_event events[ARENA_EVENTS_MAX];
@@ -174,7 +174,7 @@ void thread_renew(struct thread_state *self);
 bool thread_is_on_own_stack(const struct thread_state *self, uintptr_t low, uintptr_t high);
 
 /* Whether code of the runtime is changing the trees of self.  ctx: any */
-bool thread_is_half_way_sig(const struct thread_state *self);
+bool thread_is_changing_trees_sig(const struct thread_state *self);
 
 /* Starts or stops the sampling of all threads. If the list of threads is being changed at this moment, the thread that
  * changes it does this too. Does nothing after the end.  ctx: any */

@@ -151,7 +151,7 @@ static void fork_prepare(void)
 {
     struct unwind_libunwind *lib = unwind_libunwind_sig();
     struct shield shield;
-    shield_raise_sig(&shield); /* so that no handler jumps out and leaves others locked out */
+    shield_raise_sig(&shield); /* so that no handler jumps out and keeps walks locked out */
     if (forking.depth++ == 0)
         forking.shield = shield;
     atomic_fetch_add(&lib->n_forking, 1);

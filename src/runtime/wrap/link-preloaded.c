@@ -67,7 +67,7 @@ typedef int chroot_function(const char *);
 static void find_unloaded(void)
 {
     struct thread_state *self = thread_self_sig();
-    if (self && process_is_ours_sig() && !process_is_lent_sig())
+    if (self && process_is_ours_sig() && !process_is_vfork_child_sig())
         small_modules_gone_hook(self);
 }
 

@@ -27,7 +27,7 @@
 #endif
 
 static struct {
-    _Atomic bool is_begun, is_used, is_crowded, is_told;
+    _Atomic bool is_begun, is_used, is_small, is_logged;
 } altstacks;
 
 /* Size of the kernel's signal frame; it grows with the vector registers. */
@@ -47,9 +47,9 @@ bool altstack_is_used(void)
     return atomic_load_explicit(&altstacks.is_used, memory_order_relaxed);
 }
 
-bool altstack_is_crowded(void)
+bool altstack_is_small(void)
 {
-    return atomic_load_explicit(&altstacks.is_crowded, memory_order_relaxed);
+    return atomic_load_explicit(&altstacks.is_small, memory_order_relaxed);
 }
 
 void *altstack_map(size_t n_bytes, size_t *own_stack_bytes)
@@ -93,23 +93,23 @@ static void put_back(stack_t *stack)
 /* Checks whether a sample fits on the program's stack: a signal frame that does not fit would kill the program. */
 static void check_room(struct thread_state *self, const stack_t *stack)
 {
-    bool was_cramped = self->is_cramped;
+    bool lacked_room = self->lacks_stack_room;
     bool is_programs = !(stack->ss_flags & SS_DISABLE) && !is_own(self, stack);
     size_t needed = frame_bytes() + unwind_handler_bytes_sig();
-    self->is_cramped = is_programs && stack->ss_size < needed;
-    if (self->is_cramped && !was_cramped) {
+    self->lacks_stack_room = is_programs && stack->ss_size < needed;
+    if (self->lacks_stack_room && !lacked_room) {
         mask_set_sig(mask_get_sig() | MASK_OURS);
-        if (!atomic_exchange(&altstacks.is_told, true))
+        if (!atomic_exchange(&altstacks.is_logged, true))
             arena_log_sig("the program's alternate signal stack has no room for a sample: its thread takes no samples "
                           "while that stack is set");
-    } else if (!self->is_cramped && was_cramped) {
+    } else if (!self->lacks_stack_room && lacked_room) {
         mask_set_sig(mask_get_sig() & ~MASK_OURS);
     }
     if (!is_programs)
         return;
     bool changes = note_use();
     if (stack->ss_size < frame_bytes() + PROGRAM_BYTES + needed)
-        changes |= !atomic_exchange(&altstacks.is_crowded, true);
+        changes |= !atomic_exchange(&altstacks.is_small, true);
     if (changes)
         wrap_signal_refit();
 }
@@ -138,7 +138,7 @@ bool altstack_begin_quickly(const struct shield *shield)
         return true;
     if (!shield->is_up || shield->blocked & MASK_OURS || !atomic_load(&altstacks.is_begun))
         return false;
-    self->is_born_deaf = false;
+    self->begins_blocked = false;
     if (!events_send_signals_sig(self))
         return true;
     if (!set_own(self, &old))

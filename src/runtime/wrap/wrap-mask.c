@@ -361,7 +361,7 @@ WRAP_EXPORT void locus_longjmp_checked(struct __jmp_buf_tag *place, int value)
 void wrap_note_clone(int pid, uint64_t flags)
 {
     int saved_errno = errno;
-    if (!(flags & CLONE_VM) && process_is_ours_sig() && !process_is_lent_sig() &&
+    if (!(flags & CLONE_VM) && process_is_ours_sig() && !process_is_vfork_child_sig() &&
         arena_note_child_sig(CHILD_CLONED, (uint32_t)pid, NULL))
         arena_ring_sig();
     errno = saved_errno;

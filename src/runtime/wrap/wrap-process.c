@@ -54,7 +54,7 @@ typedef long syscall_function(long, ...);
 
 static struct {
     syscall_function *syscall;
-    _Atomic bool is_told;
+    _Atomic bool is_logged;
 } real;
 
 /* Not done at the first call, which may be before libc is ready or in a signal handler. */
@@ -63,9 +63,9 @@ __attribute__((constructor)) static void find_real(void)
     real.syscall = (syscall_function *)wrap_real("syscall");
 }
 
-static void tell(const char *text)
+static void log_once(const char *text)
 {
-    if (!atomic_exchange(&real.is_told, true))
+    if (!atomic_exchange(&real.is_logged, true))
         arena_log_sig(text);
 }
 
@@ -79,13 +79,14 @@ static void note_entry(const struct sock_fprog *filter)
     /* A sample ends in this system call, which a program without signals need not allow. */
     if (filter && !sandbox_would_allow_sig(filter, SYS_rt_sigreturn)) {
         thread_switch_sig(false);
-        tell(
+        log_once(
             "the program entered a seccomp sandbox that allows no signal handlers: from then on it is not sampled, and "
             "it cannot report its own end");
     }
     sandbox_enter_sig(filter);
-    tell("the program entered a seccomp sandbox: threads started later are not sampled, and it cannot report its own "
-         "end");
+    log_once(
+        "the program entered a seccomp sandbox: threads started later are not sampled, and it cannot report its own "
+        "end");
     errno = saved_errno;
 }
 

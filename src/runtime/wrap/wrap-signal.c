@@ -103,7 +103,7 @@ static struct sigaction real_action(const struct sigaction *wanted, const struct
     mask_to_set_sig(mask_real_sig(mask_of_set_sig(&wanted->sa_mask), NULL), &action.sa_mask);
     if (kept->on_stack && !altstack_is_used())
         action.sa_flags &= ~SA_ONSTACK;
-    if (kept->on_stack && altstack_is_crowded())
+    if (kept->on_stack && altstack_is_small())
         sigaddset(&action.sa_mask, EVENTS_SIGNAL);
     return action;
 }
@@ -136,7 +136,7 @@ static bool is_kept(const struct kept_back *kept)
 static int set_plain(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct kept_back *slot = &actions.kept[number], before = *slot, after = action ? keep(action) : before;
-    if ((!is_kept(&before) && !is_kept(&after)) || process_is_lent_sig())
+    if ((!is_kept(&before) && !is_kept(&after)) || process_is_vfork_child_sig())
         return wrap_real_sigaction(number, action, old);
     struct actions_lock held = lock_actions();
     struct sigaction for_kernel;
@@ -173,7 +173,7 @@ static int set_held(int number, const struct sigaction *action, struct sigaction
 {
     struct sigaction before;
     chain_get_sig(number, &before);
-    if (process_is_lent_sig() && action) {
+    if (process_is_vfork_child_sig() && action) {
         struct sigaction was;
         int result = wrap_real_sigaction(number, action, &was);
         if (result == 0 && old)
@@ -309,7 +309,7 @@ WRAP_EXPORT int siginterrupt(int number, int interrupts)
 static void ignore_really(void)
 {
     const struct sigaction ignored = {.sa_handler = SIG_IGN};
-    if (process_is_lent_sig() || atomic_fetch_add(&actions.n_shown, 1) == 0)
+    if (process_is_vfork_child_sig() || atomic_fetch_add(&actions.n_shown, 1) == 0)
         (void)wrap_real_sigaction(EVENTS_SIGNAL, &ignored, NULL);
 }
 
@@ -331,7 +331,7 @@ void wrap_signal_show(struct wrap_signal_state *before)
 void wrap_signal_hide(const struct wrap_signal_state *before)
 {
     struct sigaction action;
-    if (before->is_ignored && (process_is_lent_sig() || atomic_fetch_sub(&actions.n_shown, 1) == 1) &&
+    if (before->is_ignored && (process_is_vfork_child_sig() || atomic_fetch_sub(&actions.n_shown, 1) == 1) &&
         chain_get_sig(EVENTS_SIGNAL, &action))
         events_set_action(&action, NULL);
     if (before->has_mask)

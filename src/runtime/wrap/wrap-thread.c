@@ -94,7 +94,7 @@ static struct thread_state *prepare(void)
     shield_raise_sig(&shield);
     struct thread_state *state = thread_prepare();
     if (state)
-        state->is_born_deaf = shield.is_up && mask_is_deaf_sig(self, shield.blocked);
+        state->begins_blocked = shield.is_up && mask_blocks_ours_sig(self, shield.blocked);
     shield_lower_sig(&shield);
     return state;
 }
