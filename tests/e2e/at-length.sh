@@ -28,10 +28,11 @@ causes() {
 }
 
 # The bundled programs against their truth: five runs each, all of which must hold, as make check builds them, once more
-# at another optimisation level and with another compiler.
+# at another optimisation level and with another compiler; then the demo's mini-app.
 truth() {
     part python3 "$e2e/truth.py" --runs 5
     part python3 "$e2e/truth.py" --runs 5 --build "gcc -O3" --build "clang -O2"
+    part bash "$e2e/minicg-truth.sh" 5
 }
 
 # At the size of real jobs: two minutes without a call of any library, twenty million samples and their trace in little
