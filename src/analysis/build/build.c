@@ -16,8 +16,8 @@ static enum scope_role start_role(const char *name)
 {
     static const char *const program[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
                                           "__libc_start_call_main", "monitor_main"};
-    static const char *const thread[] = {"clone", "clone3", "__clone", "__clone3", "__clone_internal",
-                                         "start_thread", "monitor_begin_thread"};
+    static const char *const thread[] = {
+        "clone", "clone3", "__clone", "__clone3", "__clone_internal", "start_thread", "monitor_begin_thread"};
     for (size_t i = 0; i < sizeof program / sizeof *program; i++)
         if (strcmp(name, program[i]) == 0)
             return ROLE_PROGRAM;
@@ -33,8 +33,8 @@ static bool in_c_library(const struct build *build, uint32_t module)
     return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-2", 6) == 0 || strncmp(base, "libpthread", 10) == 0;
 }
 
-static uint32_t add_named(struct build *build, uint32_t parent, enum scope_role role, const char *name,
-                          uint32_t module, uint32_t type)
+static uint32_t add_named(struct build *build, uint32_t parent, enum scope_role role, const char *name, uint32_t module,
+                          uint32_t type)
 {
     struct scope scope = {.kind = SCOPE_PROC,
                           .role = (uint8_t)role,
@@ -271,8 +271,7 @@ int build_model(struct build *build, struct build_scopes *scopes, struct error *
     fields_apply(build);
     build->builder.failed = !apply_causes(build) || build->builder.failed;
     uint32_t *new_of = NULL;
-    int code =
-        build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
+    int code = build->builder.failed ? error_set(err, ERR_MEMORY, "out of memory while building the call tree") : 0;
     if (code == 0)
         code = cause_metrics_split(build, scopes->splits, err);
     if (code == 0)

@@ -95,9 +95,10 @@ void accesses_fini(struct access_table *table)
 #define ENTRIES_MAX 300000
 #define SPOTS_MAX 1000000
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
-#define CHANCE 1.5    /* standard deviations that may be chance */
-#define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
-#define FED_PART 0.15 /* of the samples at instructions without access, at most this part waited for what they use */
+#define CHANCE 1.5     /* standard deviations that may be chance */
+#define L2_PART 0.3    /* of the samples at data in the second-level cache, at most this part waited for it */
+#define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
+#define FED_PART 0.15  /* of the samples at instructions without access, at most this part waited for what they use */
 
 /* Samples of one thread whose lines are judged together. */
 struct cause_pool {
@@ -251,11 +252,16 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
                        : is_mixed  ? 0
                                    : 0.5),
            unverified = is_stored ? n - sure : 0;
+    double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
     if (!is_sure(sum))
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
         return resident(n, L2_PART);
-    return (struct cause_sum){.memory = n - unverified, .memory_low = sure, .memory_high = n, .unverified = unverified};
+    return (struct cause_sum){.memory = memory,
+                              .memory_low = sure,
+                              .memory_high = n,
+                              .execution = n - unverified - memory,
+                              .unverified = unverified};
 }
 
 /* --- the table --- */

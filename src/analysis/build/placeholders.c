@@ -10,26 +10,28 @@ static const struct {
     const char *function;
     enum scope_role role;
 } by_name[] = {
-    {"DATACENTRIC", ROLE_DATACENTRIC},
-    {"DATACENTRIC_Dynamic", ROLE_HEAP},
-    {"DATACENTRIC_Static", ROLE_STATIC},
-    {"DATACENTRIC_Unknown", ROLE_UNKNOWN},
-    {"DATACENTRIC_MemoryAccess", ROLE_ACCESS},
-    {"DATACENTRIC_Stack", ROLE_STACK},
-    {"DATACENTRIC_ThreadLocal", ROLE_TLS},
-    {"DATACENTRIC_FileMapping", ROLE_FILE},
+    {"DATACENTRIC", ROLE_DATACENTRIC},         {"DATACENTRIC_Dynamic", ROLE_HEAP},
+    {"DATACENTRIC_Static", ROLE_STATIC},       {"DATACENTRIC_Unknown", ROLE_UNKNOWN},
+    {"DATACENTRIC_MemoryAccess", ROLE_ACCESS}, {"DATACENTRIC_Stack", ROLE_STACK},
+    {"DATACENTRIC_ThreadLocal", ROLE_TLS},     {"DATACENTRIC_FileMapping", ROLE_FILE},
 };
 
 static const struct {
     const char *title;
     int code;
 } shown[ROLE_COUNT] = {
-    [ROLE_PROGRAM] = {"<program root>", 1},        [ROLE_THREAD] = {"<thread root>", 1},
-    [ROLE_PARTIAL] = {"<partial call paths>", 1},  [ROLE_IDLE] = {"<no activity>", 1},
-    [ROLE_DATACENTRIC] = {"<datacentric>", 2},     [ROLE_HEAP] = {"<heap allocation>", 1},
-    [ROLE_STATIC] = {"<static variable>", 1},      [ROLE_TLS] = {"<thread-local variable>", 1},
-    [ROLE_STACK] = {"<stack variable>", 1},        [ROLE_FILE] = {"<file mapping>", 1},
-    [ROLE_UNKNOWN] = {"<unknown attribute>", 1},   [ROLE_ACCESS] = {"<memory access call-path>", 1},
+    [ROLE_PROGRAM] = {"<program root>", 1},
+    [ROLE_THREAD] = {"<thread root>", 1},
+    [ROLE_PARTIAL] = {"<partial call paths>", 1},
+    [ROLE_IDLE] = {"<no activity>", 1},
+    [ROLE_DATACENTRIC] = {"<datacentric>", 2},
+    [ROLE_HEAP] = {"<heap allocation>", 1},
+    [ROLE_STATIC] = {"<static variable>", 1},
+    [ROLE_TLS] = {"<thread-local variable>", 1},
+    [ROLE_STACK] = {"<stack variable>", 1},
+    [ROLE_FILE] = {"<file mapping>", 1},
+    [ROLE_UNKNOWN] = {"<unknown attribute>", 1},
+    [ROLE_ACCESS] = {"<memory access call-path>", 1},
     [ROLE_REGION] = {"<region>", 1},
 };
 
