@@ -65,6 +65,8 @@ static uint32_t parent_scope(struct build *build, const struct raw_node *node)
     const struct raw_node *parent = &build->tree->nodes[node->parent];
     if (parent->role == ROLE_UNKNOWN && node->role == ROLE_NONE)
         return variables_add_unknown(build, parent->inner);
+    if (parent->role == ROLE_VARIABLE && symbolizer_is_python(build->symbolizer, node->module))
+        return build->model->scopes[parent->inner].parent; /* a longer path to other blocks */
     return parent->inner;
 }
 

@@ -86,7 +86,8 @@ static enum scope_role role_by_shape(const struct raw_tree *tree, uint32_t index
 }
 
 /* The role that follows from the node's parent: variables. */
-static enum scope_role role_by_parent(const struct raw_tree *tree, uint32_t index)
+static enum scope_role role_by_parent(const struct raw_tree *tree, const struct symbolizer *symbolizer,
+                                      uint32_t index)
 {
     const struct raw_node *node = &tree->nodes[index];
     switch (tree->nodes[node->parent].role) {
@@ -98,11 +99,13 @@ static enum scope_role role_by_parent(const struct raw_tree *tree, uint32_t inde
     default:
         break;
     }
-    /* below <heap allocation> and above an access separator: the last frame of the allocation path */
+    /* below <heap allocation> and above an access separator: the last frame of the allocation path. Where Python's
+     * frames were read for only some blocks of a native path, they go on below the variable of the others. */
     for (uint32_t up = node->parent; up != RAW_NONE; up = tree->nodes[up].parent) {
-        if (tree->nodes[up].role == ROLE_HEAP)
+        enum scope_role role = (enum scope_role)tree->nodes[up].role;
+        if (role == ROLE_HEAP)
             return node->type & HPCRUN_NODE_ALLOCATION ? ROLE_VARIABLE : ROLE_NONE;
-        if (tree->nodes[up].role != ROLE_NONE)
+        if (role != ROLE_NONE && !(role == ROLE_VARIABLE && symbolizer_is_python(symbolizer, node->module)))
             return ROLE_NONE;
     }
     return ROLE_NONE;
@@ -121,7 +124,7 @@ static enum scope_role role_of(const struct raw_tree *tree, struct symbolizer *s
     const char *name = symbolizer_placeholder(symbolizer, node->module, node->ip);
     enum scope_role role = name ? role_by_name(name) : ROLE_NONE;
     if (role == ROLE_NONE && tree->nodes[node->parent].in_data)
-        role = role_by_parent(tree, index);
+        role = role_by_parent(tree, symbolizer, index);
     if (role == ROLE_NONE && (node->type & HPCRUN_NODE_ROOT || tree->nodes[node->parent].in_data))
         role = role_by_shape(tree, index, child_types);
     return role;

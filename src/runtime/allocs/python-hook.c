@@ -21,7 +21,7 @@
 #define LINE_BYTES 11  /* a newline and a number */
 #define FILE_BYTES (TEXT_BYTES - NAME_BYTES - 1 - LINE_BYTES - 1)
 #define LINE_TABLE_MAX (1u << 20)
-#define STRINGS 4096 /* power of two */
+#define STRINGS 16384 /* power of two */
 #define PROBES 16
 #define WINDOW_BYTES 256
 #define PLACES 1024 /* power of two */

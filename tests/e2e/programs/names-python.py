@@ -65,7 +65,7 @@ def main():
         exec(compile("\n" * lines + f"block = bytearray({3580001 + 10000 * i})", "<string>", "exec"), {})
     kept.append(on_lines_with_keywords(kept, 3700001))
     if "--many" in sys.argv:  # more lines of code than there is room for
-        for i in range(6000):
+        for i in range(24000):
             exec(compile("block = bytearray(5000)", f"file{i}.py", "exec"), {})
     if "--numpy" in sys.argv:
         import numpy
