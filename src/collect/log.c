@@ -30,7 +30,7 @@ static void write_blocks(const struct collected_process *process, struct buf *ou
     const struct arena_header *header = process->view->header;
     char text[512];
     uint64_t n_unrecorded = 0;
-    for (int i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof header->n_alloc_unrecorded / sizeof *header->n_alloc_unrecorded; i++)
         n_unrecorded += view_count(&header->n_alloc_unrecorded[i]);
     (void)snprintf(text, sizeof text,
                    "blocks: %llu recorded (%llu bytes), %llu of them not freed (%llu bytes), %llu more not recorded",
