@@ -131,7 +131,7 @@ if grep -q warning: err; then fail "a warning although malloc is intercepted"; f
 expect_status 1 "$builddir/hpcrun" -e FAULTS -o m-own ./own
 grep -qhE 'blocks: [1-9]' m-own/*.log || fail "the program's own malloc was not intercepted"
 expect_status 0 "$hpclink" "$CC" -fno-builtin -DALONE -static own.c -o own-alone
-expect_text err "warning: nothing in own-alone .*heap blocks will not be named"
+expect_text err "warning: only the C library in own-alone .*heap blocks will not be named"
 expect_status 1 ./own-alone
 
 # MPI: a compiler wrapper that adds its library. What Debian's mpich has cannot be linked static, so this is a stub.

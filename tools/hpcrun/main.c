@@ -35,8 +35,8 @@ static int print_plan(const struct hpcrun_options *options)
     int status = plan_print(options, stdout, &err);
     if (status == 0)
         return 0;
-    return status == ERR_USAGE || status == ERR_RANGE ? tool_usage("hpcrun", "%s", err.text)
-                                                      : tool_error("hpcrun", "%s", err.text);
+    int failed = tool_error("hpcrun", "%s", err.text);
+    return status == ERR_USAGE || status == ERR_RANGE ? 2 : failed; /* as launch_run says and ends */
 }
 
 /* Options end at the first operand; here one may still follow. */
