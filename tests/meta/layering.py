@@ -17,6 +17,7 @@ MAY_SEE = {
     "src/collect": ["base", "arena", "fmt", "measurement", "symnames", "sampling/abi"],
     "src/companion": ["base", "arena", "fmt", "measurement", "symnames", "collect", "fnbounds"],
     "src/import": ["base", "fmt", "sampling/abi"],
+    "src/frame": ["base", "fmt"],
     "src/fnbounds": ["base"],
     "src/sampling": ["base"],
     "src/alloc-wrap": ["base"],
@@ -41,9 +42,9 @@ MAY_SEE = {
     "src/structure/xml": ["base", "structure/elf", "structure/types", "structure"],
     "src/analysis": ["base", "arena", "fmt", "measurement", "symnames", "collect", "import", "fnbounds", "sampling/abi",
                      "structure"],
-    "src/export": ["base", "arena", "fmt", "measurement", "fnbounds", "structure", "analysis"],
-    "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "fnbounds",
-              "sampling", "structure", "analysis", "export"],
+    "src/export": ["base", "arena", "fmt", "measurement", "frame", "fnbounds", "structure", "analysis"],
+    "tools": ["base", "arena", "fmt", "measurement", "symnames", "collect", "companion", "import", "frame",
+              "fnbounds", "sampling", "structure", "analysis", "export"],
 }
 FOLDERS = [f.removeprefix("src/") for f in MAY_SEE if f.startswith("src/")]
 OWN_INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The classes of columns that every operation is made of, and what is kept of their values. */
+#include "frame/columns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values for one view. */
+struct column_cache {
+    struct column_cache *next;
+    enum frame_aggregate aggregate;
+    double percentile;
+    bool is_all;
+    size_t n_profiles;
+    uint32_t *profiles; /* [n_profiles] */
+    double values[];
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- cells --- */
+
+bool cells_add(struct cells *cells, uint32_t profile, double value)
+{
+    if (!vec_reserve(&cells->items, &cells->capacity, cells->n + 1, sizeof *cells->items))
+        return false;
+    cells->items[cells->n++] = (struct frame_cell){profile, value};
+    return true;
+}
+
+bool cells_merge(struct cells *sum, const struct frame_cell *cells, size_t n, struct cells *scratch)
+{
+    size_t at = 0;
+    scratch->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        while (at < sum->n && sum->items[at].profile < cells[i].profile) {
+            if (!cells_add(scratch, sum->items[at].profile, sum->items[at].value))
+                return false;
+            at++;
+        }
+        bool is_both = at < sum->n && sum->items[at].profile == cells[i].profile;
+        if (!cells_add(scratch, cells[i].profile, cells[i].value + (is_both ? sum->items[at].value : 0)))
+            return false;
+        at += is_both;
+    }
+    for (; at < sum->n; at++)
+        if (!cells_add(scratch, sum->items[at].profile, sum->items[at].value))
+            return false;
+    struct cells swap = *sum;
+    *sum = *scratch;
+    *scratch = swap;
+    return true;
+}
+
+void cells_fini(struct cells *cells)
+{
+    free(cells->items);
+    *cells = (struct cells){0};
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    double x = ((const struct frame_cell *)a)->value, y = ((const struct frame_cell *)b)->value;
+    return x < y ? -1 : x > y;
+}
+
+/* The percentile of cells, which are put in order. */
+static double percentile_of(struct cells *cells, double percentile)
+{
+    double place = percentile / 100 * (double)(cells->n - 1);
+    size_t low = (size_t)place;
+    qsort(cells->items, cells->n, sizeof *cells->items, compare_values);
+    if (low + 1 >= cells->n)
+        return cells->items[cells->n - 1].value;
+    return cells->items[low].value + (place - (double)low) * (cells->items[low + 1].value - cells->items[low].value);
+}
+
+static double reduce(struct cells *cells, const struct frame_view *view)
+{
+    double n = (double)cells->n, sum = 0, least = HUGE_VAL, most = -HUGE_VAL, squares = 0;
+    for (size_t i = 0; i < cells->n; i++) {
+        sum += cells->items[i].value;
+        least = fmin(least, cells->items[i].value);
+        most = fmax(most, cells->items[i].value);
+    }
+    switch (view->aggregate) {
+    case FRAME_SUM:
+        return sum;
+    case FRAME_MEAN:
+        return sum / n;
+    case FRAME_MIN:
+        return least;
+    case FRAME_MAX:
+        return most;
+    case FRAME_COUNT:
+        return n;
+    case FRAME_PERCENTILE:
+        return percentile_of(cells, view->percentile);
+    default:
+        for (size_t i = 0; i < cells->n; i++)
+            squares += (cells->items[i].value - sum / n) * (cells->items[i].value - sum / n);
+        return sqrt(squares / n);
+    }
+}
+
+double cells_aggregate(const struct frame_cell *cells, size_t n, const struct frame_view *view, struct cells *scratch)
+{
+    size_t wanted = 0;
+    scratch->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        while (view->profiles && wanted < view->n_profiles && view->profiles[wanted] < cells[i].profile)
+            wanted++;
+        bool is_wanted = !view->profiles || (wanted < view->n_profiles && view->profiles[wanted] == cells[i].profile);
+        if (is_wanted && !isnan(cells[i].value) && !cells_add(scratch, cells[i].profile, cells[i].value))
+            return NAN;
+    }
+    return scratch->n ? reduce(scratch, view) : NAN;
+}
+
+/* --- what all columns have --- */
+
+struct frame_column *column_new(const struct column_class *class, size_t column_bytes, const char *name,
+                                enum frame_sums sums, uint32_t n_nodes, uint32_t n_profiles)
+{
+    struct frame_column *column = calloc(1, column_bytes);
+    if (!column)
+        return NULL;
+    column->n_owners = 1;
+    column->class = class;
+    column->sums = sums;
+    column->n_nodes = n_nodes;
+    column->n_profiles = n_profiles;
+    column->name = strdup(name);
+    column->description = strdup("");
+    if (!column->name || !column->description) {
+        column_drop(column);
+        return NULL;
+    }
+    return column;
+}
+
+struct frame_column *column_keep(struct frame_column *column)
+{
+    column->n_owners++;
+    return column;
+}
+
+void column_drop(struct frame_column *column)
+{
+    if (!column || --column->n_owners)
+        return;
+    if (column->class->fini)
+        column->class->fini(column);
+    while (column->caches) {
+        struct column_cache *cache = column->caches;
+        column->caches = cache->next;
+        free(cache->profiles);
+        free(cache);
+    }
+    cells_fini(&column->row);
+    free(column->name);
+    free(column->description);
+    free(column);
+}
+
+static bool is_for(const struct column_cache *cache, const struct frame_view *view)
+{
+    return cache->aggregate == view->aggregate && cache->is_all == !view->profiles &&
+           (view->aggregate != FRAME_PERCENTILE || cache->percentile == view->percentile) &&
+           (cache->is_all || (cache->n_profiles == view->n_profiles &&
+                              memcmp(cache->profiles, view->profiles, view->n_profiles * sizeof(uint32_t)) == 0));
+}
+
+static struct column_cache *new_cache(const struct frame_column *column, const struct frame_view *view)
+{
+    struct column_cache *cache = malloc(sizeof *cache + column->n_nodes * sizeof(double));
+    size_t n_bytes = view->profiles ? view->n_profiles * sizeof(uint32_t) : 0;
+    uint32_t *profiles = malloc(n_bytes ? n_bytes : 1);
+    if (!cache || !profiles) {
+        free(cache);
+        free(profiles);
+        return NULL;
+    }
+    *cache = (struct column_cache){.aggregate = view->aggregate,
+                                   .percentile = view->percentile,
+                                   .is_all = !view->profiles,
+                                   .n_profiles = view->profiles ? view->n_profiles : 0,
+                                   .profiles = profiles};
+    if (n_bytes)
+        memcpy(profiles, view->profiles, n_bytes);
+    return cache;
+}
+
+/* Values by rows. */
+static int values_by_rows(struct frame_column *column, const struct frame_view *view, double *values, struct error *err)
+{
+    struct cells row = {0}, scratch = {0};
+    int code = 0;
+    for (uint32_t node = 0; code == 0 && node < column->n_nodes; node++) {
+        row.n = 0;
+        code = column->class->row(column, node, &row, err);
+        values[node] = code == 0 ? cells_aggregate(row.items, row.n, view, &scratch) : NAN;
+    }
+    cells_fini(&row);
+    cells_fini(&scratch);
+    return code;
+}
+
+int column_values(struct frame_column *column, const struct frame_view *view, const double **values, struct error *err)
+{
+    static const struct frame_view everything = {0};
+    bool done = false;
+    view = view ? view : &everything;
+    for (const struct column_cache *cache = column->caches; cache; cache = cache->next)
+        if (is_for(cache, view)) {
+            *values = cache->values;
+            return 0;
+        }
+    struct column_cache *cache = new_cache(column, view);
+    if (!cache)
+        return out_of_memory(err);
+    int code = column->class->values ? column->class->values(column, view, cache->values, &done, err) : 0;
+    if (code == 0 && !done)
+        code = values_by_rows(column, view, cache->values, err);
+    if (code != 0) {
+        free(cache->profiles);
+        free(cache);
+        return code;
+    }
+    cache->next = column->caches;
+    column->caches = cache;
+    *values = cache->values;
+    return 0;
+}
+
+int column_cells(struct frame_column *column, uint32_t node, const struct frame_cell **cells, size_t *n,
+                 struct error *err)
+{
+    column->row.n = 0;
+    int code = column->class->row(column, node, &column->row, err);
+    *cells = column->row.items;
+    *n = code == 0 ? column->row.n : 0;
+    return code;
+}
+
+/* --- cells in memory --- */
+
+struct stored_column {
+    struct frame_column base;
+    uint64_t *starts;
+    struct frame_cell *cells;
+};
+
+static int stored_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    const struct stored_column *stored = (const struct stored_column *)column;
+    for (uint64_t i = stored->starts[node]; i < stored->starts[node + 1]; i++)
+        if (!cells_add(row, stored->cells[i].profile, stored->cells[i].value))
+            return out_of_memory(err);
+    return 0;
+}
+
+static int stored_values(struct frame_column *column, const struct frame_view *view, double *values, bool *done,
+                         struct error *err)
+{
+    const struct stored_column *stored = (const struct stored_column *)column;
+    struct cells scratch = {0};
+    (void)err;
+    *done = true;
+    for (uint32_t node = 0; node < column->n_nodes; node++) {
+        const struct frame_cell *cells = stored->cells + stored->starts[node];
+        values[node] = cells_aggregate(cells, stored->starts[node + 1] - stored->starts[node], view, &scratch);
+    }
+    cells_fini(&scratch);
+    return 0;
+}
+
+static void stored_fini(struct frame_column *column)
+{
+    struct stored_column *stored = (struct stored_column *)column;
+    free(stored->starts);
+    free(stored->cells);
+}
+
+static const struct column_class stored_class = {stored_row, stored_values, stored_fini};
+
+struct frame_column *column_stored(const char *name, enum frame_sums sums, uint32_t n_nodes, uint32_t n_profiles,
+                                   uint64_t *starts, struct frame_cell *cells)
+{
+    struct frame_column *column =
+        column_new(&stored_class, sizeof(struct stored_column), name, sums, n_nodes, n_profiles);
+    if (!column) {
+        free(starts);
+        free(cells);
+        return NULL;
+    }
+    ((struct stored_column *)column)->starts = starts;
+    ((struct stored_column *)column)->cells = cells;
+    return column;
+}
+
+/* --- groups of nodes --- */
+
+struct grouped_column {
+    struct frame_column base;
+    struct frame_column *source;
+    struct node_groups *groups;
+    struct cells scratch, member;
+};
+
+struct node_groups *groups_keep(struct node_groups *groups)
+{
+    groups->n_owners++;
+    return groups;
+}
+
+void groups_drop(struct node_groups *groups)
+{
+    if (!groups || --groups->n_owners)
+        return;
+    free(groups->starts);
+    free(groups->members);
+    free(groups);
+}
+
+struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32_t n_groups)
+{
+    struct node_groups *groups = calloc(1, sizeof *groups);
+    if (!groups)
+        return NULL;
+    *groups = (struct node_groups){.n_owners = 1,
+                                   .n_nodes = n_groups,
+                                   .starts = calloc((size_t)n_groups + 1, sizeof(uint32_t)),
+                                   .members = malloc((n_nodes ? n_nodes : 1) * sizeof(uint32_t))};
+    if (!groups->starts || !groups->members) {
+        groups_drop(groups);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n_nodes; i++)
+        if (group_of[i] != FRAME_NONE)
+            groups->starts[group_of[i] + 1]++;
+    for (uint32_t i = 0; i < n_groups; i++)
+        groups->starts[i + 1] += groups->starts[i];
+    for (uint32_t i = 0; i < n_nodes; i++)
+        if (group_of[i] != FRAME_NONE)
+            groups->members[groups->starts[group_of[i]]++] = i;
+    memmove(groups->starts + 1, groups->starts, n_groups * sizeof *groups->starts);
+    groups->starts[0] = 0;
+    return groups;
+}
+
+static int grouped_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    struct grouped_column *grouped = (struct grouped_column *)column;
+    for (uint32_t i = grouped->groups->starts[node]; i < grouped->groups->starts[node + 1]; i++) {
+        grouped->member.n = 0;
+        int code = grouped->source->class->row(grouped->source, grouped->groups->members[i], &grouped->member, err);
+        if (code != 0)
+            return code;
+        if (!cells_merge(row, grouped->member.items, grouped->member.n, &grouped->scratch))
+            return out_of_memory(err);
+    }
+    return 0;
+}
+
+/* Sums over profiles and sums over nodes may change places; no other aggregate may. */
+static int grouped_values(struct frame_column *column, const struct frame_view *view, double *values, bool *done,
+                          struct error *err)
+{
+    struct grouped_column *grouped = (struct grouped_column *)column;
+    const double *of_source;
+    *done = view->aggregate == FRAME_SUM;
+    int code = *done ? column_values(grouped->source, view, &of_source, err) : 0;
+    for (uint32_t node = 0; *done && code == 0 && node < column->n_nodes; node++) {
+        values[node] = NAN;
+        for (uint32_t i = grouped->groups->starts[node]; i < grouped->groups->starts[node + 1]; i++) {
+            double value = of_source[grouped->groups->members[i]];
+            if (!isnan(value))
+                values[node] = isnan(values[node]) ? value : values[node] + value;
+        }
+    }
+    return code;
+}
+
+static void grouped_fini(struct frame_column *column)
+{
+    struct grouped_column *grouped = (struct grouped_column *)column;
+    column_drop(grouped->source);
+    groups_drop(grouped->groups);
+    cells_fini(&grouped->scratch);
+    cells_fini(&grouped->member);
+}
+
+static const struct column_class grouped_class = {grouped_row, grouped_values, grouped_fini};
+
+/* A column with the name and kind of its source. */
+static struct frame_column *derived(const struct column_class *class, size_t column_bytes,
+                                    const struct frame_column *source, const char *name, enum frame_sums sums,
+                                    uint32_t n_nodes)
+{
+    struct frame_column *column = column_new(class, column_bytes, name, sums, n_nodes, source->n_profiles);
+    char *description = column ? strdup(source->description) : NULL;
+    if (!description) {
+        column_drop(column);
+        return NULL;
+    }
+    free(column->description);
+    column->description = description;
+    column->is_hidden = source->is_hidden;
+    return column;
+}
+
+struct frame_column *column_grouped(struct frame_column *source, struct node_groups *groups)
+{
+    struct frame_column *column =
+        derived(&grouped_class, sizeof(struct grouped_column), source, source->name, source->sums, groups->n_nodes);
+    if (!column)
+        return NULL;
+    ((struct grouped_column *)column)->source = column_keep(source);
+    ((struct grouped_column *)column)->groups = groups_keep(groups);
+    return column;
+}
+
+/* --- sums over what lies below --- */
+
+struct summed_column {
+    struct frame_column base;
+    struct frame_column *source;
+    struct frame_graph *graph;
+    struct cells *rows;       /* [n_nodes] of all nodes, NULL until asked for */
+    uint32_t *seen_by, *open; /* of a graph that is no tree: [n_nodes] each */
+    struct cells scratch, member;
+};
+
+/* What can be reached from a node: open[0 .. n); n. */
+static uint32_t reach(struct summed_column *summed, uint32_t node)
+{
+    const struct frame_graph *graph = summed->graph;
+    uint32_t n = 1;
+    summed->open[0] = node;
+    summed->seen_by[node] = node;
+    for (uint32_t at = 0; at < n; at++)
+        for (uint32_t i = graph->child_starts[summed->open[at]]; i < graph->child_starts[summed->open[at] + 1]; i++)
+            if (summed->seen_by[graph->children[i]] != node) {
+                summed->seen_by[graph->children[i]] = node;
+                summed->open[n++] = graph->children[i];
+            }
+    return n;
+}
+
+static bool can_reach(struct summed_column *summed)
+{
+    size_t n = summed->graph->n ? summed->graph->n : 1;
+    if (!summed->seen_by) {
+        summed->seen_by = malloc(n * sizeof *summed->seen_by);
+        summed->open = malloc(n * sizeof *summed->open);
+        if (summed->seen_by)
+            memset(summed->seen_by, 0xff, n * sizeof *summed->seen_by);
+    }
+    return summed->seen_by && summed->open;
+}
+
+static int inclusive_values(struct frame_column *column, const struct frame_view *view, double *values, bool *done,
+                            struct error *err)
+{
+    struct summed_column *summed = (struct summed_column *)column;
+    const struct frame_graph *graph = summed->graph;
+    const double *own;
+    *done = view->aggregate == FRAME_SUM;
+    if (!*done)
+        return 0;
+    int code = column_values(summed->source, view, &own, err);
+    if (code == 0 && !graph->is_tree && !can_reach(summed))
+        code = out_of_memory(err);
+    for (uint32_t node = graph->n; code == 0 && node-- > 0;) {
+        double sum = own[node];
+        uint32_t n = graph->is_tree ? graph->child_starts[node + 1] - graph->child_starts[node] : reach(summed, node);
+        for (uint32_t i = graph->is_tree ? 0 : 1; i < n; i++) {
+            double value =
+                graph->is_tree ? values[graph->children[graph->child_starts[node] + i]] : own[summed->open[i]];
+            if (!isnan(value))
+                sum = isnan(sum) ? value : sum + value;
+        }
+        values[node] = sum;
+    }
+    return code;
+}
+
+/* The rows of a tree, from the last node to the first. */
+static int make_rows(struct summed_column *summed, struct error *err)
+{
+    const struct frame_graph *graph = summed->graph;
+    struct cells *rows = calloc(graph->n ? graph->n : 1, sizeof *rows);
+    int code = rows ? 0 : out_of_memory(err);
+    for (uint32_t node = graph->n; code == 0 && node-- > 0;) {
+        code = summed->source->class->row(summed->source, node, &rows[node], err);
+        for (uint32_t i = graph->child_starts[node]; code == 0 && i < graph->child_starts[node + 1]; i++) {
+            const struct cells *child = &rows[graph->children[i]];
+            code = cells_merge(&rows[node], child->items, child->n, &summed->scratch) ? 0 : out_of_memory(err);
+        }
+    }
+    for (uint32_t i = 0; rows && code != 0 && i < graph->n; i++)
+        cells_fini(&rows[i]);
+    if (code != 0)
+        free(rows);
+    else
+        summed->rows = rows;
+    return code;
+}
+
+static int inclusive_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    struct summed_column *summed = (struct summed_column *)column;
+    int code = 0;
+    if (summed->graph->is_tree) {
+        code = summed->rows ? 0 : make_rows(summed, err);
+        for (size_t i = 0; code == 0 && i < summed->rows[node].n; i++)
+            if (!cells_add(row, summed->rows[node].items[i].profile, summed->rows[node].items[i].value))
+                code = out_of_memory(err);
+        return code;
+    }
+    if (!can_reach(summed))
+        return out_of_memory(err);
+    summed->seen_by[node] = FRAME_NONE;
+    uint32_t n = reach(summed, node);
+    for (uint32_t i = 0; code == 0 && i < n; i++) {
+        summed->member.n = 0;
+        code = summed->source->class->row(summed->source, summed->open[i], &summed->member, err);
+        if (code == 0 && !cells_merge(row, summed->member.items, summed->member.n, &summed->scratch))
+            code = out_of_memory(err);
+    }
+    memset(summed->seen_by, 0xff, summed->graph->n * sizeof *summed->seen_by);
+    return code;
+}
+
+static void summed_fini(struct frame_column *column)
+{
+    struct summed_column *summed = (struct summed_column *)column;
+    for (uint32_t i = 0; summed->rows && i < summed->graph->n; i++)
+        cells_fini(&summed->rows[i]);
+    free(summed->rows);
+    free(summed->seen_by);
+    free(summed->open);
+    column_drop(summed->source);
+    graph_drop(summed->graph);
+    cells_fini(&summed->scratch);
+    cells_fini(&summed->member);
+}
+
+static const struct column_class inclusive_class = {inclusive_row, inclusive_values, summed_fini};
+
+static struct frame_column *summed_column(const struct column_class *class, struct frame_column *source,
+                                          struct frame_graph *graph, const char *name, enum frame_sums sums)
+{
+    struct frame_column *column = derived(class, sizeof(struct summed_column), source, name, sums, graph->n);
+    if (!column)
+        return NULL;
+    ((struct summed_column *)column)->source = column_keep(source);
+    ((struct summed_column *)column)->graph = graph_keep(graph);
+    return column;
+}
+
+struct frame_column *column_inclusive(struct frame_column *source, struct frame_graph *graph, const char *name)
+{
+    return summed_column(&inclusive_class, source, graph, name, FRAME_INCLUSIVE);
+}
+
+/* A node's cells less those of its children. */
+static int exclusive_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    struct summed_column *summed = (struct summed_column *)column;
+    const struct frame_graph *graph = summed->graph;
+    int code = summed->source->class->row(summed->source, node, row, err);
+    for (uint32_t i = graph->child_starts[node]; code == 0 && i < graph->child_starts[node + 1]; i++) {
+        summed->member.n = 0;
+        code = summed->source->class->row(summed->source, graph->children[i], &summed->member, err);
+        for (size_t k = 0; k < summed->member.n; k++)
+            summed->member.items[k].value *= -1;
+        if (code == 0 && !cells_merge(row, summed->member.items, summed->member.n, &summed->scratch))
+            code = out_of_memory(err);
+    }
+    return code;
+}
+
+static const struct column_class exclusive_class = {exclusive_row, NULL, summed_fini};
+
+struct frame_column *column_exclusive(struct frame_column *source, struct frame_graph *graph, const char *name)
+{
+    return summed_column(&exclusive_class, source, graph, name, FRAME_EXCLUSIVE);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a frame is asked for, and the parts that it is put together from. */
+#include "frame/frame.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame/make.h"
+
+static const char *const kind_names[FRAME_KINDS] = {
+    [FRAME_OTHER] = "other",
+    [FRAME_FUNCTION] = "function",
+    [FRAME_INLINED] = "inlined",
+    [FRAME_LOOP] = "loop",
+    [FRAME_LINE] = "line",
+    [FRAME_CALL] = "call",
+    [FRAME_INSTRUCTION] = "instruction",
+    [FRAME_VARIABLE] = "variable",
+    [FRAME_GROUP] = "group",
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- parts --- */
+
+static void strings_drop(struct frame_strings *strings)
+{
+    if (!strings || --strings->n_owners)
+        return;
+    strtab_fini(&strings->table);
+    free(strings);
+}
+
+struct frame_nodes *nodes_keep(struct frame_nodes *nodes)
+{
+    nodes->n_owners++;
+    return nodes;
+}
+
+struct frame_profiles *profiles_keep(struct frame_profiles *profiles)
+{
+    profiles->n_owners++;
+    return profiles;
+}
+
+void nodes_drop(struct frame_nodes *nodes)
+{
+    if (!nodes || --nodes->n_owners)
+        return;
+    strings_drop(nodes->strings);
+    for (size_t i = 0; i < nodes->n_attributes; i++) {
+        free(nodes->attributes[i].name);
+        free(nodes->attributes[i].texts);
+        free(nodes->attributes[i].numbers);
+    }
+    free(nodes->attributes);
+    free(nodes->kinds);
+    free(nodes->names);
+    free(nodes->files);
+    free(nodes->modules);
+    free(nodes->lines);
+    free(nodes->identities);
+    free(nodes);
+}
+
+void profiles_drop(struct frame_profiles *profiles)
+{
+    if (!profiles || --profiles->n_owners)
+        return;
+    for (size_t i = 0; i < profiles->n; i++)
+        free((char *)(uintptr_t)profiles->items[i].name);
+    free(profiles->items);
+    free(profiles);
+}
+
+/* Array [n] whose element i is that of `from` at old_of[i]; NULL when out of memory. */
+static void *choose(const void *from, size_t elem_bytes, const uint32_t *old_of, uint32_t n)
+{
+    char *to = malloc((n ? n : 1) * elem_bytes);
+    for (uint32_t i = 0; to && i < n; i++)
+        memcpy(to + i * elem_bytes, (const char *)from + old_of[i] * elem_bytes, elem_bytes);
+    return to;
+}
+
+static bool choose_attribute(struct frame_nodes *nodes, const struct frame_attribute *from, const uint32_t *old_of)
+{
+    if (!vec_reserve(&nodes->attributes, &nodes->cap_attributes, nodes->n_attributes + 1, sizeof *nodes->attributes))
+        return false;
+    struct frame_attribute *to = &nodes->attributes[nodes->n_attributes++];
+    *to = (struct frame_attribute){.name = strdup(from->name)};
+    if (from->texts)
+        to->texts = choose(from->texts, sizeof *from->texts, old_of, nodes->n);
+    else
+        to->numbers = choose(from->numbers, sizeof *from->numbers, old_of, nodes->n);
+    return to->name && (to->texts || to->numbers);
+}
+
+struct frame_nodes *nodes_choose(const struct frame_nodes *from, const uint32_t *old_of, uint32_t n)
+{
+    struct frame_nodes *nodes = calloc(1, sizeof *nodes);
+    if (!nodes)
+        return NULL;
+    *nodes = (struct frame_nodes){.n_owners = 1,
+                                  .n = n,
+                                  .strings = from->strings,
+                                  .kinds = choose(from->kinds, sizeof *from->kinds, old_of, n),
+                                  .names = choose(from->names, sizeof *from->names, old_of, n),
+                                  .files = choose(from->files, sizeof *from->files, old_of, n),
+                                  .modules = choose(from->modules, sizeof *from->modules, old_of, n),
+                                  .lines = choose(from->lines, sizeof *from->lines, old_of, n),
+                                  .identities = choose(from->identities, sizeof *from->identities, old_of, n)};
+    nodes->strings->n_owners++;
+    bool ok = nodes->kinds && nodes->names && nodes->files && nodes->modules && nodes->lines && nodes->identities;
+    for (size_t i = 0; ok && i < from->n_attributes; i++)
+        ok = choose_attribute(nodes, &from->attributes[i], old_of);
+    if (!ok) {
+        nodes_drop(nodes);
+        return NULL;
+    }
+    return nodes;
+}
+
+struct frame *frame_new(struct frame_graph *graph, struct frame_nodes *nodes, struct frame_profiles *profiles)
+{
+    struct frame *frame = graph && nodes && profiles ? calloc(1, sizeof *frame) : NULL;
+    if (!frame) {
+        graph_drop(graph);
+        nodes_drop(nodes);
+        profiles_drop(profiles);
+        return NULL;
+    }
+    *frame = (struct frame){.n_owners = 1, .graph = graph, .nodes = nodes, .profiles = profiles};
+    return frame;
+}
+
+int frame_add_column(struct frame *frame, struct frame_column *column, struct error *err)
+{
+    if (!column || !vec_reserve(&frame->columns, &frame->cap_columns, frame->n_columns + 1, sizeof *frame->columns)) {
+        column_drop(column);
+        return out_of_memory(err);
+    }
+    frame->columns[frame->n_columns++] = column;
+    return 0;
+}
+
+struct frame *frame_keep(const struct frame *frame)
+{
+    struct frame *kept = (struct frame *)(uintptr_t)frame;
+    kept->n_owners++;
+    return kept;
+}
+
+void frame_close(struct frame *frame)
+{
+    if (!frame || --frame->n_owners)
+        return;
+    for (size_t i = 0; i < frame->n_columns; i++)
+        column_drop(frame->columns[i]);
+    free(frame->columns);
+    graph_drop(frame->graph);
+    nodes_drop(frame->nodes);
+    profiles_drop(frame->profiles);
+    free(frame);
+}
+
+/* --- nodes --- */
+
+size_t frame_n_nodes(const struct frame *frame)
+{
+    return frame->graph->n;
+}
+
+bool frame_is_tree(const struct frame *frame)
+{
+    return frame->graph->is_tree;
+}
+
+const uint32_t *frame_roots(const struct frame *frame, size_t *n)
+{
+    *n = frame->graph->n_roots;
+    return frame->graph->roots;
+}
+
+const uint32_t *frame_children(const struct frame *frame, uint32_t node, size_t *n)
+{
+    const struct frame_graph *graph = frame->graph;
+    *n = graph->child_starts[node + 1] - graph->child_starts[node];
+    return graph->children + graph->child_starts[node];
+}
+
+const uint32_t *frame_parents(const struct frame *frame, uint32_t node, size_t *n)
+{
+    const struct frame_graph *graph = frame->graph;
+    *n = graph->parent_starts[node + 1] - graph->parent_starts[node];
+    return graph->parents + graph->parent_starts[node];
+}
+
+const uint32_t *frame_post_order(const struct frame *frame)
+{
+    return graph_post_order(frame->graph);
+}
+
+const uint32_t *frame_depths(const struct frame *frame)
+{
+    return graph_depths(frame->graph);
+}
+
+static const char *text_of(const struct frame *frame, uint32_t id)
+{
+    return frame->nodes->strings->table.strings[id];
+}
+
+enum frame_kind frame_kind(const struct frame *frame, uint32_t node)
+{
+    return frame->nodes->kinds[node];
+}
+
+const char *frame_kind_name(enum frame_kind kind)
+{
+    return kind_names[kind];
+}
+
+const char *frame_name(const struct frame *frame, uint32_t node)
+{
+    return text_of(frame, frame->nodes->names[node]);
+}
+
+const char *frame_file(const struct frame *frame, uint32_t node)
+{
+    return text_of(frame, frame->nodes->files[node]);
+}
+
+const char *frame_module(const struct frame *frame, uint32_t node)
+{
+    return text_of(frame, frame->nodes->modules[node]);
+}
+
+uint32_t frame_line(const struct frame *frame, uint32_t node)
+{
+    return frame->nodes->lines[node];
+}
+
+const char *frame_identity(const struct frame *frame, uint32_t node)
+{
+    return text_of(frame, frame->nodes->identities[node]);
+}
+
+size_t frame_n_attributes(const struct frame *frame)
+{
+    return frame->nodes->n_attributes;
+}
+
+const char *frame_attribute_name(const struct frame *frame, size_t attribute)
+{
+    return frame->nodes->attributes[attribute].name;
+}
+
+bool frame_attribute_is_text(const struct frame *frame, size_t attribute)
+{
+    return frame->nodes->attributes[attribute].texts;
+}
+
+const char *frame_attribute_text(const struct frame *frame, size_t attribute, uint32_t node)
+{
+    const struct frame_attribute *of = &frame->nodes->attributes[attribute];
+    return of->texts ? text_of(frame, of->texts[node]) : "";
+}
+
+double frame_attribute_number(const struct frame *frame, size_t attribute, uint32_t node)
+{
+    const struct frame_attribute *of = &frame->nodes->attributes[attribute];
+    return of->numbers ? of->numbers[node] : NAN;
+}
+
+/* --- profiles and columns --- */
+
+size_t frame_n_profiles(const struct frame *frame)
+{
+    return frame->profiles->n;
+}
+
+const struct frame_profile *frame_profile(const struct frame *frame, uint32_t profile)
+{
+    return &frame->profiles->items[profile];
+}
+
+size_t frame_n_columns(const struct frame *frame)
+{
+    return frame->n_columns;
+}
+
+const char *frame_column_name(const struct frame *frame, size_t column)
+{
+    return frame->columns[column]->name;
+}
+
+enum frame_sums frame_column_sums(const struct frame *frame, size_t column)
+{
+    return frame->columns[column]->sums;
+}
+
+bool frame_column_is_hidden(const struct frame *frame, size_t column)
+{
+    return frame->columns[column]->is_hidden;
+}
+
+size_t frame_find_column(const struct frame *frame, const char *name, struct error *err)
+{
+    for (size_t i = 0; i < frame->n_columns; i++)
+        if (strcmp(frame->columns[i]->name, name) == 0)
+            return i;
+    struct buf known = {0};
+    for (size_t i = 0; i < frame->n_columns; i++)
+        if (!frame->columns[i]->is_hidden)
+            buf_printf(&known, "%s'%s'", known.len_bytes ? ", " : "", frame->columns[i]->name);
+    (void)error_set(err, ERR_NOT_FOUND, "there is no column '%s'; there are: %s", name,
+                    known.data ? known.data : "none");
+    buf_fini(&known);
+    return SIZE_MAX;
+}
+
+size_t frame_default_column(const struct frame *frame)
+{
+    size_t first = SIZE_MAX;
+    for (size_t i = frame->n_columns; i-- > 0;)
+        if (!frame->columns[i]->is_hidden && (frame->columns[i]->sums == FRAME_EXCLUSIVE || first == SIZE_MAX))
+            first = i;
+    return first;
+}
+
+/* "time" for "time (inc)"; the length of the name without the suffix. */
+static size_t stem_of(const char *name)
+{
+    static const char *const suffixes[] = {" (inc)", " (I)", " (E)", " (exc)"};
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t n = strlen(suffixes[i]);
+        if (len > n && strcmp(name + len - n, suffixes[i]) == 0)
+            return len - n;
+    }
+    return len;
+}
+
+size_t frame_column_pair(const struct frame *frame, size_t column)
+{
+    const char *name = frame->columns[column]->name;
+    size_t len = stem_of(name);
+    for (size_t i = 0; i < frame->n_columns; i++) {
+        const struct frame_column *other = frame->columns[i];
+        bool is_other_sum = other->sums != FRAME_PLAIN && frame->columns[column]->sums != FRAME_PLAIN &&
+                            other->sums != frame->columns[column]->sums;
+        if (is_other_sum && stem_of(other->name) == len && strncmp(other->name, name, len) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+int frame_values(struct frame *frame, size_t column, const struct frame_view *view, const double **values,
+                 struct error *err)
+{
+    return column_values(frame->columns[column], view, values, err);
+}
+
+int frame_cells(struct frame *frame, size_t column, uint32_t node, const struct frame_cell **cells, size_t *n,
+                struct error *err)
+{
+    return column_cells(frame->columns[column], node, cells, n, err);
+}

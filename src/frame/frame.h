@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames: the graph of a profile's nodes with their attributes and values, as a library. A frame does not change once
+ * it is made: operations return new frames, which share with the old one what is the same. Values are computed when
+ * somebody asks for them, and kept. Ordinary code; a frame is used by one thread at a time.
+ *
+ * Numbers of nodes run from 0 in pre-order of the first visit: in a tree every parent precedes its children. Where a
+ * graph has nodes with several parents, or cycles, each function here says what it does with them. */
+#ifndef LOCUS_FRAME_FRAME_H
+#define LOCUS_FRAME_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct frame;
+struct frame_column;
+
+#define FRAME_NONE UINT32_MAX
+
+/* What a node stands for. */
+enum frame_kind {
+    FRAME_OTHER = 0, /* a file that does not say */
+    FRAME_FUNCTION,
+    FRAME_INLINED, /* a function inlined into its parent */
+    FRAME_LOOP,    /* file and line are those of its head */
+    FRAME_LINE,    /* a statement */
+    FRAME_CALL,    /* a call site */
+    FRAME_INSTRUCTION,
+    FRAME_VARIABLE, /* data: a variable, or a place where blocks were allocated */
+    FRAME_GROUP,    /* made by a profiler: "<heap>", "<thread root>", a region of the program */
+    FRAME_KINDS
+};
+
+/* How the values of a column at a node and at the nodes below it belong together. */
+enum frame_sums {
+    FRAME_PLAIN = 0, /* they do not: a mean, a ratio */
+    FRAME_EXCLUSIVE, /* of the node alone */
+    FRAME_INCLUSIVE  /* of the node and all below it */
+};
+
+/* How the values of several profiles become one. A profile without a value is left out; with none at all there is no
+ * value, which is NAN. */
+enum frame_aggregate {
+    FRAME_SUM = 0,
+    FRAME_MEAN,
+    FRAME_MIN,
+    FRAME_MAX,
+    FRAME_STD,       /* of the population: divided by n */
+    FRAME_COUNT,     /* profiles with a value */
+    FRAME_PERCENTILE /* between two values, linearly */
+};
+
+/* Which profiles are meant and what becomes of their values. All zero: the sum over all. */
+struct frame_view {
+    const uint32_t *profiles; /* [n_profiles] in ascending order; NULL = all */
+    size_t n_profiles;
+    enum frame_aggregate aggregate;
+    double percentile; /* 0 to 100 */
+};
+
+/* Somewhere that values were measured: a thread, a rank, a file. -1: not known. */
+struct frame_profile {
+    const char *name;
+    int64_t rank, thread, process, node; /* process: its id; node: the host, numbered from 0 */
+};
+
+/* A cell of a column: the value that a node has in a profile. */
+struct frame_cell {
+    uint32_t profile;
+    double value;
+};
+
+/* Opens whatever a reader of readers.h knows: a database, or a file of another tool. *frame is the caller's.
+ * err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (file, offset or line, reason), ERR_UNSUPPORTED, ERR_MEMORY */
+int frame_open(const char *path, struct frame **frame, struct error *err);
+
+/* One owner more of the frame, and one less: the last one frees it. NULL is allowed in the second. */
+struct frame *frame_keep(const struct frame *frame);
+void frame_close(struct frame *frame);
+
+/* --- nodes --- */
+
+/* How many nodes there are. */
+size_t frame_n_nodes(const struct frame *frame);
+
+/* Whether every node has at most one parent and there is no cycle. */
+bool frame_is_tree(const struct frame *frame);
+
+/* The nodes without parent, in order: borrowed from the frame. */
+const uint32_t *frame_roots(const struct frame *frame, size_t *n);
+
+/* The children of a node in the order of its source, and its parents. Borrowed from the frame. */
+const uint32_t *frame_children(const struct frame *frame, uint32_t node, size_t *n);
+const uint32_t *frame_parents(const struct frame *frame, uint32_t node, size_t *n);
+
+/* All nodes [n_nodes], each once, children before their parents (but for the edge that closes a cycle); pre-order is 0,
+ * 1, 2, ... Borrowed from the frame; NULL when out of memory. */
+const uint32_t *frame_post_order(const struct frame *frame);
+
+/* Steps from the nearest root over first parents: 0 for a root. [n_nodes], borrowed; NULL when out of memory. */
+const uint32_t *frame_depths(const struct frame *frame);
+
+/* What a node stands for, and the word for it: "function", ... */
+enum frame_kind frame_kind(const struct frame *frame, uint32_t node);
+const char *frame_kind_name(enum frame_kind kind);
+
+/* The attributes that every node has, "" and 0 where they are not known. Borrowed from the frame. */
+const char *frame_name(const struct frame *frame, uint32_t node);
+const char *frame_file(const struct frame *frame, uint32_t node);
+const char *frame_module(const struct frame *frame, uint32_t node);
+uint32_t frame_line(const struct frame *frame, uint32_t node);
+
+/* Further attributes by name, as the file has them: texts, or numbers (NAN = none). */
+size_t frame_n_attributes(const struct frame *frame);
+const char *frame_attribute_name(const struct frame *frame, size_t attribute);
+bool frame_attribute_is_text(const struct frame *frame, size_t attribute);
+const char *frame_attribute_text(const struct frame *frame, size_t attribute, uint32_t node);
+double frame_attribute_number(const struct frame *frame, size_t attribute, uint32_t node);
+
+/* What makes two nodes of two frames the same: kind, name, file and line, or what else a file says that belongs to it;
+ * never an address. Borrowed from the frame. */
+const char *frame_identity(const struct frame *frame, uint32_t node);
+
+/* --- profiles and columns --- */
+
+/* The profiles, numbered from 0. Borrowed from the frame. */
+size_t frame_n_profiles(const struct frame *frame);
+const struct frame_profile *frame_profile(const struct frame *frame, uint32_t profile);
+
+/* The columns, numbered from 0. Names are borrowed from the frame. */
+size_t frame_n_columns(const struct frame *frame);
+const char *frame_column_name(const struct frame *frame, size_t column);
+enum frame_sums frame_column_sums(const struct frame *frame, size_t column);
+bool frame_column_is_hidden(const struct frame *frame, size_t column);
+
+/* The column of this name. SIZE_MAX: there is none; *err then names those that are near. err may be NULL. */
+size_t frame_find_column(const struct frame *frame, const char *name, struct error *err);
+
+/* The column that a report shows when nobody asks for one: the first exclusive one that is not hidden. SIZE_MAX. */
+size_t frame_default_column(const struct frame *frame);
+
+/* The column with the same costs summed the other way: of an exclusive one the inclusive one. SIZE_MAX. */
+size_t frame_column_pair(const struct frame *frame, size_t column);
+
+/* The values of all nodes, [n_nodes], NAN where there is none; computed once for each view and kept until the frame is
+ * closed. view NULL: the sum over all profiles.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
+int frame_values(struct frame *frame, size_t column, const struct frame_view *view, const double **values,
+                 struct error *err);
+
+/* The cells of a node, by profile: [*n], valid until the next call for the frame.  err: as frame_values */
+int frame_cells(struct frame *frame, size_t column, uint32_t node, const struct frame_cell **cells, size_t *n,
+                struct error *err);
+
+#endif
