@@ -21,6 +21,11 @@
 #include "runtime/unwind/unwind.h"
 #include "base/sigsafe.h"
 
+#ifdef UNW_TARGET_AARCH64 /* where UNW_REG_IP is the link register */
+#define PC_REGISTER UNW_AARCH64_PC
+#else
+#define PC_REGISTER UNW_REG_IP
+#endif
 #define HANDLER_BYTES 12288 /* of stack; libunwind has large frames, and so does IBM Z */
 
 enum {
@@ -102,7 +107,7 @@ int unwind_register_sig(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *va
     (void)space;
     if (is_write)
         return -UNW_EREADONLYREG;
-    if (reg == UNW_REG_IP)
+    if (reg == (unw_regnum_t)PC_REGISTER)
         *value = start->pc;
     else if (reg == UNW_REG_SP)
         *value = start->gpr[UNWIND_SP];
@@ -188,7 +193,7 @@ static void add_frames(struct libunwind_state *w, unw_cursor_t *cursor, unwind_f
 {
     path->stop = UNWIND_TOO_DEEP;
     while (path->n_frames < UNWIND_FRAMES_MAX) {
-        uintptr_t pc = register_of(cursor, UNW_REG_IP);
+        uintptr_t pc = register_of(cursor, PC_REGISTER);
         struct unwind_frame *frame = &path->store[path->n_frames];
         if (!pc && path->n_frames) {
             path->stop = UNWIND_COMPLETE;
@@ -248,7 +253,7 @@ static bool walk_from_here(const struct unwind_start *start, const struct unwind
         return false;
     for (int i = 0; i < OWN_FRAMES_MAX && state.step(&cursor) > 0; i++) {
         w.sp = register_of(&cursor, UNW_REG_SP);
-        if (register_of(&cursor, UNW_REG_IP) == start->pc) {
+        if (register_of(&cursor, PC_REGISTER) == start->pc) {
             add_frames(&w, &cursor, find, false, path);
             return true;
         }
