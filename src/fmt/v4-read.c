@@ -345,6 +345,12 @@ static void read_ids(struct v4_in *in, uint64_t at, struct v4_profile *profile)
     }
 }
 
+void v4_read_profile_info(struct v4_in *in, uint64_t offset, struct v4_profile *profile)
+{
+    read_ids(in, v4_get(in, offset + 32, 8), profile);
+    profile->flags = (uint32_t)v4_get(in, offset + 40, 4);
+}
+
 void v4_read_profiles(struct v4_in *in)
 {
     struct v4_file *file = in->file;
@@ -357,8 +363,7 @@ void v4_read_profiles(struct v4_in *in)
         uint64_t one = table.offset + i * table.stride_bytes;
         struct list list = {
             v4_get(in, one, 8), v4_get(in, one + 8, 8), v4_get(in, one + 16, 4), v4_get(in, one + 24, 8), 4, 2};
-        read_ids(in, v4_get(in, one + 32, 8), &file->profiles[i]);
-        file->profiles[i].flags = (uint32_t)v4_get(in, one + 40, 4);
+        v4_read_profile_info(in, one, &file->profiles[i]);
         file->profiles[i].cells = read_cells(in, &list);
         file->profiles[i].n_cells = file->profiles[i].cells ? list.n_values : 0;
     }

@@ -30,23 +30,36 @@ const char *v4_file_name(enum v4_kind kind)
     return kinds[kind].name;
 }
 
-static int check_frame(struct v4_in *in)
+/* Which of the files it is; V4_KINDS after a failure. */
+static enum v4_kind kind_of(struct v4_in *in)
 {
     size_t begin = strlen(V4_BEGINS);
-    if (in->len_bytes < 24 || memcmp(in->bytes, V4_BEGINS, begin) != 0)
-        return v4_fail(in, 0, ERR_FORMAT, "not a file of a version 4 database: it does not begin with " V4_BEGINS);
+    if (in->len_bytes < 24 || memcmp(in->bytes, V4_BEGINS, begin) != 0) {
+        v4_fail(in, 0, ERR_FORMAT, "not a file of a version 4 database: it does not begin with " V4_BEGINS);
+        return V4_KINDS;
+    }
     for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++)
-        if (memcmp(in->bytes + begin, kinds[kind].mark, 4) == 0) {
-            in->file->kind = kind;
-            if (in->bytes[14] != 4)
-                return v4_fail(in, 14, ERR_UNSUPPORTED, "version %u of %s is not supported (4 is)", in->bytes[14],
-                               kinds[kind].name);
-            if (memcmp(in->bytes + in->len_bytes - 8, kinds[kind].footer, 8) != 0)
-                return v4_fail(in, in->len_bytes - 8, ERR_FORMAT, "the end mark %s is missing: the file is truncated",
-                               kinds[kind].footer);
-            return 0;
-        }
-    return v4_fail(in, begin, ERR_UNSUPPORTED, "not one of meta.db, profile.db, cct.db and trace.db");
+        if (memcmp(in->bytes + begin, kinds[kind].mark, 4) == 0)
+            return kind;
+    v4_fail(in, begin, ERR_UNSUPPORTED, "not one of meta.db, profile.db, cct.db and trace.db");
+    return V4_KINDS;
+}
+
+int v4_check_head(struct v4_in *in, enum v4_kind kind)
+{
+    enum v4_kind found = kind_of(in);
+    if (in->code)
+        return in->code;
+    if (found != kind)
+        return v4_fail(in, strlen(V4_BEGINS), ERR_FORMAT, "this is a %s, not a %s", kinds[found].name,
+                       kinds[kind].name);
+    if (in->bytes[14] != 4)
+        return v4_fail(in, 14, ERR_UNSUPPORTED, "version %u of %s is not supported (4 is)", in->bytes[14],
+                       kinds[kind].name);
+    if (memcmp(in->bytes + in->len_bytes - 8, kinds[kind].footer, 8) != 0)
+        return v4_fail(in, in->len_bytes - 8, ERR_FORMAT, "the end mark %s is missing: the file is truncated",
+                       kinds[kind].footer);
+    return 0;
 }
 
 int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct v4_file *file, struct error *err)
@@ -57,8 +70,11 @@ int v4_read_memory(const char *bytes, size_t len_bytes, const char *name, struct
     if (file->bytes) {
         memcpy(file->bytes, bytes, len_bytes);
         in.bytes = (const unsigned char *)file->bytes;
-        if (check_frame(&in) == 0)
-            kinds[file->kind].read(&in);
+        enum v4_kind kind = kind_of(&in);
+        if (!in.code && v4_check_head(&in, kind) == 0) {
+            file->kind = kind;
+            kinds[kind].read(&in);
+        }
     }
     if (in.code)
         v4_fini(file);

@@ -203,6 +203,9 @@ struct v4_table {
     size_t n;
 };
 
+/* Checks that the file is of this kind and of a version that is known, and that its end is there; returns in->code. */
+int v4_check_head(struct v4_in *in, enum v4_kind kind);
+
 /* Remembers "<name>: offset <n>: <text>"; returns in->code. */
 int v4_fail(struct v4_in *in, uint64_t offset, int code, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -229,6 +232,9 @@ uint32_t v4_get_index(struct v4_in *in, uint64_t pointer, const struct v4_table 
 
 /* Zeroed memory; NULL for none or after a failure. */
 void *v4_alloc(struct v4_in *in, size_t n_items, size_t item_bytes);
+
+/* Identifiers and flags of the profile whose entry of the table is at offset. */
+void v4_read_profile_info(struct v4_in *in, uint64_t offset, struct v4_profile *profile);
 
 /* The parts of reading: each fills in->file. */
 void v4_read_meta(struct v4_in *in);

@@ -10,6 +10,7 @@ KINDS = (
     ("src/sampling", r"source-(?!.*-sig)[\w-]+\.c$", "sources.c", "sample_source"),
     ("src/analysis", r"metric-[\w-]+\.c$", "metrics.c", "metric"),
     ("src/export", r"export-[\w-]+\.c$", "exporters.c", "exporter"),
+    ("src/frame", r"reader-[\w-]+\.c$", "readers.c", "frame_reader"),
 )
 
 SCRIPTS = ("tests/e2e", "tests/explore", "tests/golden", "tests/unit")

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Version 4 databases of HPCToolkit, and ours. Opening reads meta.db and the identifiers of profiles; values stay where
+ * they are in the mapped files. A sum over all profiles comes from the summary profile, a sum over few from their lists
+ * in profile.db, and the cells of a node from cct.db. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/input.h"
+#include "base/path.h"
+#include "fmt/v4-map.h"
+#include "frame/hpctoolkit.h"
+#include "frame/make.h"
+#include "frame/readers.h"
+
+extern const struct frame_reader reader_v4;
+
+/* A file in memory. */
+struct mapped {
+    char *name;
+    void *bytes;
+    size_t len_bytes;
+};
+
+/* What the columns share: the values of a database. */
+struct database {
+    unsigned n_owners;
+    struct mapped profile_file, context_file;
+    struct v4_map by_profile, by_context;
+    uint32_t *context_of, *node_of; /* [n_nodes], [n_ids] context ids; FRAME_NONE: no node */
+    uint32_t *profile_of;           /* [by_profile.lists.n] the frame's profile; FRAME_NONE: the summary */
+    uint32_t *list_of;              /* [n_profiles] the reverse */
+    size_t summary;                 /* list of by_profile; SIZE_MAX: none */
+    uint32_t n_nodes, n_ids, n_profiles;
+};
+
+struct v4_column {
+    struct frame_column base;
+    struct database *database;
+    uint16_t metric_id;
+    uint32_t summary_id; /* in the summary profile; FRAME_NONE: the sum is not there */
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- files in memory --- */
+
+static int map_file(const char *directory, const char *file, struct mapped *mapped, struct error *err)
+{
+    struct stat info;
+    if (asprintf(&mapped->name, "%s/%s", directory, file) < 0) {
+        mapped->name = NULL;
+        return out_of_memory(err);
+    }
+    int fd = input_open(AT_FDCWD, mapped->name, 0, &info);
+    if (fd < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot open: %s", mapped->name, input_reason(errno));
+    void *bytes = info.st_size > 0 ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    int number = errno;
+    (void)close(fd);
+    if (bytes == MAP_FAILED)
+        return error_set(err, ERR_IO, "%.600s: cannot map: %s", mapped->name, strerror(number));
+    mapped->bytes = bytes;
+    mapped->len_bytes = (size_t)info.st_size;
+    return 0;
+}
+
+static void unmap_file(struct mapped *mapped)
+{
+    if (mapped->bytes)
+        (void)munmap(mapped->bytes, mapped->len_bytes);
+    free(mapped->name);
+    *mapped = (struct mapped){0};
+}
+
+static void drop_database(struct database *database)
+{
+    if (!database || --database->n_owners)
+        return;
+    unmap_file(&database->profile_file);
+    unmap_file(&database->context_file);
+    free(database->context_of);
+    free(database->node_of);
+    free(database->profile_of);
+    free(database->list_of);
+    free(database);
+}
+
+/* --- columns --- */
+
+static int compare_cells(const void *a, const void *b)
+{
+    const struct frame_cell *x = a, *y = b;
+    return x->profile < y->profile ? -1 : x->profile > y->profile;
+}
+
+static int read_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    const struct v4_column *of = (const struct v4_column *)column;
+    struct database *database = of->database;
+    struct v4_map *map = &database->by_context;
+    struct v4_list list;
+    struct v4_run run = {0};
+    bool is_sorted = true;
+    int code = v4_map_list(map, database->context_of[node], &list, err);
+    if (code == 0)
+        code = v4_map_find(map, &list, of->metric_id, &run, err);
+    for (uint64_t i = run.from; code == 0 && i < run.to; i++) {
+        uint32_t id = v4_map_minor(map, &list, i);
+        uint32_t profile = id < database->by_profile.lists.n ? database->profile_of[id] : FRAME_NONE;
+        if (profile == FRAME_NONE)
+            return error_set(err, ERR_FORMAT,
+                             "%.600s: offset %ju: a value of profile %u, which profile.db does not have", map->in.name,
+                             (uintmax_t)(list.values + 12 * i), id);
+        is_sorted &= row->n == 0 || row->items[row->n - 1].profile < profile;
+        if (!cells_add(row, profile, v4_map_value(map, &list, i)))
+            return out_of_memory(err);
+    }
+    if (!is_sorted)
+        qsort(row->items, row->n, sizeof *row->items, compare_cells);
+    return code;
+}
+
+/* Adds the values of one metric in a list of profile.db. */
+static int add_list(struct database *database, size_t i, uint32_t metric_id, double *values, struct error *err)
+{
+    struct v4_map *map = &database->by_profile;
+    struct v4_list list;
+    int code = v4_map_list(map, i, &list, err);
+    for (uint64_t k = 0; code == 0 && k < list.n_indices; k++) {
+        struct v4_run run;
+        code = v4_map_run(map, &list, k, &run, err);
+        uint32_t node = code == 0 && run.major < database->n_ids ? database->node_of[run.major] : FRAME_NONE;
+        for (uint64_t at = run.from; node != FRAME_NONE && at < run.to; at++) {
+            uint32_t id = v4_map_minor(map, &list, at);
+            double value = id == metric_id ? v4_map_value(map, &list, at) : NAN;
+            if (!isnan(value))
+                values[node] = isnan(values[node]) ? value : values[node] + value;
+            if (id >= metric_id) /* they ascend */
+                break;
+        }
+    }
+    return code;
+}
+
+/* Sums over all profiles, or over so few of them that reading their lists is less than reading the rows of all. */
+static int read_values(struct frame_column *column, const struct frame_view *view, double *values, bool *done,
+                       struct error *err)
+{
+    const struct v4_column *of = (const struct v4_column *)column;
+    struct database *database = of->database;
+    bool is_all = !view->profiles && of->summary_id != FRAME_NONE;
+    bool is_few = view->profiles && view->n_profiles <= database->n_profiles / 2;
+    int code = 0;
+    *done = view->aggregate == FRAME_SUM && (is_all || is_few);
+    for (uint32_t i = 0; *done && i < column->n_nodes; i++)
+        values[i] = NAN;
+    if (*done && is_all)
+        code = add_list(database, database->summary, of->summary_id, values, err);
+    for (size_t i = 0; *done && is_few && code == 0 && i < view->n_profiles; i++)
+        if (view->profiles[i] < database->n_profiles)
+            code = add_list(database, database->list_of[view->profiles[i]], of->metric_id, values, err);
+    return code;
+}
+
+static void drop_column(struct frame_column *column)
+{
+    drop_database(((struct v4_column *)column)->database);
+}
+
+static const struct column_class v4_class = {read_row, read_values, drop_column};
+
+/* The id of a sum over all profiles in a scope. */
+static uint32_t summary_of(const struct v4_metric *metric, uint32_t scope)
+{
+    for (size_t i = 0; i < metric->n_summaries; i++) {
+        const struct v4_summary *summary = &metric->summaries[i];
+        if (summary->scope == scope && summary->combine == 0 && summary->formula && strcmp(summary->formula, "$$") == 0)
+            return summary->metric_id;
+    }
+    return FRAME_NONE;
+}
+
+static int add_column(struct frame *frame, struct database *database, const struct v4_metric *metric,
+                      const struct v4_instance *instance, enum frame_sums sums, struct error *err)
+{
+    struct buf name = {0};
+    size_t len = metric->name ? strlen(metric->name) : 0;
+    const char *stem = hpctoolkit_metric_name(metric->name ? metric->name : "", &len);
+    buf_printf(&name, "%.*s%s", (int)len, stem, sums == FRAME_INCLUSIVE ? " (inc)" : "");
+    struct frame_column *column = name.failed ? NULL
+                                              : column_new(&v4_class, sizeof(struct v4_column), name.data, sums,
+                                                           database->n_nodes, database->n_profiles);
+    buf_fini(&name);
+    if (column) {
+        struct v4_column *of = (struct v4_column *)column;
+        database->n_owners++;
+        of->database = database;
+        of->metric_id = instance->metric_id;
+        of->summary_id = database->summary == SIZE_MAX ? FRAME_NONE : summary_of(metric, instance->scope);
+    }
+    return frame_add_column(frame, column, err);
+}
+
+/* The instance of a metric in a scope; NULL when it has none. */
+static const struct v4_instance *instance_in(const struct v4_meta *meta, const struct v4_metric *metric,
+                                             const char *scope)
+{
+    for (size_t i = 0; i < metric->n_instances; i++) {
+        const char *name = metric->instances[i].scope ? meta->scopes[metric->instances[i].scope - 1].name : NULL;
+        if (name && strcmp(name, scope) == 0)
+            return &metric->instances[i];
+    }
+    return NULL;
+}
+
+/* Exclusive values are those of the scope "function", as Hatchet and hpcviewer show them: a function's own include its
+ * loops and lines. */
+static int add_columns(struct frame *frame, struct database *database, const struct v4_meta *meta, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < meta->n_metrics; i++) {
+        const struct v4_metric *metric = &meta->metrics[i];
+        const struct v4_instance *inclusive = instance_in(meta, metric, "execution");
+        const struct v4_instance *exclusive = instance_in(meta, metric, "function");
+        exclusive = exclusive ? exclusive : instance_in(meta, metric, "point");
+        if (exclusive)
+            code = add_column(frame, database, metric, exclusive, FRAME_EXCLUSIVE, err);
+        if (code == 0 && inclusive)
+            code = add_column(frame, database, metric, inclusive, FRAME_INCLUSIVE, err);
+    }
+    return code;
+}
+
+/* --- nodes --- */
+
+/* Nodes of the file: entry points first, then contexts. */
+struct tree {
+    const struct v4_meta *meta;
+    const char *name; /* of the file */
+    struct frame_maker *maker;
+    struct database *database;
+    struct hpctoolkit_node *nodes; /* [n] */
+    size_t n;
+    struct buf text;
+};
+
+static const char *text_or_none(const char *text)
+{
+    return text ? text : "";
+}
+
+/* The path of a file as it was when the program was built: copies lie in the database below "src". */
+static const char *file_at(const struct v4_meta *meta, uint32_t file)
+{
+    const struct v4_path *path = file ? &meta->files[file - 1] : NULL;
+    if (!path || !path->path)
+        return "";
+    return path->flags & V4_FILE_COPIED && strncmp(path->path, "src/", 4) == 0 ? path->path + 3 : path->path;
+}
+
+static const char *module_at(const struct v4_meta *meta, uint32_t module)
+{
+    return module ? text_or_none(meta->modules[module - 1].path) : "";
+}
+
+static enum frame_kind kind_of(const struct v4_context *context)
+{
+    switch (context->lexical) {
+    case V4_FUNCTION:
+        return context->relation == V4_INLINED ? FRAME_INLINED : FRAME_FUNCTION;
+    case V4_LOOP:
+        return FRAME_LOOP;
+    case V4_LINE:
+        return FRAME_LINE;
+    case V4_INSTRUCTION:
+        return FRAME_INSTRUCTION;
+    default:
+        return FRAME_OTHER;
+    }
+}
+
+/* Entry points and contexts with their parents and kinds. */
+static bool list_nodes(struct tree *tree)
+{
+    const struct v4_meta *meta = tree->meta;
+    tree->n = meta->n_entries + meta->n_contexts;
+    tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
+    if (!tree->nodes)
+        return false;
+    for (size_t i = 0; i < meta->n_entries; i++) {
+        tree->nodes[i] = (struct hpctoolkit_node){text_or_none(meta->entries[i].name), FRAME_NONE, FRAME_GROUP};
+        for (size_t k = 0; k < meta->entries[i].n_children; k++)
+            tree->nodes[meta->n_entries + meta->entries[i].first_child + k].parent = (uint32_t)i;
+    }
+    for (size_t i = 0; i < meta->n_contexts; i++) {
+        const struct v4_context *context = &meta->contexts[i];
+        struct hpctoolkit_node *node = &tree->nodes[meta->n_entries + i];
+        node->kind = kind_of(context);
+        if (context->parent)
+            node->parent = (uint32_t)(meta->n_entries + context->parent - 1);
+        if (context->lexical == V4_FUNCTION)
+            node->name = context->function ? text_or_none(meta->functions[context->function - 1].name) : "";
+    }
+    return hpctoolkit_find_kinds(tree->nodes, tree->n);
+}
+
+/* What the frame says of a context. */
+static struct made_node describe(struct tree *tree, const struct v4_context *context,
+                                 const struct hpctoolkit_node *from)
+{
+    const struct v4_meta *meta = tree->meta;
+    const struct v4_function *function = context->function ? &meta->functions[context->function - 1] : NULL;
+    struct made_node node = {.kind = from->kind,
+                             .name = from->name,
+                             .file = file_at(meta, context->file),
+                             .module = module_at(meta, context->module),
+                             .line = context->line};
+    if (function && !context->file) {
+        node.file = file_at(meta, function->file);
+        node.line = function->line;
+    }
+    if (function && !context->module)
+        node.module = module_at(meta, function->module);
+    if (from->kind == FRAME_LINE || from->kind == FRAME_LOOP) {
+        hpctoolkit_place_name(from->kind, node.file, node.line, &tree->text);
+        node.name = tree->text.data;
+    } else if (!node.name || !*node.name) {
+        tree->text.len_bytes = 0;
+        uint64_t offset = function ? function->offset : context->offset;
+        buf_printf(&tree->text, "%s:%#jx", path_last(node.module), (uintmax_t)offset);
+        node.name = tree->text.data;
+    }
+    tree->maker->failed |= tree->text.failed;
+    return node;
+}
+
+/* Adds node i, an entry point or context, below parent. */
+static int add_node(struct tree *tree, uint32_t i, uint32_t parent, uint32_t *number, struct error *err)
+{
+    const struct v4_meta *meta = tree->meta;
+    bool is_entry = i < meta->n_entries;
+    const struct v4_context *context = is_entry ? NULL : &meta->contexts[i - meta->n_entries];
+    uint32_t id = is_entry ? meta->entries[i].ctx_id : context->ctx_id;
+    struct made_node node = is_entry ? (struct made_node){.kind = tree->nodes[i].kind, .name = tree->nodes[i].name}
+                                     : describe(tree, context, &tree->nodes[i]);
+    if (id >= tree->database->n_ids)
+        return error_set(err, ERR_FORMAT, "%.600s: a context has the number %u, and cct.db has those below %u",
+                         tree->name, id, tree->database->n_ids);
+    if (tree->database->node_of[id] != FRAME_NONE)
+        return error_set(err, ERR_FORMAT, "%.600s: two contexts have the number %u", tree->name, id);
+    *number = maker_node(tree->maker, parent, &node);
+    maker_number(tree->maker, "id", *number, id);
+    if (context && context->flags & V4_HAS_POINT)
+        maker_number(tree->maker, "offset", *number, (double)context->offset);
+    tree->database->context_of[*number] = id;
+    tree->database->node_of[id] = *number;
+    return tree->maker->failed ? out_of_memory(err) : 0;
+}
+
+/* Adds all nodes in pre-order. */
+static int add_nodes(struct tree *tree, struct error *err)
+{
+    const struct v4_meta *meta = tree->meta;
+    struct open {
+        uint32_t node, parent;
+    } *stack = calloc(tree->n + 1, sizeof *stack);
+    size_t n = 0;
+    int code = stack ? 0 : out_of_memory(err);
+    for (size_t i = meta->n_entries; stack && i-- > 0;)
+        stack[n++] = (struct open){(uint32_t)i, FRAME_NONE};
+    while (code == 0 && n > 0) {
+        struct open top = stack[--n];
+        uint32_t number = 0, first, n_children;
+        bool is_entry = top.node < meta->n_entries;
+        code = add_node(tree, top.node, top.parent, &number, err);
+        first = is_entry ? meta->entries[top.node].first_child : meta->contexts[top.node - meta->n_entries].first_child;
+        n_children =
+            is_entry ? meta->entries[top.node].n_children : meta->contexts[top.node - meta->n_entries].n_children;
+        for (uint32_t k = n_children; k-- > 0;)
+            stack[n++] = (struct open){(uint32_t)meta->n_entries + first + k, number};
+    }
+    free(stack);
+    return code;
+}
+
+/* Tables of context ids and nodes. */
+static bool make_tables(struct database *database, const struct v4_meta *meta)
+{
+    size_t n_nodes = meta->n_entries + meta->n_contexts;
+    database->n_nodes = (uint32_t)n_nodes;
+    database->n_ids = (uint32_t)database->by_context.lists.n;
+    database->context_of = calloc(n_nodes + 1, sizeof(uint32_t));
+    database->node_of = malloc(((size_t)database->n_ids + 1) * sizeof(uint32_t));
+    if (database->node_of)
+        memset(database->node_of, 0xff, ((size_t)database->n_ids + 1) * sizeof(uint32_t));
+    return database->context_of && database->node_of;
+}
+
+/* --- profiles --- */
+
+/* The number of a host: 0 for the first that is met. Returns -1 when out of memory. */
+static int64_t number_host(struct strtab *hosts, uint64_t id)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%ju", (uintmax_t)id);
+    return strtab_intern(hosts, text);
+}
+
+/* A profile by what identifies it: rank and thread, and other numbers in its name. */
+static bool add_profile(struct frame_maker *maker, const struct v4_meta *meta, const struct v4_profile *from,
+                        struct strtab *hosts)
+{
+    struct frame_profile profile = {NULL, -1, -1, -1, -1};
+    struct buf name = {0};
+    for (size_t i = 0; i < from->n_ids; i++) {
+        const struct v4_id *id = &from->ids[i];
+        const char *kind = id->kind < meta->n_kinds ? text_or_none(meta->kinds[id->kind]) : "?";
+        uint64_t number = id->flags & 1 ? id->physical : id->logical;
+        if (strcmp(kind, "NODE") == 0) {
+            profile.node = number_host(hosts, number);
+            continue;
+        }
+        if (strcmp(kind, "RANK") == 0)
+            profile.rank = (int64_t)number;
+        if (strcmp(kind, "THREAD") == 0)
+            profile.thread = (int64_t)number;
+        buf_printf(&name, "%s", name.len_bytes ? " " : "");
+        for (const char *p = kind; *p; p++)
+            buf_printf(&name, "%c", *p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
+        buf_printf(&name, " %ju", (uintmax_t)number);
+    }
+    profile.name = name.data ? name.data : "";
+    bool ok = !name.failed;
+    if (ok)
+        (void)maker_profile(maker, &profile);
+    buf_fini(&name);
+    return ok && !maker->failed;
+}
+
+static int add_profiles(struct frame_maker *maker, const struct v4_meta *meta, struct database *database,
+                        struct error *err)
+{
+    size_t n = database->by_profile.lists.n;
+    struct strtab hosts = {0};
+    database->profile_of = calloc(n + 1, sizeof(uint32_t));
+    database->list_of = calloc(n + 1, sizeof(uint32_t));
+    database->summary = SIZE_MAX;
+    int code = database->profile_of && database->list_of ? 0 : out_of_memory(err);
+    for (size_t i = 0; code == 0 && i < n; i++) {
+        struct v4_profile profile;
+        bool is_summary = false;
+        code = v4_map_profile(&database->by_profile, i, &profile, err);
+        is_summary = profile.flags & 1 || profile.n_ids == 0;
+        if (code == 0 && is_summary && database->summary == SIZE_MAX)
+            database->summary = i;
+        database->profile_of[i] = is_summary ? FRAME_NONE : database->n_profiles;
+        if (code == 0 && !is_summary) {
+            database->list_of[database->n_profiles++] = (uint32_t)i;
+            code = add_profile(maker, meta, &profile, &hosts) ? 0 : out_of_memory(err);
+        }
+        free(profile.ids);
+    }
+    strtab_fini(&hosts);
+    return code;
+}
+
+/* --- the whole --- */
+
+static int open_values(const char *directory, struct database *database, struct error *err)
+{
+    int code = map_file(directory, v4_file_name(V4_PROFILE), &database->profile_file, err);
+    if (code == 0)
+        code = map_file(directory, v4_file_name(V4_CCT), &database->context_file, err);
+    if (code == 0)
+        code = v4_map_open(&database->by_profile, V4_PROFILE, database->profile_file.bytes,
+                           database->profile_file.len_bytes, database->profile_file.name, err);
+    if (code == 0)
+        code = v4_map_open(&database->by_context, V4_CCT, database->context_file.bytes,
+                           database->context_file.len_bytes, database->context_file.name, err);
+    return code;
+}
+
+/* Nodes and profiles into the maker. */
+static int read_tree(struct frame_maker *maker, const struct v4_meta *meta, const char *name, struct database *database,
+                     struct error *err)
+{
+    struct tree tree = {.meta = meta, .name = name, .maker = maker, .database = database};
+    int code = make_tables(database, meta) && list_nodes(&tree) ? 0 : out_of_memory(err);
+    if (code == 0)
+        code = add_profiles(maker, meta, database, err);
+    if (code == 0)
+        code = add_nodes(&tree, err);
+    free(tree.nodes);
+    buf_fini(&tree.text);
+    return code;
+}
+
+static int read_meta(const char *directory, const struct mapped *file, struct frame **frame, struct error *err)
+{
+    struct database *database = calloc(1, sizeof *database);
+    struct v4_file meta = {0};
+    struct frame_maker maker;
+    if (!database)
+        return out_of_memory(err);
+    database->n_owners = 1;
+    maker_init(&maker);
+    int code = v4_read_memory(file->bytes, file->len_bytes, file->name, &meta, err);
+    if (code == 0 && meta.kind != V4_META)
+        code = error_set(err, ERR_FORMAT, "%.600s: offset 10: this is a %s", file->name, v4_file_name(meta.kind));
+    if (code == 0)
+        code = open_values(directory, database, err);
+    if (code == 0)
+        code = read_tree(&maker, &meta.meta, file->name, database, err);
+    struct frame *made = NULL;
+    if (code == 0)
+        code = frame_made(&maker, &made, NULL, err);
+    else
+        maker_fini(&maker);
+    if (code == 0)
+        code = add_columns(made, database, &meta.meta, err);
+    if (code == 0)
+        *frame = made;
+    else
+        frame_close(made);
+    v4_fini(&meta);
+    drop_database(database);
+    return code;
+}
+
+static int read_v4(const struct frame_input *input, struct frame **frame, struct error *err)
+{
+    struct mapped meta = {0};
+    char *directory = strdup(input->path);
+    char *slash = directory && !input->is_directory ? strrchr(directory, '/') : NULL;
+    if (slash)
+        *(slash == directory ? slash + 1 : slash) = 0;
+    int code = directory ? 0 : out_of_memory(err);
+    const char *place = input->is_directory || slash ? directory : ".";
+    if (code == 0)
+        code = map_file(place, v4_file_name(V4_META), &meta, err);
+    if (code == 0)
+        code = read_meta(place, &meta, frame, err);
+    unmap_file(&meta);
+    free(directory);
+    return code;
+}
+
+static bool fits_v4(const struct frame_input *input)
+{
+    if (input->is_directory)
+        return readers_begins(input->path, v4_file_name(V4_META), V4_BEGINS);
+    return strncmp(input->head.data, V4_BEGINS, strlen(V4_BEGINS)) == 0;
+}
+
+const struct frame_reader reader_v4 = {"a database of HPCToolkit (meta.db, profile.db and cct.db)", fits_v4, read_v4};

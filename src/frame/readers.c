@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of readers, and the choice among them: the content decides, never the name. */
+#include "frame/readers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/input.h"
+
+extern const struct frame_reader reader_v4;
+
+static const struct frame_reader *const readers[] = {
+    &reader_v4,
+};
+
+const struct frame_reader *readers_at(size_t i)
+{
+    return i < sizeof readers / sizeof *readers ? readers[i] : NULL;
+}
+
+/* Appends the first n_bytes of an open file, or all that it has. */
+static bool read_head(int fd, size_t n_bytes, struct buf *head)
+{
+    char bytes[4096];
+    while (head->len_bytes < n_bytes && !head->failed) {
+        size_t rest = n_bytes - head->len_bytes;
+        ssize_t n = read(fd, bytes, rest < sizeof bytes ? rest : sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0;
+        buf_append(head, bytes, (size_t)n);
+    }
+    return true;
+}
+
+bool readers_begins(const char *path, const char *file, const char *text)
+{
+    char *name = NULL;
+    struct buf head = {0};
+    if (asprintf(&name, "%s/%s", path, file) < 0)
+        return false;
+    int fd = input_open(AT_FDCWD, name, 0, NULL);
+    bool ok = fd >= 0 && read_head(fd, strlen(text), &head) && head.len_bytes == strlen(text) &&
+              memcmp(head.data, text, head.len_bytes) == 0;
+    if (fd >= 0)
+        (void)close(fd);
+    buf_fini(&head);
+    free(name);
+    return ok;
+}
+
+/* What path is: a directory, or a file with a first part. */
+static int look_at(const char *path, struct frame_input *input, struct error *err)
+{
+    struct stat info;
+    input->path = path;
+    if (stat(path, &info) != 0)
+        return error_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%.600s: cannot open: %s", path,
+                         strerror(errno));
+    buf_append(&input->head, "", 0);
+    input->is_directory = S_ISDIR(info.st_mode);
+    int fd = input->is_directory ? -1 : input_open(AT_FDCWD, path, 0, NULL), code = 0;
+    if (!input->is_directory && fd < 0)
+        return error_set(err, ERR_IO, "%.600s: cannot open: %s", path, input_reason(errno));
+    if (fd >= 0 && !read_head(fd, FRAME_HEAD_BYTES, &input->head))
+        code = error_set(err, ERR_IO, "%.600s: cannot read: %s", path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    buf_append(&input->head, "", 0);
+    return code == 0 && input->head.failed ? error_set(err, ERR_MEMORY, "out of memory") : code;
+}
+
+static int not_known(const char *path, struct error *err)
+{
+    struct buf known = {0};
+    for (size_t i = 0; readers_at(i); i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", readers_at(i)->name);
+    int code = error_set(err, ERR_UNSUPPORTED, "%.300s: not a profile that can be read; these can: %s", path,
+                         known.data ? known.data : "none");
+    buf_fini(&known);
+    return code;
+}
+
+int frame_open(const char *path, struct frame **frame, struct error *err)
+{
+    struct frame_input input = {0};
+    int code = look_at(path, &input, err);
+    size_t i = 0;
+    while (code == 0 && readers_at(i) && !readers_at(i)->fits(&input))
+        i++;
+    if (code == 0)
+        code = readers_at(i) ? readers_at(i)->read(&input, frame, err) : not_known(path, err);
+    buf_fini(&input.head);
+    return code;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Readers: one for each kind of file or directory that frame_open knows. Ordinary code; for the files of this
+ * folder. */
+#ifndef LOCUS_FRAME_READERS_H
+#define LOCUS_FRAME_READERS_H
+
+#include "base/vec.h"
+#include "frame/frame.h"
+
+/* What is to be opened. A reader looks at the first bytes of a file, and into a directory. */
+struct frame_input {
+    const char *path;
+    bool is_directory;
+    struct buf head; /* of a file: its first bytes, at most FRAME_HEAD_BYTES; data is never NULL */
+};
+
+enum { FRAME_HEAD_BYTES = 16384 };
+
+struct frame_reader {
+    const char *name; /* as people call what it reads, for messages */
+    bool (*fits)(const struct frame_input *input);
+    /* As frame_open, of an input that fits. */
+    int (*read)(const struct frame_input *input, struct frame **frame, struct error *err);
+};
+
+/* The reader at index i, in the order in which they are asked; NULL behind the last. */
+const struct frame_reader *readers_at(size_t i);
+
+/* Whether a file of the directory path begins with a text. */
+bool readers_begins(const char *path, const char *file, const char *text);
+
+#endif

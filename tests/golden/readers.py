@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What frame_open makes of the files and databases that it knows. tests/golden/readers.txt holds the inputs and what list-frame
+prints of each; `readers.py --record` writes the latter anew. A database of ours has the values that hpcquery prints. Damaged
+input, cut or changed anywhere, is read or refused by one sentence that names file and place, within bounded memory. Databases
+of HPCToolkit itself lie in $LOCUS_SHARED_DATA or in ../shared/data; what Hatchet documents of them is checked where they are."""
+import collections
+import csv
+import difflib
+import math
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+DATA = pathlib.Path(os.environ.get("LOCUS_SHARED_DATA", SOURCE.parent / "shared" / "data")) / "hpctoolkit"
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import bundle  # noqa: E402
+import measurement as m  # noqa: E402
+import v4  # noqa: E402
+
+GOLDEN = bundle.golden("readers")
+MEMORY_KIB = 400 << 10
+NODE = re.compile(r"(\d+)  *(\w+) '([^']*)'(.*)$")
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def open_frame(path, *options):
+    return subprocess.run([str(BUILD / "tests" / "golden" / "list-frame"), *options, str(path)], capture_output=True, check=False)
+
+
+def listed(path, *options):
+    result = open_frame(path, *options)
+    expect(result.returncode == 0, f"{path}: {result.stderr.decode(errors='replace')}")
+    return result.stdout.decode(errors="replace")
+
+
+class Frame:
+    """The text of list-frame, taken apart: nodes as (kind, name, parent, attributes, {column: value})."""
+
+    def __init__(self, path):
+        lines = listed(path).split("\n")
+        self.profiles = [line for line in lines if line.startswith("profile ")]
+        self.columns = [line.split("'")[1] for line in lines if line.startswith("column ")]
+        self.nodes = []
+        for line in lines:
+            found = NODE.match(line)
+            if not found or line.startswith(("profile ", "column ")) or line.split(" ")[1].startswith("nodes"):
+                continue
+            rest, *values = found[4].split(" | ")
+            parents = [int(word[1:]) for word in rest.split() if re.fullmatch(r"\^\d+", word)]
+            attributes = dict(word.split("=", 1) for word in rest.split() if re.fullmatch(r"\w+=\S+", word))
+            self.nodes.append((found[2], found[3], parents[0] if parents else None, attributes,
+                               {v.rsplit(" ", 1)[0]: float(v.rsplit(" ", 1)[1]) for v in values}))
+
+    def total(self, column):
+        """Of the roots."""
+        return sum(node[4].get(column, 0) for node in self.nodes if node[2] is None)
+
+
+# --- what is committed ---
+
+
+def inputs(scratch):
+    """Every input by name: those of the text, and databases that are made here."""
+    found = {path.name: path for path in sorted((GOLDEN / "inputs").iterdir())}
+    v4.write_small(scratch / "small-v4")
+    found["small-v4"] = scratch / "small-v4"
+    return found
+
+
+def check_golden(found):
+    expected = GOLDEN / "expected"
+    texts = {name: listed(path, "--cells") for name, path in found.items()}
+    if "--record" in sys.argv:
+        shutil.rmtree(expected, ignore_errors=True)
+        expected.mkdir()
+        for name, text in texts.items():
+            (expected / f"{name}.txt").write_text(text, encoding="utf-8")
+        bundle.keep_golden("readers")
+    for name, text in texts.items():
+        path = expected / f"{name}.txt"
+        known = path.read_text(encoding="utf-8") if path.exists() else ""
+        if known != text:
+            failures.append("\n".join([f"{name} is read otherwise:", *difflib.unified_diff(
+                known.split("\n"), text.split("\n"), "committed", "now", n=0, lineterm="")]))
+
+
+# --- damage ---
+
+
+def check_damaged(path, what, opened):
+    """The file path, damaged, of the input opened."""
+    result = open_frame(opened, "--cells")
+    words = result.stderr.decode(errors="replace")
+    place = re.search(r"offset \d|line \d|the number \d|not a profile that can be read|cannot open", words)
+    fits = result.returncode == 0 or (result.returncode == 1 and words.count("\n") == 1 and place and str(opened) in words)
+    expect(fits, f"{path.name}, {what}: status {result.returncode}: {words[:500]}")
+
+
+def damage(path, opened, rng, n_cases):
+    data = path.read_bytes()
+    cuts = sorted({rng.randrange(len(data)) for _ in range(n_cases)} | {0, 1, len(data) - 1})
+    for n in cuts:
+        path.write_bytes(data[:n])
+        check_damaged(path, f"cut to {n} bytes", opened)
+    for i in range(n_cases):
+        changed = bytearray(data)
+        where = [rng.randrange(len(data)) for _ in range(rng.choice((1, 1, 2, 5)))]
+        for at in where:
+            changed[at] = rng.choice((0, 255, 128, changed[at] ^ (1 << rng.randrange(8)), rng.randrange(256)))
+        path.write_bytes(changed)
+        check_damaged(path, f"changed at {where} (case {i})", opened)
+    path.write_bytes(data)
+
+
+def check_damage(found, scratch):
+    rng = random.Random(7)
+    for name, source in found.items():
+        copy = scratch / "damaged" / name
+        copy.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, copy)
+        else:
+            shutil.copy(source, copy)
+        for path in sorted(copy.rglob("*")) if copy.is_dir() else [copy]:
+            if path.is_file() and path.name != "trace.db":
+                damage(path, copy, rng, 40)
+    noise = scratch / "noise"
+    for n in (0, 1, 100, 70000):
+        noise.write_bytes(rng.randbytes(n))
+        result = open_frame(noise)
+        expect(result.returncode == 1 and b"not a profile that can be read; these can: a database" in result.stderr,
+               f"noise of {n} bytes: {result.stderr}")
+    (scratch / "empty").mkdir()
+    expect(b"not a profile" in open_frame(scratch / "empty").stderr, "an empty folder is read")
+    expect(b"No such file" in open_frame(scratch / "nowhere").stderr, "a file that is not there is read")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    expect(peak < MEMORY_KIB, f"reading damaged files took {peak} KiB")
+
+
+# --- a database of ours ---
+
+
+def measured(directory):
+    """Variables of all classes with their accesses, on three threads of two ranks."""
+    app = "/nowhere/app"
+    start = [(app, 0x1010), (app, 0x2020)]
+    variables = [m.heap(start + [(app, 0x3030)], size=1 << 20), m.reason("DATACENTRIC_No_Compute"),
+                 m.by_address("DATACENTRIC_Static", app, 0x404040, "static", "grid", 8192),
+                 m.by_address("DATACENTRIC_Stack", app, 0x3030, "stack")]
+    for rank, thread in ((0, 0), (0, 1), (1, 0)):
+        profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000), ("FAULTS", m.INT, 1)], rank=rank, thread=thread, pid=100 + rank)
+        for i, variable in enumerate(variables):
+            profile.sample(start + [(app, 0x5000 + 16 * i)], {0: 10 * i + thread + 1, 1: rank}, variable)
+        profile.write(directory)
+
+
+def check_ours(scratch):
+    measured(scratch / "measured")
+    database = scratch / "ours"
+    subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(database), str(scratch / "measured")], check=True)
+    frame = Frame(database)
+    by_id = {node[3].get("id"): node for node in frame.nodes}
+    kinds = {"placeholder": "group", "statement": "line"}
+    n_values = 0
+    for metric in ("EADDR (usec)", "FAULTS"):
+        result = subprocess.run([str(BUILD / "hpcquery"), "tree", "--csv", "--top", "0", "--metric", metric, str(database)],
+                                capture_output=True, check=True, text=True)
+        for row in csv.DictReader(result.stdout.splitlines()):
+            kind, name, _, _, values = by_id.get(row["id"], (None, None, None, None, {}))
+            expect(kind == kinds.get(row["kind"], row["kind"]), f"{row}: the frame has a {kind}")
+            expect(row["name"] in (name, ""), f"{row}: the frame has {name}")
+            same = [math.isclose(values.get(metric + suffix, 0), float(row[key]), rel_tol=1e-9)
+                    for suffix, key in ((" (inc)", "inclusive"), ("", "exclusive"))]
+            expect(all(same), f"{row}: the frame has {values}")
+            n_values += 1
+    expect(n_values > 40, f"only {n_values} nodes of hpcquery are compared")
+    found = collections.Counter(node[0] for node in frame.nodes)
+    expect(found["variable"] == 3, f"{found['variable']} variables, not 3: {found}")
+    places = sorted(re.findall(r"rank (\d+) thread (\d+) ", "\n".join(frame.profiles)))
+    expect(places == [("0", "0"), ("0", "1"), ("1", "0")], f"profiles {frame.profiles}")
+
+
+# --- databases of others ---
+
+
+def check_others():
+    """Nodes, profiles and sums as the facts of the samples have them."""
+    hatchet = DATA / "hatchet"
+    if not hatchet.exists():
+        print(f"SKIP: databases of HPCToolkit itself: {hatchet} is not there")
+        return
+    for name, n_nodes, n_profiles, total in (("hatchet_cpi_v4_database", 205, 16, None),):
+        frame = Frame(hatchet / name)
+        expect((len(frame.nodes), len(frame.profiles)) == (n_nodes, n_profiles),
+               f"{name}: {len(frame.nodes)} nodes, {len(frame.profiles)} profiles")
+        expect(total is None or math.isclose(frame.total("time (inc)"), total, rel_tol=1e-9),
+               f"{name}: {frame.total('time (inc)')} in all")
+        expect(frame.columns[:2] in (["time", "time (inc)"], ["time (inc)", "time"]), f"{name}: columns {frame.columns}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        found = inputs(scratch)
+        check_golden(found)
+        check_damage(found, scratch)
+        check_ours(scratch)
+        check_others()
+    for sentence in failures[:20]:
+        print("FAIL:", sentence)
+    sys.exit(1 if failures else 0)
+
+
+main()
