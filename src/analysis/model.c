@@ -250,3 +250,21 @@ size_t model_count_processes(const struct model *model)
     strtab_fini(&births);
     return n;
 }
+
+void model_set_capacities(struct model *model)
+{
+    model->cap_metrics = model->n_metrics;
+    model->cap_processes = model->n_processes;
+    model->cap_threads = model->n_threads;
+    model->cap_events = model->n_events;
+    model->cap_variables = model->n_variables;
+    for (size_t i = 0; i < model->n_variables; i++) {
+        struct variable *variable = &model->variables[i];
+        variable->cap_scopes = variable->n_scopes;
+        variable->cap_parts = variable->n_parts;
+        variable->cap_fields = variable->n_fields;
+        variable->cap_part_lines = variable->n_part_lines;
+        variable->cap_latencies = variable->n_latencies;
+        variable->cap_causes = variable->n_causes;
+    }
+}

@@ -253,6 +253,9 @@ struct model {
 int model_init(struct model *model, struct error *err);
 void model_fini(struct model *model);
 
+/* Sets the capacities of the lists to their lengths, so that a model that was read can grow. */
+void model_set_capacities(struct model *model);
+
 /* Id of text in model->strings; 0 for NULL, "" or out of memory. */
 uint32_t model_string(struct model *model, const char *text);
 const char *model_text(const struct model *model, uint32_t id);

@@ -30,11 +30,11 @@ fresh() {
 }
 
 # Links in the place of parts of it: the database is refused, and untouched.
-for part in src metrics meta.db locus.json; do
+for part in src metrics meta.db locus.db; do
     fresh
     rm -rf "db/$part"
     ln -s "$scratch/other" "db/$part"
-    [ "$part" != locus.json ] || ln -sf "$scratch/one-db/locus.json" db/locus.json
+    [ "$part" != locus.db ] || ln -sf "$scratch/one-db/locus.db" db/locus.db
     before=$(state db)
     expect_status 1 "$hpcprof" -q -o db two
     expect_text err "holds other files than a database \($part\)"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target (libFuzzer) for what hpcprof and hpcquery read: a measurement, whose files may contradict each other, and
- * the text of a database. What is loaded can be written, read again and reported. The input is text or binary: first
- * byte even: a profile, its side file and its log, each behind its length (u16, little-endian); odd: a locus.json. */
+ * a database as locus.db or as its text. What is loaded can be written, read again and reported. The input is text or
+ * binary: first byte even: a profile, its side file and its log, each behind its length (u16, little-endian); odd: a
+ * locus.db or locus.json. */
 #include <stdint.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ static void try_database(const uint8_t *data, size_t len_bytes)
     struct model model;
     struct error err = {0};
     check(model_init(&model, &err) == 0, "out of memory");
-    int code = locus_json_read((const char *)data, len_bytes, "fuzz", &model, &err);
+    bool is_binary = locus_db_is((const char *)data, len_bytes);
+    int code = (is_binary ? locus_db_read : locus_json_read)((const char *)data, len_bytes, "fuzz", &model, &err);
     if (code == 0 && database_goes_on(data, len_bytes))
         database_report(&model);
     else

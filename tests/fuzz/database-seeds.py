@@ -3,7 +3,7 @@
 """Writes the first inputs of database-fuzz.c and extend-fuzz.c:
 database-seeds.py MEASUREMENT... DATABASE... DIRECTORY EXTEND_DIRECTORY
 
-For the first, the smallest profiles of each measurement with their side files and logs, and each database's locus.json;
+For the first, the smallest profiles of each measurement with their side files and logs, and each database's locus.db;
 for the second, each database with each of these profiles. Files that they name are made to be missing: looking at the
 debug information of libraries again and again would take nearly all of the time, and has fuzzers of its own."""
 import pathlib
@@ -31,17 +31,17 @@ def main():
     *sources, directory, extend_directory = map(pathlib.Path, sys.argv[1:])
     profiles, databases = [], []
     for source in sources:
-        if (source / "locus.json").exists():
+        if (source / "locus.db").exists():
             databases.append(source)
         profiles += sorted(source.glob("*.hpcrun"), key=lambda path: path.stat().st_size)[:4]
     for number, profile in enumerate(profiles):
         measurement = parts(profile.parent, *(profile.stem + suffix for suffix in (".hpcrun", ".objects", ".log")))
         (directory / f"seed-measurement-{number}").write_bytes(b"\0" + measurement)
         for other, database in enumerate(databases):
-            files = parts(database, "locus.json", "profile.db", "trace.db")
+            files = parts(database, "locus.db", "profile.db", "trace.db")
             (extend_directory / f"seed-{number}-{other}").write_bytes(files + measurement)
     for number, database in enumerate(databases):
-        (directory / f"seed-database-{number}").write_bytes(b"\1" + read(database / "locus.json"))
+        (directory / f"seed-database-{number}").write_bytes(b"\1" + read(database / "locus.db"))
 
 
 if __name__ == "__main__":

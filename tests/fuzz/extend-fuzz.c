@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fuzz target (libFuzzer) for hpcprof --extend: a database whose files may contradict each other, and a measurement
- * that is added to it. The input: locus.json, profile.db and trace.db of the database, then profile, side file and log
- * of the measurement, each behind its length (u16, little-endian). */
+ * that is added to it. The input: locus.db (or its text), profile.db and trace.db of the database, then profile, side
+ * file and log of the measurement, each behind its length (u16, little-endian). */
 #include <stdint.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     struct model model;
     struct error err = {0};
     bool goes_on = database_goes_on(data, len_bytes);
-    database_put_part(DATABASE_JSON, &data, &len_bytes);
+    database_put_part(DATABASE_FILE, &data, &len_bytes);
     database_put_part("profile.db", &data, &len_bytes);
     database_put_part("trace.db", &data, &len_bytes);
     database_put_measurement(&data, &len_bytes);

@@ -267,7 +267,7 @@ def outputs(database):
     yield "vars.json", run("hpcquery", "vars", "--json", database)
     yield "vars-stores.txt", run("hpcquery", "vars", "--metric", "mem-stores", database)
     yield "tree-remote.txt", run("hpcquery", "tree", "--metric", "Load-miss-to-rmt-DRAM", database)
-    yield "locus.json", (database / "locus.json").read_text(encoding="utf-8")
+    yield "locus.json", run("hpcquery", "export", "json", database)
 
 
 def check_xml(database):
@@ -300,7 +300,7 @@ def widest_line(database, n_columns):
 
 def check_older(database, scratch):
     """A database without the numbers that came later is one without hardware."""
-    older, data = scratch / "older", json.loads((database / "locus.json").read_text(encoding="utf-8"))
+    older, data = scratch / "older", json.loads(run("hpcquery", "export", "json", database))
     del data["has_samples"]
     for row in data["events"] + data["variables"]:
         for key in ("enabled_ns", "running_ns", "n_throttles", "n_no_metric", "n_truncated", "n_collisions",

@@ -12,9 +12,9 @@ build_ranks() {
 expect_ranks() {
     local database=$1 ranks
     shift
-    ranks=$(python3 -c 'import json, sys
+    ranks=$("$builddir/hpcquery" export json "$database" | python3 -c 'import json, sys
 for process in json.load(sys.stdin)["processes"]:
-    print(process["rank"])' <"$database/locus.json" | xargs)
+    print(process["rank"])' | xargs)
     [ "$ranks" = "$*" ] || fail "$database: ranks $ranks instead of $*"
 }
 

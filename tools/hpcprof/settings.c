@@ -79,7 +79,7 @@ static const struct option_row rows[] = {
     "Reads the profiles in the measurement directories DIR (or single .hpcrun files), merges all threads, ranks "      \
     "and processes into one call tree, adds functions, lines, inlining and variables from debug information and "      \
     "symbols, and writes a database: meta.db, profile.db, cct.db and metrics/default.yaml (HPCToolkit's version "      \
-    "4), which other tools read, too, and locus.json, which hpcquery reads.\n\n"
+    "4), which other tools read, too, and locus.db, which hpcquery reads.\n\n"
 
 static const struct option_spec spec_alone = {
     .tool = "hpcprof",

@@ -70,8 +70,8 @@ static const struct option_row rows[] = {
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
     {OPT_BY, 0, CHOICE_WORDS, "region"},
-    {0, 1, CHOICE_WORDS, "vars tree leaks"},
-    {0, 0, CHOICE_DIRECTORIES, DATABASE_JSON},
+    {0, 1, CHOICE_WORDS, "vars tree leaks export"},
+    {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
 };
 
@@ -89,7 +89,7 @@ static bool describe_row(size_t i, const char **name, char *text, size_t n_text)
 static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database",
-    .synopsis = "vars [options] DB\ntree [options] DB\nleaks [options] DB",
+    .synopsis = "vars [options] DB\ntree [options] DB\nleaks [options] DB\nexport json DB",
     .description =
         "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
         "number of blocks, where the variable was allocated or declared, on which NUMA nodes the accessing threads "
@@ -105,6 +105,7 @@ static const struct option_spec spec = {
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
         "do.\n\n"
+        "export writes all that the database holds in another form; doc/FORMAT.md describes json.\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; with "
         "--fields they are variable, class, alloc_site, field, samples, share. Samples are as counted; values are "
         "estimates of all events, scaled where an event shared its counter. threads_ and ranks_ columns show how the "
@@ -266,7 +267,7 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
         return usage("--html goes with vars only, and not with --by region");
     if (!exporter)
-        return tool_usage("hpcquery", "there is no report '%s': vars, tree or leaks", report);
+        return tool_usage("hpcquery", "there is no report '%s': vars, tree, leaks or export json", report);
     struct model model;
     struct error err = {0};
     if (model_init(&model, &err) != 0)
@@ -313,10 +314,14 @@ static int run_tool(int argc, char **argv)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
     if (status < 0 && settings.lists_metrics)
         return list_metrics(argv + scan.index);
-    if (status < 0 && scan.n_operands != 2)
-        status = usage("give a report (vars, tree or leaks) and a database");
+    int n_words = scan.n_operands > 0 && strcmp(argv[scan.index], "export") == 0 ? 2 : 1;
+    if (status < 0 && scan.n_operands != n_words + 1)
+        status = usage(n_words == 2 ? "give a form (json) and a database after export"
+                                    : "give a report (vars, tree or leaks) and a database");
+    if (status < 0 && n_words == 2)
+        settings.form = argv[scan.index + 1];
     if (status < 0)
-        status = query(&settings, argv[scan.index], argv[scan.index + 1]);
+        status = query(&settings, argv[scan.index], argv[scan.index + n_words]);
     return status;
 }
 

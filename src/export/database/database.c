@@ -252,8 +252,8 @@ static bool is_ours(const char *name)
     for (enum v4_kind kind = V4_META; kind < V4_KINDS; kind++)
         if (strcmp(name, v4_file_name(kind)) == 0)
             return true;
-    return strcmp(name, DATABASE_JSON) == 0 || strcmp(name, "experiment.xml") == 0 ||
-           (len > 10 && strcmp(name + len - 10, ".metric-db") == 0);
+    return strcmp(name, DATABASE_FILE) == 0 || strcmp(name, DATABASE_JSON) == 0 ||
+           strcmp(name, "experiment.xml") == 0 || (len > 10 && strcmp(name + len - 10, ".metric-db") == 0);
 }
 
 /* True for a directory "metrics" that holds nothing but ours. */
@@ -282,7 +282,8 @@ static bool is_of_kind(int directory, const char *name, mode_t kind)
 /* Whether a directory is a complete database in either form: only in a database do we remove a directory src. */
 static bool is_database(int directory)
 {
-    return is_of_kind(directory, DATABASE_JSON, S_IFREG) || is_of_kind(directory, "experiment.xml", S_IFREG);
+    return is_of_kind(directory, DATABASE_FILE, S_IFREG) || is_of_kind(directory, DATABASE_JSON, S_IFREG) ||
+           is_of_kind(directory, "experiment.xml", S_IFREG);
 }
 
 static bool belongs(int directory, const char *name, bool has_sources)
@@ -486,11 +487,11 @@ static int write_files(struct model *model, const char *older, const char *direc
         return v4_give_up(how->job, code, err);
     code = v4_export(model, how->source, how->job, directory, how->title, how->copies, err);
     if (code == 0)
-        job_begin(how->job, "writing " DATABASE_JSON);
+        job_begin(how->job, "writing " DATABASE_FILE);
     if (code == 0)
-        code = job_goes_on(how->job, err) ? locus_json_write(model, &text, err) : ERR_USAGE;
+        code = job_goes_on(how->job, err) ? locus_db_write(model, &text, err) : ERR_USAGE;
     if (code == 0)
-        code = write_text(directory, DATABASE_JSON, &text, err);
+        code = write_text(directory, DATABASE_FILE, &text, err);
     buf_fini(&text);
     return code;
 }
@@ -623,22 +624,35 @@ int database_write_xml(struct model *model, const char *path, const struct datab
     return write_directory(write_xml, model, path, how, err);
 }
 
-int database_read(const char *path, struct model *model, struct error *err)
+/* Path of the file that holds a database's model; the path itself when it is no directory. NULL when out of memory. */
+static char *model_path(const char *path, bool is_directory)
 {
     char *name = NULL;
+    if (!is_directory)
+        return strdup(path);
+    if (asprintf(&name, "%s/" DATABASE_FILE, path) >= 0 && access(name, F_OK) == 0)
+        return name;
+    free(name);
+    return asprintf(&name, "%s/" DATABASE_JSON, path) < 0 ? NULL : name;
+}
+
+int database_read(const char *path, struct model *model, struct error *err)
+{
     struct stat info;
     if (stat(path, &info) != 0)
         return error_set(err, ERR_NOT_FOUND, "%s: cannot be read: %s", path, strerror(errno));
-    if (asprintf(&name, S_ISDIR(info.st_mode) ? "%s/" DATABASE_JSON : "%s", path) < 0)
+    char *name = model_path(path, S_ISDIR(info.st_mode));
+    if (!name)
         return error_set(err, ERR_MEMORY, "out of memory");
     struct buf text = {0};
     int code = access(name, F_OK) == 0 ? file_read(name, &text, err)
                                        : error_set(err, ERR_NOT_FOUND,
-                                                   "%s is not a database: it has no " DATABASE_JSON
+                                                   "%s is not a database: it has no " DATABASE_FILE
                                                    " (hpcprof makes one from a measurement directory)",
                                                    path);
     if (code == 0)
-        code = locus_json_read(text.data, text.len_bytes, name, model, err);
+        code = locus_db_is(text.data, text.len_bytes) ? locus_db_read(text.data, text.len_bytes, name, model, err)
+                                                      : locus_json_read(text.data, text.len_bytes, name, model, err);
     buf_fini(&text);
     free(name);
     return code;

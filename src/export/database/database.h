@@ -81,11 +81,12 @@ void sources_name(const struct source_copies *copies, const struct model *model,
 
 /* --- the directory --- */
 
-/* A database directory: the version 4 form, and locus.json for our own tools. The XML form for older tools has a
+/* A database directory: the version 4 form, and locus.db for our own tools. The XML form for older tools has a
  * directory of its own, because readers prefer it wherever they see an experiment.xml. A database is written under a
  * temporary name and put in place when complete. Ordinary code. */
 
-#define DATABASE_JSON "locus.json"
+#define DATABASE_FILE "locus.db"
+#define DATABASE_JSON "locus.json" /* the same as text, in older databases */
 
 /* The directory that path lies in; malloc'ed, NULL when out of memory. */
 char *database_parent(const char *path);
@@ -118,11 +119,18 @@ int database_join(struct model *model, const struct value_source *source, const 
  * err: ERR_RANGE (a process with too many threads), ERR_IO, ERR_MEMORY, ERR_USAGE */
 int database_write_xml(struct model *model, const char *path, const struct database_job *how, struct error *err);
 
-/* Reads the locus.json of a database into *model, which model_init made; threads come without their values.
+/* Reads the locus.db of a database, or the locus.json of an older one, into *model, which model_init made; threads come
+ * without their values. path: of the directory, or of one of these files.
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
 int database_read(const char *path, struct model *model, struct error *err);
 
-/* locus-json-*.c: from a model to the text of locus.json, and back; name is for messages. */
+/* locus-db.c: from a model to the bytes of locus.db, and back; name is for messages. Reading takes a small multiple of
+ * the file's length of memory, whatever it holds.  err: ERR_FORMAT (with the offset), ERR_UNSUPPORTED, ERR_MEMORY */
+int locus_db_write(const struct model *model, struct buf *out, struct error *err);
+int locus_db_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
+bool locus_db_is(const char *bytes, size_t len_bytes);
+
+/* locus-json-*.c: the same as JSON, for other programs and for older databases. */
 int locus_json_write(const struct model *model, struct buf *out, struct error *err);
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err);
 
@@ -131,7 +139,7 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
 /* The values and traces of the threads of one of our databases, so that it can be extended without its measurements.
  * Ordinary code. */
 
-/* Makes a source that reads the files in directory; the model was read from the locus.json there, and profiles are
+/* Makes a source that reads the files in directory; the model was read from there, and profiles are
  * numbered as there.
  * err: ERR_IO, ERR_FORMAT (damaged, or of another database), ERR_UNSUPPORTED (made before databases could be extended),
  * ERR_MEMORY */

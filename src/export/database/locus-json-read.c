@@ -431,24 +431,6 @@ static void take_tree(struct json_take *take, const json_t *root, struct model *
     }
 }
 
-/* Sets capacities, so that the lists can grow when the database is extended. */
-static void set_capacities(struct model *model)
-{
-    model->cap_metrics = model->n_metrics;
-    model->cap_processes = model->n_processes;
-    model->cap_threads = model->n_threads;
-    model->cap_events = model->n_events;
-    model->cap_variables = model->n_variables;
-    for (size_t i = 0; i < model->n_variables; i++) {
-        struct variable *variable = &model->variables[i];
-        variable->cap_scopes = variable->n_scopes;
-        variable->cap_parts = variable->n_parts;
-        variable->cap_part_lines = variable->n_part_lines;
-        variable->cap_latencies = variable->n_latencies;
-        variable->cap_causes = variable->n_causes;
-    }
-}
-
 int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struct model *model, struct error *err)
 {
     struct json_take take = {.name = name, .err = err};
@@ -472,6 +454,6 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
         take_variables(&take, root, model);
     }
     json_decref(root);
-    set_capacities(model);
+    model_set_capacities(model);
     return take.code ? take.code : model_sum(model, err);
 }
