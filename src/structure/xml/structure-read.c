@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads structure files element by element: an element sets the place (file, scope) that those inside it refer to. The
- * XML is parsed in place: names and values are terminated, and references in values replaced, in the text. */
+/* Reads structure files element by element: an element sets the place (file, scope) that those inside it refer to. */
 #include "structure/xml/structure-file.h"
 
 #include <limits.h>
@@ -9,197 +8,7 @@
 
 #include "base/path.h"
 #include "base/search.h"
-
-/* --- elements and attributes --- */
-
-/* Text between elements, comments, processing instructions and the document type are skipped. */
-
-enum { XML_ATTRIBUTES_MAX = 24 };
-
-enum xml_event { XML_END_OF_TEXT = 0, XML_OPEN, XML_CLOSE };
-
-/* All zero but text, at = text, end and name. */
-struct xml_in {
-    char *text, *at, *end; /* changed during reading; a NUL follows at end */
-    const char *name;      /* of the file, for messages */
-    const char *element;   /* of the last event; borrowed from the text, like the attributes */
-    struct {
-        const char *name, *value;
-    } attributes[XML_ATTRIBUTES_MAX]; /* [n_attributes] of XML_OPEN; more are skipped */
-    size_t n_attributes;
-    bool is_empty; /* the last element was empty: its XML_CLOSE comes next */
-};
-
-#define BLANKS " \t\r\n"
-
-/* Reports what is wrong at the reader's position; returns ERR_FORMAT. */
-static int report_bad_xml(const struct xml_in *xml, const char *reason, struct error *err)
-{
-    return error_set(err, ERR_FORMAT, "%s: offset %zu: %s", xml->name, (size_t)(xml->at - xml->text), reason);
-}
-
-/* Moves past the next occurrence of what; false when there is none. */
-static bool skip_past(struct xml_in *xml, const char *what)
-{
-    size_t len = strlen(what);
-    char *found = memmem(xml->at, (size_t)(xml->end - xml->at), what, len);
-    if (found)
-        xml->at = found + len;
-    return found != NULL;
-}
-
-/* Moves past a document type, which may contain declarations in brackets. */
-static bool skip_doctype(struct xml_in *xml)
-{
-    char *open = memchr(xml->at, '[', (size_t)(xml->end - xml->at));
-    char *close = memchr(xml->at, '>', (size_t)(xml->end - xml->at));
-    if (open && close && open < close)
-        return skip_past(xml, "]") && skip_past(xml, ">");
-    return skip_past(xml, ">");
-}
-
-/* Appends a character as UTF-8 at p; returns what follows. */
-static char *put_character(char *p, unsigned long code)
-{
-    if (code < 0x80) {
-        *p++ = (char)code;
-    } else if (code < 0x800) {
-        *p++ = (char)(0xc0 | code >> 6);
-        *p++ = (char)(0x80 | (code & 0x3f));
-    } else if (code < 0x10000) {
-        *p++ = (char)(0xe0 | code >> 12);
-        *p++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *p++ = (char)(0x80 | (code & 0x3f));
-    } else {
-        *p++ = (char)(0xf0 | code >> 18);
-        *p++ = (char)(0x80 | (code >> 12 & 0x3f));
-        *p++ = (char)(0x80 | (code >> 6 & 0x3f));
-        *p++ = (char)(0x80 | (code & 0x3f));
-    }
-    return p;
-}
-
-/* The character that a reference (behind '&', up to ';') stands for; 0 when it is none. As UTF-8 it takes fewer bytes
- * than the reference. */
-static unsigned long reference_value(const char *text, size_t len)
-{
-    static const struct {
-        const char *name;
-        char character;
-    } names[] = {{"lt;", '<'}, {"gt;", '>'}, {"amp;", '&'}, {"quot;", '"'}, {"apos;", '\''}};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (len == strlen(names[i].name) && memcmp(text, names[i].name, len) == 0)
-            return (unsigned char)names[i].character;
-    if (len < 3 || text[0] != '#' || len > 10)
-        return 0;
-    char *end = NULL;
-    unsigned long code = text[1] == 'x' ? strtoul(text + 2, &end, 16) : strtoul(text + 1, &end, 10);
-    return end == text + len - 1 && code <= 0x10ffff ? code : 0;
-}
-
-/* Replaces the references in a value, which ends with a NUL. */
-static void replace_references(char *value)
-{
-    char *to = strchr(value, '&');
-    for (char *from = to; from && *from;) {
-        char *end = *from == '&' ? strchr(from, ';') : NULL;
-        unsigned long code = end ? reference_value(from + 1, (size_t)(end - from)) : 0;
-        if (code) {
-            to = put_character(to, code);
-            from = end + 1;
-        } else {
-            *to++ = *from++;
-        }
-        if (!*from)
-            *to = 0;
-    }
-}
-
-/* Reads one attribute, name="value". */
-static int take_attribute(struct xml_in *xml, struct error *err)
-{
-    char *name = xml->at, *name_end = name + strcspn(name, BLANKS "=/>\"'<");
-    xml->at = name_end + strspn(name_end, BLANKS);
-    if (name_end == name || *xml->at != '=')
-        return report_bad_xml(xml, "an attribute has no value", err);
-    xml->at++;
-    xml->at += strspn(xml->at, BLANKS);
-    char quote = *xml->at;
-    if (quote != '"' && quote != '\'')
-        return report_bad_xml(xml, "the value of an attribute is not quoted", err);
-    char *value = ++xml->at, *close = memchr(value, quote, (size_t)(xml->end - value));
-    if (!close)
-        return report_bad_xml(xml, "the text ends in the value of an attribute", err);
-    *name_end = 0;
-    *close = 0;
-    xml->at = close + 1;
-    replace_references(value);
-    if (xml->n_attributes < XML_ATTRIBUTES_MAX) {
-        xml->attributes[xml->n_attributes].name = name;
-        xml->attributes[xml->n_attributes++].value = value;
-    }
-    return 0;
-}
-
-/* Reads an element whose '<' has been read. */
-static int take_element(struct xml_in *xml, struct error *err)
-{
-    bool is_close = *xml->at == '/';
-    char *name = xml->at + is_close, *name_end = name + strcspn(name, BLANKS "/>\"'<=");
-    if (name_end == name)
-        return report_bad_xml(xml, "an element has no name", err);
-    xml->element = name;
-    xml->n_attributes = 0;
-    xml->at = name_end;
-    for (;;) {
-        xml->at += strspn(xml->at, BLANKS);
-        bool is_empty = *xml->at == '/';
-        if (*xml->at == '>' || (is_empty && xml->at[1] == '>')) {
-            xml->is_empty = is_empty;
-            xml->at += 1 + is_empty;
-            *name_end = 0;
-            return is_close ? XML_CLOSE : XML_OPEN;
-        }
-        if (xml->at >= xml->end)
-            return report_bad_xml(xml, "the text ends in an element", err);
-        int code = take_attribute(xml, err);
-        if (code)
-            return code;
-    }
-}
-
-/* The next begin or end of an element, which need not match; negative when the text is not XML.
- * err: ERR_FORMAT */
-static int xml_in_next(struct xml_in *xml, struct error *err)
-{
-    if (xml->is_empty) {
-        xml->is_empty = false;
-        return XML_CLOSE;
-    }
-    while (skip_past(xml, "<")) {
-        bool ok = true;
-        if (*xml->at == '?')
-            ok = skip_past(xml, "?>");
-        else if (strncmp(xml->at, "!--", 3) == 0)
-            ok = skip_past(xml, "-->");
-        else if (*xml->at == '!')
-            ok = skip_doctype(xml);
-        else
-            return take_element(xml, err);
-        if (!ok)
-            return report_bad_xml(xml, "the text ends in a comment or declaration", err);
-    }
-    return XML_END_OF_TEXT;
-}
-
-/* Value of an attribute of the element just opened; NULL when it has none with that name. */
-static const char *xml_in_attribute(const struct xml_in *xml, const char *name)
-{
-    for (size_t i = 0; i < xml->n_attributes; i++)
-        if (strcmp(xml->attributes[i].name, name) == 0)
-            return xml->attributes[i].value;
-    return NULL;
-}
+#include "base/xml.h"
 
 /* --- what the elements say --- */
 
@@ -258,14 +67,14 @@ static const char *keep(struct reader *reader, const char *text)
 
 static uint32_t take_line(const struct reader *reader)
 {
-    const char *text = xml_in_attribute(&reader->xml, "l");
+    const char *text = xml_attribute(&reader->xml, "l");
     unsigned long line = text ? strtoul(text, NULL, 10) : 0;
     return line > INT32_MAX ? 0 : (uint32_t)line;
 }
 
 static uint32_t take_end_line(const struct reader *reader, uint32_t first)
 {
-    const char *text = xml_in_attribute(&reader->xml, "l"), *dash = text ? strchr(text, '-') : NULL;
+    const char *text = xml_attribute(&reader->xml, "l"), *dash = text ? strchr(text, '-') : NULL;
     unsigned long line = dash ? strtoul(dash + 1, NULL, 10) : first;
     return line > INT32_MAX || line < first ? first : (uint32_t)line;
 }
@@ -287,7 +96,7 @@ static bool next_range(const char **text, uint64_t *start, uint64_t *end)
 
 static uint64_t take_start(const struct reader *reader)
 {
-    const char *text = xml_in_attribute(&reader->xml, "v");
+    const char *text = xml_attribute(&reader->xml, "v");
     uint64_t start, end;
     return next_range(&text, &start, &end) ? start : 0;
 }
@@ -313,7 +122,7 @@ static void add_range(struct reader *reader, struct file_ranges *ranges, struct 
 static void open_module(struct reader *reader)
 {
     struct structure_file *file = reader->file;
-    const char *name = xml_in_attribute(&reader->xml, "n");
+    const char *name = xml_attribute(&reader->xml, "n");
     if (!vec_reserve(&file->modules, &file->cap_modules, file->n_modules + 1, sizeof *file->modules))
         reader->failed = true;
     else
@@ -347,8 +156,8 @@ static void open_function(struct reader *reader, struct level *level)
     add_scope(reader,
               (struct structure_scope){.kind = STRUCTURE_FUNCTION,
                                        .parent = STRUCTURE_NONE,
-                                       .name = keep(reader, xml_in_attribute(&reader->xml, "n")),
-                                       .linkage = keep(reader, xml_in_attribute(&reader->xml, "ln")),
+                                       .name = keep(reader, xml_attribute(&reader->xml, "n")),
+                                       .linkage = keep(reader, xml_attribute(&reader->xml, "ln")),
                                        .file = level->file,
                                        .line = take_line(reader),
                                        .vaddr = take_start(reader)},
@@ -358,11 +167,11 @@ static void open_function(struct reader *reader, struct level *level)
 /* An inlined function or, without name, the position of a call. */
 static void open_alien(struct reader *reader, struct level *level)
 {
-    const char *name = xml_in_attribute(&reader->xml, "n"), *file = keep(reader, xml_in_attribute(&reader->xml, "f"));
+    const char *name = xml_attribute(&reader->xml, "n"), *file = keep(reader, xml_attribute(&reader->xml, "f"));
     struct structure_scope scope = {.kind = STRUCTURE_INLINED,
                                     .parent = level->scope,
                                     .name = keep(reader, name),
-                                    .linkage = keep(reader, xml_in_attribute(&reader->xml, "ln")),
+                                    .linkage = keep(reader, xml_attribute(&reader->xml, "ln")),
                                     .file = file,
                                     .line = take_line(reader),
                                     .call_file = level->call_file ? level->call_file : level->file,
@@ -379,8 +188,8 @@ static void open_alien(struct reader *reader, struct level *level)
 
 static void open_loop(struct reader *reader, struct level *level)
 {
-    const char *file = keep(reader, xml_in_attribute(&reader->xml, "f"));
-    const char *n_machine = xml_in_attribute(&reader->xml, "m");
+    const char *file = keep(reader, xml_attribute(&reader->xml, "f"));
+    const char *n_machine = xml_attribute(&reader->xml, "m");
     uint32_t line = take_line(reader);
     if (file)
         level->file = file;
@@ -392,13 +201,13 @@ static void open_loop(struct reader *reader, struct level *level)
                                        .end_line = take_end_line(reader, line),
                                        .vaddr = take_start(reader),
                                        .n_machine = n_machine ? (uint32_t)strtoul(n_machine, NULL, 10) : 1,
-                                       .is_irreducible = xml_in_attribute(&reader->xml, "ir") != NULL},
+                                       .is_irreducible = xml_attribute(&reader->xml, "ir") != NULL},
               level);
 }
 
 static void add_spans(struct reader *reader, const struct level *level)
 {
-    const char *text = xml_in_attribute(&reader->xml, "v");
+    const char *text = xml_attribute(&reader->xml, "v");
     struct structure_function *function = reader->function;
     struct structure_span span = {.file = level->file, .line = take_line(reader), .scope = level->scope};
     while (next_range(&text, &span.start, &span.end)) {
@@ -414,7 +223,7 @@ static void add_spans(struct reader *reader, const struct level *level)
 static void add_variable(struct reader *reader)
 {
     struct file_module *module = last_module(reader);
-    const char *text = xml_in_attribute(&reader->xml, "v");
+    const char *text = xml_attribute(&reader->xml, "v");
     uint64_t start, end;
     if (!module || !next_range(&text, &start, &end))
         return;
@@ -423,7 +232,7 @@ static void add_variable(struct reader *reader)
         return;
     }
     module->variables[module->n_variables++] = (struct symbols_data){
-        .name = keep(reader, xml_in_attribute(&reader->xml, "n")), .vaddr = start, .size_bytes = end - start};
+        .name = keep(reader, xml_attribute(&reader->xml, "n")), .vaddr = start, .size_bytes = end - start};
     add_range(reader, &module->data, (struct file_range){start, end, (uint32_t)module->n_variables - 1});
 }
 
@@ -434,7 +243,7 @@ static void open_element(struct reader *reader, struct level *level)
     if (strcmp(name, "LM") == 0)
         open_module(reader);
     else if (strcmp(name, "F") == 0)
-        level->file = keep(reader, xml_in_attribute(&reader->xml, "n"));
+        level->file = keep(reader, xml_attribute(&reader->xml, "n"));
     else if (strcmp(name, "P") == 0)
         open_function(reader, level);
     else if (strcmp(name, "V") == 0)
@@ -491,7 +300,7 @@ static int take_elements(struct reader *reader, struct error *err)
 {
     int event;
     reader->levels[0] = (struct level){.scope = STRUCTURE_NONE};
-    while ((event = xml_in_next(&reader->xml, err)) > 0 && !reader->failed) {
+    while ((event = xml_next(&reader->xml, err)) > 0 && !reader->failed) {
         if (event == XML_OPEN && reader->depth >= DEPTH_MAX)
             return error_set(err, ERR_FORMAT, "%s: more than %d elements inside each other", reader->xml.name,
                              DEPTH_MAX);
