@@ -37,6 +37,7 @@ static const struct placeholder {
     {"<thread root>", PLACE_CODE},
     {"<partial call paths>", PLACE_CODE},
     {"<no activity>", PLACE_CODE},
+    {"<no thread>", PLACE_CODE},
     {"<region>", PLACE_CODE},
 };
 

@@ -540,16 +540,10 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
 static int read_v4(const struct frame_input *input, struct frame **frame, struct error *err)
 {
     struct mapped meta = {0};
-    char *directory = strdup(input->path);
-    char *slash = directory && !input->is_directory ? strrchr(directory, '/') : NULL;
-    if (slash)
-        *(slash == directory ? slash + 1 : slash) = 0;
-    int code = directory ? 0 : out_of_memory(err);
-    const char *place = input->is_directory || slash ? directory : ".";
+    char *directory = readers_directory(input);
+    int code = directory ? map_file(directory, v4_file_name(V4_META), &meta, err) : out_of_memory(err);
     if (code == 0)
-        code = map_file(place, v4_file_name(V4_META), &meta, err);
-    if (code == 0)
-        code = read_meta(place, &meta, frame, err);
+        code = read_meta(directory, &meta, frame, err);
     unmap_file(&meta);
     free(directory);
     return code;

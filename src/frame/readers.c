@@ -12,9 +12,11 @@
 #include "base/input.h"
 
 extern const struct frame_reader reader_v4;
+extern const struct frame_reader reader_experiment;
 
 static const struct frame_reader *const readers[] = {
     &reader_v4,
+    &reader_experiment,
 };
 
 const struct frame_reader *readers_at(size_t i)
@@ -52,6 +54,19 @@ bool readers_begins(const char *path, const char *file, const char *text)
     buf_fini(&head);
     free(name);
     return ok;
+}
+
+char *readers_directory(const struct frame_input *input)
+{
+    char *directory = strdup(input->path);
+    char *slash = directory && !input->is_directory ? strrchr(directory, '/') : NULL;
+    if (!directory || input->is_directory)
+        return directory;
+    if (!slash)
+        (void)snprintf(directory, 2, ".");
+    else
+        slash[slash == directory] = 0;
+    return directory;
 }
 
 /* What path is: a directory, or a file with a first part. */

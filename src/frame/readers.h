@@ -29,4 +29,7 @@ const struct frame_reader *readers_at(size_t i);
 /* Whether a file of the directory path begins with a text. */
 bool readers_begins(const char *path, const char *file, const char *text);
 
+/* The directory that the input is, or lies in; malloc'ed, NULL when out of memory. */
+char *readers_directory(const struct frame_input *input);
+
 #endif

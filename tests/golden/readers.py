@@ -171,6 +171,7 @@ def check_ours(scratch):
     measured(scratch / "measured")
     database = scratch / "ours"
     subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(database), str(scratch / "measured")], check=True)
+    check_cells(database)
     frame = Frame(database)
     by_id = {node[3].get("id"): node for node in frame.nodes}
     kinds = {"placeholder": "group", "statement": "line"}
@@ -197,18 +198,68 @@ def check_ours(scratch):
 
 
 def check_others():
-    """Nodes, profiles and sums as the facts of the samples have them."""
+    """Nodes, profiles and rows as the facts of the samples have them, and their values as cct.db has them."""
     hatchet = DATA / "hatchet"
     if not hatchet.exists():
         print(f"SKIP: databases of HPCToolkit itself: {hatchet} is not there")
         return
-    for name, n_nodes, n_profiles, total in (("hatchet_cpi_v4_database", 205, 16, None),):
+    for database in (hatchet / "hatchet_cpi_v4_database", *sorted((DATA / "develop-dbase").glob("*.d"))):
+        check_cells(database)
+    for name, n_nodes, n_profiles, total in (("hatchet_cpi_v4_database", 205, 16, None), ("hpctoolkit-cpi-database", 34, 4, 3998242),
+                                             ("hpctoolkit-allgather-database", 1474, 20, None)):
         frame = Frame(hatchet / name)
         expect((len(frame.nodes), len(frame.profiles)) == (n_nodes, n_profiles),
                f"{name}: {len(frame.nodes)} nodes, {len(frame.profiles)} profiles")
         expect(total is None or math.isclose(frame.total("time (inc)"), total, rel_tol=1e-9),
                f"{name}: {frame.total('time (inc)')} in all")
+        n_rows = len(frame.nodes) * len(frame.profiles)
+        expect(n_rows in (3280, 136, 29480), f"{name}: {n_rows} rows")
         expect(frame.columns[:2] in (["time", "time (inc)"], ["time (inc)", "time"]), f"{name}: columns {frame.columns}")
+
+
+    check_table(hatchet / "hpctoolkit-cpi-database", hatchet / "hpctoolkit-cpi-graphframe.csv")
+
+
+def check_cells(database):
+    """Sums and single values of a version 4 database, read by other code."""
+    meta = v4.read(database / "meta.db")
+    blocks = v4.read(database / "cct.db")["contexts"]
+    summary = next(i for i, p in enumerate(v4.read(database / "profile.db")["profiles"]) if not p["ids"])
+    scopes = [scope[0] for scope in meta["scopes"]]
+    columns = {}
+    for metric in meta["metrics"]:
+        name = "time" if metric["name"] == "CPUTIME (sec)" else metric["name"]
+        for scope, number in metric["instances"]:
+            if scopes[scope - 1] in ("function", "execution"):
+                columns[name + (" (inc)" if scopes[scope - 1] == "execution" else "")] = number
+    n_values = 0
+    for line in listed(database, "--cells").split("\n"):
+        row = re.search(r" id=(\d+)", line)
+        found = {v[0]: (float(v[1]), v[2]) for v in re.findall(r"\| (.+?) (-?[\d.e+-]+) \(([^)]*)\)", line)}
+        for name, number in columns.items() if row else ():
+            known = {p - (p > summary): v for p, metric, v in blocks[int(row[1])] if metric == number}
+            total, cells = found.get(name, (0, ""))
+            cells = {int(c.split(":")[0]): float(c.split(":")[1]) for c in cells.split()}
+            same = cells.keys() == known.keys() and all(math.isclose(cells[p], known[p], rel_tol=1e-8) for p in known)
+            expect(same and math.isclose(total, sum(known.values()), rel_tol=1e-8), f"{database.name}: {name} of {line}: {known}")
+            n_values += len(known)
+    expect(n_values > 10, f"{database}: {n_values} values")
+
+
+def check_table(database, table):
+    """Every value that Hatchet expects of a database, by row number and rank."""
+    cells = {}
+    for line in listed(database, "--cells").split("\n"):
+        row = re.search(r" id=(\d+)", line)
+        for column, of in re.findall(r"\| (time(?: \(inc\))?) \S+ \(([^)]*)\)", line):
+            cells.update({(row[1], rank, column): float(v) for rank, v in (c.split(":") for c in of.split())})
+    n_values = 0
+    for row in csv.DictReader(table.read_text(encoding="utf-8").splitlines()):
+        for column in ("time", "time (inc)"):
+            value = cells.get((row["nid"], row["rank"], column), 0)
+            expect(math.isclose(value, float(row[column]), rel_tol=1e-9), f"{database.name}: {value} in {column} of {row}")
+            n_values += 1
+    expect(n_values == 272, f"{table}: {n_values} values")
 
 
 def main():
