@@ -27,7 +27,8 @@ struct export_job {
 };
 
 struct exporter {
-    const char *report; /* "vars", "tree", "leaks", "regions" (vars by region), "export" (all of the database) */
+    const char *report; /* "vars", "tree", "functions", "lines", "leaks", "regions" (vars by region), "export" (all of
+                           the database) */
     const char *form;   /* "text", "csv", "json"; vars: "html" */
     /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND; errors of reading job->values */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
@@ -42,6 +43,8 @@ extern const struct exporter export_vars_text, export_vars_csv, export_vars_html
 extern const struct exporter export_regions_text, export_regions_csv, export_regions_json;
 extern const struct exporter export_tree_text, export_tree_csv, export_tree_json;
 extern const struct exporter export_database_json;
+extern const struct exporter export_functions_text, export_functions_csv, export_functions_json;
+extern const struct exporter export_lines_text, export_lines_csv, export_lines_json;
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 
 #endif

@@ -370,6 +370,45 @@ def check_bad_input(directory, scratch):
         expect(result.stderr.count("\n") == 1, f"{arguments}: {result.stderr}")
 
 
+def places_of_tree(database, metric):
+    """What functions and lines cost, from the nodes of the call tree: {(name, file): [own, with callees]}, {place: own}"""
+    rows = csv.DictReader(io.StringIO(run("hpcquery", "tree", "--csv", "--threshold", "0", "-M", metric, database).stdout))
+    functions, lines, path = {}, {}, []
+    for row in rows:
+        depth = int(row["depth"])
+        del path[depth:]
+        in_data = any(above["name"] == "<datacentric>" for above in path) or row["name"] == "<datacentric>"
+        key = (row["name"], row["file"]) if row["kind"] in ("function", "inlined") else None
+        if key and not in_data:
+            costs = functions.setdefault(key, [0, 0])
+            costs[0] += float(row["exclusive"])
+            if key not in [above["key"] for above in path]:
+                costs[1] += float(row["inclusive"])
+        if row["kind"] == "statement" and not in_data:
+            place = (row["file"], row["line"])
+            lines[place] = lines.get(place, 0) + float(row["inclusive"])
+        path.append({"name": row["name"], "key": key})
+    return {key: costs for key, costs in functions.items() if costs[1]}, {key: cost for key, cost in lines.items() if cost}
+
+
+def check_places(database):
+    for metric in ("EADDR (usec)", "FAULTS"):
+        functions, lines = places_of_tree(database, metric)
+        found = list(csv.DictReader(io.StringIO(run("hpcquery", "functions", "--csv", "-M", metric, database).stdout)))
+        expect({(r["function"], r["file"]): [float(r["own"]), float(r["inclusive"])] for r in found} == functions and functions,
+               f"functions by {metric}: {found} instead of {functions}")
+        found = list(csv.DictReader(io.StringIO(run("hpcquery", "lines", "--csv", "-M", metric, database).stdout)))
+        costs = {}
+        for row in found:
+            costs[row["file"], row["line"]] = costs.get((row["file"], row["line"]), 0) + float(row["own"])
+        expect(costs == lines and lines, f"lines by {metric}: {costs} instead of {lines}")
+        as_json = json.loads(run("hpcquery", "functions", "--json", "-M", metric, database).stdout)["functions"]
+        expect(sum(row["own"] for row in as_json) == sum(own for own, _ in functions.values()), f"functions as JSON: {as_json}")
+        expect(any(row["data"] for row in as_json), f"no function touches data: {as_json}")
+        for report in ("functions", "lines"):
+            expect(" % " in run("hpcquery", report, "-M", metric, database).stdout, f"{report} as text")
+
+
 def check_damaged_bytes(path, content):
     """Cut or changed at many places, a file is read as something or refused in one sentence."""
     random_places = random.Random(len(content))
@@ -473,6 +512,7 @@ def main():
         check_metrics_of_xml(directory, scratch)
         check_bad_input(directory, scratch)
         check_damaged_database(database, scratch)
+        check_places(database)
         check_names(scratch)
         check_too_many_threads(scratch)
     for sentence in failures:

@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
     {OPT_JSON, "--json", NULL, "Print JSON."},
     {OPT_HTML, "--html", NULL, "vars: print a page for a browser in one file, with the paths to each allocation."},
     {OPT_TOP, "--top", "N",
-     "Print at most N rows; 0 prints all. Default: 12 variables or paths, all nodes; all in "
+     "Print at most N rows; 0 prints all. Default: 12 variables, functions, lines or paths, all nodes; all in "
      "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
     {OPT_METRIC, "-M --metric", "NAME",
      "Report about this metric. Default: the latency of accesses where the hardware "
@@ -70,7 +70,7 @@ static const struct option_row rows[] = {
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
     {OPT_BY, 0, CHOICE_WORDS, "region"},
-    {0, 1, CHOICE_WORDS, "vars tree leaks export"},
+    {0, 1, CHOICE_WORDS, "vars functions lines tree leaks export"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
 };
@@ -89,7 +89,8 @@ static bool describe_row(size_t i, const char **name, char *text, size_t n_text)
 static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database",
-    .synopsis = "vars [options] DB\ntree [options] DB\nleaks [options] DB\nexport json DB",
+    .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\ntree [options] DB\nleaks [options] "
+                "DB\nexport json DB",
     .description =
         "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
         "number of blocks, where the variable was allocated or declared, on which NUMA nodes the accessing threads "
@@ -99,6 +100,9 @@ static const struct option_spec spec = {
         "memory of this and of other NUMA nodes. With --fields the fields that its samples lie in follow each "
         "variable: fields of structures, of what was allocated, of local variables. Without debug information they are "
         "offsets.\n\n"
+        "functions and lines print what each function and each source line cost, by itself and with the functions that "
+        "it "
+        "calls, and which variables it spent that on. Recursion counts once, and an inlined function is a function.\n\n"
         "tree prints the call tree with the data-centric tree below <datacentric>. Regions that the program names "
         "(locus.h, ITT tasks, NVTX ranges) stand above the call paths.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
@@ -115,6 +119,7 @@ static const struct option_spec spec = {
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
                 "  hpcquery vars --by region hpctoolkit-app-database\n"
+                "  hpcquery functions hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database",
     .exit_status = "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line.",
@@ -267,7 +272,8 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
         return usage("--html goes with vars only, and not with --by region");
     if (!exporter)
-        return tool_usage("hpcquery", "there is no report '%s': vars, tree, leaks or export json", report);
+        return tool_usage("hpcquery", "there is no report '%s': vars, functions, lines, tree, leaks or export json",
+                          report);
     struct model model;
     struct error err = {0};
     if (model_init(&model, &err) != 0)
@@ -317,7 +323,7 @@ static int run_tool(int argc, char **argv)
     int n_words = scan.n_operands > 0 && strcmp(argv[scan.index], "export") == 0 ? 2 : 1;
     if (status < 0 && scan.n_operands != n_words + 1)
         status = usage(n_words == 2 ? "give a form (json) and a database after export"
-                                    : "give a report (vars, tree or leaks) and a database");
+                                    : "give a report (vars, functions, lines, tree or leaks) and a database");
     if (status < 0 && n_words == 2)
         settings.form = argv[scan.index + 1];
     if (status < 0)

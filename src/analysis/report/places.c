@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions and lines: one pass over the call tree for what they cost, one over the variables for what they touched. */
+#include "analysis/report/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A function that is open at some scope of the call tree. */
+struct open_function {
+    uint32_t row, end; /* end: the first scope behind it */
+};
+
+/* The pass over the call tree. */
+struct counting {
+    struct places *places;
+    enum place_kind kind;
+    uint32_t *n_open; /* [cap_open] by row: how many times the function is open, with recursion */
+    size_t cap_open;
+    struct open_function *stack;
+    size_t n_stack, cap_stack;
+};
+
+#define NO_ROW UINT32_MAX
+
+static bool is_same_function(const void *one, const void *other)
+{
+    const struct place_row *a = one, *b = other;
+    return a->function == b->function && a->file == b->file && a->module == b->module;
+}
+
+static bool is_same_line(const void *one, const void *other)
+{
+    const struct place_row *a = one, *b = other;
+    return a->function == b->function && a->file == b->file && a->line == b->line;
+}
+
+static uint64_t hash_of_function(const void *item)
+{
+    const struct place_row *row = item;
+    return ((uint64_t)row->function << 32 ^ (uint64_t)row->file << 12 ^ row->module) * 0x9e3779b97f4a7c15u;
+}
+
+static uint64_t hash_of_line(const void *item)
+{
+    const struct place_row *row = item;
+    return ((uint64_t)row->function << 40 ^ (uint64_t)row->file << 20 ^ row->line) * 0x9e3779b97f4a7c15u;
+}
+
+static const struct slots_kind kinds[] = {
+    [PLACE_FUNCTION] = {sizeof(struct place_row), hash_of_function, is_same_function},
+    [PLACE_LINE] = {sizeof(struct place_row), hash_of_line, is_same_line},
+};
+
+static bool is_function(const struct scope *scope)
+{
+    return (scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) && scope->role == ROLE_NONE;
+}
+
+/* The function around a statement; 0: a profiler's node is nearer. */
+static uint32_t function_around(const struct model *model, uint32_t scope)
+{
+    while (scope && !is_function(&model->scopes[scope]))
+        scope = model->scopes[scope].role == ROLE_NONE ? model->scopes[scope].parent : 0;
+    return scope;
+}
+
+/* The row of a function's scope, or of a statement in it; added when new. NO_ROW when out of memory. */
+static uint32_t row_of(struct places *places, enum place_kind kind, uint32_t function, uint32_t statement)
+{
+    const struct scope *of = &places->model->scopes[function], *at = &places->model->scopes[statement];
+    struct place_row like = {.function = of->name, .file = of->file, .module = of->module, .line = of->line};
+    if (kind == PLACE_LINE) {
+        like.file = at->file;
+        like.line = at->line;
+    }
+    if (!slots_reserve(&places->slots, &kinds[kind], places->rows, places->n_rows) ||
+        !vec_reserve(&places->rows, &places->cap_rows, places->n_rows + 1, sizeof *places->rows))
+        return NO_ROW;
+    size_t index = slots_find(&places->slots, &kinds[kind], places->rows, &like);
+    if (index == SLOTS_NONE) {
+        index = places->n_rows++;
+        places->rows[index] = like;
+        slots_add(&places->slots, &kinds[kind], places->rows, index);
+    } else if (like.line && (!places->rows[index].line || like.line < places->rows[index].line)) {
+        places->rows[index].line = like.line; /* only of functions: of a line it is the same */
+    }
+    return (uint32_t)index;
+}
+
+/* Adds the inclusive value of a function that is not open above itself, and opens it. */
+static bool open_function(struct counting *counting, uint32_t scope)
+{
+    struct places *places = counting->places;
+    uint32_t row = row_of(places, PLACE_FUNCTION, scope, scope);
+    if (row == NO_ROW || !vec_reserve(&counting->n_open, &counting->cap_open, (size_t)row + 1, sizeof(uint32_t)) ||
+        !vec_reserve(&counting->stack, &counting->cap_stack, counting->n_stack + 1, sizeof *counting->stack))
+        return false;
+    if (counting->n_open[row]++ == 0)
+        places->rows[row].inclusive += model_value(places->model, scope, places->metric);
+    counting->stack[counting->n_stack++] =
+        (struct open_function){.row = row, .end = model_subtree_end(places->model, scope)};
+    return true;
+}
+
+static bool add_statement(struct counting *counting, uint32_t scope, double value)
+{
+    struct places *places = counting->places;
+    uint32_t function = function_around(places->model, scope);
+    uint32_t row = function ? row_of(places, counting->kind, function, scope) : 0;
+    if (!function)
+        return true;
+    if (row == NO_ROW)
+        return false;
+    places->rows[row].own += value;
+    if (counting->kind == PLACE_LINE)
+        places->rows[row].inclusive += value;
+    return true;
+}
+
+/* Scopes [first, end), parents before their children. */
+static bool count_tree(struct counting *counting, uint32_t first, uint32_t end)
+{
+    const struct model *model = counting->places->model;
+    bool ok = true;
+    for (uint32_t i = first; ok && i < end; i++) {
+        while (counting->n_stack && counting->stack[counting->n_stack - 1].end <= i)
+            counting->n_open[counting->stack[--counting->n_stack].row]--;
+        double value = model->own[i * model->n_metrics + counting->places->metric];
+        if (counting->kind == PLACE_FUNCTION && is_function(&model->scopes[i]))
+            ok = open_function(counting, i);
+        if (ok && value != 0)
+            ok = add_statement(counting, i, value);
+    }
+    while (counting->n_stack)
+        counting->n_open[counting->stack[--counting->n_stack].row]--;
+    return ok;
+}
+
+static bool add_data(struct place_row *row, uint32_t variable, double value)
+{
+    size_t i = row->n_data;
+    if (i && row->data[i - 1].variable == variable) { /* variables come one after the other */
+        row->data[i - 1].value += value;
+        return true;
+    }
+    if (!vec_reserve(&row->data, &row->cap_data, i + 1, sizeof *row->data))
+        return false;
+    row->data[row->n_data++] = (struct place_data){variable, value};
+    return true;
+}
+
+/* What the statements touched that access one variable. */
+static bool count_variable(struct places *places, enum place_kind kind, uint32_t index)
+{
+    const struct model *model = places->model;
+    const struct variable *variable = &model->variables[index];
+    bool ok = true;
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
+        for (uint32_t i = first + 1; ok && i < end; i++) {
+            double value = model->own[i * model->n_metrics + places->metric];
+            uint32_t function = value != 0 ? function_around(model, i) : 0;
+            uint32_t row = function ? row_of(places, kind, function, i) : 0;
+            if (function)
+                ok = row != NO_ROW && add_data(&places->rows[row], index, value);
+        }
+    }
+    return ok;
+}
+
+/* The costs of a metric that only the data-centric tree has: of the paths below the variables. */
+static bool count_accesses(struct counting *counting)
+{
+    const struct model *model = counting->places->model;
+    bool ok = true;
+    for (size_t v = 0; v < model->n_variables; v++)
+        for (size_t k = 0; ok && k < model->variables[v].n_scopes; k++) {
+            uint32_t first = model->variables[v].scopes[k];
+            ok = count_tree(counting, first + 1, model_subtree_end(model, first));
+        }
+    return ok;
+}
+
+static int compare_data(const void *a, const void *b)
+{
+    const struct place_data *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? 1 : -1;
+    return x->variable < y->variable ? -1 : x->variable > y->variable;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct place_row *x = a, *y = b;
+    if (x->own != y->own)
+        return x->own < y->own ? 1 : -1;
+    if (x->inclusive != y->inclusive)
+        return x->inclusive < y->inclusive ? 1 : -1;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    return x->file != y->file ? (x->file < y->file ? -1 : 1) : x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Leaves out what has no value, and puts the rest in order. */
+static void order_rows(struct places *places)
+{
+    size_t n = 0;
+    slots_fini(&places->slots);
+    for (size_t i = 0; i < places->n_rows; i++) {
+        struct place_row *row = &places->rows[i];
+        if (row->own == 0 && row->inclusive == 0) {
+            free(row->data);
+            continue;
+        }
+        if (row->n_data)
+            qsort(row->data, row->n_data, sizeof *row->data, compare_data);
+        places->rows[n++] = *row;
+    }
+    places->n_rows = n;
+    if (n)
+        qsort(places->rows, n, sizeof *places->rows, compare_rows);
+}
+
+int places_make(const struct model *model, size_t metric, enum place_kind kind, struct places *places,
+                struct error *err)
+{
+    *places = (struct places){.model = model, .metric = metric};
+    struct counting counting = {.places = places, .kind = kind};
+    uint32_t root = model_data_root(model), root_end = root ? model_subtree_end(model, root) : 0;
+    double of_code = model_value(model, 0, metric), of_data = root ? model_value(model, root, metric) : 0;
+    bool has_code = of_code > 0 || of_data == 0;
+    places->total = of_code > of_data ? of_code : of_data;
+    bool ok = has_code ? count_tree(&counting, 1, root ? root : (uint32_t)model->n_scopes) &&
+                             (!root || count_tree(&counting, root_end, (uint32_t)model->n_scopes))
+                       : count_accesses(&counting);
+    for (uint32_t i = 0; ok && i < model->n_variables; i++)
+        ok = model->variables[i].class >= CLASS_UNKNOWN || count_variable(places, kind, i);
+    free(counting.n_open);
+    free(counting.stack);
+    if (!ok) {
+        places_fini(places);
+        return error_set(err, ERR_MEMORY, "out of memory");
+    }
+    order_rows(places);
+    return 0;
+}
+
+void places_fini(struct places *places)
+{
+    for (size_t i = 0; i < places->n_rows; i++)
+        free(places->rows[i].data);
+    free(places->rows);
+    slots_fini(&places->slots);
+    *places = (struct places){0};
+}
