@@ -64,7 +64,7 @@ def main():
         subprocess.run([*os.environ.get("CC", "gcc").split(), "-O2", "-g", "-fno-builtin", scratch / "program.c", "-o",
                         scratch / "program"], check=True)
         kept, small, large = (calls(scratch, build / "hpcrun", *words) for words in ([], ["small"], ["large"]))
-    looked_at = small.get("events_release", 0) - kept.get("events_release", 0)
+    looked_at = small.get("sink_release", 0) - kept.get("sink_release", 0)
     removed = large.get("objmap_remove_hook", 0) - kept.get("objmap_remove_hook", 0)
     different = {name: (kept.get(name, 0), small.get(name, 0)) for name in LOCKING
                  if kept.get(name, 0) != small.get(name, 0)}

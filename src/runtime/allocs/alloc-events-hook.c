@@ -12,7 +12,7 @@
 #include "runtime/record/loadmap.h"
 #include "runtime/record/sample.h"
 
-static bool events_ready(void)
+static bool sink_ready(void)
 {
     struct thread_state *self = thread_self_sig();
     if (!self)
@@ -151,7 +151,7 @@ static uintptr_t in_layer(enum alloc_kind kind, const void *p)
     return (uintptr_t)p + (kind == ALLOC_POOL ? OBJMAP_POOL_LAYER : 0);
 }
 
-static void events_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
+static void sink_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double weight, const struct alloc_site *site)
 {
     struct thread_state *self = thread_self_sig();
     if (kind == ALLOC_MMAP || kind == ALLOC_SHM)
@@ -161,13 +161,13 @@ static void events_alloc(enum alloc_kind kind, void *p, size_t n_bytes, double w
                      weight, site);
 }
 
-static void events_small(void *p, size_t n_bytes, const struct alloc_site *site)
+static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
 {
-    struct thread_state *self = site && events_ready() ? thread_self_sig() : NULL;
+    struct thread_state *self = site && sink_ready() ? thread_self_sig() : NULL;
     small_alloc_hook(self, p, n_bytes, site);
 }
 
-static bool events_maybe_recorded(const void *p)
+static bool sink_maybe_recorded(const void *p)
 {
     return objmap_maybe_start_sig((uintptr_t)p);
 }
@@ -219,7 +219,7 @@ static void cut_pools(uintptr_t start, uintptr_t end)
         objmap_cut_hook(cut[0], cut[1], cut_one, cut);
 }
 
-static void events_release(enum alloc_kind kind, void *p)
+static void sink_release(enum alloc_kind kind, void *p)
 {
     struct objmap_block removed;
     if (kind == ALLOC_POOL && !objmap_maybe_start_sig(in_layer(kind, p)))
@@ -233,13 +233,13 @@ static void events_release(enum alloc_kind kind, void *p)
         cut_pools(removed.start, removed.end);
 }
 
-static bool events_resize_begin(void *p)
+static bool sink_resize_begin(void *p)
 {
     drain_faults();
     return process_is_ours_sig() && objmap_flag_hook((uintptr_t)p, true);
 }
 
-static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site)
+static void sink_resize_done(void *old_p, void *new_p, size_t n_bytes, const struct alloc_site *site)
 {
     struct thread_state *self = thread_self_sig();
     struct objmap_block old;
@@ -251,18 +251,18 @@ static void events_resize_done(void *old_p, void *new_p, size_t n_bytes, const s
         (void)objmap_flag_hook((uintptr_t)old_p, false);
         settle_pending(self);
         kind = var_key_kind(old.var) == VAR_MMAP ? VAR_MMAP : VAR_HEAP;
-        events_release(ALLOC_HEAP, old_p);
+        sink_release(ALLOC_HEAP, old_p);
     }
     if (self && new_p && n_bytes >= arena_header_sig()->min_bytes)
         record_block(self, kind, (uintptr_t)new_p, n_bytes, 1, site);
 }
 
-static void events_resize_failed(void *old_p)
+static void sink_resize_failed(void *old_p)
 {
     (void)objmap_flag_hook((uintptr_t)old_p, false);
 }
 
-static void events_unmapped(void *p, size_t n_bytes)
+static void sink_unmapped(void *p, size_t n_bytes)
 {
     drain_faults();
     uintptr_t cut[2] = {(uintptr_t)p, (uintptr_t)p + n_bytes};
@@ -272,7 +272,7 @@ static void events_unmapped(void *p, size_t n_bytes)
     cut_pools(cut[0], cut[1]);
 }
 
-static void events_inside(bool entering)
+static void sink_inside(bool entering)
 {
     struct thread_state *self = thread_self_sig();
     if (!self)
@@ -297,7 +297,7 @@ static bool path_of_fd(int fd, char path[ARENA_PATH_MAX])
     return n > 0;
 }
 
-static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
+static void sink_mapped_file(void *p, size_t n_bytes, int fd, const struct alloc_site *site)
 {
     char path[ARENA_PATH_MAX];
     (void)site;
@@ -314,7 +314,7 @@ static void events_mapped_file(void *p, size_t n_bytes, int fd, const struct all
 }
 
 /* A program announces a jitdump by mapping it: .../jit-PID.dump. The companion reads it. */
-static void events_mapped_code(int fd)
+static void sink_mapped_code(int fd)
 {
     struct arena_header *header = arena_header_sig();
     char path[ARENA_PATH_MAX];
@@ -331,7 +331,7 @@ static void events_mapped_code(int fd)
 
 /* The structures that were being changed when the code was left are not used again: the whole object map, and the
  * thread's trees. */
-static bool events_abandoned(uintptr_t frame, uintptr_t here)
+static bool sink_abandoned(uintptr_t frame, uintptr_t here)
 {
     struct thread_state *self = thread_self_sig();
     if (!self || !process_is_ours_sig() || (here && !thread_is_on_own_stack(self, frame, here)))
@@ -346,7 +346,7 @@ static bool events_abandoned(uintptr_t frame, uintptr_t here)
     return true;
 }
 
-static void events_skipped(enum alloc_skip reason)
+static void sink_skipped(enum alloc_skip reason)
 {
     struct arena_header *header = arena_header_sig();
     if (header && reason < 8)
@@ -363,21 +363,21 @@ bool alloc_events_prepare(void)
 void alloc_events_connect(void)
 {
     static struct alloc_sink sink = {
-        .ready = events_ready,
-        .alloc = events_alloc,
-        .maybe_recorded = events_maybe_recorded,
-        .release = events_release,
-        .resize_begin = events_resize_begin,
-        .resize_done = events_resize_done,
-        .resize_failed = events_resize_failed,
-        .unmapped = events_unmapped,
-        .inside = events_inside,
-        .mapped_file = events_mapped_file,
-        .mapped_code = events_mapped_code,
-        .skipped = events_skipped,
-        .small = events_small,
+        .ready = sink_ready,
+        .alloc = sink_alloc,
+        .maybe_recorded = sink_maybe_recorded,
+        .release = sink_release,
+        .resize_begin = sink_resize_begin,
+        .resize_done = sink_resize_done,
+        .resize_failed = sink_resize_failed,
+        .unmapped = sink_unmapped,
+        .inside = sink_inside,
+        .mapped_file = sink_mapped_file,
+        .mapped_code = sink_mapped_code,
+        .skipped = sink_skipped,
+        .small = sink_small,
         .small_note = small_note_hook,
-        .abandoned = events_abandoned,
+        .abandoned = sink_abandoned,
     };
     struct arena_header *header = arena_header_sig();
     sink.filter = objmap_start_filter_sig();
