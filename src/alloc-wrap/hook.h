@@ -183,31 +183,31 @@ static inline void alloc_stack_set(struct small_stack *stack, const struct small
 /* For a call of n_bytes, below small_bytes, of the enclosing wrapper: returns what to do next, and sets what
  * alloc_small_done needs. SMALL_ASK: ask alloc_small_walk. The wrapper needs no stack frame for this.  ctx: hook */
 static inline __attribute__((always_inline)) enum small_next
-alloc_small_call(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *four)
+alloc_small_call(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *cells)
 {
     return small_sites_find(fast->sites, (uintptr_t)__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa(),
-                            stack, n_bytes, four);
+                            stack, n_bytes, cells);
 }
 
 /* The same, also following frame pointers.  ctx: hook */
 static inline __attribute__((always_inline)) enum small_next
-alloc_small_walk(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *four)
+alloc_small_walk(const struct alloc_fast *fast, const struct small_stack *stack, size_t n_bytes, uint64_t *cells)
 {
     const struct alloc_site site = alloc_site_here();
     return small_sites_walk(fast->sites, (struct small_caller){.pc = site.pc, .sp = site.sp, .fp = site.fp}, stack,
-                            n_bytes, four);
+                            n_bytes, cells);
 }
 
-/* Notes the site of block p (NULL: none), which is known, when p is the first block in its part of the heap; four: from
- * small_sites_find. Returns p. errno is kept.  ctx: hook */
-void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four);
+/* Notes the site of block p (NULL: none), which is known, when p is the first block in its part of the heap; cells:
+ * from small_sites_find. Returns p. errno is kept.  ctx: hook */
+void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t cells);
 
 /* Notes the site of the real call's result p and returns p.  ctx: hook */
 static inline __attribute__((always_inline)) void *alloc_small_done(const struct alloc_fast *fast, void *p,
-                                                                    size_t n_bytes, uint64_t four)
+                                                                    size_t n_bytes, uint64_t cells)
 {
-    if (__builtin_expect(!small_sites_note(fast->regions, p, n_bytes, four), 0))
-        return alloc_small_first_hook(p, n_bytes, four);
+    if (__builtin_expect(!small_sites_note(fast->regions, p, n_bytes, cells), 0))
+        return alloc_small_first_hook(p, n_bytes, cells);
     return p;
 }
 

@@ -320,14 +320,14 @@ void alloc_small_hook(void *p, size_t n_bytes, const struct alloc_site *site)
     alloc_work_leave_hook(thread, saved_errno);
 }
 
-/* Notes the site of block p (NULL: none), which is known, when p is the first block in its part of the heap; four: from
- * small_sites_find. Returns p. errno is kept.  ctx: hook */
-void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t four)
+/* Notes the site of block p (NULL: none), which is known, when p is the first block in its part of the heap; cells:
+ * from small_sites_find. Returns p. errno is kept.  ctx: hook */
+void *alloc_small_first_hook(void *p, size_t n_bytes, uint64_t cells)
 {
     const struct alloc_sink *sink = atomic_load_explicit(&scope.sink, memory_order_acquire);
     int saved_errno = errno;
     if (p && sink)
-        sink->small_note(p, n_bytes, (uint16_t)four);
+        sink->small_note(p, n_bytes, (uint16_t)cells);
     errno = saved_errno;
     return p;
 }

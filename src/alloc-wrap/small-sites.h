@@ -62,8 +62,8 @@ static inline bool start_filter_has(const struct start_filter *filter, uintptr_t
 
 /* A site: callers whose blocks count as one kind. Open addressing by key, see small_slot_at; a slot is never freed. */
 struct small_slot {
-    _Atomic uint64_t key;  /* a return address, or several combined (small_key_deeper); 0: free. Published last */
-    _Atomic uint64_t four; /* number of the site in each of four cells */
+    _Atomic uint64_t key;   /* a return address, or several combined (small_key_deeper); 0: free. Published last */
+    _Atomic uint64_t cells; /* number of the site in each of four cells */
     /* The sizes that the wrappers handle without asking the sink: [min, min + n), min is not 0. If n is 0, min is 0
      * too, or the site has a hop that needs only the stack pointer: min is then the distance from it to the canonical
      * frame address. At worst, a reader that sees one of the two too early or too late takes a word of the known stack
@@ -163,12 +163,12 @@ static inline __attribute__((always_inline)) bool small_slot_near(const struct s
 /* Whether the wrappers handle this size at the slot's site without asking the sink; if so, sets the site's number, in
  * four cells.  ctx: any */
 static inline __attribute__((always_inline)) bool small_slot_takes(const struct small_slot *slot, size_t n_bytes,
-                                                                   uint64_t *four)
+                                                                   uint64_t *cells)
 {
     size_t n_sizes = atomic_load_explicit(&slot->n_sizes, memory_order_acquire);
     if (n_bytes - atomic_load_explicit(&slot->min_bytes, memory_order_relaxed) >= n_sizes)
         return false;
-    *four = atomic_load_explicit(&slot->four, memory_order_relaxed);
+    *cells = atomic_load_explicit(&slot->cells, memory_order_relaxed);
     return true;
 }
 
@@ -185,7 +185,7 @@ enum small_next {
 static inline __attribute__((always_inline)) enum small_next small_sites_find(const struct small_sites *sites,
                                                                               uintptr_t pc, uintptr_t sp,
                                                                               const struct small_stack *stack,
-                                                                              size_t n_bytes, uint64_t *four)
+                                                                              size_t n_bytes, uint64_t *cells)
 {
     const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
     const struct small_slot *slot;
@@ -194,7 +194,7 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
         size_t n_sizes = atomic_load_explicit(&slot->n_sizes, memory_order_acquire);
         size_t min_bytes = atomic_load_explicit(&slot->min_bytes, memory_order_relaxed);
         if (__builtin_expect(n_bytes - min_bytes < n_sizes, 1)) {
-            *four = atomic_load_explicit(&slot->four, memory_order_relaxed);
+            *cells = atomic_load_explicit(&slot->cells, memory_order_relaxed);
             return SMALL_NOTE;
         }
         if (__builtin_expect(n_sizes != 0, 0) || __builtin_expect(min_bytes == 0, 0))
@@ -210,7 +210,7 @@ static inline __attribute__((always_inline)) enum small_next small_sites_find(co
 
 /* The same, also following frame pointers; at.fp is the caller's.  ctx: any */
 static inline enum small_next small_sites_walk(const struct small_sites *sites, struct small_caller at,
-                                               const struct small_stack *stack, size_t n_bytes, uint64_t *four)
+                                               const struct small_stack *stack, size_t n_bytes, uint64_t *cells)
 {
     const struct small_slot *slots = atomic_load_explicit(&sites->slots, memory_order_relaxed);
     at.key = at.pc;
@@ -220,7 +220,7 @@ static inline enum small_next small_sites_walk(const struct small_sites *sites, 
             return SMALL_ASK;
         uint64_t hop = atomic_load_explicit(&slot->hop, memory_order_acquire);
         if (!hop)
-            return small_slot_takes(slot, n_bytes, four) ? SMALL_NOTE : SMALL_ASK;
+            return small_slot_takes(slot, n_bytes, cells) ? SMALL_NOTE : SMALL_ASK;
         if (hop & SMALL_HOP_NESTED)
             return SMALL_PASS;
         if (!small_caller_next(&at, hop, stack))
@@ -230,47 +230,47 @@ static inline enum small_next small_sites_walk(const struct small_sites *sites, 
 }
 
 /* A site's number in each of four cells.  ctx: any */
-static inline uint64_t small_four(unsigned id)
+static inline uint64_t small_cells_of(unsigned id)
 {
     return id * 0x0001000100010001u;
 }
 
 /* Marks the first of four cells, in memory, as a block's first one.  ctx: any */
-static inline uint64_t small_four_first(uint64_t four)
+static inline uint64_t small_cells_first(uint64_t cells)
 {
-    return four | (uint64_t)SMALL_START << (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 48);
+    return cells | (uint64_t)SMALL_START << (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 48);
 }
 
 /* Writes the cells of a block's shadow, from granule first to last, which holds the block's last byte.  shadow: address
  * of cell 0  ctx: any */
 static inline __attribute__((always_inline)) void small_cells_write(uintptr_t shadow, size_t first, size_t last,
-                                                                    uint64_t four)
+                                                                    uint64_t cells)
 {
     uint16_t *at = (uint16_t *)(shadow + first * sizeof *at);
     const size_t n = last - first;
-    const uint64_t start = small_four_first(four);
+    const uint64_t start = small_cells_first(cells);
     if (n - 3 > 4) {                          /* otherwise two stores cover it from end to end */
         if (__builtin_expect(n - 8 < 8, 1)) { /* here four stores do */
-            memcpy(at + 4, &four, sizeof four);
-            memcpy(at + n - 7, &four, sizeof four);
+            memcpy(at + 4, &cells, sizeof cells);
+            memcpy(at + n - 7, &cells, sizeof cells);
         } else if (n > 15) {
             for (size_t i = 4; i < n - 3; i += 4)
-                memcpy(at + i, &four, sizeof four);
+                memcpy(at + i, &cells, sizeof cells);
         } else {
-            at[n] = (uint16_t)four;
-            at[n / 2] = (uint16_t)four;
-            *at = (uint16_t)four | SMALL_START;
+            at[n] = (uint16_t)cells;
+            at[n / 2] = (uint16_t)cells;
+            *at = (uint16_t)cells | SMALL_START;
             return;
         }
     }
-    memcpy(at + n - 3, &four, sizeof four);
+    memcpy(at + n - 3, &cells, sizeof cells);
     memcpy(at, &start, sizeof start);
 }
 
 /* Notes the site of p, the result of a call for n_bytes > 0. False when there is no shadow yet or p is NULL: then the
  * sink must be asked.  ctx: any */
 static inline __attribute__((always_inline)) bool small_sites_note(struct small_region *regions, const void *p,
-                                                                   size_t n_bytes, uint64_t four)
+                                                                   size_t n_bytes, uint64_t cells)
 {
     const struct small_region *region = &regions[(uintptr_t)p >> SMALL_REGION_SHIFT & (SMALL_REGIONS - 1)];
     uintptr_t first = (uintptr_t)p - atomic_load_explicit(&region->base, memory_order_acquire);
@@ -278,7 +278,7 @@ static inline __attribute__((always_inline)) bool small_sites_note(struct small_
     if (__builtin_expect(last >= (uintptr_t)1 << SMALL_REGION_SHIFT, 0)) /* it spans regions */
         return false;
     small_cells_write(atomic_load_explicit(&region->shadow, memory_order_relaxed), first >> SMALL_GRANULE_SHIFT,
-                      last >> SMALL_GRANULE_SHIFT, four);
+                      last >> SMALL_GRANULE_SHIFT, cells);
     return true;
 }
 

@@ -81,18 +81,18 @@ static ALLOC_NOINLINE void *malloc_slow(size_t n_bytes)
 }
 
 /* For a known site. A function of its own, so that the others need not save anything over the real call. */
-static ALLOC_NOINLINE void *malloc_noted(size_t n_bytes, uint64_t four)
+static ALLOC_NOINLINE void *malloc_noted(size_t n_bytes, uint64_t cells)
 {
-    return alloc_small_done(&fast.at, fast.malloc(n_bytes), n_bytes, four);
+    return alloc_small_done(&fast.at, fast.malloc(n_bytes), n_bytes, cells);
 }
 
 /* For a caller that itself has more than one caller. */
 static ALLOC_NOINLINE void *malloc_walk(size_t n_bytes)
 {
-    uint64_t four;
-    enum small_next next = alloc_small_walk(&fast.at, &stack, n_bytes, &four);
+    uint64_t cells;
+    enum small_next next = alloc_small_walk(&fast.at, &stack, n_bytes, &cells);
     if (__builtin_expect(next == SMALL_NOTE, 1))
-        return malloc_noted(n_bytes, four);
+        return malloc_noted(n_bytes, cells);
     if (next == SMALL_PASS)
         ALLOC_TAIL return fast.malloc(n_bytes);
     ALLOC_TAIL return malloc_slow(n_bytes);
@@ -101,10 +101,10 @@ static ALLOC_NOINLINE void *malloc_walk(size_t n_bytes)
 ALLOC_EXPORT void *malloc(size_t n_bytes)
 {
     if (has_site(n_bytes)) {
-        uint64_t four;
-        enum small_next next = alloc_small_call(&fast.at, &stack, n_bytes, &four);
+        uint64_t cells;
+        enum small_next next = alloc_small_call(&fast.at, &stack, n_bytes, &cells);
         if (__builtin_expect(next == SMALL_NOTE, 1))
-            return malloc_noted(n_bytes, four);
+            return malloc_noted(n_bytes, cells);
         if (next == SMALL_PASS)
             ALLOC_TAIL return fast.malloc(n_bytes);
         ALLOC_TAIL return malloc_walk(n_bytes);
@@ -128,18 +128,18 @@ static ALLOC_NOINLINE void *calloc_slow(size_t n, size_t size_bytes)
 }
 
 /* For a known site. A function of its own, so that the others need not save anything over the real call. */
-static ALLOC_NOINLINE void *calloc_noted(size_t n, size_t size_bytes, uint64_t four)
+static ALLOC_NOINLINE void *calloc_noted(size_t n, size_t size_bytes, uint64_t cells)
 {
-    return alloc_small_done(&fast.at, fast.calloc(n, size_bytes), n * size_bytes, four);
+    return alloc_small_done(&fast.at, fast.calloc(n, size_bytes), n * size_bytes, cells);
 }
 
 /* For a caller that itself has more than one caller. */
 static ALLOC_NOINLINE void *calloc_walk(size_t n, size_t size_bytes)
 {
-    uint64_t four;
-    enum small_next next = alloc_small_walk(&fast.at, &stack, n * size_bytes, &four);
+    uint64_t cells;
+    enum small_next next = alloc_small_walk(&fast.at, &stack, n * size_bytes, &cells);
     if (__builtin_expect(next == SMALL_NOTE, 1))
-        return calloc_noted(n, size_bytes, four);
+        return calloc_noted(n, size_bytes, cells);
     if (next == SMALL_PASS)
         ALLOC_TAIL return fast.calloc(n, size_bytes);
     ALLOC_TAIL return calloc_slow(n, size_bytes);
@@ -151,10 +151,10 @@ ALLOC_EXPORT void *calloc(size_t n, size_t size_bytes)
     if (__builtin_mul_overflow(n, size_bytes, &n_bytes))
         ALLOC_TAIL return calloc_slow(n, size_bytes);
     if (has_site(n_bytes)) {
-        uint64_t four;
-        enum small_next next = alloc_small_call(&fast.at, &stack, n_bytes, &four);
+        uint64_t cells;
+        enum small_next next = alloc_small_call(&fast.at, &stack, n_bytes, &cells);
         if (__builtin_expect(next == SMALL_NOTE, 1))
-            return calloc_noted(n, size_bytes, four);
+            return calloc_noted(n, size_bytes, cells);
         if (next == SMALL_PASS)
             ALLOC_TAIL return fast.calloc(n, size_bytes);
         ALLOC_TAIL return calloc_walk(n, size_bytes);
@@ -348,18 +348,18 @@ static ALLOC_NOINLINE void *realloc_slow(void *p, size_t n_bytes)
 }
 
 /* For a known site. A function of its own, so that the others need not save anything over the real call. */
-static ALLOC_NOINLINE void *realloc_noted(void *p, size_t n_bytes, uint64_t four)
+static ALLOC_NOINLINE void *realloc_noted(void *p, size_t n_bytes, uint64_t cells)
 {
-    return alloc_small_done(&resizing.at, resizing.realloc(p, n_bytes), n_bytes, four);
+    return alloc_small_done(&resizing.at, resizing.realloc(p, n_bytes), n_bytes, cells);
 }
 
 /* For a caller that itself has more than one caller. */
 static ALLOC_NOINLINE void *realloc_walk(void *p, size_t n_bytes)
 {
-    uint64_t four;
-    enum small_next next = alloc_small_walk(&resizing.at, &stack, n_bytes, &four);
+    uint64_t cells;
+    enum small_next next = alloc_small_walk(&resizing.at, &stack, n_bytes, &cells);
     if (__builtin_expect(next == SMALL_NOTE, 1))
-        return realloc_noted(p, n_bytes, four);
+        return realloc_noted(p, n_bytes, cells);
     if (next == SMALL_PASS)
         ALLOC_TAIL return resizing.realloc(p, n_bytes);
     ALLOC_TAIL return realloc_slow(p, n_bytes);
@@ -373,9 +373,9 @@ ALLOC_EXPORT void *realloc(void *p, size_t n_bytes)
         ALLOC_TAIL return realloc_slow(p, n_bytes);
     if (n_bytes >= __atomic_load_n(&resizing.at.small_bytes, __ATOMIC_ACQUIRE))
         ALLOC_TAIL return resizing.realloc(p, n_bytes);
-    uint64_t four;
-    if (__builtin_expect(alloc_small_call(&resizing.at, &stack, n_bytes, &four) == SMALL_NOTE, 1))
-        return realloc_noted(p, n_bytes, four);
+    uint64_t cells;
+    if (__builtin_expect(alloc_small_call(&resizing.at, &stack, n_bytes, &cells) == SMALL_NOTE, 1))
+        return realloc_noted(p, n_bytes, cells);
     ALLOC_TAIL return realloc_walk(p, n_bytes);
 }
 
@@ -478,19 +478,19 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
         const struct alloc_site site = alloc_site_here();                                                              \
         return new_reported(form, n_bytes, second, third, &site);                                                      \
     }                                                                                                                  \
-    static ALLOC_NOINLINE void *name##_noted(uintptr_t n_bytes, uintptr_t second, uintptr_t third, uint64_t four)      \
+    static ALLOC_NOINLINE void *name##_noted(uintptr_t n_bytes, uintptr_t second, uintptr_t third, uint64_t cells)     \
     {                                                                                                                  \
-        return alloc_small_done(&operators.at, name##_next(n_bytes, second, third), n_bytes, four);                    \
+        return alloc_small_done(&operators.at, name##_next(n_bytes, second, third), n_bytes, cells);                   \
     }                                                                                                                  \
     static ALLOC_NOINLINE void *name##_walk(uintptr_t n_bytes, uintptr_t second, uintptr_t third)                      \
     {                                                                                                                  \
-        uint64_t four;                                                                                                 \
-        enum small_next next = alloc_small_walk(&operators.at, &stack, n_bytes, &four);                                \
+        uint64_t cells;                                                                                                \
+        enum small_next next = alloc_small_walk(&operators.at, &stack, n_bytes, &cells);                               \
         if (next == SMALL_ASK)                                                                                         \
             ALLOC_TAIL return name##_slow(n_bytes, second, third);                                                     \
         if (next == SMALL_PASS)                                                                                        \
             ALLOC_TAIL return name##_next(n_bytes, second, third);                                                     \
-        return name##_noted(n_bytes, second, third, four);                                                             \
+        return name##_noted(n_bytes, second, third, cells);                                                            \
     }                                                                                                                  \
     ALLOC_EXPORT operator_function name;                                                                               \
     void *name(uintptr_t n_bytes, uintptr_t second, uintptr_t third)                                                   \
@@ -498,9 +498,9 @@ static void *delete_reported(enum operator_form form, uintptr_t p, uintptr_t sec
         if (IS_PLAIN(form))                                                                                            \
             second = third = 0;                                                                                        \
         if (n_bytes < __atomic_load_n(&operators.at.small_bytes, __ATOMIC_ACQUIRE)) {                                  \
-            uint64_t four;                                                                                             \
-            if (__builtin_expect(alloc_small_call(&operators.at, &stack, n_bytes, &four) == SMALL_NOTE, 1))            \
-                return name##_noted(n_bytes, second, third, four);                                                     \
+            uint64_t cells;                                                                                            \
+            if (__builtin_expect(alloc_small_call(&operators.at, &stack, n_bytes, &cells) == SMALL_NOTE, 1))           \
+                return name##_noted(n_bytes, second, third, cells);                                                    \
             ALLOC_TAIL return name##_walk(n_bytes, second, third);                                                     \
         }                                                                                                              \
         if (n_bytes < __atomic_load_n(&operators.at.limit_bytes, __ATOMIC_ACQUIRE))                                    \

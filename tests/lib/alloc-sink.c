@@ -204,7 +204,7 @@ static void sink_small(void *p, size_t n_bytes, const struct alloc_site *site)
     struct small_slot *slot = &small_state_sig()->slots[small_slot_at(site ? site->pc : 0, 0)];
     uint64_t none = 0;
     if (site && atomic_compare_exchange_strong(&slot->key, &none, site->pc)) {
-        atomic_store(&slot->four, small_four(1));
+        atomic_store(&slot->cells, small_cells_of(1));
         atomic_store(&slot->min_bytes, 1);
         atomic_store(&slot->n_sizes, SMALL_BYTES_MAX);
     }

@@ -20,7 +20,7 @@
 /* As a wrapper does it. */
 static void note(uintptr_t start, size_t n_bytes, unsigned id)
 {
-    if (!small_sites_note(small_sites_sig()->regions, (const void *)start, n_bytes, small_four(id)))
+    if (!small_sites_note(small_sites_sig()->regions, (const void *)start, n_bytes, small_cells_of(id)))
         small_note_hook((void *)start, n_bytes, id);
 }
 
@@ -70,7 +70,7 @@ static void test_every_address_of_a_block(void **state)
 static void test_null_and_empty(void **state)
 {
     (void)state;
-    assert_false(small_sites_note(small_sites_sig()->regions, NULL, 64, small_four(3)));
+    assert_false(small_sites_note(small_sites_sig()->regions, NULL, 64, small_cells_of(3)));
     for (uintptr_t low = 0; low < 3 * MIB; low += 152008) { /* a sample's address is any number */
         expect_none(low);
         expect_none(UINTPTR_MAX - low);
@@ -181,8 +181,8 @@ static void test_reuse_against_a_model(void **state)
 static uint64_t find(uintptr_t pc, size_t n_bytes)
 {
     const struct small_stack none = {0, 0};
-    uint64_t four;
-    return small_sites_find(small_sites_sig(), pc, 0, &none, n_bytes, &four) == SMALL_NOTE ? four : 0;
+    uint64_t cells;
+    return small_sites_find(small_sites_sig(), pc, 0, &none, n_bytes, &cells) == SMALL_NOTE ? cells : 0;
 }
 
 static void test_sites_by_caller_and_size(void **state)
@@ -192,17 +192,17 @@ static void test_sites_by_caller_and_size(void **state)
     assert_int_equal(find(0x401234, 24), 0);
     atomic_store(&slot->min_bytes, 24);
     atomic_store(&slot->n_sizes, 9);
-    atomic_store(&slot->four, small_four(77));
+    atomic_store(&slot->cells, small_cells_of(77));
     atomic_store(&slot->key, 0x401234);
-    assert_int_equal(find(0x401234, 24), small_four(77));
-    assert_int_equal(find(0x401234, 32), small_four(77));
+    assert_int_equal(find(0x401234, 24), small_cells_of(77));
+    assert_int_equal(find(0x401234, 32), small_cells_of(77));
     assert_int_equal(find(0x401234, 33), 0);
     assert_int_equal(find(0x401234, 23), 0);
     assert_int_equal(find(0x401235, 24), 0);
     small_recheck_sig(); /* who comes next has to ask */
     assert_int_equal(find(0x401234, 24), 0);
     atomic_store(&small_state_sig()->sites.slots, small_state_sig()->slots);
-    assert_int_equal(find(0x401234, 24), small_four(77));
+    assert_int_equal(find(0x401234, 24), small_cells_of(77));
 }
 
 #define PAGE 4096
@@ -214,7 +214,7 @@ static void add_slot(uint64_t key, unsigned id, uint64_t hop)
 {
     struct small_slot *slot = &small_state_sig()->slots[small_slot_at(key, 0)];
     assert_int_equal(atomic_load(&slot->key), 0);
-    atomic_store(&slot->four, small_four(id));
+    atomic_store(&slot->cells, small_cells_of(id));
     atomic_store(&slot->hop, hop);
     atomic_store(&slot->min_bytes, !hop ? 1 : hop & SMALL_HOP_IS_FROM_FP ? 0 : (uint32_t)(hop >> SMALL_HOP_CFA_SHIFT));
     atomic_store(&slot->n_sizes, hop ? 0 : 64);
@@ -232,11 +232,11 @@ static uint64_t hop_of(int32_t cfa_offset, int16_t fp_offset, unsigned bits)
 static unsigned walk(uintptr_t pc, const uintptr_t *sp, const uintptr_t *fp, const struct small_stack *stack)
 {
     struct small_caller at = {.pc = pc, .sp = (uintptr_t)sp, .fp = (uintptr_t)fp};
-    uint64_t four = 0;
-    enum small_next next = small_sites_walk(small_sites_sig(), at, stack, 64, &four);
-    unsigned id = next == SMALL_NOTE ? (uint16_t)four : 0;
-    if (small_sites_find(small_sites_sig(), pc, (uintptr_t)sp, stack, 64, &four) == SMALL_NOTE)
-        assert_int_equal((uint16_t)four, id);
+    uint64_t cells = 0;
+    enum small_next next = small_sites_walk(small_sites_sig(), at, stack, 64, &cells);
+    unsigned id = next == SMALL_NOTE ? (uint16_t)cells : 0;
+    if (small_sites_find(small_sites_sig(), pc, (uintptr_t)sp, stack, 64, &cells) == SMALL_NOTE)
+        assert_int_equal((uint16_t)cells, id);
     else
         assert_true(!id || fp);
     return id;
@@ -323,7 +323,7 @@ static void test_slot_that_was_taken(void **state)
     atomic_store(&slots[small_slot_at(pc, 0)].key, 1);
     assert_int_equal(walk(pc, NULL, NULL, &none), 0);
     struct small_slot *slot = &slots[small_slot_at(pc, 1)];
-    atomic_store(&slot->four, small_four(50));
+    atomic_store(&slot->cells, small_cells_of(50));
     atomic_store(&slot->min_bytes, 1);
     atomic_store(&slot->n_sizes, 64);
     atomic_store(&slot->key, pc);

@@ -123,7 +123,7 @@ static uint64_t hop_at(uintptr_t pc)
  * that already has a key may get another number. */
 static unsigned id_of(const struct small_slot *slot)
 {
-    return (uint16_t)atomic_load_explicit(&slot->four, memory_order_acquire);
+    return (uint16_t)atomic_load_explicit(&slot->cells, memory_order_acquire);
 }
 
 /* --- with the lock held --- */
@@ -178,7 +178,7 @@ static unsigned add_site(struct thread_state *self, struct small_slot *slot, uin
     atomic_store_explicit(&small_state_sig()->refs[id], ref, memory_order_release);
     table.n_sites = id;
     close_slot(slot, 0);
-    atomic_store_explicit(&slot->four, small_four(id), memory_order_release);
+    atomic_store_explicit(&slot->cells, small_cells_of(id), memory_order_release);
     atomic_store_explicit(&slot->key, key, memory_order_release);
     return id;
 }
@@ -284,7 +284,7 @@ static unsigned replace_site(struct thread_state *self, unsigned id, uint64_t ke
         if (atomic_load_explicit(&record_of(old)->path, memory_order_relaxed) != path_of_node(node))
             continue;
         close_slot(slot, 0);
-        atomic_store_explicit(&slot->four, small_four(old), memory_order_release);
+        atomic_store_explicit(&slot->cells, small_cells_of(old), memory_order_release);
         return old;
     }
     return add_site(self, slot, key, node, n_bytes);

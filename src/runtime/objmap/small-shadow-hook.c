@@ -68,7 +68,7 @@ void small_note_hook(void *p, size_t n_bytes, unsigned id)
             continue;
         uintptr_t last = (next < end ? next : end) - 1;
         small_cells_write((uintptr_t)cells, 0, (last >> SMALL_GRANULE_SHIFT) - (at >> SMALL_GRANULE_SHIFT),
-                          small_four(id));
+                          small_cells_of(id));
         if (at != start)
             __atomic_store_n(cells, (uint16_t)id, __ATOMIC_RELAXED);
     }
