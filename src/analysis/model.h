@@ -13,13 +13,13 @@
 #include "base/vec.h"
 
 enum scope_kind {
-    SCOPE_TOP = 0, /* scope 0, above all roots */
-    SCOPE_PROC,    /* a function that was called; also variables and placeholders */
-    SCOPE_INLINED, /* a function inlined into its parent */
-    SCOPE_PLACE,   /* position in the parent where something was inlined, or in another file */
-    SCOPE_CALL,    /* call site */
-    SCOPE_LINE,    /* statement: the only kind with values of its own */
-    SCOPE_LOOP     /* a loop; line is its first, end_line its last */
+    SCOPE_TOP = 0,  /* scope 0, above all roots */
+    SCOPE_PROC,     /* a function that was called; also variables and placeholders */
+    SCOPE_INLINED,  /* a function inlined into its parent */
+    SCOPE_POSITION, /* position in the parent where something was inlined, or in another file */
+    SCOPE_CALL,     /* call site */
+    SCOPE_LINE,     /* statement: the only kind with values of its own */
+    SCOPE_LOOP      /* a loop; line is its first, end_line its last */
 };
 
 /* What a scope stands for if it is not simply code. */

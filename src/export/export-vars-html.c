@@ -258,7 +258,7 @@ static void put_path(const struct page *page, uint32_t scope)
     buf_printf(page->out, "<ol>");
     while ((scope = model->scopes[scope].parent) != 0 && model->scopes[scope].role <= ROLE_PARTIAL) {
         const struct scope *at = &model->scopes[scope];
-        if (at->kind == SCOPE_CALL || at->kind == SCOPE_PLACE) {
+        if (at->kind == SCOPE_CALL || at->kind == SCOPE_POSITION) {
             line = at->line;
             file = at->file;
         }

@@ -173,7 +173,7 @@ static void test_sums_of_a_variable(void **state)
     assert_true(causes_add(&table, &other, &caches));
     other = (struct cause_access){.event = 1, .vaddr = 301, .pattern = strided, .n_samples = 30};
     assert_true(causes_add(&table, &other, &caches));
-    causes_place(&table, index_of);
+    causes_renumber(&table, index_of);
     assert_true(causes_apply(&table, &model, node_to_variable, 3));
     const struct cause_sum *sum = causes_of(&variable, 0);
     assert_non_null(sum);
@@ -196,7 +196,7 @@ static struct cause_sum judged_alone(const struct cause_access *accesses, unsign
     struct cause_table table = {0};
     for (unsigned i = 0; i < n; i++)
         assert_true(causes_add(&table, &accesses[i], &caches));
-    causes_place(&table, first);
+    causes_renumber(&table, first);
     assert_true(causes_apply(&table, &model, first, 1));
     struct cause_sum sum = *causes_of(&variable, 0);
     causes_fini(&table);
@@ -298,7 +298,7 @@ static void test_nothing_known(void **state)
     struct cause_access access = {.n_samples = 500};
     (void)state;
     assert_true(causes_add(&table, &access, &caches));
-    causes_place(&table, node_to_variable);
+    causes_renumber(&table, node_to_variable);
     assert_true(causes_apply(&table, &model, node_to_variable, 1));
     assert_null(causes_of(&variable, 0));
     causes_fini(&table);

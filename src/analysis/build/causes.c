@@ -406,7 +406,7 @@ bool causes_add(struct cause_table *table, const struct cause_access *access, co
                                                 .n_samples = access->n_samples});
 }
 
-void causes_place(struct cause_table *table, const uint32_t *index_of)
+void causes_renumber(struct cause_table *table, const uint32_t *index_of)
 {
     slots_fini(&table->slots);
     for (size_t i = 0; i < table->n; i++) {

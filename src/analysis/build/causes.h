@@ -125,7 +125,7 @@ struct cause_table {
 bool causes_add(struct cause_table *table, const struct cause_access *access, const struct cause_caches *caches);
 
 /* Replaces the store's ids of nodes by those of the merged tree: index_of[id]. */
-void causes_place(struct cause_table *table, const uint32_t *index_of);
+void causes_renumber(struct cause_table *table, const uint32_t *index_of);
 
 /* Bit set of the model's events (the first 64) for which the walk of some instruction is known and the hardware says
  * nothing. */

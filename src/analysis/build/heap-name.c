@@ -481,7 +481,7 @@ static const char *nearest_name(const struct heap_search *search, size_t site, c
     return NULL;
 }
 
-static void name_by_place(const struct heap_search *search, struct heap_name *out)
+static void name_by_position(const struct heap_search *search, struct heap_name *out)
 {
     const struct code_frame *code = &search->path[out->site].code;
     char qualified[256];
@@ -551,7 +551,7 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
     by_code |= !by_member && !by_text && heap_argument_library(&search, out->site, &found);
     out->is_variable = by_member || by_text || by_code;
     if (!out->is_variable) {
-        name_by_place(&search, out);
+        name_by_position(&search, out);
         return;
     }
     if (by_text)

@@ -350,14 +350,14 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
 }
 
 /* Adds a position in another file than the scope around it; *file becomes that file. */
-static uint32_t add_place(struct scope_builder *builder, uint32_t at, uint32_t new_file, uint32_t module_name,
-                          uint32_t *file)
+static uint32_t add_position(struct scope_builder *builder, uint32_t at, uint32_t new_file, uint32_t module_name,
+                             uint32_t *file)
 {
-    const struct scope place = {.kind = SCOPE_PLACE, .file = new_file, .module = module_name};
+    const struct scope position = {.kind = SCOPE_POSITION, .file = new_file, .module = module_name};
     if (new_file == *file)
         return at;
     *file = new_file;
-    return scopes_child(builder, at, &place);
+    return scopes_child(builder, at, &position);
 }
 
 /* Adds the loops of one function, the outermost first. */
@@ -373,7 +373,7 @@ static uint32_t add_loops(struct scope_builder *builder, uint32_t at, const stru
                                 .end_line = loop->end_line,
                                 .module = module_name,
                                 .vaddr = loop->vaddr};
-    at = add_place(builder, at, loop->file, module_name, file);
+    at = add_position(builder, at, loop->file, module_name, file);
     return scopes_child(builder, at, &scope);
 }
 
@@ -389,9 +389,9 @@ uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const
     uint32_t at = scopes_child(builder, parent, &function), file = frames[0].decl_file;
     at = add_loops(builder, at, frames[0].loop, module_name, &file);
     for (size_t i = 1; i < n; i++) {
-        struct scope place = {.kind = SCOPE_PLACE, .file = frames[i - 1].file, .line = frames[i - 1].line};
-        place.module = module_name;
-        at = scopes_child(builder, at, &place);
+        struct scope position = {.kind = SCOPE_POSITION, .file = frames[i - 1].file, .line = frames[i - 1].line};
+        position.module = module_name;
+        at = scopes_child(builder, at, &position);
         struct scope inlined = {.kind = SCOPE_INLINED,
                                 .name = frames[i].function,
                                 .file = frames[i].decl_file,
@@ -401,7 +401,7 @@ uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const
         file = frames[i].decl_file;
         at = add_loops(builder, at, frames[i].loop, module_name, &file);
     }
-    return add_place(builder, at, frames[n - 1].file, module_name, &file);
+    return add_position(builder, at, frames[n - 1].file, module_name, &file);
 }
 
 void scopes_builder_fini(struct scope_builder *builder)
@@ -412,7 +412,7 @@ void scopes_builder_fini(struct scope_builder *builder)
 
 static int kind_rank(const struct scope *scope)
 {
-    static const int ranks[] = {[SCOPE_TOP] = 0,  [SCOPE_PROC] = 4, [SCOPE_INLINED] = 2, [SCOPE_PLACE] = 2,
+    static const int ranks[] = {[SCOPE_TOP] = 0,  [SCOPE_PROC] = 4, [SCOPE_INLINED] = 2, [SCOPE_POSITION] = 2,
                                 [SCOPE_CALL] = 3, [SCOPE_LINE] = 1, [SCOPE_LOOP] = 2};
     return ranks[scope->kind];
 }

@@ -119,7 +119,7 @@ struct scope_builder {
 uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const struct scope *proto);
 
 /* Adds the functions at an address, frames [n] outermost first, and their loops below parent; returns the scope in
- * which the position of the innermost lies: its function or loop, or a PLACE when that is in another file. */
+ * which the position of the innermost lies: its function or loop, or a SCOPE_POSITION when that is in another file. */
 uint32_t scopes_add_frames(struct scope_builder *builder, uint32_t parent, const struct code_frame *frames, size_t n,
                            uint32_t module_name);
 

@@ -147,7 +147,7 @@ void raw_store_mark(struct raw_store *store, uint32_t id, uint32_t flags)
 
 /* The order of merged nodes. */
 
-/* A node to be placed. */
+/* A node to be numbered. */
 struct item {
     uint64_t ip;
     uint32_t parent, rank, id; /* parent and id in the store; rank of the module's path */
@@ -229,7 +229,7 @@ static bool list_items(struct ordering *o, struct raw_tree *tree)
 }
 
 /* Appends the items from `at` on that have this parent. */
-static void place_children(const struct ordering *o, struct raw_tree *tree, size_t at, uint32_t parent, uint32_t above)
+static void number_children(const struct ordering *o, struct raw_tree *tree, size_t at, uint32_t parent, uint32_t above)
 {
     for (; at < o->n && o->items[at].parent == parent; at++) {
         const struct raw_entry *entry = raw_store_entry(o->store, o->items[at].id);
@@ -246,20 +246,20 @@ static void place_children(const struct ordering *o, struct raw_tree *tree, size
     }
 }
 
-/* Places the nodes level by level. ids [n]: of the nodes placed. */
-static void place(const struct ordering *o, struct raw_tree *tree, uint32_t *ids)
+/* Numbers the nodes level by level. ids [n]: the old ids of the numbered nodes. */
+static void number_nodes(const struct ordering *o, struct raw_tree *tree, uint32_t *ids)
 {
     size_t root = 0; /* it sorts last, by its parent's id */
     while (root < o->n && o->items[root].parent != RAW_NONE)
         root++;
-    place_children(o, tree, root, RAW_NONE, RAW_NONE);
+    number_children(o, tree, root, RAW_NONE, RAW_NONE);
     if (tree->n_nodes)
         ids[0] = o->items[root].id;
     for (size_t i = 0; i < tree->n_nodes; i++) {
         size_t first = o->first[ids[i]], before = tree->n_nodes;
         if (first == RAW_NONE)
             continue;
-        place_children(o, tree, first, ids[i], (uint32_t)i);
+        number_children(o, tree, first, ids[i], (uint32_t)i);
         for (size_t k = before; k < tree->n_nodes; k++)
             ids[k] = o->items[first + k - before].id;
     }
@@ -278,7 +278,7 @@ static bool arrange(struct ordering *o, struct raw_tree *tree)
         for (size_t i = o->n; i-- > 0;)
             if (o->items[i].parent != RAW_NONE)
                 o->first[o->items[i].parent] = (uint32_t)i;
-        place(o, tree, ids);
+        number_nodes(o, tree, ids);
     }
     free(ids);
     return ok;
@@ -335,8 +335,7 @@ static int take_records(void *context, const struct trace_record *records, size_
     struct taking *taking = context;
     struct ingested *profile = taking->profile;
     for (size_t i = 0; i < n_records; i++) {
-        struct ingest_event event = {records[i].time * taking->ns_per_tick,
-                                     raw_ids_find(taking->ids, records[i].node)};
+        struct ingest_event event = {records[i].time * taking->ns_per_tick, raw_ids_find(taking->ids, records[i].node)};
         if (event.node != RAW_NONE)
             raw_store_mark(taking->ingest->store, event.node, RAW_IS_TRACED);
         char bytes[INGEST_EVENT_BYTES];

@@ -109,7 +109,7 @@ static void append_path(const struct model *model, uint32_t scope, struct buf *k
          up = model->scopes[up].parent) {
         const struct scope *s = &model->scopes[up];
         bool is_function = s->kind == SCOPE_PROC || s->kind == SCOPE_INLINED;
-        if (s->kind == SCOPE_CALL || (s->kind == SCOPE_PLACE && s->line))
+        if (s->kind == SCOPE_CALL || (s->kind == SCOPE_POSITION && s->line))
             line = s->line;
         if (is_function && vec_reserve(&path, &capacity, 2 * n + 2, sizeof *path)) {
             path[2 * n] = s->name;
@@ -433,7 +433,7 @@ static int make_tree(struct load *load, struct error *err)
     job_begin(load->options->job, "ordering the call tree");
     int code = raw_tree_make(load->ingest.store, load->symbolizer, &load->tree, err);
     if (code == 0)
-        load_sides_place(&load->sides, &load->tree);
+        load_sides_renumber(&load->sides, &load->tree);
     raw_store_free(load->ingest.store);
     load->ingest.store = NULL;
     return code;

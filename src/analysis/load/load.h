@@ -18,10 +18,10 @@
 struct structure_file;
 
 struct load_options {
-    const char *const *search;  /* directories of sources, NULL-terminated, or NULL */
-    const char *const *replace; /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
+    const char *const *search;                      /* directories of sources, NULL-terminated, or NULL */
+    const char *const *replace;                     /* "OLD=NEW" path prefixes, NULL-terminated, or NULL */
     const struct structure_file *const *structures; /* NULL-terminated, or NULL; used instead of the modules */
-    int wait_ms;                /* for a measurement that is still being written */
+    int wait_ms;                                    /* for a measurement that is still being written */
     const struct job *job;
     struct value_source *prior; /* values of the database that is extended, which the model was read from; NULL =
                                  * none */
@@ -37,8 +37,8 @@ struct load_options {
  * does not depend on the number of threads.
  * err: ERR_NOT_FOUND (no profile at all), ERR_IO, ERR_FORMAT (none of them readable), ERR_USAGE (stopped),
  * ERR_MEMORY */
-int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options,
-                      struct model *model, struct value_source *values, size_t *n_skipped, struct error *err);
+int load_measurements(const char *const *paths, size_t n_paths, const struct load_options *options, struct model *model,
+                      struct value_source *values, size_t *n_skipped, struct error *err);
 
 /* --- what a database already has --- */
 
@@ -95,11 +95,10 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct sid
                     const struct hpcrun_profile *head, const struct raw_ids *ids);
 
 /* Turns the rows' nodes into those of the merged tree, once all are added. */
-void load_sides_place(struct load_sides *sides, const struct raw_tree *tree);
+void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree);
 
 /* Frees what was read, except the model's part. */
 void load_sides_fini(struct load_sides *sides);
-
 
 /* --- private part --- */
 
@@ -172,9 +171,9 @@ int load_team_return(struct load *load, int code, struct error *err);
 struct topology {
     uint32_t *node_of; /* [n_cpus] operating-system index of the node, UINT32_MAX if there is no such CPU */
     uint32_t n_cpus;
-    uint32_t n_nodes;  /* highest node index + 1 */
+    uint32_t n_nodes;            /* highest node index + 1 */
     uint64_t l1_bytes, l2_bytes; /* of the data caches that the first core has to itself; 0: not known */
-    char summary[256]; /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
+    char summary[256];           /* "2 NUMA nodes, 32 cores, 64 CPUs, Intel ..." */
 };
 
 /* Reads path; *topology must be empty (all zero) and is left empty on failure. A child process parses it: text that

@@ -313,13 +313,13 @@ static void count_sample(struct perf_process *process, size_t thread, int event,
 }
 
 /* The variable of a sample. An operation without memory access has no address to lose. */
-static struct perf_place place_of(struct import *import, struct perf_process *process, const struct event_state *state,
-                                  const struct hardware_access *access, uint32_t tid)
+static struct perf_target target_of(struct import *import, struct perf_process *process,
+                                    const struct event_state *state, const struct hardware_access *access, uint32_t tid)
 {
     if (!state->has_address)
-        return (struct perf_place){.class = HIT_PLAIN, .fate = FATE_NO_ADDRESS_SOURCE};
+        return (struct perf_target){.class = HIT_PLAIN, .fate = FATE_NO_ADDRESS_SOURCE};
     if (state->has_metrics && !access->address && !mem_metrics_sig(access->data_src))
-        return (struct perf_place){.class = HIT_COMPUTE, .fate = FATE_NO_ADDRESS_COMPUTE};
+        return (struct perf_target){.class = HIT_COMPUTE, .fate = FATE_NO_ADDRESS_COMPUTE};
     return perf_process_data(process, &import->files, access->address, tid);
 }
 
@@ -333,10 +333,10 @@ static bool put_sample(struct import *import, struct perf_process *process, cons
     if (thread == SIZE_MAX || !list_frames(import, record, sample, &frames, &n_frames))
         return false;
     struct hardware_access access = access_of(event, sample);
-    struct perf_place place = place_of(import, process, state, &access, sample->tid);
-    struct arena_hit like = {.event = (uint8_t)state->index, .class = place.class, .var = place.var};
-    atomic_store(&like.first_offset, place.offset);
-    atomic_store(&like.n_offsets, place.has_offset);
+    struct perf_target target = target_of(import, process, state, &access, sample->tid);
+    struct arena_hit like = {.event = (uint8_t)state->index, .class = target.class, .var = target.var};
+    atomic_store(&like.first_offset, target.offset);
+    atomic_store(&like.n_offsets, target.has_offset);
     like.metrics = state->has_metrics ? mem_metrics_sig(access.data_src) : 0;
     uint32_t node = path_node(import, process, thread, sample, frames, n_frames);
     free(frames);
@@ -344,10 +344,10 @@ static bool put_sample(struct import *import, struct perf_process *process, cons
                    state->has_metrics ? access.lat_cycles : 0);
     if (state->has_address && sample->present & PERF_SAMPLE_CPU)
         perf_arena_place(&process->arena, thread, like.event, like.var, (uint16_t)sample->cpu);
-    count_sample(process, thread, state->index, place.fate, !state->has_metrics || like.metrics, sample);
+    count_sample(process, thread, state->index, target.fate, !state->has_metrics || like.metrics, sample);
     atomic_fetch_add(&perf_arena_thread_record(&process->arena, thread)->n_frames, n_frames);
     import->n_addresses += access.address != 0;
-    import->n_unlogged += place.is_unlogged;
+    import->n_unlogged += target.is_unlogged;
     return !process->arena.is_full;
 }
 

@@ -54,7 +54,7 @@ struct perf_files {
     struct perf_static *statics; /* [n_statics] */
     size_t n_statics, cap_statics;
     struct slots slots; /* of the variables, by file and address */
-    int64_t kernel; /* index + 1 of the kernel, 0 until first needed */
+    int64_t kernel;     /* index + 1 of the kernel, 0 until first needed */
 };
 
 /* Index of the file at path with this build id (n_build_id 0: not recorded); -1 when out of memory. */
@@ -131,7 +131,7 @@ struct perf_arena {
     struct perf_arena_child *children; /* [n_children] the call-path nodes */
     size_t n_children, cap_children;
     struct slots slots; /* of the children, by parent, module and address */
-    bool is_full; /* something could not be recorded: out of memory or of ids */
+    bool is_full;       /* something could not be recorded: out of memory or of ids */
 };
 
 /* Begins the arena of a process.  err: ERR_MEMORY */
@@ -163,7 +163,6 @@ void perf_arena_hit(struct perf_arena *arena, size_t thread, uint32_t node, cons
 /* Adds a sample of an event on a variable to those of a CPU. */
 void perf_arena_place(struct perf_arena *arena, size_t thread, uint8_t event, uint64_t var, uint16_t cpu);
 
-
 /* --- a process --- */
 
 /* A process in a perf file during the pass over its records: its current address space, and the arena that its samples
@@ -188,8 +187,8 @@ struct perf_process {
     char exe[ARENA_PATH_MAX];   /* path of the program, or only its name */
 };
 
-/* Where a data address lies. */
-struct perf_place {
+/* What lies at a data address. */
+struct perf_target {
     uint64_t var; /* key (arena/arena.h) */
     bool has_offset;
     uint64_t offset;  /* bytes from the start of the variable */
@@ -207,8 +206,8 @@ struct perf_loaded *perf_process_code(struct perf_process *process, struct perf_
                                       bool is_kernel);
 
 /* The variable at a data address that thread tid touched. */
-struct perf_place perf_process_data(struct perf_process *process, struct perf_files *files, uint64_t address,
-                                    uint32_t tid);
+struct perf_target perf_process_data(struct perf_process *process, struct perf_files *files, uint64_t address,
+                                     uint32_t tid);
 
 /* Frees everything and makes it empty. */
 void perf_process_fini(struct perf_process *process);

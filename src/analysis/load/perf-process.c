@@ -64,17 +64,17 @@ static bool replace(struct perf_space *space, const struct perf_mapping *mapping
     return true;
 }
 
-/* Files without program segments are mapped as they are. */
-static uint64_t bias_of(const struct perf_space *space, const struct perf_file *shape, uint32_t file,
+/* The load bias of a mapping of files[number], *file; without program segments, start minus file offset. */
+static uint64_t bias_of(const struct perf_space *space, const struct perf_file *file, uint32_t number,
                         const struct perf_data_mmap *record)
 {
     uint64_t known = 0, bias = record->start - record->file_offset;
     for (size_t i = 0; i < space->n && !known; i++)
-        if (space->mappings[i].kind == PERF_MAPPING_FILE && space->mappings[i].file == file)
+        if (space->mappings[i].kind == PERF_MAPPING_FILE && space->mappings[i].file == number)
             known = space->mappings[i].bias;
     uint32_t protection = record->has_protection ? record->protection : record->is_data ? 0u : PROT_READ | PROT_EXEC;
-    if (shape->is_elf)
-        (void)elf_shape_bias(&shape->shape, record->start, record->file_offset, protection, known, &bias);
+    if (file->is_elf)
+        (void)elf_shape_bias(&file->shape, record->start, record->file_offset, protection, known, &bias);
     return bias;
 }
 
@@ -112,7 +112,7 @@ struct perf_mapping *perf_space_at(const struct perf_space *space, uint64_t addr
 /* The mapping of the load module whose image contains the address: a mapping of its file, or of its zeroed data after
  * one. NULL when none does. */
 static const struct perf_mapping *perf_space_module(const struct perf_space *space, const struct perf_files *files,
-                                             uint64_t address)
+                                                    uint64_t address)
 {
     size_t i = count_below(space, address);
     const struct perf_mapping *all = space->mappings;
@@ -315,9 +315,8 @@ static struct perf_loaded *find_loaded(struct perf_process *process, const struc
     *loaded = (struct perf_loaded){.bias = bias, .file = file};
     const struct perf_file *of = &files->files[file];
     /* identifies the build for later readers of the files; any number except 0 if there is no build id */
-    uint64_t table_id = of->is_elf && of->shape.n_build_id
-                            ? modtab_id_of_build_id(of->shape.build_id, of->shape.n_build_id)
-                            : file + 1;
+    uint64_t table_id =
+        of->is_elf && of->shape.n_build_id ? modtab_id_of_build_id(of->shape.build_id, of->shape.n_build_id) : file + 1;
     loaded->module = perf_arena_module(&process->arena, of->shown, bias, table_id, &loaded->id);
     if (!loaded->module)
         return NULL;
@@ -341,21 +340,21 @@ struct perf_loaded *perf_process_code(struct perf_process *process, struct perf_
     return file < 0 ? NULL : find_loaded(process, files, (uint32_t)file, mapping->start);
 }
 
-static struct perf_place unknown(enum unknown_reason reason)
+static struct perf_target unknown(enum unknown_reason reason)
 {
-    return (struct perf_place){.var = var_key(VAR_UNKNOWN, 0, reason),
-                               .class = HIT_KERNEL_ADDR,
-                               .fate = FATE_UNKNOWN_DATA,
-                               .is_unlogged = reason == UNKNOWN_UNLOGGED};
+    return (struct perf_target){.var = var_key(VAR_UNKNOWN, 0, reason),
+                                .class = HIT_KERNEL_ADDR,
+                                .fate = FATE_UNKNOWN_DATA,
+                                .is_unlogged = reason == UNKNOWN_UNLOGGED};
 }
 
-static struct perf_place named(uint64_t var)
+static struct perf_target named(uint64_t var)
 {
-    return (struct perf_place){.var = var, .class = HIT_KERNEL_ADDR, .fate = FATE_NAMED};
+    return (struct perf_target){.var = var, .class = HIT_KERNEL_ADDR, .fate = FATE_NAMED};
 }
 
 /* A stack whose thread was not seen to begin belongs to the first thread that touches it. */
-static struct perf_place on_stack(struct perf_process *process, struct perf_mapping *mapping, uint32_t tid)
+static struct perf_target on_stack(struct perf_process *process, struct perf_mapping *mapping, uint32_t tid)
 {
     if (!mapping->tid)
         mapping->tid = tid;
@@ -365,16 +364,16 @@ static struct perf_place on_stack(struct perf_process *process, struct perf_mapp
     return named(var_key(VAR_STACK_OTHER, 0, process->arena.threads[owner].ref));
 }
 
-static struct perf_place in_module(struct perf_process *process, struct perf_files *files,
-                                   const struct perf_mapping *mapping, uint64_t address)
+static struct perf_target in_module(struct perf_process *process, struct perf_files *files,
+                                    const struct perf_mapping *mapping, uint64_t address)
 {
     struct perf_loaded *loaded = find_loaded(process, files, mapping->file, mapping->bias);
     int64_t variable = loaded ? perf_files_static(files, mapping->file, address - mapping->bias) : -1;
     if (variable >= 0) {
-        struct perf_place place = named(var_key(VAR_STATIC, loaded->id, (uint32_t)variable));
-        place.has_offset = true;
-        place.offset = address - mapping->bias - files->statics[variable].vaddr;
-        return place;
+        struct perf_target target = named(var_key(VAR_STATIC, loaded->id, (uint32_t)variable));
+        target.has_offset = true;
+        target.offset = address - mapping->bias - files->statics[variable].vaddr;
+        return target;
     }
     if (loaded && !loaded->string)
         loaded->string = perf_arena_string(&process->arena, files->files[mapping->file].shown);
@@ -392,11 +391,11 @@ static struct perf_mapping *stack_above(const struct perf_space *space, uint64_t
     return NULL;
 }
 
-struct perf_place perf_process_data(struct perf_process *process, struct perf_files *files, uint64_t address,
-                                    uint32_t tid)
+struct perf_target perf_process_data(struct perf_process *process, struct perf_files *files, uint64_t address,
+                                     uint32_t tid)
 {
     if (address == 0)
-        return (struct perf_place){.var = var_key(VAR_NONE, 0, 0), .class = HIT_LOST, .fate = FATE_NO_ADDRESS_LOST};
+        return (struct perf_target){.var = var_key(VAR_NONE, 0, 0), .class = HIT_LOST, .fate = FATE_NO_ADDRESS_LOST};
     if (address < PAGE_BYTES)
         return unknown(UNKNOWN_NULL);
     if (address >= KERNEL_HALF)

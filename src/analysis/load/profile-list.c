@@ -92,14 +92,14 @@ static int compare_threads(const void *a, const void *b)
     return x->profile < y->profile ? -1 : x->profile > y->profile;
 }
 
-/* place [n_processes] of the old numbers. */
-static void apply_order(struct model *model, const struct process *sorted, const uint32_t *place)
+/* new_of [n_processes] of the old numbers. */
+static void apply_order(struct model *model, const struct process *sorted, const uint32_t *new_of)
 {
     memcpy(model->processes, sorted, model->n_processes * sizeof *sorted);
     for (size_t i = 0; i < model->n_processes; i++)
         model->processes[i].n_threads = 0;
     for (size_t i = 0; i < model->n_threads; i++)
-        model->threads[i].process = place[model->threads[i].process];
+        model->threads[i].process = new_of[model->threads[i].process];
     qsort(model->threads, model->n_threads, sizeof *model->threads, compare_threads);
     for (size_t i = 0; i < model->n_threads; i++)
         model->threads[i].id = model->processes[model->threads[i].process].n_threads++;
@@ -108,21 +108,21 @@ static void apply_order(struct model *model, const struct process *sorted, const
 int processes_order(struct model *model, struct error *err)
 {
     size_t n = model->n_processes;
-    uint32_t *order = calloc(n + 1, sizeof *order), *place = calloc(n + 1, sizeof *place);
+    uint32_t *order = calloc(n + 1, sizeof *order), *new_of = calloc(n + 1, sizeof *new_of);
     struct process *sorted = calloc(n + 1, sizeof *sorted);
-    bool ok = order && place && sorted;
+    bool ok = order && new_of && sorted;
     for (uint32_t i = 0; ok && i < n; i++)
         order[i] = i;
     if (ok && n > 1)
         qsort_r(order, n, sizeof *order, compare_processes, model);
     for (uint32_t i = 0; ok && i < n; i++) {
         sorted[i] = model->processes[order[i]];
-        place[order[i]] = i;
+        new_of[order[i]] = i;
     }
     if (ok && model->n_threads)
-        apply_order(model, sorted, place);
+        apply_order(model, sorted, new_of);
     free(order);
-    free(place);
+    free(new_of);
     free(sorted);
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }

@@ -329,8 +329,7 @@ static void add_functions(struct load_sides *sides, const struct objects_file *f
             add_named(sides, module, file->kernel, file->n_kernel);
         else if (symbolizer_is_jit(sides->symbolizer, module))
             add_named(sides, module, file->jit, file->n_jit);
-        else if (symbolizer_is_region(sides->symbolizer, module) ||
-                 symbolizer_is_python(sides->symbolizer, module))
+        else if (symbolizer_is_region(sides->symbolizer, module) || symbolizer_is_python(sides->symbolizer, module))
             add_named(sides, module, file->regions, file->n_regions);
     }
 }
@@ -472,13 +471,13 @@ void load_sides_add(struct load_sides *sides, const char *path, const struct sid
     sides->n_with_samples += file->version > 1;
 }
 
-void load_sides_place(struct load_sides *sides, const struct raw_tree *tree)
+void load_sides_renumber(struct load_sides *sides, const struct raw_tree *tree)
 {
     for (size_t i = 0; i < sides->rows.n; i++)
         sides->rows.rows[i].node = tree->index_of[sides->rows.rows[i].node];
     for (size_t i = 0; i < sides->accesses.n; i++)
         sides->accesses.items[i].node = tree->index_of[sides->accesses.items[i].node];
-    causes_place(&sides->causes, tree->index_of);
+    causes_renumber(&sides->causes, tree->index_of);
 }
 
 void load_sides_fini(struct load_sides *sides)

@@ -117,7 +117,7 @@ size_t leaks_path(const struct leaks *leaks, const struct leak_row *row, struct 
         const struct scope *scope = &model->scopes[at];
         if (scope->role == ROLE_HEAP || scope->role == ROLE_PROGRAM || scope->role == ROLE_THREAD)
             break;
-        if (scope->kind == SCOPE_CALL || scope->kind == SCOPE_PLACE) {
+        if (scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION) {
             file = scope->file;
             line = scope->line;
         } else if (scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) {

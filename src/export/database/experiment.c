@@ -156,7 +156,7 @@ static void put_procedures(const struct model *model, const uint32_t *procedures
 
 static bool is_procedure(const struct scope *scope)
 {
-    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_PLACE;
+    return scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED || scope->kind == SCOPE_POSITION;
 }
 
 static int put_names(const struct model *model, const struct source_copies *copies, struct buf *out, struct error *err)
@@ -203,7 +203,7 @@ static void put_values(const struct experiment_writer *writer, size_t scope, str
 static const char *tag_of(const struct scope *scope)
 {
     static const char *const tags[] = {
-        [SCOPE_TOP] = "",   [SCOPE_PROC] = "PF", [SCOPE_INLINED] = "Pr", [SCOPE_PLACE] = "Pr",
+        [SCOPE_TOP] = "",   [SCOPE_PROC] = "PF", [SCOPE_INLINED] = "Pr", [SCOPE_POSITION] = "Pr",
         [SCOPE_CALL] = "C", [SCOPE_LINE] = "S",  [SCOPE_LOOP] = "L"};
     return tags[scope->kind];
 }
@@ -214,7 +214,7 @@ static void open_scope(const struct model *model, uint32_t i, struct buf *out)
     buf_printf(out, "<%s i=\"%u\" s=\"%u\" l=\"%u\"", tag_of(scope), i + 1, i + 1, scope->line);
     if (is_procedure(scope))
         buf_printf(out, " lm=\"%u\" f=\"%u\" n=\"%u\"", scope->module, scope->file, scope->name);
-    if (scope->kind == SCOPE_PLACE || scope->kind == SCOPE_INLINED)
+    if (scope->kind == SCOPE_POSITION || scope->kind == SCOPE_INLINED)
         buf_printf(out, " a=\"1\"");
     if (scope->kind == SCOPE_LOOP)
         buf_printf(out, " f=\"%u\"", scope->file);

@@ -85,7 +85,7 @@ static int add(void *context, const struct cell *cells, size_t n_cells, struct e
 
 static bool is_lexical(const struct scope *scope)
 {
-    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_PLACE ||
+    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION ||
            scope->kind == SCOPE_LOOP;
 }
 

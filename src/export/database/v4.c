@@ -77,7 +77,7 @@ static bool is_procedure(const struct scope *scope)
 /* String id of the file that a line context lies in. */
 static uint32_t file_of(const struct model *model, uint32_t i)
 {
-    while (i && !is_procedure(&model->scopes[i]) && model->scopes[i].kind != SCOPE_PLACE &&
+    while (i && !is_procedure(&model->scopes[i]) && model->scopes[i].kind != SCOPE_POSITION &&
            model->scopes[i].kind != SCOPE_LOOP)
         i = model->scopes[i].parent;
     return model->scopes[i].file;
