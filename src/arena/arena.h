@@ -348,8 +348,11 @@ struct arena_thread {
 /* What the runtime asks of the companion; answered by files in the table cache or entries in the recipe store. */
 enum arena_request_kind { REQUEST_NONE = 0, REQUEST_MODULE = 1, REQUEST_RECIPE = 2 };
 
+/* The program fills an empty slot and posts it; the companion takes it, and empties it or posts it again. */
+enum arena_request_state { REQUEST_EMPTY = 0, REQUEST_FILLING, REQUEST_POSTED, REQUEST_TAKEN };
+
 struct arena_request {
-    _Atomic uint32_t state; /* 0 empty, 1 being filled, 2 posted, 3 taken */
+    _Atomic uint32_t state; /* enum arena_request_state */
     uint32_t kind;
     uint32_t module; /* reference of an arena_module */
     uint32_t func;   /* REQUEST_RECIPE: index into the module table's functions */

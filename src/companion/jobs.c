@@ -546,11 +546,11 @@ void companion_process_requests(struct companion *c, struct companion_process *p
         (void)!read(process->bell_fd, rings, sizeof rings);
     for (uint32_t i = 0; i < ARENA_REQUESTS; i++) {
         struct arena_request *request = &process->arena->requests[i];
-        if (atomic_load_explicit(&request->state, memory_order_acquire) != 2)
+        if (atomic_load_explicit(&request->state, memory_order_acquire) != REQUEST_POSTED)
             continue;
         struct arena_request copy = {.kind = request->kind, .module = request->module, .func = request->func};
-        atomic_store_explicit(&request->state, 3, memory_order_relaxed);
+        atomic_store_explicit(&request->state, REQUEST_TAKEN, memory_order_relaxed);
         bool is_done = companion_serve_request(c, process, &copy);
-        atomic_store_explicit(&request->state, is_done ? 0 : 2, memory_order_release);
+        atomic_store_explicit(&request->state, is_done ? REQUEST_EMPTY : REQUEST_POSTED, memory_order_release);
     }
 }

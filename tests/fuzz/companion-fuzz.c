@@ -194,7 +194,7 @@ static void post(struct companion_process *process, const struct step *step, con
     struct arena_request *request = &process->arena->requests[step->b % ARENA_REQUESTS];
     memcpy(request, bytes, step->n_bytes < sizeof *request ? step->n_bytes : sizeof *request);
     request->module += (uint32_t)(process->data_offset / ARENA_UNIT);
-    atomic_store(&request->state, 2);
+    atomic_store(&request->state, REQUEST_POSTED);
     if (process->state == PROCESS_LIVE)
         companion_process_requests(&world.c, process);
 }

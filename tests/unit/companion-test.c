@@ -369,7 +369,7 @@ static void post(struct client *client, enum arena_request_kind kind, uint32_t m
     request->kind = kind;
     request->module = module;
     request->func = func;
-    atomic_store(&request->state, 2);
+    atomic_store(&request->state, REQUEST_POSTED);
     assert_int_equal(write(client->bell_fd, &one, sizeof one), sizeof one);
 }
 

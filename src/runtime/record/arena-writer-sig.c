@@ -249,13 +249,13 @@ bool arena_request_sig(enum arena_request_kind kind, uint32_t module, uint32_t f
         return false;
     uint32_t slot = atomic_fetch_add(&header->request_tail, 1) & (ARENA_REQUESTS - 1);
     struct arena_request *request = &header->requests[slot];
-    uint32_t empty = 0;
-    if (!atomic_compare_exchange_strong(&request->state, &empty, 1))
+    uint32_t empty = REQUEST_EMPTY;
+    if (!atomic_compare_exchange_strong(&request->state, &empty, REQUEST_FILLING))
         return false;
     request->kind = kind;
     request->module = module;
     request->func = func;
-    atomic_store_explicit(&request->state, 2, memory_order_release);
+    atomic_store_explicit(&request->state, REQUEST_POSTED, memory_order_release);
     arena_ring_sig();
     return true;
 }
