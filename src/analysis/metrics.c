@@ -11,6 +11,9 @@
 #include "analysis/build/waits.h"
 #include "fmt/hpcrun.h"
 
+/* Each family ends with an empty row. */
+extern const struct metric_derived metric_latency[], metric_levels[], metric_remote[], metric_access[];
+
 static const struct metric_derived *const families[] = {metric_latency, metric_levels, metric_remote, metric_access};
 
 const struct metric_derived *metrics_row(size_t i)

@@ -97,10 +97,4 @@ int64_t cause_metrics_part(const struct model *model, size_t whole, enum cause_p
  * execution, as in the report.  err: ERR_MEMORY */
 int cause_metrics_split(const struct build *build, struct value_splits *splits, struct error *err);
 
-/* --- the rows --- */
-
-/* The families of derived metrics, for metrics.c and the files that define them. Each ends with an empty row. */
-
-extern const struct metric_derived metric_latency[], metric_levels[], metric_remote[], metric_access[];
-
 #endif

@@ -15,7 +15,7 @@
 #define SOURCE_RANK_HARDWARE 50 /* from this datacentric_rank on the hardware gives the addresses */
 
 /* One event of the plan, ready to be copied into struct arena_event by the launcher (the fields mean the same; sampling
- * does not include fmt). source: value of enum source_id of arena/arena.h; flags: EVENT_*.
+ * does not include arena). source: value of enum source_id of arena/arena.h; flags: EVENT_*.
  * Rings: attr.write_backward set means a ring mapped read-only (the kernel overwrites; the newest record starts at
  * data_head); not set (EVENT_RING_ONLY) means a ring mapped writable that the reader drains. */
 struct source_event {
