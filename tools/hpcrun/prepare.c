@@ -26,13 +26,13 @@ _Static_assert((int)SOURCE_NUMBER_EADDR == SOURCE_EADDR && (int)SOURCE_NUMBER_FA
                    (int)SOURCE_NUMBER_CPUTIME == SOURCE_CPUTIME && (int)SOURCE_NUMBER_REALTIME == SOURCE_REALTIME &&
                    (int)SOURCE_NUMBER_MEMLEAK == SOURCE_MEMLEAK && (int)SOURCE_NUMBER_PERF == SOURCE_PERF &&
                    (int)SOURCE_NUMBER_PMU_ADDR == SOURCE_PMU_ADDR,
-               "sources have the same numbers in sampling and fmt");
+               "sources have the same numbers in sampling and arena");
 _Static_assert(SOURCE_WEIGHTED == EVENT_WEIGHTED && SOURCE_TIMER == EVENT_TIMER && SOURCE_RING == EVENT_RING &&
                    SOURCE_ADDRESS == EVENT_ADDRESS && SOURCE_INTEGER == EVENT_INTEGER &&
                    SOURCE_WALLCLOCK == EVENT_WALLCLOCK && SOURCE_RING_ONLY == EVENT_RING_ONLY &&
                    SOURCE_DATA_SRC == EVENT_DATA_SRC && SOURCE_BATCH == EVENT_BATCH && SOURCE_AUX == EVENT_AUX &&
                    SOURCE_SILENT == EVENT_SILENT && SOURCE_KERNEL == EVENT_KERNEL,
-               "flags have the same values in sampling and fmt");
+               "flags have the same values in sampling and arena");
 _Static_assert(SOURCE_EVENTS_MAX == ARENA_EVENTS_MAX, "a plan fits into an arena");
 
 static void copy_event(const struct source_event *from, struct arena_event *to)
