@@ -230,7 +230,7 @@ static int add_bytes_column(struct collected_process *process, enum column_kind 
 
 void process_add_size_column(struct collected_process *process)
 {
-    process->size_column = add_bytes_column(process, COLUMN_SIZE, "Size (byte)", "Size (byte)", 1);
+    process->size_column = add_bytes_column(process, COLUMN_SIZE, SIZE_NAME, SIZE_NAME, 1);
 }
 
 void process_add_leak_columns(struct collected_process *process)

@@ -275,31 +275,15 @@ static void put_path(const struct page *page, uint32_t scope)
     buf_printf(page->out, "</ol>");
 }
 
-static int compare_paths(const void *a, const void *b, void *context)
-{
-    const struct report *report = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    double x_value = model_value(report->model, x, report->metric);
-    double y_value = model_value(report->model, y, report->metric);
-    if (x_value != y_value)
-        return x_value > y_value ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
 /* Where the blocks come from, by call path. */
 static void put_paths(const struct page *page, const struct variable *variable)
 {
     const struct report *report = page->report;
+    const uint32_t *scopes = variable->scopes; /* the costliest first */
     size_t n = variable->n_scopes;
-    uint32_t *scopes = calloc(n + 1, sizeof *scopes);
     double all = 0;
-    page->out->failed = page->out->failed || !scopes;
-    if (!scopes || n == 0) {
-        free(scopes);
+    if (n == 0)
         return;
-    }
-    memcpy(scopes, variable->scopes, n * sizeof *scopes);
-    qsort_r(scopes, n, sizeof *scopes, compare_paths, (void *)(uintptr_t)report);
     for (size_t i = 0; i < n; i++)
         all += model_value(report->model, scopes[i], report->metric);
     buf_printf(page->out, "<details><summary>%zu allocation path%s</summary>", n, n == 1 ? "" : "s");
@@ -312,7 +296,6 @@ static void put_paths(const struct page *page, const struct variable *variable)
     if (n > PATHS_MAX)
         buf_printf(page->out, "<p class=\"dim\">%zu more</p>", n - PATHS_MAX);
     buf_printf(page->out, "</details>");
-    free(scopes);
 }
 
 static void put_derived(const struct page *page, const struct report_row *row)

@@ -21,7 +21,6 @@
 #define PATH_FUNCTIONS 4
 #define WORDS_WIDTH 40 /* least room for words */
 #define NO_CALLERS "callers not known"
-#define MAPPED_FILE "a mapped file"
 #define GAP 2
 #define NARROW_GAP 1
 
@@ -156,14 +155,15 @@ static const struct table_column columns[] = {
     {"comes from", NAME_WIDTH, COLUMN_WRAPS | COLUMN_BELOW, has_sizes, put_origin},
 };
 
-/* The functions on an allocation path, innermost first, without the one that is the site; for Python code the Python
- * functions. */
+/* The functions on the costliest allocation path, innermost first, without the one that is the site; for Python code
+ * the Python functions. */
 static void put_path(const struct report *report, const struct report_row *row, struct buf *text)
 {
     const struct model *model = report->model;
     size_t n = 0;
     uint32_t at = row->variable->n_scopes ? row->variable->scopes[0] : 0;
     bool is_python = strcmp(model_text(model, row->variable->module), PYTHON_MODULE) == 0;
+    struct buf path = {0};
     while (at && (at = model->scopes[at].parent)) {
         const struct scope *scope = &model->scopes[at];
         bool is_function = scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
@@ -172,14 +172,20 @@ static void put_path(const struct report *report, const struct report_row *row, 
             break;
         if (!is_function || (n == 0 && scope->name == row->variable->function))
             continue;
-        buf_printf(text, n == PATH_FUNCTIONS ? " < ..." : n ? " < " : "path: ");
+        buf_printf(&path, n == PATH_FUNCTIONS ? " < ..." : n ? " < " : "");
         if (n++ == PATH_FUNCTIONS)
             break;
-        text_function(text, model_text(model, scope->name));
+        text_function(&path, model_text(model, scope->name));
     }
     const char *outermost = model_text(model, row->variable->function);
-    if (n == 0 && !is_python && strcmp(outermost, "main") != 0 && strcmp(outermost, "MAIN__") != 0)
-        buf_printf(text, NO_CALLERS);
+    bool is_unknown = n == 0 && !is_python && strcmp(outermost, "main") != 0 && strcmp(outermost, "MAIN__") != 0;
+    if ((n || is_unknown) && row->n_paths > 1)
+        buf_printf(text, "1 of %zu paths: ", row->n_paths);
+    else if (n)
+        buf_printf(text, "path: ");
+    buf_printf(text, "%s", n ? path.data : is_unknown ? NO_CALLERS : "");
+    text->failed = text->failed || path.failed;
+    buf_fini(&path);
 }
 
 /* Puts a function without parameters, return type and template arguments. */
@@ -206,22 +212,31 @@ static bool is_site_in_name(const struct report_row *row)
     return is_same;
 }
 
-void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text)
+/* Puts where the row's variable comes from; false when that is no place but a path or words. */
+static bool put_place_or_words(const struct report *report, const struct report_row *row, struct buf *text)
 {
     const struct special_row *special = special_rows_find(row->name);
     const struct variable *variable = row->variable;
     size_t before = text->len_bytes;
     bool is_block = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
-    if (*row->site && strcmp(row->site, row->name) != 0 && !(is_block && is_site_in_name(row)))
+    bool has_site = *row->site && strcmp(row->site, row->name) != 0 && !(is_block && is_site_in_name(row));
+    if (has_site)
         text_origin(text, row->site);
     else if (special && special->origin)
         buf_printf(text, "%s", special->origin);
     else if (is_block)
         put_path(report, row, text);
     else if (variable && variable->class == CLASS_FILE)
-        buf_printf(text, MAPPED_FILE);
-    if (text->len_bytes == before)
+        buf_printf(text, "a mapped file");
+    bool is_empty = text->len_bytes == before;
+    if (is_empty)
         buf_printf(text, "%s", *row->site ? row->site : "-");
+    return variable && !special && (has_site || is_empty);
+}
+
+void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text)
+{
+    (void)put_place_or_words(report, row, text);
 }
 
 static void put_cell(const struct vars_table *table, size_t i, const struct report_row *row, struct buf *cell)
@@ -402,13 +417,14 @@ static void put_below(const struct vars_table *table, const struct report_row *r
         buf_printf(&text, "%s ", size);
     if (row->n_blocks > 1)
         buf_printf(&text, "in %llu blocks ", (unsigned long long)row->n_blocks);
-    vars_table_put_origin(table->report, row, &origin);
-    const char *words = origin.data ? origin.data : "";
-    bool is_place = is_data && strncmp(words, "path: ", 6) != 0 && strcmp(words, NO_CALLERS) != 0 &&
-                    strcmp(words, MAPPED_FILE) != 0;
+    bool is_place = put_place_or_words(table->report, row, &origin);
     if (!is_place && is_data && row->size_bytes)
         text.data[text.len_bytes - 1] = ',';
-    buf_printf(&text, "%s%s", is_place ? "from " : is_data && row->size_bytes ? " " : "", words);
+    buf_printf(&text, "%s%s",
+               is_place                     ? "from "
+               : is_data && row->size_bytes ? " "
+                                            : "",
+               origin.data ? origin.data : "");
     buf_fini(&origin);
     buf_printf(out, "%*s", (int)table->indent, "");
     text_wrapped(out, table->job, text.data ? text.data : "", table->indent, table->indent);

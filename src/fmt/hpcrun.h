@@ -38,6 +38,7 @@
 #define LEAK_FREED_NAME "Bytes Freed"
 #define LEAK_LEAKED_NAME "Bytes Leaked"
 #define LEAK_MARKED_NAME "Bytes Live at Mark"
+#define SIZE_NAME "Size (byte)"    /* of the blocks by allocation path: hidden */
 #define LEAK_NAMES_PREFIX "Bytes " /* all of them begin so, and none of our other metrics does */
 
 /* --- the file --- */

@@ -96,6 +96,26 @@ def make_hidden(data):
                          "library's malloc, or link the allocator as a shared library.")
 
 
+def make_paths(data):
+    """A row of three allocation paths: the costliest one comes last."""
+    names = ("mesh->neighbour", "sources->particle_energy", "state->p")
+    rows = [variable(data, name) for name in names]
+    wrapper = string(data, "allocate_zeroed [libfoo.so.1]")
+    for row in rows:
+        row.update(name=wrapper, function=wrapper, file=0, line=0, size_bytes=1 << 20, n_blocks=1)
+    rows[0]["scopes"] = sum((row["scopes"] for row in rows), [])
+    data["variables"] = [row for row in data["variables"] if row not in rows[1:]]
+
+
+def check_paths(database):
+    """Shown is the path with the most samples; the page has all of them, in this order."""
+    words, page = (" ".join(report(database, 180, *options).split()) for options in ((), ("--html",)))
+    expect("1 of 3 paths: state_build < main" in words, f"the path of three: {words}")
+    part = page[page.index("3 allocation paths"):]
+    order = [part.index(f">{name}") for name in ("state_build", "sources_build", "mesh_build")]
+    expect(order == sorted(order), f"the paths of the page: {part[:1500]}")
+
+
 def check_hidden(database):
     """Rows that are no variables are never cut, and follow the variables."""
     for top in (1, 2, 3, 100):
@@ -143,6 +163,9 @@ def databases(scratch):
     data = json.loads(texts["minicg"])
     make_hidden(data)
     texts["hidden"] = json.dumps(data)
+    data = json.loads(texts["minicg"])
+    make_paths(data)
+    texts["paths"] = json.dumps(data)
     hardware = (bundle.golden("hardware") / "locus.json").read_text(encoding="utf-8")
     texts["hardware"] = hardware
     data = json.loads(hardware)
@@ -184,6 +207,9 @@ def main():
     record = "--record" in sys.argv
     with tempfile.TemporaryDirectory() as name:
         for case, database in databases(pathlib.Path(name)):
+            if case == "paths":
+                check_paths(database)
+                continue
             for columns in WIDTHS:
                 text, path = report(database, columns), GOLDEN / f"{case}-{columns}.txt"
                 if record:

@@ -413,6 +413,33 @@ static struct variable *find_variable(struct report *report, struct strtab *keys
     return into;
 }
 
+struct path_order {
+    const struct model *model;
+    size_t metric;
+    int64_t size_metric; /* -1: there is none */
+};
+
+static int compare_paths(const void *a, const void *b, void *context)
+{
+    const struct path_order *order = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    double difference = model_value(order->model, x, order->metric) - model_value(order->model, y, order->metric);
+    if (difference == 0 && order->size_metric >= 0)
+        difference = model_value(order->model, x, (size_t)order->size_metric) -
+                     model_value(order->model, y, (size_t)order->size_metric);
+    if (difference != 0)
+        return difference > 0 ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Puts the allocation path with the highest value first; where there are no samples, the one with the most bytes. */
+static void order_paths(const struct report *report, const struct variable *variable)
+{
+    struct path_order order = {report->model, report->metric, model_metric(report->model, SIZE_NAME)};
+    if (variable->n_scopes > 1)
+        qsort_r(variable->scopes, variable->n_scopes, sizeof *variable->scopes, compare_paths, &order);
+}
+
 /* Fills the report's variables from the model's. */
 static int merge_variables(struct report *report, bool with_paths, struct error *err)
 {
@@ -424,8 +451,10 @@ static int merge_variables(struct report *report, bool with_paths, struct error 
         ok = into && merge_variable(report->model, into, from);
     }
     strtab_fini(&keys);
-    for (size_t i = 0; ok && i < report->n_variables; i++)
+    for (size_t i = 0; ok && i < report->n_variables; i++) {
         report_place_accesses(report, &report->variables[i]);
+        order_paths(report, &report->variables[i]);
+    }
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 

@@ -70,7 +70,8 @@ struct report {
     struct waits *waits;               /* what is set aside from variables */
     double *waiting;                   /* [n_waiting] values by label of waits */
     size_t n_waiting, cap_waiting;
-    struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site */
+    struct variable *variables; /* [n_variables] what the rows are about: the model's, merged by site; the scopes of
+                                 * each in the order of the metric, then of their bytes, highest first */
     size_t n_variables, cap_variables;
     struct report_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
