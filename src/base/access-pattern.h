@@ -17,7 +17,8 @@ enum pattern_kind {
     PATTERN_DERIVED,   /* the same, through another register: mov, movsxd, lea */
     PATTERN_IRREGULAR, /* anything else: loaded addresses, computed indexes */
     PATTERN_FED,       /* no access: an instruction without a memory operand that uses what was loaded from there */
-    PATTERN_STORED     /* irregular, and only written */
+    PATTERN_STORED,    /* irregular, and only written */
+    PATTERN_CHAINED    /* irregular, and read to find where to read in the next turn: a list */
 };
 
 /* Bits 0-31 group: place in the module of the first instruction that walks the same data in the same loop; where the
@@ -92,7 +93,7 @@ static inline int pattern_has_contrast(uint64_t pattern)
 static inline int pattern_has_footprint(uint64_t pattern)
 {
     enum pattern_kind kind = pattern_kind(pattern);
-    return ((kind >= PATTERN_STRIDED && kind <= PATTERN_IRREGULAR) || kind == PATTERN_STORED) &&
+    return kind >= PATTERN_STRIDED && kind != PATTERN_FED &&
            !pattern_has_contrast(pattern) && !(pattern & PATTERN_NO_LINE);
 }
 

@@ -427,16 +427,13 @@ static uint64_t add_slots(const struct group *group, uint64_t pattern)
     return pattern_with_slots(pattern, (unsigned)__builtin_popcount(visited), (unsigned)__builtin_popcount(firsts));
 }
 
-/* True when what the load-and-compute instruction x, at place k of the body, computes comes back to it in the next
- * turn. */
-static bool is_carried(const struct work *work, size_t k)
+/* The registers that hold, when the loop comes back to place k of its body, something made of what the instruction
+ * there has written. */
+static uint64_t made_of(const struct work *work, size_t k)
 {
     const uint64_t no_data = INSN_BIT(RECIPE_RSP) | INSN_FLAGS;
     const struct loop *loop = &work->loop;
-    const struct insn *x = &work->flow->insns[loop->body[k]];
-    uint64_t made = x->writes & ~no_data;
-    if (!x->is_slow || !x->n_operands || !(x->operands[0].flags & RECIPE_OP_READ))
-        return false;
+    uint64_t made = work->flow->insns[loop->body[k]].writes & ~no_data;
     for (size_t step = 1; step < loop->n_body; step++) {
         const struct insn *insn = &work->flow->insns[loop->body[(k + step) % loop->n_body]];
         if (insn->reads & made && insn->kind != INSN_CALL)
@@ -444,7 +441,25 @@ static bool is_carried(const struct work *work, size_t k)
         else
             made &= ~insn->writes;
     }
-    return (x->reads & made) != 0;
+    return made;
+}
+
+/* True when what the load-and-compute instruction at place k of the body computes comes back to it in the next turn. */
+static bool is_carried(const struct work *work, size_t k)
+{
+    const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+    bool is_candidate = insn->is_slow && insn->n_operands && insn->operands[0].flags & RECIPE_OP_READ;
+    return is_candidate && insn->reads & made_of(work, k);
+}
+
+/* True when the load at place k of the body reads where to read in the next turn. */
+static bool is_chained(const struct work *work, size_t k)
+{
+    const struct insn *insn = &work->flow->insns[work->loop.body[k]];
+    const struct recipe_operand *operand = &insn->operands[0];
+    uint64_t address = INSN_BIT(operand->base) | (operand->scale ? INSN_BIT(operand->index) : 0);
+    bool is_candidate = operand->flags & RECIPE_OP_READ && !(operand->flags & RECIPE_OP_WRITE);
+    return is_candidate && address & made_of(work, k);
 }
 
 static bool has_pattern(const struct insn *insn)
@@ -471,7 +486,8 @@ static uint64_t pattern_of(struct work *work, size_t k)
         pattern = add_slots(group, pattern_make(form.is_derived ? PATTERN_DERIVED : PATTERN_STRIDED, group->pc,
                                                 form.stride, operand->size_bytes));
     else
-        pattern = pattern_make(irregular_kind(operand), head, 0, operand->size_bytes);
+        pattern =
+            pattern_make(is_chained(work, k) ? PATTERN_CHAINED : irregular_kind(operand), head, 0, operand->size_bytes);
     if (pattern_has_footprint(pattern))
         pattern = pattern_with_group(pattern, head);
     return is_carried(work, k) ? pattern | PATTERN_MIXED : pattern;

@@ -21,7 +21,7 @@ KERNELS = {
     "strided_x": ({"strided + yes"}, {"irregular"}, True),
     "wide_x": ({"strided + no"}, {"irregular"}, True),
     "indexed": ({"strided + yes", "irregular"}, set(), True),
-    "chase": ({"irregular"}, set(), False),
+    "chase": ({"chained"}, {"irregular"}, False),
     "update": ({"irregular"}, set(), False),
     "scatter": ({"irregular"}, set(), False),
     "member": ({"strided + yes"}, {"irregular"}, False),

@@ -243,6 +243,30 @@ static void test_what_is_not_verified(void **state)
     assert_true(stores.memory_low == loads.memory_low && stores.memory_high == 2000);
 }
 
+/* The lines of a chain in the second-level cache are waited for, those in the first are not. */
+static void test_chain_in_the_caches(void **state)
+{
+    uint64_t random = 9, slots[PATTERN_SLOTS];
+    (void)state;
+    draw_slots(&random, 2000, 8, 0, slots);
+    for (unsigned n_lines = 256; n_lines <= 4096; n_lines *= 16) {
+        const struct cause_access access = {.vaddr = 100,
+                                            .pattern = pattern_make(PATTERN_CHAINED, 90, 0, 8),
+                                            .pool_id = 1,
+                                            .n_samples = 2000,
+                                            .most_lines = n_lines,
+                                            .all_lines = n_lines,
+                                            .slots = slots,
+                                            .n_bins = draw_bins(&random, 2000, n_lines)};
+        struct cause_sum sum = judged_alone(&access, 1);
+        if (n_lines == 256)
+            assert_true(sum.memory == 0 && sum.resident == 2000);
+        else
+            assert_true(sum.memory > 0.6 * 2000 && sum.memory < 0.75 * 2000 && sum.memory_high == 0.8 * 2000);
+        assert_true(fabs(sum.memory + sum.execution - 2000) < 1e-6 && sum.unverified == 0);
+    }
+}
+
 /* Threads that alone say too little say something together. */
 static void test_threads_are_judged_together(void **state)
 {
@@ -316,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_sizes_share_contrast),
         cmocka_unit_test(test_what_is_not_verified),
         cmocka_unit_test(test_threads_are_judged_together),
+        cmocka_unit_test(test_chain_in_the_caches),
         cmocka_unit_test(test_self_test_decides),
         cmocka_unit_test(test_nothing_known),
     };

@@ -95,8 +95,11 @@ void accesses_fini(struct access_table *table)
 #define ENTRIES_MAX 300000
 #define SPOTS_MAX 1000000
 #define BINS ((double)(1u << PATTERN_HASH_BITS))
-#define CHANCE 1.5     /* standard deviations that may be chance */
-#define L2_PART 0.3    /* of the samples at data in the second-level cache, at most this part waited for it */
+#define CHANCE 1.5    /* standard deviations that may be chance */
+#define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
+#define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
+#define L2_CYCLES 15.0
+#define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
 #define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
 #define FED_PART 0.15  /* of the samples at instructions without access, at most this part waited for what they use */
 
@@ -146,6 +149,19 @@ static struct cause_sum resident(double n, double most_part)
     double memory = n * most_part / 2;
     return (struct cause_sum){
         .memory = memory, .memory_high = n * most_part, .execution = n - memory, .resident = n - memory};
+}
+
+/* The sum for a chain in the core's own caches: each step waits for the one before, by the latency of the cache that
+ * has the line. l1: lines of the first-level cache; all: lines of the walk, HUGE_VAL where they are not known. */
+static struct cause_sum resident_chain(double n, double l1, double all)
+{
+    double hits = all > l1 ? l1 / all : 1, cycles = hits * L1_CYCLES + (1 - hits) * L2_CYCLES;
+    double memory = n * (1 - L1_CYCLES / cycles);
+    return (struct cause_sum){.memory = memory,
+                              .memory_low = memory / 2,
+                              .memory_high = n * CHAIN_MOST,
+                              .execution = n - memory,
+                              .resident = n - memory};
 }
 
 /* --- strided walks --- */
@@ -256,7 +272,7 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
     if (!is_sure(sum))
         return all_unverified(n);
     if (sum->n_repeated > sum->n_expected)
-        return resident(n, L2_PART);
+        return resident(n, kind == PATTERN_CHAINED ? CHAIN_MOST : L2_PART);
     return (struct cause_sum){.memory = memory,
                               .memory_low = sure,
                               .memory_high = n,
@@ -355,9 +371,11 @@ static void close_pool(struct cause_entry *entry)
     }
     struct cause_sum judged =
         is_small ? resident((double)pool.n, L2_PART) : causes_of_footprint(&own, kind, entry->pattern & PATTERN_MIXED);
-    if (judged.resident > 0 &&
-        (is_first_level || causes_lines(pool.n, pool.n_bins) <= 1.1 * (double)pool.caches.l1_lines))
+    double lines = causes_lines(pool.n, pool.n_bins);
+    if (judged.resident > 0 && (is_first_level || lines <= 1.1 * (double)pool.caches.l1_lines))
         judged = resident((double)pool.n, 0);
+    else if (judged.resident > 0 && kind == PATTERN_CHAINED)
+        judged = resident_chain((double)pool.n, (double)pool.caches.l1_lines, most_lines ? (double)most_lines : lines);
     add_sum(&entry->judged, &judged);
 }
 
