@@ -85,12 +85,12 @@ void fields_apply(struct build *build);
 
 struct path_frame;
 struct heap_name;
-/* scopes.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie in; true
- * when all, or nearly all, lie in one local, which the variable then becomes. */
+/* frame-parts.c: splits the variable that stands for the stack frame of a node into the locals that its samples lie in;
+ * true when all, or nearly all, lie in one local, which the variable then becomes. */
 bool frame_parts_collect(struct build *build, uint32_t node, struct symbols *symbols, struct variable *proto);
 
-/* scopes.c: adds the parts of the same frame elsewhere; shares are then those of the samples of both. If the lines of
- * either are not known, the variable keeps its own. */
+/* frame-parts.c: adds the parts of the same frame elsewhere; shares are then those of the samples of both. If the lines
+ * of either are not known, the variable keeps its own. */
 void frame_parts_merge(struct variable *variable, const struct variable *other);
 
 /* A local variable and a place in it. */
@@ -100,7 +100,7 @@ struct frame_spot {
     uint64_t offset_bytes;     /* UINT64_MAX: not known */
 };
 
-/* scopes.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known
+/* frame-parts.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known
  * there. access: the code that took it. */
 bool frame_parts_find(struct build *build, uint32_t node, const struct node_access *access, uint64_t distance_bytes,
                       struct frame_spot *spot);
