@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What else happened to loads and stores: page walks, atomic accesses, slow kinds of memory, blocked loads. */
+/* What else happened to loads and stores: page walks, atomic accesses, slow kinds of memory, blocked loads; then the
+ * cost of accesses to other NUMA nodes (metric_remote). */
 #include "analysis/metrics.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long accesses took, from issue to data, over the samples for which the hardware gave a latency. */
+/* How long accesses took, from issue to data, over the samples for which the hardware gave a latency; then the levels
+ * of memory that served them (metric_levels). */
 #include "analysis/metrics.h"
 
 #include <math.h>

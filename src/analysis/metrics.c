@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of derived metrics, and what its rows are computed from. */
+/* Metrics that are computed from others: the table of derived metrics, and what its rows are computed from; then the
+ * causes of time as metrics (cause_metrics_), into which the values of an event are split. */
 #include "analysis/metrics.h"
 
 #include <math.h>
@@ -159,15 +160,13 @@ double metrics_percent(const struct metric_derived *row, const struct metric_inp
 
 /* --- causes as metrics --- */
 
-/* The metrics of causes, and the values of the nodes in them: see metrics.h. */
-
 _Static_assert(VALUE_PARTS == CAUSE_PARTS, "values are split into as many parts as there are causes");
 
 static const struct {
     const char *word, *sentence;
 } parts[CAUSE_PARTS] = {
     [CAUSE_MEMORY] = {"memory", "waited for the data to come from memory"},
-    [CAUSE_EXECUTION] = {"execution", "was execution, which data at most feed"},
+    [CAUSE_EXECUTION] = {"execution", "was execution; data were at most its input"},
     [CAUSE_UNVERIFIED] = {"unverified", "may have waited for memory or not"},
 };
 

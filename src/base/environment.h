@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DATACENTRIC_MIN_BYTES: the smallest size of a block or variable that is recorded. Here because launcher, hpcstruct
- * and hpcfnbounds must agree. Ordinary code (reads the environment). */
+/* What several of our programs must read alike in the environment: the threshold of small blocks
+ * (DATACENTRIC_MIN_BYTES, the smallest size of a block or variable that is recorded), which launcher, hpcstruct and
+ * hpcfnbounds share; the MPI rank; the mark of static programs. Ordinary code (reads the environment). */
 #ifndef LOCUS_BASE_ENVIRONMENT_H
 #define LOCUS_BASE_ENVIRONMENT_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Detours: measurements that are written to another directory first (measurement/pending.h), because the user asked for
- * that (--local), or because the measurement directory does not take them. Workers move them on. Ordinary code. */
+ * that (--local), or because the measurement directory does not take them. Workers move them on. Then the recovery of
+ * interrupted measurements (companion_collect): arenas that were left behind become files, and whatever lies elsewhere
+ * is collected. Ordinary code. */
 #include "config.h"
 
 #include <dirent.h>

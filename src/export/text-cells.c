@@ -159,11 +159,11 @@ static bool may_end(const char *text, size_t n, bool at_blank)
     if (at_blank)
         return text[n] == ' ' && text[n + 1] != '%';
     bool is_line = n > 1 && text[n - 1] == ':' && text[n] >= '0' && text[n] <= '9';
-    bool is_opened = n > 1 && text[n - 1] == '(' && text[n - 2] == ' '; /* it is better to break before it */
+    bool is_opened = n > 1 && text[n - 1] == '(' && text[n - 2] == ' '; /* the line breaks better before the bracket */
     return n > 0 && text[n] != '>' && !is_line && !is_opened && strchr("/:>,_(<", text[n - 1]);
 }
 
-/* The greatest length between least and most at which the line may end, 0 when there is none. */
+/* The greatest length above least, and not above most, at which the line may end; 0 when there is none. */
 static size_t find_end(const char *text, size_t least, size_t most, bool at_blank)
 {
     size_t n = most;

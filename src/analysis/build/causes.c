@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of accesses: filled through a hash while side files are read, then sorted. */
+/* What the instructions that accessed a variable waited for: the table of accesses, filled through a hash while side
+ * files are read, then sorted; the judgement of one walk through memory, strided or not; the table of walks, and the
+ * sums by variable. See causes.h. */
 #include "analysis/build/causes.h"
 
 #include <jansson.h>
@@ -86,8 +88,6 @@ void accesses_fini(struct access_table *table)
 }
 
 /* --- what an access waits for --- */
-
-/* Memory or execution: see causes.h. */
 
 #define MIXED_LOOP "k2"
 #define MIXED_SAMPLES_MIN 20

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where in the variables of the merged tree the samples of all threads lie, by the sampled instruction. The table grows
- * with the tree and its instructions, not with the number of files. Ordinary code. */
+/* The instructions that accessed the variables of the merged tree: where in them their samples lie, and what these
+ * waited for. The tables grow with the tree and its instructions, not with the number of files. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_CAUSES_H
 #define LOCUS_ANALYSIS_BUILD_CAUSES_H
 

@@ -153,7 +153,7 @@ static double collect_by_accesses(struct build *build, uint32_t index, struct va
     return total;
 }
 
-/* Splits the frame by granules of 16 bytes, which older side files and those of perf have. */
+/* Splits the frame by granules of 16 bytes. Only older side files, and those made of perf's files, have them. */
 static double collect_by_granules(struct build *build, uint32_t index, struct symbols *symbols, struct variable *proto)
 {
     size_t n;

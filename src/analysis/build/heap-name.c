@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of heap blocks: first what a function was given to put a block into, a reference or the address of a pointer,
- * then names by allocation site. See heap-name.h. */
+/* Which name a heap block gets. First what a function was given to put the block into: a reference, or the address of a
+ * pointer. Then the allocation site, outside all wrappers, and the names that code and text there give. The names of
+ * C++ containers are made in heap-owner.c, those of Python in heap-python.c. See heap-name.h. */
 #include "analysis/build/heap-name.h"
 
 #include <ctype.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who owns a block in C++. A block belongs to a container, the container to a member or variable, and a member to an
- * object that its class does not know: then we look at the code that called the method. See heap-name.h. */
+/* The name of a C++ container's block: who owns it. A block belongs to a container, the container to a member or
+ * variable, and a member to an object that its class does not know: then we look at the code that called the method.
+ * See heap-name.h. */
 #include "analysis/build/heap-name.h"
 
 #include <stdio.h>

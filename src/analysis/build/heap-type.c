@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The type of the blocks of an allocation site. Containers come first, since their allocator gets the type; bytes
- * ("char *") count only when nothing else is known: they may be anything. */
+/* The type of blocks: by their allocation site, else by the source text of their accesses. At a site, the allocator of
+ * a C++ container comes first, because its template argument is the type. A type of one byte ("char *") counts only
+ * when no other is known, because such a block may hold anything. */
 #include "analysis/build/heap-name.h"
 
 #include <ctype.h>
@@ -136,7 +137,8 @@ static const char *read_operand(const char *text, char *operand)
     return text + strlen(operand);
 }
 
-/* The types of the first two different sizeof in the statement, the second only after a "+". */
+/* The type of the first sizeof in the statement. *trailing_type: of the next one behind a "+", 0 when there is none or
+ * when it is the same type. */
 static uint32_t by_sizeof(const struct site *site, uint32_t *trailing_type)
 {
     char operand[OPERAND_BYTES];
@@ -154,7 +156,8 @@ static uint32_t by_sizeof(const struct site *site, uint32_t *trailing_type)
     return first;
 }
 
-/* A block whose size is a sum of two sizes: one element followed by an array, unless the type says so itself. */
+/* A block whose size is the sum of two sizeof holds one element, then an array. Types that end with an array of no
+ * fixed size need no note of that. */
 static void add_trailing(const struct site *site, struct heap_type *out)
 {
     uint32_t trailing_type = 0;

@@ -42,7 +42,7 @@ static bool grow_slots(struct scope_builder *builder)
     if (model->n_scopes * 2 < builder->n_slots)
         return true;
     size_t n_slots = builder->n_slots ? builder->n_slots * 2 : 4096;
-    while (n_slots < 2 * model->n_scopes + 2) /* a database's scopes are there from the start */
+    while (n_slots < 2 * model->n_scopes + 2) /* the scopes of an older database are already there */
         n_slots *= 2;
     uint32_t *slots = calloc(n_slots, sizeof *slots);
     if (!slots)
@@ -83,7 +83,8 @@ uint32_t scopes_child(struct scope_builder *builder, uint32_t parent, const stru
     return index;
 }
 
-/* Adds a position in another file than the scope around it; *file becomes that file. */
+/* Returns where code of new_file belongs, inside a scope of *file: that scope, or a position in it if the files differ.
+ * *file becomes new_file. */
 static uint32_t add_position(struct scope_builder *builder, uint32_t at, uint32_t new_file, uint32_t module_name,
                              uint32_t *file)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads dpkg's lists of files, one text file for each package, one path a line; then turns addresses into code. See
- * symbolize.h. */
+/* From addresses to code, and notes about what is missing for that: the packages that hold a module's files, read from
+ * dpkg's lists (one text file for each package, one path a line); modules, their functions and loops, each address
+ * looked up once; the notes about stripped programs (note_bare), unreadable files and other builds. See symbolize.h. */
 #include "analysis/build/symbolize.h"
 
 #include <dirent.h>
@@ -540,7 +541,8 @@ static void append_debug_package(struct buf *text, const char *package)
     buf_printf(text, "%s%s-%s", text->len_bytes ? ", " : "", package, kind);
 }
 
-/* Notes modules without debug information: files of packages need another package, the user's own another build. */
+/* Writes the notes about stripped modules (without debug information). For those of packages they say which packages
+ * to install, for all others that -g is needed. */
 static void note_bare(struct model *model, const struct code_module *const *bare, size_t n)
 {
     struct name_list own = {0}, packaged = {0};

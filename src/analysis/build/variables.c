@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From offsets to fields: every place in a variable where samples lie becomes the field that its type has there. Where
- * there is no type the offset stays, so that the samples of the fields add up to those whose place is known. Then the
- * variables themselves. */
+/* The variables of the model and their fields. Fields first: every offset in a variable at which samples lie becomes
+ * the field that its type has there; without a type it stays an offset, so that the samples of the fields add up to
+ * those whose offset is known. Then the variables: which nodes are the same one, and what it is called. */
 #include "analysis/build/build.h"
 #include "analysis/build/placeholders.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Merges profiles by address: see ingest.h. */
+/* Merges profiles by address: the store of nodes, the tree that is made of it, traces, and the reading of a profile.
+ * See ingest.h. */
 #include "analysis/load/ingest.h"
 
 #include <stdio.h>
@@ -143,7 +144,7 @@ void raw_store_mark(struct raw_store *store, uint32_t id, uint32_t flags)
         (void)__atomic_fetch_or(word, flags, __ATOMIC_RELAXED);
 }
 
-/* --- the tree of one profile --- */
+/* --- the merged tree --- */
 
 /* The order of merged nodes. */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Merges all profiles and builds the model from them: see load.h. */
+/* From measurements to the model: what an older database already has, then all profiles, merged and symbolized. See
+ * load.h. */
 #include "analysis/metrics.h"
 
 #include <stdio.h>

@@ -64,7 +64,7 @@ static bool replace(struct perf_space *space, const struct perf_mapping *mapping
     return true;
 }
 
-/* The load bias of a mapping of files[number], *file; without program segments, start minus file offset. */
+/* The load bias of a mapping; without program segments, start minus file offset. number: the file's. */
 static uint64_t bias_of(const struct perf_space *space, const struct perf_file *file, uint32_t number,
                         const struct perf_data_mmap *record)
 {
@@ -91,8 +91,7 @@ bool perf_space_map(struct perf_space *space, const struct perf_files *files, co
     } else if (mapping.kind == PERF_MAPPING_FILE) {
         mapping.kind = PERF_MAPPING_ANON;
     }
-    /* memory that becomes accessible inside a guard mapping, all of it except the first page, is the stack of a
-     * thread */
+    /* a guard mapping that becomes accessible, except its first page, is the stack of a thread */
     const struct perf_mapping *guard = mapping.kind == PERF_MAPPING_ANON ? perf_space_at(space, mapping.start) : NULL;
     if (guard && guard->kind == PERF_MAPPING_GUARD && guard->start < mapping.start && guard->end == mapping.end) {
         mapping.kind = PERF_MAPPING_STACK;

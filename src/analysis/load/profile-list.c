@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists profiles, and orders their processes and threads: see profile-list.h. */
+/* Lists profiles: the order of their processes and threads, where measurements are that did not arrive, and the
+ * profiles of the directories that were named. See profile-list.h. */
 #include "analysis/load/profile-list.h"
 
 #include <dirent.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Digests as bytes: [n_bytes, number, code, n_epochs, n_totals] as 64-bit numbers; the problem and a 0,
- * that of the trace and a 0; epochs; totals.
- * An epoch: [len_head, n_nodes], the head, the nodes. A total: the metric's name and a 0, the value. */
+/* Loading by a team: what its members send as bytes (digests), how their trees become one, and how the leader makes the
+ * model from both. See team.h.
+ * A digest: [n_bytes, number, code, n_epochs, n_totals] as 64-bit numbers; the problem and a 0, that of the trace and a
+ * 0; epochs; totals. An epoch: [len_head, n_nodes], the head, the nodes. A total: the metric's name and a 0, the value.
+ */
 #include "analysis/load/team.h"
 
 #include <stdlib.h>
@@ -70,6 +72,7 @@ static struct digest_epoch digest_next_epoch(struct profile_digest *digest)
     return epoch;
 }
 
+/* Reads the digest at *at and moves *at past it; false at the end. */
 static bool digest_next(const char **at, const char *end, struct profile_digest *digest)
 {
     const char *p = *at;
@@ -92,7 +95,6 @@ static bool digest_next(const char **at, const char *end, struct profile_digest 
     return true;
 }
 
-/* Reads the digest at *at and moves *at past it; false at the end. */
 static struct digest_total digest_next_total(struct profile_digest *digest)
 {
     struct digest_total total = {.metric = digest->totals};
@@ -136,7 +138,7 @@ static void put_strings(struct buf *out, const struct strtab *strings)
         pack_text(out, strings->strings[i]);
 }
 
-/* 1 + the highest id of a store. */
+/* An upper bound of the ids, exclusive. */
 static size_t count_ids(const struct raw_store *store)
 {
     size_t n = 0;
@@ -283,7 +285,7 @@ static bool take_branch(const struct team *team, size_t rank, struct ingest *ing
 /* Collective: merges the stores, metrics and digests of all members. Members that have sent their tree to another are
  * left with empty digests.  err: ERR_MEMORY, ERR_USAGE (another failed) */
 static int team_tree_gather(const struct team *team, struct ingest *ingest, struct buf *digests, struct team_tree *tree,
-                     struct error *err)
+                            struct error *err)
 {
     bool ok = true;
     for (size_t step = 1; step < team->n_ranks; step *= 2) {
@@ -319,7 +321,7 @@ static bool send_scopes(const struct team *team, const struct team_branch *branc
 /* Collective: the leader's scopes [n_scopes], by id in its store, become every member's own, malloc'ed.
  * err: ERR_MEMORY, ERR_USAGE */
 static int team_tree_return(const struct team *team, const struct team_tree *tree, uint32_t **scopes, size_t *n_scopes,
-                     struct error *err)
+                            struct error *err)
 {
     bool ok = true;
     if (team->rank > 0) {

@@ -19,11 +19,11 @@ struct trace_info {
     bool is_disordered; /* times are not ascending */
 };
 
-/* In a team each member has the values and traces of its own items of the list of profiles: base/workers.h. */
+/* Where values and traces are read from; in a team (base/workers.h), those of the profiles that this member read. */
 struct value_source {
     void *self;
-    /* Calls take with pieces of the values of a profile (struct thread): values of statements, in no particular order,
-     * perhaps several for the same statement and metric, but each time the same values in the same pieces.
+    /* Passes the values of a profile (numbered as in struct thread) to take, in pieces. They belong to statements and
+     * are in no particular order; several may have the same statement and metric. Every visit passes the same pieces.
      * err: ERR_IO, ERR_FORMAT, ERR_MEMORY, what take returns */
     int (*visit)(void *self, size_t profile,
                  int (*take)(void *context, const struct cell *cells, size_t n_cells, struct error *err), void *context,
@@ -38,7 +38,8 @@ struct value_source {
 
 #define VALUE_PARTS 3 /* CAUSE_PARTS of causes.h */
 
-/* Metrics whose values are split by node: a part of each value goes to another metric as well. All zero is none. */
+/* Metrics whose values are split: parts of each value also count for other metrics. How large they are depends on the
+ * node. All zero: no metric is split. */
 struct value_splits {
     struct value_split {
         uint32_t metric, parts[VALUE_PARTS]; /* of the model */
@@ -65,8 +66,8 @@ struct spilled_values {
 /* A source that reads *values, which is malloc'ed and which it owns from then on. */
 struct value_source values_spilled(struct spilled_values *values);
 
-/* A source whose first n_first profiles are those of *first, with its scope numbers translated by scopes [n_scopes],
- * malloc'ed; the others are those of *second. It owns all three; on failure they are freed.
+/* Two sources as one: the first n_first profiles are those of *first, the others those of *second. scopes [n_scopes],
+ * malloc'ed: the new number of each scope of *first. *joined owns all three; on failure they are freed.
  * err: ERR_MEMORY */
 int values_join(struct value_source *first, size_t n_first, uint32_t *scopes, size_t n_scopes,
                 struct value_source *second, struct value_source *joined, struct error *err);

@@ -85,7 +85,8 @@ int64_t report_wait(const struct report *report, const struct variable *variable
                                                                         : REPORT_NOT_WAITING;
 }
 
-/* Adds the statements of a variable to the row's lines: those that waited for wait, or those that did not wait. */
+/* Adds statements of a variable to the row's lines: those that waited for what the label wait names, or, if that is
+ * REPORT_NOT_WAITING, those that did not wait. */
 static bool collect_variable(struct report *report, const struct variable *variable, int64_t wait, struct strtab *keys,
                              struct report_row *row)
 {
@@ -159,7 +160,7 @@ double report_samples(const struct report *report, const struct report_row *row,
         report->model->metrics[metric].hidden)
         return model_samples(report->model, metric, report_value(report, row, metric));
     double samples = row->fraction * (double)row->variable->samples[metric];
-    if (samples <= 0) /* not counted: parts of another metric's */
+    if (samples <= 0) /* not counted: the metric is a part of another one */
         return model_samples(report->model, metric, report_value(report, row, metric));
     return row->part ? samples * row->part->fraction : samples;
 }
@@ -374,7 +375,8 @@ static bool merge_variable(const struct model *model, struct variable *into, con
            metrics_merge_latencies(into, from->latencies, from->n_latencies) && report_merge_fields(into, from);
 }
 
-/* Without lines only their size tells two blocks of one function apart: the power of two of the mean block. */
+/* Tells blocks of one function apart by their size, if their lines are not known: 1 + the binary logarithm of the mean
+ * size, rounded down. 0: the line is known, or there are no blocks. */
 static unsigned size_class(const struct variable *variable)
 {
     if (variable->line || !variable->n_blocks)
@@ -466,8 +468,8 @@ static double variable_value(const struct model *model, const struct variable *v
     return value;
 }
 
-/* Whether the variable has accesses. Reports about latency also keep variables whose accesses have none, like stores on
- * many machines. */
+/* Whether the hardware counted accesses to the variable. A report about latency keeps such a variable even if no access
+ * has a latency: on many machines stores have none. */
 static bool has_accesses(const struct report *report, const struct variable *variable)
 {
     const struct model *model = report->model;
@@ -563,10 +565,10 @@ static void set_times(struct report *report)
     report->user_s = (double)model->user_ns / 1e9;
     report->system_s = (double)model->system_ns / 1e9;
     report->is_user_only = report->event->is_user_only;
-    /* processes that were killed reported too little CPU time: at least what was sampled was used */
-    double told_s = report->user_s + report->system_s;
-    if (model->n_killed && told_s < report->sampled_s)
-        report->user_s += report->sampled_s - told_s;
+    /* a process that was killed reports too little CPU time: it used at least what was sampled */
+    double reported_s = report->user_s + report->system_s;
+    if (model->n_killed && reported_s < report->sampled_s)
+        report->user_s += report->sampled_s - reported_s;
 }
 
 double report_kernel_percent(const struct report *report)

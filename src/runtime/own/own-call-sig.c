@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* System calls of the runtime, and the seccomp filters that are asked before each; which process owns the arena, which
- * every entry point checks before it touches our data; shields; file descriptors. See own-call.h. Runs anywhere. */
+ * every entry point checks before it touches our data, and whether this is a child of vfork; shields; file descriptors.
+ * See own-call.h. Runs anywhere. */
 #include "runtime/own/own-call.h"
 
 #include <errno.h>

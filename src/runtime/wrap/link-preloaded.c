@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part that depends on how the runtime got into the program, for the preloaded library: the real functions come
- * after it in the loader's order, and all code of the library is the profiler's. link-static.c takes its place in a
- * static program. */
+ * after it in the loader's order, and all code of the library is the profiler's. Also what the stubs of dlopen
+ * (wrap-dl-CPU.S) call before they jump on: wrap_dl_target. link-static.c takes its place in a static program. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
