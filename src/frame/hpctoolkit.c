@@ -3,7 +3,7 @@
  * "<datacentric>" come classes of storage, below these variables, below these accesses. A block of the heap has its
  * allocation path between class and variable: the variable is the path's last procedure, above the separator
  * "<memory access call-path>". */
-#include "frame/hpctoolkit.h"
+#include "frame/readers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,6 @@
 #include "base/input.h"
 #include "base/xml.h"
 #include "fmt/file.h"
-#include "frame/hpctoolkit.h"
 #include "frame/make.h"
 #include "frame/readers.h"
 

@@ -15,7 +15,6 @@
 #include "base/input.h"
 #include "base/path.h"
 #include "fmt/v4-map.h"
-#include "frame/hpctoolkit.h"
 #include "frame/make.h"
 #include "frame/readers.h"
 

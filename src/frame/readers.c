@@ -13,10 +13,12 @@
 
 extern const struct frame_reader reader_v4;
 extern const struct frame_reader reader_experiment;
+extern const struct frame_reader reader_literal;
 
 static const struct frame_reader *const readers[] = {
     &reader_v4,
     &reader_experiment,
+    &reader_literal,
 };
 
 const struct frame_reader *readers_at(size_t i)

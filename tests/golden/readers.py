@@ -97,6 +97,15 @@ def check_golden(found):
                 known.split("\n"), text.split("\n"), "committed", "now", n=0, lineterm="")]))
 
 
+def check_depth(scratch):
+    """A chain of nodes that no recursion could follow."""
+    n, chain = 200000, scratch / "chain.json"
+    chain.write_text("[" + '{"frame": {"name": "f", "type": "function"}, "metrics": {"time": 1}, "children": [' * n + "]}" * n + "]",
+                     encoding="utf-8")
+    lines = listed(chain).split("\n")
+    expect(lines[0] == f"{n} nodes, a tree" and f"^{n - 2} | time 1" in lines[-2], f"a chain: {lines[0]} ... {lines[-2]}")
+
+
 # --- damage ---
 
 
@@ -267,6 +276,7 @@ def main():
         scratch = pathlib.Path(name)
         found = inputs(scratch)
         check_golden(found)
+        check_depth(scratch)
         check_damage(found, scratch)
         check_ours(scratch)
         check_others()

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hatchet's literals: a list of {"frame": {...}, "metrics": {...}, "children": [...]}, as JSON or as Python prints it.
+ * What a frame has besides name, type, file, line and module are further attributes, and belongs to the node's
+ * identity. A node with "duplicate" is the one with the same frame before it, and nodes with the same "_hatchet_nid"
+ * are one: so literals hold graphs with several parents. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fmt/file.h"
+#include "frame/json-in.h"
+#include "frame/make.h"
+#include "frame/readers.h"
+
+extern const struct frame_reader reader_literal;
+
+/* A node's fact: of its frame, or a metric that is no number. */
+struct fact {
+    uint32_t node, key, text; /* ids */
+    double number;            /* where text is 0 and is_number */
+    bool is_number, is_metric;
+};
+
+struct literal_node {
+    uint32_t parent, same_as; /* FRAME_NONE: it is itself */
+    uint32_t name;            /* beside the frame, not in it; 0: none */
+    size_t first_fact, n_facts;
+    double nid; /* NAN: none */
+    bool is_duplicate, has_frame;
+    uint32_t number; /* of the maker */
+};
+
+struct reading {
+    struct json_in in;
+    struct strtab texts;
+    struct literal_node *nodes; /* [n_nodes] in the order in which they begin */
+    size_t n_nodes, cap_nodes;
+    struct fact *facts; /* [n_facts], those of a frame one after the other */
+    size_t n_facts, cap_facts;
+    uint32_t *open; /* [n_open] nodes whose objects are open */
+    size_t n_open, cap_open;
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static int64_t intern(struct reading *reading)
+{
+    return strtab_intern(&reading->texts, reading->in.value.data);
+}
+
+static int read_fact(struct reading *reading, uint32_t node, bool is_metric, struct error *err)
+{
+    struct fact fact = {.node = node, .is_metric = is_metric};
+    int64_t key = intern(reading), text = 0;
+    int piece = json_in_next(&reading->in, err);
+    if (piece < 0)
+        return piece;
+    if (piece == JSON_IN_NUMBER) {
+        fact.is_number = true;
+        fact.number = reading->in.number;
+    } else if (piece == JSON_IN_TEXT) {
+        text = intern(reading);
+    } else {
+        return json_in_skip(&reading->in, piece, err);
+    }
+    if (key < 0 || text < 0 ||
+        !vec_reserve(&reading->facts, &reading->cap_facts, reading->n_facts + 1, sizeof *reading->facts))
+        return out_of_memory(err);
+    fact.key = (uint32_t)key;
+    fact.text = (uint32_t)text;
+    if (is_metric && strcmp(reading->texts.strings[key], "_hatchet_nid") == 0)
+        reading->nodes[node].nid = fact.is_number ? fact.number : NAN;
+    else
+        reading->facts[reading->n_facts++] = fact;
+    return 0;
+}
+
+static int compare_facts(const void *a, const void *b, void *texts)
+{
+    char *const *strings = ((const struct strtab *)texts)->strings;
+    return strcmp(strings[((const struct fact *)a)->key], strings[((const struct fact *)b)->key]);
+}
+
+/* The object of "frame" or "metrics". */
+static int read_facts(struct reading *reading, uint32_t node, bool is_metric, struct error *err)
+{
+    size_t first = reading->n_facts;
+    int code = 0, piece = json_in_next(&reading->in, err);
+    if (piece < 0)
+        return piece;
+    if (piece != JSON_IN_OBJECT)
+        return json_in_fail(&reading->in, "\"frame\" and \"metrics\" are objects", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY)
+        code = read_fact(reading, node, is_metric, err);
+    if (code != 0 || piece < 0)
+        return code != 0 ? code : piece;
+    if (is_metric)
+        return 0;
+    if (reading->n_facts > first + 1)
+        qsort_r(reading->facts + first, reading->n_facts - first, sizeof *reading->facts, compare_facts,
+                &reading->texts);
+    reading->nodes[node].has_frame = true;
+    reading->nodes[node].first_fact = first;
+    reading->nodes[node].n_facts = reading->n_facts - first;
+    return 0;
+}
+
+/* The begin of a node, below the one that is open. */
+static int open_node(struct reading *reading, struct error *err)
+{
+    if (!vec_reserve(&reading->nodes, &reading->cap_nodes, reading->n_nodes + 1, sizeof *reading->nodes) ||
+        !vec_reserve(&reading->open, &reading->cap_open, reading->n_open + 1, sizeof *reading->open))
+        return out_of_memory(err);
+    uint32_t parent = reading->n_open > 0 ? reading->open[reading->n_open - 1] : FRAME_NONE;
+    reading->open[reading->n_open++] = (uint32_t)reading->n_nodes;
+    reading->nodes[reading->n_nodes++] = (struct literal_node){.parent = parent, .same_as = FRAME_NONE, .nid = NAN};
+    return 0;
+}
+
+static int read_key(struct reading *reading, struct error *err)
+{
+    uint32_t node = reading->open[reading->n_open - 1];
+    const char *key = reading->in.value.data;
+    if (strcmp(key, "frame") == 0 || strcmp(key, "metrics") == 0)
+        return read_facts(reading, node, *key == 'm', err);
+    bool is_children = strcmp(key, "children") == 0, is_name = strcmp(key, "name") == 0;
+    bool is_duplicate = strcmp(key, "duplicate") == 0;
+    int piece = json_in_next(&reading->in, err);
+    if (piece < 0 || (is_children && piece == JSON_IN_LIST))
+        return piece < 0 ? piece : 0;
+    if (is_children && piece != JSON_IN_NULL)
+        return json_in_fail(&reading->in, "\"children\" is a list", err);
+    if (is_duplicate)
+        reading->nodes[node].is_duplicate = piece != JSON_IN_NUMBER || reading->in.number != 0;
+    if (is_name && piece == JSON_IN_TEXT) {
+        int64_t name = intern(reading);
+        reading->nodes[node].name = name < 0 ? 0 : (uint32_t)name;
+        return name < 0 ? out_of_memory(err) : 0;
+    }
+    return json_in_skip(&reading->in, piece, err);
+}
+
+static int read_nodes(struct reading *reading, struct error *err)
+{
+    int code = 0, piece;
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) != JSON_IN_END) {
+        if (piece < 0)
+            return piece;
+        if (piece == JSON_IN_OBJECT) {
+            code = open_node(reading, err);
+        } else if (piece == JSON_IN_OBJECT_END && reading->n_open > 0) {
+            if (!reading->nodes[reading->open[--reading->n_open]].has_frame)
+                code = json_in_fail(&reading->in, "a node without \"frame\" ends", err);
+        } else if (piece == JSON_IN_KEY && reading->n_open > 0) {
+            code = read_key(reading, err);
+        } else if (piece != JSON_IN_LIST && piece != JSON_IN_LIST_END) {
+            code = json_in_fail(&reading->in, "a node is an object", err);
+        }
+    }
+    return code;
+}
+
+/* --- the frame --- */
+
+static const char *text_at(const struct reading *reading, uint32_t id)
+{
+    return reading->texts.strings[id];
+}
+
+/* All that a node's frame says, in one text. */
+static void put_frame(const struct reading *reading, const struct literal_node *node, struct buf *out)
+{
+    out->len_bytes = 0;
+    buf_append(out, "", 0);
+    for (size_t i = node->first_fact; i < node->first_fact + node->n_facts; i++) {
+        const struct fact *fact = &reading->facts[i];
+        buf_printf(out, "\x1f%s=", text_at(reading, fact->key));
+        if (fact->is_number)
+            buf_printf(out, "%.17g", fact->number);
+        else
+            buf_printf(out, "'%s", text_at(reading, fact->text));
+    }
+}
+
+/* The first node with a text, remembered in firsts [n]; node itself when there is none before it. */
+static bool find_first(struct strtab *texts, uint32_t *firsts, const char *text, uint32_t node, uint32_t *first)
+{
+    size_t n = texts->n_strings;
+    int64_t id = strtab_intern(texts, text);
+    if (id < 0)
+        return false;
+    if (texts->n_strings > n)
+        firsts[id] = node;
+    *first = firsts[id];
+    return true;
+}
+
+/* Which nodes are others that came before them. */
+static bool find_duplicates(struct reading *reading)
+{
+    uint32_t *by_frame = calloc(reading->n_nodes + 1, sizeof *by_frame);
+    uint32_t *by_nid = calloc(reading->n_nodes + 1, sizeof *by_nid);
+    struct strtab frames = {0}, nids = {0};
+    struct buf text = {0};
+    bool ok = by_frame && by_nid;
+    for (uint32_t i = 0; ok && i < reading->n_nodes; i++) {
+        struct literal_node *node = &reading->nodes[i];
+        uint32_t first = i, of_frame;
+        put_frame(reading, node, &text);
+        ok = !text.failed && find_first(&frames, by_frame, text.data, i, &of_frame);
+        if (ok && !isnan(node->nid)) {
+            text.len_bytes = 0;
+            buf_printf(&text, "%.17g", node->nid);
+            ok = !text.failed && find_first(&nids, by_nid, text.data, i, &first);
+        } else if (ok && node->is_duplicate) {
+            first = of_frame;
+        }
+        node->same_as = first == i ? FRAME_NONE : first;
+    }
+    free(by_frame);
+    free(by_nid);
+    strtab_fini(&frames);
+    strtab_fini(&nids);
+    buf_fini(&text);
+    return ok;
+}
+
+static enum frame_kind kind_of(const char *type)
+{
+    static const struct {
+        const char *type;
+        enum frame_kind kind;
+    } kinds[] = {{"region", FRAME_GROUP}, {"statement", FRAME_LINE}, {"PF", FRAME_FUNCTION},
+                 {"Pr", FRAME_INLINED},   {"L", FRAME_LOOP},         {"S", FRAME_LINE}};
+    for (enum frame_kind kind = FRAME_OTHER; kind < FRAME_KINDS; kind++)
+        if (strcmp(type, frame_kind_name(kind)) == 0)
+            return kind;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(type, kinds[i].type) == 0)
+            return kinds[i].kind;
+    return FRAME_OTHER;
+}
+
+/* Takes a fact of a frame into the node when it is one that every node has. */
+static bool take_common(const struct reading *reading, const struct fact *fact, struct made_node *node)
+{
+    const char *key = text_at(reading, fact->key), *text = fact->is_number ? NULL : text_at(reading, fact->text);
+    if (text && strcmp(key, "name") == 0)
+        node->name = text;
+    else if (text && strcmp(key, "file") == 0)
+        node->file = text;
+    else if (text && strcmp(key, "module") == 0)
+        node->module = text;
+    else if (strcmp(key, "line") == 0 && fact->is_number && fact->number >= 0 && fact->number < UINT32_MAX)
+        node->line = (uint32_t)fact->number;
+    else if (strcmp(key, "line") == 0 && text)
+        node->line = (uint32_t)strtoul(text, NULL, 10);
+    else if (text && strcmp(key, "type") == 0 && kind_of(text) != FRAME_OTHER)
+        node->kind = kind_of(text);
+    else
+        return text && strcmp(key, "type") == 0 && strcmp(text, "None") == 0;
+    return true;
+}
+
+static void add_attribute(struct frame_maker *maker, const struct reading *reading, const struct fact *fact,
+                          uint32_t number)
+{
+    if (fact->is_number)
+        maker_number(maker, text_at(reading, fact->key), number, fact->number);
+    else
+        maker_text(maker, text_at(reading, fact->key), number, text_at(reading, fact->text));
+}
+
+static void add_node(struct frame_maker *maker, const struct reading *reading, struct literal_node *from,
+                     struct buf *text)
+{
+    uint32_t parent = from->parent == FRAME_NONE ? FRAME_NONE : reading->nodes[from->parent].number;
+    struct made_node node = {.name = text_at(reading, from->name), .file = "", .module = ""};
+    struct buf name = {0};
+    bool has_more = false;
+    for (size_t i = 0; i < from->n_facts; i++)
+        has_more |= !take_common(reading, &reading->facts[from->first_fact + i], &node);
+    bool is_place = node.kind == FRAME_LOOP || node.kind == FRAME_LINE;
+    if (has_more || (node.line && !is_place)) {
+        put_frame(reading, from, text);
+        node.identity = text->data;
+    }
+    if (!*node.name && is_place) {
+        hpctoolkit_place_name(node.kind, node.file, node.line, &name);
+        node.name = name.data;
+    }
+    from->number = maker_node(maker, parent, &node);
+    for (size_t i = 0; i < from->n_facts; i++)
+        if (!take_common(reading, &reading->facts[from->first_fact + i], &node))
+            add_attribute(maker, reading, &reading->facts[from->first_fact + i], from->number);
+    maker->failed |= name.failed || text->failed;
+    buf_fini(&name);
+}
+
+/* Metrics: numbers are values, and texts attributes. */
+static int add_metrics(struct frame_maker *maker, const struct reading *reading, struct error *err)
+{
+    size_t *columns = malloc((reading->texts.n_strings + 1) * sizeof *columns);
+    if (!columns)
+        return out_of_memory(err);
+    memset(columns, 0xff, (reading->texts.n_strings + 1) * sizeof *columns);
+    for (size_t i = 0; i < reading->n_facts && !maker->failed; i++) {
+        const struct fact *fact = &reading->facts[i];
+        const struct literal_node *node = &reading->nodes[fact->node];
+        const char *name = text_at(reading, fact->key);
+        if (!fact->is_metric || node->same_as != FRAME_NONE)
+            continue;
+        if (!fact->is_number) {
+            add_attribute(maker, reading, fact, node->number);
+            continue;
+        }
+        if (columns[fact->key] == SIZE_MAX)
+            columns[fact->key] = maker_column(maker, name, strstr(name, "(inc)") ? FRAME_INCLUSIVE : FRAME_EXCLUSIVE);
+        if (!isnan(fact->number))
+            maker_value(maker, columns[fact->key], node->number, 0, fact->number);
+    }
+    free(columns);
+    return 0;
+}
+
+static int make_frame(struct reading *reading, struct frame **frame, struct error *err)
+{
+    struct frame_maker maker;
+    struct buf text = {0};
+    if (!find_duplicates(reading))
+        return out_of_memory(err);
+    maker_init(&maker);
+    for (size_t i = 0; i < reading->n_nodes; i++) {
+        struct literal_node *node = &reading->nodes[i];
+        if (node->same_as == FRAME_NONE) {
+            add_node(&maker, reading, node, &text);
+            continue;
+        }
+        node->number = reading->nodes[node->same_as].number;
+        if (node->parent != FRAME_NONE)
+            maker_edge(&maker, reading->nodes[node->parent].number, node->number);
+    }
+    int code = add_metrics(&maker, reading, err);
+    buf_fini(&text);
+    if (code == 0)
+        code = frame_made(&maker, frame, NULL, err);
+    else
+        maker_fini(&maker);
+    return code;
+}
+
+static int read_literal(const struct frame_input *input, struct frame **frame, struct error *err)
+{
+    struct reading reading = {0};
+    struct buf text = {0};
+    int code = file_read(input->path, &text, err);
+    if (code == 0 && strtab_intern(&reading.texts, "") < 0)
+        code = out_of_memory(err);
+    if (code == 0) {
+        reading.in = (struct json_in){
+            .text = text.data, .at = text.data, .end = text.data + text.len_bytes, .name = input->path, .line = 1};
+        code = read_nodes(&reading, err);
+    }
+    if (code == 0)
+        code = make_frame(&reading, frame, err);
+    json_in_fini(&reading.in);
+    strtab_fini(&reading.texts);
+    free(reading.nodes);
+    free(reading.facts);
+    free(reading.open);
+    buf_fini(&text);
+    return code;
+}
+
+/* A list, or one object, with a frame near its begin. */
+static bool fits_literal(const struct frame_input *input)
+{
+    const char *at = input->is_directory ? "" : input->head.data;
+    at += strspn(at, " \t\r\n");
+    return (*at == '[' || *at == '{') && (strstr(at, "\"frame\"") || strstr(at, "'frame'"));
+}
+
+const struct frame_reader reader_literal = {"a literal of Hatchet", fits_literal, read_literal};
