@@ -25,6 +25,7 @@ LEVELS = {
     "names-pointers.c": [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O2", "-O3")],
     "names-particles.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")]
                           + [("g++", "-O2 -fopenmp")],
+    "names-pointed.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
     "names-containers.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")],
 }
 LIBCXX = os.environ.get("LOCUS_LIBCXX")

@@ -94,7 +94,7 @@ bool heap_owner_initialiser(const struct heap_search *search, size_t site, bool 
 void heap_owner_clean(const struct heap_search *search, const struct heap_name *out, struct alloc_name *found);
 
 /* Sets the name of out from found: with the object's own name if only a caller knows that, and with the part of a
- * container that the block is, "cells (nodes)". */
+ * container that the block is, "cells (nodes)", or "cells[]" when an element of the container points to it. */
 void heap_owner_finish(const struct heap_search *search, struct alloc_name *found, struct heap_name *out);
 
 /* A function that fills what it was given by reference, or by the address of a pointer, does not show who owns the

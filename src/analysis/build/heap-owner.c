@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "structure/names/source-text.h"
 #include "structure/types/types.h"
@@ -283,6 +284,69 @@ static const char *part_of_container(const struct heap_search *search, size_t si
     return NULL;
 }
 
+static bool is_smart_pointer(const struct type *type)
+{
+    const char *end = type->name ? strchr(type->name, '<') : NULL;
+    return type->kind == TYPE_STRUCT && end && end - type->name >= 3 && strncasecmp(end - 3, "ptr", 3) == 0;
+}
+
+/* Whether it is named like a container: vector, flat_hash_map, PointerArray. */
+static bool is_any_container(const struct type *type)
+{
+    static const char *const words[] = {"vector", "deque", "list", "set", "map", "queue", "stack", "array"};
+    char name[128];
+    size_t len = type->name ? strcspn(type->name, "<") : 0;
+    (void)snprintf(name, sizeof name, "%.*s", (int)(len < sizeof name ? len : 0), type->name ? type->name : "");
+    for (size_t i = 0; type->kind == TYPE_STRUCT && i < sizeof words / sizeof *words; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* Whether the expression at frame i is a container of pointers; *is_pointed: or a pointer to one. */
+static bool holds_pointers(const struct heap_search *search, size_t i, const char *expression, bool *is_pointed)
+{
+    struct symbols *symbols = symbols_of(search, i);
+    *is_pointed = false;
+    if (!symbols)
+        return false;
+    uint32_t id = types_strip(symbols, types_of_expression(symbols, search->path[i].vaddr, expression));
+    const struct type *type = types_get(symbols, id);
+    if (type->flags & TYPE_IS_REFERENCE)
+        type = types_get(symbols, id = types_strip(symbols, type->target));
+    *is_pointed = type->kind == TYPE_POINTER || is_smart_pointer(type);
+    if (*is_pointed)
+        id = types_strip(symbols, type->kind == TYPE_POINTER ? type->target : types_template_argument(symbols, id));
+    const struct type *element = types_get(symbols, types_strip(symbols, types_template_argument(symbols, id)));
+    return is_any_container(types_get(symbols, id)) && (element->kind == TYPE_POINTER || is_smart_pointer(element));
+}
+
+/* Whether the function that the site calls for the block is a method of the container that the expression is. */
+static bool asked_by_container(const struct heap_search *search, size_t site, const char *expression)
+{
+    char class[256], method[256];
+    if (library_class(search, site, class, sizeof class))
+        return !strstr(class, "_ptr");
+    return site > 0 && split_method(search, site - 1, class, method, sizeof class) &&
+           is_container(symbols_of(search, site), search->path[site].vaddr, expression, class);
+}
+
+/* Whether an element of a container points to the block, "cells.push_back(new cell)": it is no block of the container's
+ * own. */
+static bool is_of_element(const struct heap_search *search, size_t site, const char *expression)
+{
+    char name[160], call[180];
+    struct buf statement = {0};
+    bool is_pointed = false;
+    if (!holds_pointers(search, site, expression, &is_pointed) || asked_by_container(search, site, expression))
+        return false;
+    (void)snprintf(call, sizeof call, "%.160s->", expression); /* else it is the container itself that is made */
+    bool is_called = !is_pointed || (heap_name_statement(search, site, &statement, name, sizeof name) != ASSIGN_NONE &&
+                                     strstr(statement.data, call));
+    buf_fini(&statement);
+    return is_called;
+}
+
 /* Whether the expression at frame i is an object of the class, or (*is_pointer) points to one. */
 static bool is_object(const struct heap_search *search, size_t i, const char *expression, const char *class,
                       bool *is_pointer)
@@ -371,7 +435,9 @@ static void find_object(const struct heap_search *search, size_t site, struct al
 void heap_owner_finish(const struct heap_search *search, struct alloc_name *found, struct heap_name *out)
 {
     const char *part = part_of_container(search, out->site), *last = strrchr(found->text, ':');
-    (void)snprintf(out->operand, sizeof out->operand, "%.150s", last ? last + 1 : found->text);
+    bool is_element = !part && is_of_element(search, out->site, last ? last + 1 : found->text);
+    (void)snprintf(out->operand, sizeof out->operand, "%.150s%s", last ? last + 1 : found->text,
+                   is_element ? "[]" : "");
     size_t knows = found->is_open ? out->site : heap_argument_follow(search, out->site, false, found);
     if (knows != out->site) {
         char expression[sizeof found->text];
@@ -379,6 +445,6 @@ void heap_owner_finish(const struct heap_search *search, struct alloc_name *foun
         name_as_member(search, knows, expression, found);
     }
     find_object(search, knows, found);
-    (void)snprintf(out->name, sizeof out->name, "%.130s%s%s%s", found->text, part ? " (" : "", part ? part : "",
-                   part ? ")" : "");
+    (void)snprintf(out->name, sizeof out->name, "%.130s%s%s%s%s", found->text, is_element ? "[]" : "",
+                   part ? " (" : "", part ? part : "", part ? ")" : "");
 }

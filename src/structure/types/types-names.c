@@ -164,7 +164,8 @@ static uint32_t template_argument(struct symbols *symbols, Dwarf_Die *die, const
 uint32_t types_template_argument(struct symbols *symbols, uint32_t id)
 {
     Dwarf_Die *die = types_die(symbols, types_strip(symbols, id));
-    return die ? template_argument(symbols, die, NULL) : 0;
+    uint32_t named = die ? template_argument(symbols, die, "_Tp") : 0;
+    return named || !die ? named : template_argument(symbols, die, NULL);
 }
 
 /* From the concrete or inlined function to the declaration inside its class. */
@@ -381,11 +382,16 @@ static uint32_t member_of(struct symbols *symbols, uint32_t id, const char *name
     return 0;
 }
 
-/* Type of what a pointer or smart pointer points to, or of an array's elements; 0 for everything else. */
+/* Type of what a pointer or smart pointer points to, or of the elements of an array or container, perhaps through a
+ * reference; 0 for everything else. */
 static uint32_t element_of(struct symbols *symbols, uint32_t id)
 {
     uint32_t stripped = types_strip(symbols, id);
     const struct type *type = types_get(symbols, stripped);
+    if (type->flags & TYPE_IS_REFERENCE) {
+        stripped = types_strip(symbols, type->target);
+        type = types_get(symbols, stripped);
+    }
     if (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY)
         return type->target;
     return type->kind == TYPE_STRUCT ? types_template_argument(symbols, stripped) : 0;

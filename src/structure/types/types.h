@@ -97,8 +97,8 @@ uint32_t types_find(struct symbols *symbols, uint64_t vaddr, const char *name);
  * code at vaddr sees them; variables and members have the type that they are declared with. 0 when it is not known. */
 uint32_t types_of_expression(struct symbols *symbols, uint64_t vaddr, const char *expression);
 
-/* The first type argument of the template that a structure was made from (std::vector<T>: T); 0 when it is no
- * template. */
+/* The type argument of the template that a structure was made from (std::vector<T>: T): the one that the C++ library
+ * calls _Tp (std::map<K, T>: T), else the first; 0 when it is no template. */
 uint32_t types_template_argument(struct symbols *symbols, uint32_t id);
 
 /* The same for the class that the function at this DIE is a member of (std::allocator<T>::allocate: T). */
