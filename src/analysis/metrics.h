@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Derived metrics: numbers that are computed for a report from what the hardware says about the accesses to a variable.
- * One file per family (metric-x.c) and one row in metrics.c; exporters print whatever is in the table.
+/* Metrics that are computed from others: derived metrics, and below them the causes of time as metrics.
+ * Derived metrics are numbers that are computed for a report from what the hardware says about the accesses to a
+ * variable. One file per family (metric-x.c) and one row in metrics.c; exporters print whatever is in the table.
  * Counts are estimates of all accesses (samples times period, scaled where the counter was shared), so that they can be
  * compared across events, threads and runs; latencies come from the samples as they are. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_METRICS_H

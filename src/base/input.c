@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening files that others may have put there: see input.h. */
+/* Opening files that others may have put there, and making their text safe to print: see input.h. */
 #include "base/input.h"
 
 #include <errno.h>

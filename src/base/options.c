@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parsing of command lines by a table: see options.h. */
+/* Command lines by a table: parsing, completion in shells, man pages and help; then the error messages of all tools.
+ * See options.h. */
 #include "base/options.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading proc(5); see process.h. */
+/* Reading proc(5), and a tool's main with room on the stack: see process.h. */
 #include "base/process.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel says about a process (proc(5)). Ordinary code. */
+/* What the kernel says about a process (proc(5)), and room on the stack for a tool's main. Ordinary code. */
 #ifndef LOCUS_BASE_PROCESS_H
 #define LOCUS_BASE_PROCESS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making and removing directories for temporary files, and the list of those that are there. */
+/* Making and removing directories for temporary files, and the list of those that are there; then the temporary file
+ * for what does not fit into memory. */
 #include "base/scratch.h"
 
 #include <dirent.h>

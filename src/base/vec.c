@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Growing arrays, byte strings and interned strings: see vec.h. */
+/* Growing arrays, byte strings, sets by hash and interned strings: see vec.h. */
 #include "base/vec.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Growing arrays, byte strings and interned strings for ordinary code (never in the profiled program). */
+/* Growing arrays, byte strings, sets by hash and interned strings for ordinary code (never in the profiled program). */
 #ifndef LOCUS_BASE_VEC_H
 #define LOCUS_BASE_VEC_H
 

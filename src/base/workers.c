@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads and turns: see workers.h. */
+/* Threads and their turns, and teams of processes: see workers.h. */
 #include "base/workers.h"
 
 #include <sched.h>

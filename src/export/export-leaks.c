@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report of leaks. For a terminal of 100 columns: what is live, what that word means here, then the figures and
- * functions of each allocation path. */
+/* The report of leaks: for a terminal, as CSV and as JSON. On a terminal of 100 columns: what is live, what that word
+ * means here, then the figures and functions of each allocation path. */
 #include "analysis/report/leaks.h"
 
 #include <stdio.h>

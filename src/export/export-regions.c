@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables by region for a terminal. */
+/* The table of variables by region: for a terminal, as CSV and as JSON. */
 #include "analysis/report/leaks.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The marker of a measurement directory that is still being written; see pending.h. The text is for people and for
- * readers on the same host: "running <program>" or "writing <program>". Ordinary code. */
+/* The marker of a measurement directory that is still being written, and detours, where files wait elsewhere; see
+ * pending.h. The marker's text is for people and for readers on the same host: "running <program>" or "writing
+ * <program>". Ordinary code. */
 #include "measurement/pending.h"
 
 #include <dirent.h>

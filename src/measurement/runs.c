@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The runs of a measurement directory: see runs.h. Lines "run ID" and, for ranks that are one run, "rank R PLACE",
- * and "done R PLACE" when a report waits for all of them. */
+/* The runs of a measurement directory, and the moving of files from one such directory into another: see runs.h. The
+ * file of runs has lines "run ID" and, for ranks that are one run, "rank R PLACE", and "done R PLACE" when a report
+ * waits for all of them. */
 #include "measurement/runs.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fields of perf_event_attr; see machine.h.  src: include/uapi/linux/perf_event.h */
+/* The machine as sources see it: fields of perf_event_attr, files of sysfs and procfs, the processor, which events can
+ * be opened, and the recording of all that as a fixture. See machine.h.  src: include/uapi/linux/perf_event.h */
 #include "sampling/machine.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reader of /proc/kallsyms; see symnames.h. Symbols have no sizes there: one ends where the next one begins. */
+/* Readers of /proc/kallsyms and of what just-in-time compilers write; see symnames.h. Symbols of the kernel have no
+ * sizes: one ends where the next one begins. */
 #include "symnames/symnames.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of the running kernel by address, as /proc/kallsyms lists them. Ordinary code.
+/* Functions without an ELF file, by address: those of the running kernel, as /proc/kallsyms lists them, and those that
+ * just-in-time compilers make. Ordinary code.
  * src: Documentation/admin-guide/sysctl/kernel.rst (kptr_restrict: to whom the addresses are shown as zeros). */
 #ifndef LOCUS_SYMNAMES_SYMNAMES_H
 #define LOCUS_SYMNAMES_SYMNAMES_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The load modules of all profiles by path, opened when first needed; every address is looked up once.
- * Ordinary code. */
+/* From addresses to scopes of code: the load modules of all profiles by path, opened when first needed, with every
+ * address looked up once (symbolizer_); the Debian packages that their files come from; and the source-level
+ * tree that the answers are put into (scopes_, in scopes.c). Ordinary code. */
 #ifndef LOCUS_ANALYSIS_BUILD_SYMBOLIZE_H
 #define LOCUS_ANALYSIS_BUILD_SYMBOLIZE_H
 

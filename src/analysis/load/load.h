@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From measurement directories to a model: all profiles with their side files, merged and symbolized.
- * Ordinary code. */
+/* From measurement directories to a model: all profiles with their side files, merged and symbolized, and added to what
+ * an older database has. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_LOAD_LOAD_H
 #define LOCUS_ANALYSIS_LOAD_LOAD_H
 

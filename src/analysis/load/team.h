@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a member of a team sends about the profiles that it has read, except their nodes and values: the tables at the
- * beginning, the nodes that a side file refers to, the totals; or why a profile is left out. Digests follow each other
- * in a buffer, in the order of the profiles, as bytes of the machines that the team runs on. Ordinary code. */
+/* Loading by a team: the digests below, and how the members' trees become one. A digest is what a member sends about
+ * the profiles that it has read, except their nodes and values: the tables at the beginning, the nodes that a side file
+ * refers to, the totals; or why a profile is left out. Digests follow each other in a buffer, in the order of the
+ * profiles, as bytes of the machines that the team runs on. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_LOAD_TEAM_H
 #define LOCUS_ANALYSIS_LOAD_TEAM_H
 

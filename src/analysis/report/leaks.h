@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is still allocated, by allocation path, and how much it was used: rows for the exporters of the report of leaks.
+/* What is still allocated, by allocation path, and how much it was used: rows for the exporters of the report of leaks;
+ * and the table of variables by region.
  * "Live" is a difference of counts: blocks allocated on the path and not freed when the process ended, or at the mark.
  * Whether something still points to them is not checked. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_REPORT_LEAKS_H
@@ -18,7 +19,7 @@ struct leak_sum {
 };
 
 struct leaks {
-    struct report report;  /* variables by allocation path */
+    struct report report; /* variables by allocation path */
     bool is_at_mark;
     bool has_use;          /* samples with addresses were taken, so the shares mean something */
     struct leak_row *rows; /* [n_rows] by live bytes, most first */
@@ -56,8 +57,8 @@ struct region_row {
 };
 
 struct region {
-    const char *name; /* "outer > inner" for nested ones; "" outside all */
-    double value, share; /* without the regions inside it */
+    const char *name;        /* "outer > inner" for nested ones; "" outside all */
+    double value, share;     /* without the regions inside it */
     struct region_row *rows; /* [n_rows] by value, highest first */
     size_t n_rows, cap_rows;
 };

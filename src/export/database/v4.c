@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* meta.db of a model: functions, inlined functions, variables and placeholders are function contexts; statements, call
- * sites and positions are line contexts. */
+/* Version 4 databases: meta.db, the description of the metrics, and the writing of all four files. In meta.db
+ * functions, inlined functions, variables and placeholders are function contexts; statements, call sites and positions
+ * are line contexts. */
 #include "export/database/v4.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Assembles the packets of Arm's statistical profiling extension into records: see spe.h. Runs in the signal handler.
- */
+/* Assembles the packets of Arm's statistical profiling extension into records, and turns their data sources into those
+ * of perf: see spe.h. Runs in the signal handler. */
 #include "sampling/abi/spe.h"
 
 #include <endian.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions, inlining and lines from DWARF. Units are found by their own ranges, since not every compiler writes
- * .debug_aranges, and the functions of a unit are indexed when the first of them is needed. */
+/* Functions, inlining, lines and variables with static storage from DWARF. Units are found by their own ranges, since
+ * not every compiler writes .debug_aranges, and the functions of a unit are indexed when the first of them is needed.
+ */
 #include "structure/elf/symbols-dwarf.h"
 
 #include <dwarf.h>
