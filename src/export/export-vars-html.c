@@ -190,7 +190,10 @@ static void put_shares(const struct page *page, const struct report_row *row)
     buf_printf(out, "</span></td>");
     if (!page->report->has_causes)
         return;
-    put_percent(out, "memory", "", sum->memory);
+    if (report_is_memory_unknown(sum))
+        buf_printf(out, "<td class=\"n \" data-label=\"memory\">unknown");
+    else
+        put_percent(out, "memory", "", sum->memory);
     buf_printf(out, "</td>");
     put_percent(out, "execution", "", sum->execution);
     buf_printf(out, "</td>");

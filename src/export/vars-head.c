@@ -167,8 +167,12 @@ static void put_causes(const struct report *report, const struct export_job *job
     struct buf text = {0};
     if (!report->has_causes || report->has_too_few)
         return;
-    buf_printf(&text, "waiting for memory %.0f %% (%.0f-%.0f), execution %.0f %%, unverified %.0f %%", sum->memory,
-               floor(sum->memory_low), ceil(sum->memory_high), sum->execution, sum->unverified);
+    double low = floor(sum->memory_low), high = ceil(sum->memory_high);
+    if (report_is_memory_unknown(sum))
+        buf_printf(&text, "waiting for memory unknown (%.0f-%.0f %%)", low, high);
+    else
+        buf_printf(&text, "waiting for memory %.0f %% (%.0f-%.0f)", sum->memory, low, high);
+    buf_printf(&text, ", execution %.0f %%, unverified %.0f %%", sum->execution, sum->unverified);
     text_labelled(out, job, "causes", text.data ? text.data : "");
     buf_fini(&text);
 }

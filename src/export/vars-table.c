@@ -82,7 +82,10 @@ static void put_part(const struct cause_sum *sum, double part, struct buf *cell)
 
 static void put_memory(const struct table_row *row, struct buf *cell)
 {
-    put_part(&row->row->causes, row->row->causes.memory, cell);
+    if (report_is_memory_unknown(&row->row->causes))
+        buf_printf(cell, "unknown");
+    else
+        put_part(&row->row->causes, row->row->causes.memory, cell);
 }
 
 static void put_execution(const struct table_row *row, struct buf *cell)

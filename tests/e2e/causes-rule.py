@@ -73,7 +73,7 @@ def check(loop, variable, part, folder):
     if variable and (not found or float(found[0][part]) < 0.5 * float(found[0]["share"])):
         wrong.append(f"{loop}: of {variable} too little is {part}: {found}")
     head = run(BUILD / "hpcquery", "vars", database).stdout
-    if not re.search(r"^causes +waiting for memory \d+ % \(\d+-\d+\), execution \d+ %, unverified \d+ %", head, re.M):
+    if not re.search(r"^causes +waiting for memory (?:\d+ % \(\d+-\d+\)|unknown \(\d+-\d+ %\)), execution \d+ %, unverified \d+ %", head, re.M):
         wrong.append(f"{loop}: the head does not tell causes: {head[:400]}")
     return wrong
 

@@ -135,6 +135,8 @@ double report_without_block(const struct report *report)
 /* What the rows of a report were spent on, and their order by that: see causes.h. */
 
 #define RESIDENT_PART 0.5
+#define UNKNOWN_PART 0.25 /* of the time: with less unverified, memory is known ... */
+#define UNKNOWN_TIMES 4.0 /* ... and where it is not more than so many times memory */
 
 /* Samples without variable. */
 static struct cause_sum cause_of_other(const struct report_row *row)
@@ -197,6 +199,12 @@ void report_add_causes(struct report *report)
     }
 }
 
+bool report_is_memory_unknown(const struct cause_sum *sum)
+{
+    double all = sum->memory + sum->execution + sum->unverified;
+    return sum->unverified > UNKNOWN_PART * all && sum->unverified > UNKNOWN_TIMES * sum->memory;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
     const struct report_row *x = a, *y = b;
@@ -232,7 +240,8 @@ const char *report_meaning(const struct report *report, const struct report_row 
     if (sum->execution > RESIDENT_PART * row->share)
         return "execution that the data only feed: change the arithmetic, not the data";
     if (sum->unverified > RESIDENT_PART * row->share)
-        return "not verified: too few samples of an instruction, or its addresses do not show it";
+        return "not verified: too few repeated cache lines at each instruction to judge the footprint, or no exact "
+               "addresses";
     return NULL;
 }
 

@@ -139,6 +139,10 @@ bool report_merge_fields(struct variable *into, const struct variable *from);
 /* parts.c: adds what the rows were spent on, once they are made. */
 void report_add_causes(struct report *report);
 
+/* parts.c: whether so much is unverified that the known part of memory says nothing: its number would read as if all of
+ * it were known. Then the report shows a word instead, and the interval where there is room. */
+bool report_is_memory_unknown(const struct cause_sum *sum);
+
 /* parts.c: orders the rows by memory and unverified time instead of all time; those that are no variables follow the
  * others, by all time. */
 void report_order_by_memory(struct report *report);
