@@ -324,7 +324,6 @@ static void put_row(const struct page *page, const struct report_row *row)
     const struct variable *variable = row->variable;
     bool is_special = report_is_special(row);
     bool is_block = variable && (variable->class == CLASS_HEAP || variable->class == CLASS_MMAP);
-    char size[16];
     buf_printf(out, "<tr class=\"%s\">", is_special ? "special" : "variable");
     put_shares(page, row);
     put_name(page, row);
@@ -332,9 +331,11 @@ static void put_row(const struct page *page, const struct report_row *row)
     html_put(out, is_special ? "-" : row->class);
     buf_printf(out, "</td>");
     put_derived(page, row);
-    text_size(row->size_bytes, size);
-    buf_printf(out, "<td class=\"n\" data-label=\"size\">%s</td><td class=\"n\" data-label=\"blocks\">", size);
-    buf_printf(out, row->n_blocks ? "%llu</td>" : "-</td>", (unsigned long long)row->n_blocks);
+    buf_printf(out, "<td class=\"n\" data-label=\"size\">");
+    vars_table_put_size(row, out);
+    buf_printf(out, "</td><td class=\"n\" data-label=\"blocks\">");
+    vars_table_put_blocks(row, out);
+    buf_printf(out, "</td>");
     vars_table_put_origin(page->report, row, &origin);
     buf_printf(out, "<td class=\"from\" data-label=\"comes from\"><span class=\"mono\">");
     html_put(out, origin.data ? origin.data : "-");

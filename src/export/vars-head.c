@@ -381,12 +381,25 @@ static void put_legend(const struct report *report, const struct export_job *job
     }
 }
 
+/* Puts what the size of blocks that were freed again means, if a row has it. */
+static void put_size_legend(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        if (report_is_turned_over(&report->rows[i])) {
+            text_labelled(out, job, "size",
+                          "64.0 KiB x 20000: so many blocks of that mean size, nearly all freed again; without x: all "
+                          "blocks together");
+            return;
+        }
+}
+
 void foot_put(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
     const struct model *model = job->model;
     struct buf text = {0};
     put_legend(report, job, n_rows, &text);
     hardware_put_legend(report, job, &text);
+    put_size_legend(report, job, n_rows, &text);
     for (size_t i = 0; i < model->n_notes; i++)
         if (!is_head_note(report, model->notes[i]))
             text_labelled(&text, job, "note", model->notes[i]);

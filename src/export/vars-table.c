@@ -122,19 +122,29 @@ static void put_derived(const struct table_row *row, struct buf *cell)
     text_number(cell, value);
 }
 
-static void put_size(const struct table_row *row, struct buf *cell)
+void vars_table_put_size(const struct report_row *row, struct buf *text)
 {
     char size[16];
-    text_size(row->row->size_bytes, size);
-    buf_printf(cell, "%s", size);
+    text_size(report_is_turned_over(row) ? row->size_bytes / row->n_blocks : row->size_bytes, size);
+    buf_printf(text, "%s", size);
+}
+
+void vars_table_put_blocks(const struct report_row *row, struct buf *text)
+{
+    if (row->n_blocks)
+        buf_printf(text, "%s%llu", report_is_turned_over(row) ? "x " : "", (unsigned long long)row->n_blocks);
+    else
+        buf_printf(text, "-");
+}
+
+static void put_size(const struct table_row *row, struct buf *cell)
+{
+    vars_table_put_size(row->row, cell);
 }
 
 static void put_blocks(const struct table_row *row, struct buf *cell)
 {
-    if (row->row->n_blocks)
-        buf_printf(cell, "%llu", (unsigned long long)row->row->n_blocks);
-    else
-        buf_printf(cell, "-");
+    vars_table_put_blocks(row->row, cell);
 }
 
 static void put_origin(const struct table_row *row, struct buf *cell)
@@ -411,15 +421,19 @@ static void put_line(const struct vars_table *table, const char **rests, bool is
 static void put_below(const struct vars_table *table, const struct report_row *row, struct buf *out)
 {
     struct buf text = {0}, origin = {0};
-    char size[16];
     bool is_data = row->variable && !special_rows_find(row->name);
     if (table->flags_below & COLUMN_BELOW_LAST && !report_is_special(row))
         buf_printf(&text, "%s: ", row->class);
-    text_size(row->size_bytes, size);
-    if (row->size_bytes)
-        buf_printf(&text, "%s ", size);
-    if (row->n_blocks > 1)
+    if (row->size_bytes) {
+        vars_table_put_size(row, &text);
+        buf_append(&text, " ", 1);
+    }
+    if (report_is_turned_over(row)) {
+        vars_table_put_blocks(row, &text);
+        buf_append(&text, " ", 1);
+    } else if (row->n_blocks > 1) {
         buf_printf(&text, "in %llu blocks ", (unsigned long long)row->n_blocks);
+    }
     bool is_place = put_place_or_words(table->report, row, &origin);
     if (!is_place && is_data && row->size_bytes)
         text.data[text.len_bytes - 1] = ',';

@@ -62,6 +62,11 @@ void vars_table_put_row(const struct vars_table *table, const struct report_row 
 void vars_table_put_words(const struct vars_table *table, double share, const char *name, const char *words,
                           struct buf *out);
 
+/* Appends the row's size and its number of blocks, each a dash if it has none: the bytes of all blocks and how many
+ * they are; where nearly all were freed the mean size and "x 20000". */
+void vars_table_put_size(const struct report_row *row, struct buf *text);
+void vars_table_put_blocks(const struct report_row *row, struct buf *text);
+
 /* Appends where the row's variable comes from, always something: the site, the allocation path if the site says no more
  * than the name, or what a special row stands for. */
 void vars_table_put_origin(const struct report *report, const struct report_row *row, struct buf *text);

@@ -14,6 +14,7 @@
 #define SHARE_SHOWN 0.05 /* percent: anything less is printed as 0.0 */
 #define NOTHING 1e-9     /* of a sum of values */
 #define KERNEL_MIN 0.005 /* of the CPU time */
+#define FREED_PART 0.9   /* of the blocks */
 
 /* Name of a function without return type and parameters, for the site column. */
 static char *make_site(const struct model *model, const struct variable *variable, uint32_t file_id, uint32_t line)
@@ -583,6 +584,12 @@ bool report_is_special(const struct report_row *row)
     const struct variable *variable = row->variable;
     return !variable || variable->class == CLASS_UNKNOWN || variable->class == CLASS_UNATTRIBUTED ||
            variable->class == CLASS_WAITING || row->is_waiting;
+}
+
+bool report_is_turned_over(const struct report_row *row)
+{
+    bool is_several = row->variable && !row->part && row->n_blocks > 1;
+    return is_several && (double)row->variable->n_blocks_freed >= FREED_PART * (double)row->n_blocks;
 }
 
 size_t report_choose(struct report *report, size_t top, size_t *n_first)

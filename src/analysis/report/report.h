@@ -111,6 +111,9 @@ double report_kernel_percent(const struct report *report);
 /* Whether the row is not a variable: samples without one, waiting, dropped, or in memory that is no variable. */
 bool report_is_special(const struct report_row *row);
 
+/* Whether the row has several blocks, of which nearly all were freed again: their sum was hardly there at one time. */
+bool report_is_turned_over(const struct report_row *row);
+
 /* Which rows are shown when there is room for top of them (0: for all): the first *n_first, then the remaining special
  * ones with a share worth printing, which are moved to follow them. Returns the number of both. */
 size_t report_choose(struct report *report, size_t top, size_t *n_first);
