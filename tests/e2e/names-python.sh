@@ -82,6 +82,26 @@ for log in m/*.log; do
     [ "$(grep -c "$sentence" "$log")" -le 1 ] || fail "$log says so more than once"
 done
 
+# As many blocks from one long function as from ten short ones cost about the same CPU time: the line table of a function
+# is not read from its start for each of them.
+cat >long.py <<'PYTHON'
+import sys, time
+n_lines, n_turns = int(sys.argv[1]), int(sys.argv[2])
+names = {}
+exec("def f():\n" + " a = bytearray(3000)\n" * n_lines, names)
+start = time.process_time()
+for turn in range(n_turns):
+    names["f"]()
+print(time.process_time() - start)
+PYTHON
+for lines in 1500 15000; do
+    rm -rf m
+    expect_status 0 "$builddir/hpcrun" -e datacentric -o m "$python" long.py "$lines" $((300000 / lines))
+    cp out "cost.$lines"
+done
+awk 'NR == 1 { short = $1 } NR == 2 && $1 > 4 * short { exit 1 }' cost.1500 cost.15000 ||
+    fail "blocks cost $(cat cost.15000) s in a long function and $(cat cost.1500) s in a short one"
+
 HPCRUN_PYTHON=0 blocks
 grep -q 'buffer\|self.state' blocks && fail "HPCRUN_PYTHON=0 is not heeded"
 finish

@@ -393,8 +393,7 @@ static enum alloc_name_value call_value(const struct heap_search *search, size_t
 static enum alloc_name_result name_by_code(const struct heap_search *search, size_t site, struct alloc_name *found)
 {
     const struct path_frame *frame = &search->path[site];
-    struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
-    return symbols ? alloc_name_find(symbols, frame->vaddr + 1, call_value(search, site), found) : ALLOC_NAME_UNKNOWN;
+    return symbolizer_alloc_name(search->symbolizer, frame->module, frame->vaddr + 1, call_value(search, site), found);
 }
 
 /* Which of several objects of a Fortran allocate statement the block is: the one that the code names, else by the order

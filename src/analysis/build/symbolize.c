@@ -104,6 +104,14 @@ struct position {
     uint32_t first, n; /* frames */
 };
 
+/* What the code behind a call does with what it yields. */
+struct named_call {
+    uint32_t module;
+    uint8_t value, result; /* enum alloc_name_value, alloc_name_result */
+    uint64_t return_vaddr;
+    struct alloc_name *name; /* of results FOUND */
+};
+
 struct symbolizer {
     struct model *model;
     const struct structure_file *const *files; /* NULL-terminated, or NULL */
@@ -116,6 +124,9 @@ struct symbolizer {
     size_t n_frames, cap_frames;
     struct code_loop **loops; /* [n_loops] */
     size_t n_loops, cap_loops;
+    struct named_call *calls; /* [n_calls] */
+    size_t n_calls, cap_calls;
+    struct slots call_slots;
 };
 
 struct symbolizer *symbolizer_new(struct model *model)
@@ -149,6 +160,10 @@ void symbolizer_free(struct symbolizer *symbolizer)
     for (size_t i = 0; i < symbolizer->n_loops; i++)
         free(symbolizer->loops[i]);
     free(symbolizer->loops);
+    for (size_t i = 0; i < symbolizer->n_calls; i++)
+        free(symbolizer->calls[i].name);
+    free(symbolizer->calls);
+    slots_fini(&symbolizer->call_slots);
     free(symbolizer);
 }
 
@@ -290,6 +305,49 @@ const char *symbolizer_placeholder(struct symbolizer *symbolizer, uint32_t id, u
         !frames[0].function || strncmp(frames[0].function, "DATACENTRIC", 11) != 0)
         return NULL;
     return frames[0].function;
+}
+
+static uint64_t hash_call(const void *item)
+{
+    const struct named_call *call = item;
+    return (call->return_vaddr ^ (uint64_t)call->module << 48 ^ (uint64_t)call->value << 47) * 0x9e3779b97f4a7c15u;
+}
+
+static bool is_same_call(const void *one, const void *other)
+{
+    const struct named_call *a = one, *b = other;
+    return a->module == b->module && a->value == b->value && a->return_vaddr == b->return_vaddr;
+}
+
+enum alloc_name_result symbolizer_alloc_name(struct symbolizer *symbolizer, uint32_t module, uint64_t return_vaddr,
+                                             enum alloc_name_value value, struct alloc_name *out)
+{
+    static const struct slots_kind by_call = {sizeof(struct named_call), hash_call, is_same_call};
+    struct named_call call = {.module = module, .value = (uint8_t)value, .return_vaddr = return_vaddr};
+    struct symbols *symbols = symbolizer_symbols(symbolizer, module);
+    if (!symbols)
+        return ALLOC_NAME_UNKNOWN;
+    bool has_room =
+        slots_reserve(&symbolizer->call_slots, &by_call, symbolizer->calls, symbolizer->n_calls) &&
+        vec_reserve(&symbolizer->calls, &symbolizer->cap_calls, symbolizer->n_calls + 1, sizeof *symbolizer->calls);
+    size_t known = has_room ? slots_find(&symbolizer->call_slots, &by_call, symbolizer->calls, &call) : SLOTS_NONE;
+    if (known != SLOTS_NONE) {
+        if (symbolizer->calls[known].name)
+            *out = *symbolizer->calls[known].name;
+        return (enum alloc_name_result)symbolizer->calls[known].result;
+    }
+    enum alloc_name_result result = alloc_name_find(symbols, return_vaddr, value, out);
+    call.result = (uint8_t)result;
+    call.name = result == ALLOC_NAME_FOUND ? malloc(sizeof *call.name) : NULL;
+    if (call.name)
+        *call.name = *out;
+    if (has_room && (call.name || result != ALLOC_NAME_FOUND)) {
+        symbolizer->calls[symbolizer->n_calls] = call;
+        slots_add(&symbolizer->call_slots, &by_call, symbolizer->calls, symbolizer->n_calls++);
+    } else {
+        free(call.name);
+    }
+    return result;
 }
 
 /* Number of functions that start at or before vaddr. */

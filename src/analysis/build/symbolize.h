@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "analysis/model.h"
+#include "structure/names/alloc-name.h"
 #include "structure/xml/structure-file.h"
 
 struct symbolizer;
@@ -81,6 +82,11 @@ const char *symbolizer_text(const struct symbolizer *symbolizer, uint32_t id);
 
 /* The opened module for data lookups; NULL when it cannot be opened. */
 struct symbols *symbolizer_symbols(struct symbolizer *symbolizer, uint32_t module);
+
+/* alloc_name_find for a call in a module, whose answer is kept: many blocks come from one call, of an interpreter above
+ * all. UNKNOWN without symbols. out->of_class must be NULL. */
+enum alloc_name_result symbolizer_alloc_name(struct symbolizer *symbolizer, uint32_t module, uint64_t return_vaddr,
+                                             enum alloc_name_value value, struct alloc_name *out);
 
 /* The variable at vaddr, or, is_tls, at the offset in the module's TLS segment. False when none is known. */
 bool symbolizer_data_at(struct symbolizer *symbolizer, uint32_t module, bool is_tls, uint64_t vaddr,

@@ -24,7 +24,9 @@
 #define STRINGS 16384 /* power of two */
 #define PROBES 16
 #define WINDOW_BYTES 256
-#define PLACES 1024 /* power of two */
+#define PLACES 8192        /* power of two */
+#define NO_ROOM UINT32_MAX /* in the place of a reference */
+#define TRAIL_BYTES 16
 
 /* Offsets in bytes, on machines with 64 bits. */
 enum {
@@ -212,29 +214,67 @@ static int64_t take_signed(struct line_window *window, uintptr_t at)
     return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
 }
 
+/* Where the thread's last search in a line table ended: the next one goes on from there if its instruction lies behind,
+ * so that a long function that allocates at every line is read once and not once for every line. The bytes before that
+ * place tell whether it is still the same table. */
+struct line_cursor {
+    uintptr_t code, table, at;
+    uint64_t length, address;
+    int64_t line;
+    uint32_t first_line;
+    uint8_t trail[TRAIL_BYTES];
+};
+
+static _Thread_local struct line_cursor last_cursor __attribute__((tls_model("initial-exec")));
+
+/* Moves the search to where the last one ended, if that helps. */
+static void resume(bool guarded, uint64_t offset, struct line_cursor *cursor)
+{
+    const struct line_cursor last = last_cursor; /* a handler of the program may allocate, too */
+    uint8_t trail[TRAIL_BYTES];
+    bool is_same = last.code == cursor->code && last.table == cursor->table && last.length == cursor->length &&
+                   last.first_line == cursor->first_line && last.address <= offset &&
+                   last.at - cursor->at >= TRAIL_BYTES;
+    if (is_same && fetch(guarded, last.at - TRAIL_BYTES, trail, sizeof trail) &&
+        memcmp(trail, last.trail, sizeof trail) == 0)
+        *cursor = last;
+}
+
+static void remember(bool guarded, struct line_cursor *cursor)
+{
+    bool has_trail = cursor->at - (cursor->table + BYTES_DATA) >= TRAIL_BYTES;
+    if (has_trail && fetch(guarded, cursor->at - TRAIL_BYTES, cursor->trail, TRAIL_BYTES))
+        last_cursor = *cursor;
+}
+
 /* The line of the instruction at offset in the code; the function's first line when the table does not say. */
 static uint32_t line_at(bool guarded, uintptr_t code, uint64_t offset, uint32_t first_line)
 {
-    uintptr_t table = fetch_pointer(guarded, code + CODE_LINES), at = table + BYTES_DATA;
-    uint64_t length = 0, address = 0;
-    int64_t line = first_line;
+    struct line_cursor here = {.code = code, .first_line = first_line, .line = first_line};
     uint8_t head;
-    if (fetch_pointer(guarded, table + OBJECT_TYPE) != python.api.bytes_type ||
-        !fetch(guarded, table + OBJECT_LENGTH, &length, 8) || length > LINE_TABLE_MAX)
+    here.table = fetch_pointer(guarded, code + CODE_LINES);
+    here.at = here.table + BYTES_DATA;
+    if (fetch_pointer(guarded, here.table + OBJECT_TYPE) != python.api.bytes_type ||
+        !fetch(guarded, here.table + OBJECT_LENGTH, &here.length, 8) || here.length > LINE_TABLE_MAX)
         return first_line;
-    struct line_window window = {.guarded = guarded, .table_end = at + length};
-    while (next_byte(&window, at, &head) && head & 0x80) {
+    struct line_window window = {.guarded = guarded, .table_end = here.at + here.length};
+    resume(guarded, offset, &here);
+    while (next_byte(&window, here.at, &head) && head & 0x80) {
         unsigned kind = head >> 3 & 15;
         uint64_t n_bytes = 2 * ((head & 7) + 1u);
+        int64_t line = here.line;
         if (kind == 13 || kind == 14)
-            line += take_signed(&window, at + 1);
+            line += take_signed(&window, here.at + 1);
         else if (kind >= 10 && kind <= 12)
             line += kind - 10;
-        if (offset >= address && offset < address + n_bytes)
+        if (offset >= here.address && offset < here.address + n_bytes) {
+            remember(guarded, &here);
             return kind == 15 || line <= 0 ? first_line : (uint32_t)line;
-        address += n_bytes;
-        for (at++; next_byte(&window, at, &head) && !(head & 0x80);)
-            at++;
+        }
+        here.line = line;
+        here.address += n_bytes;
+        for (here.at++; next_byte(&window, here.at, &head) && !(head & 0x80);)
+            here.at++;
     }
     return first_line;
 }
@@ -271,7 +311,7 @@ static uint32_t add_string(_Atomic uint32_t *slot, const struct frame_text *out)
     return ref;
 }
 
-/* The string's reference, 0 when there is no room. */
+/* The string's reference; NO_ROOM, or 0 when another thread keeps it from being added. */
 static uint32_t string_of(const struct frame_text *out)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -289,7 +329,7 @@ static uint32_t string_of(const struct frame_text *out)
         }
         return ref;
     }
-    return 0;
+    return NO_ROOM;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -349,12 +389,12 @@ static uint32_t string_of_frame(uintptr_t frame, struct frame_text *out, bool *i
     uint64_t known = atomic_load_explicit(slot, memory_order_acquire);
     *is_bad = !hash;
     if (hash && known >> 32 == hash >> 32 && (uint32_t)known)
-        return (uint32_t)known;
+        return (uint32_t)known == NO_ROOM ? 0 : (uint32_t)known;
     *is_bad = !hash || !describe_frame(frame, out);
     uint32_t ref = *is_bad ? 0 : string_of(out);
     if (ref)
         atomic_store_explicit(slot, hash >> 32 << 32 | ref, memory_order_release);
-    return ref;
+    return ref == NO_ROOM ? 0 : ref;
 }
 
 /* Counts Python frames that were lost: the block keeps the name that native code gives it. */
