@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions and lines: one pass over the call tree for what they cost, one over the variables for what they touched. */
-#include "analysis/report/places.h"
+#include "analysis/report/code-table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ struct open_function {
 
 /* The pass over the call tree. */
 struct counting {
-    struct places *places;
-    enum place_kind kind;
+    struct code_table *table;
+    enum code_kind kind;
     uint32_t *n_open; /* [cap_open] by row: how many times the function is open, with recursion */
     size_t cap_open;
     struct open_function *stack;
@@ -24,31 +24,31 @@ struct counting {
 
 static bool is_same_function(const void *one, const void *other)
 {
-    const struct place_row *a = one, *b = other;
+    const struct code_row *a = one, *b = other;
     return a->function == b->function && a->file == b->file && a->module == b->module;
 }
 
 static bool is_same_line(const void *one, const void *other)
 {
-    const struct place_row *a = one, *b = other;
+    const struct code_row *a = one, *b = other;
     return a->function == b->function && a->file == b->file && a->line == b->line;
 }
 
 static uint64_t hash_of_function(const void *item)
 {
-    const struct place_row *row = item;
+    const struct code_row *row = item;
     return ((uint64_t)row->function << 32 ^ (uint64_t)row->file << 12 ^ row->module) * 0x9e3779b97f4a7c15u;
 }
 
 static uint64_t hash_of_line(const void *item)
 {
-    const struct place_row *row = item;
+    const struct code_row *row = item;
     return ((uint64_t)row->function << 40 ^ (uint64_t)row->file << 20 ^ row->line) * 0x9e3779b97f4a7c15u;
 }
 
 static const struct slots_kind kinds[] = {
-    [PLACE_FUNCTION] = {sizeof(struct place_row), hash_of_function, is_same_function},
-    [PLACE_LINE] = {sizeof(struct place_row), hash_of_line, is_same_line},
+    [CODE_FUNCTION] = {sizeof(struct code_row), hash_of_function, is_same_function},
+    [CODE_LINE] = {sizeof(struct code_row), hash_of_line, is_same_line},
 };
 
 static bool is_function(const struct scope *scope)
@@ -65,24 +65,24 @@ static uint32_t function_around(const struct model *model, uint32_t scope)
 }
 
 /* The row of a function's scope, or of a statement in it; added when new. NO_ROW when out of memory. */
-static uint32_t row_of(struct places *places, enum place_kind kind, uint32_t function, uint32_t statement)
+static uint32_t row_of(struct code_table *table, enum code_kind kind, uint32_t function, uint32_t statement)
 {
-    const struct scope *of = &places->model->scopes[function], *at = &places->model->scopes[statement];
-    struct place_row like = {.function = of->name, .file = of->file, .module = of->module, .line = of->line};
-    if (kind == PLACE_LINE) {
+    const struct scope *of = &table->model->scopes[function], *at = &table->model->scopes[statement];
+    struct code_row like = {.function = of->name, .file = of->file, .module = of->module, .line = of->line};
+    if (kind == CODE_LINE) {
         like.file = at->file;
         like.line = at->line;
     }
-    if (!slots_reserve(&places->slots, &kinds[kind], places->rows, places->n_rows) ||
-        !vec_reserve(&places->rows, &places->cap_rows, places->n_rows + 1, sizeof *places->rows))
+    if (!slots_reserve(&table->slots, &kinds[kind], table->rows, table->n_rows) ||
+        !vec_reserve(&table->rows, &table->cap_rows, table->n_rows + 1, sizeof *table->rows))
         return NO_ROW;
-    size_t index = slots_find(&places->slots, &kinds[kind], places->rows, &like);
+    size_t index = slots_find(&table->slots, &kinds[kind], table->rows, &like);
     if (index == SLOTS_NONE) {
-        index = places->n_rows++;
-        places->rows[index] = like;
-        slots_add(&places->slots, &kinds[kind], places->rows, index);
-    } else if (like.line && (!places->rows[index].line || like.line < places->rows[index].line)) {
-        places->rows[index].line = like.line; /* only of functions: of a line it is the same */
+        index = table->n_rows++;
+        table->rows[index] = like;
+        slots_add(&table->slots, &kinds[kind], table->rows, index);
+    } else if (like.line && (!table->rows[index].line || like.line < table->rows[index].line)) {
+        table->rows[index].line = like.line; /* only of functions: of a line it is the same */
     }
     return (uint32_t)index;
 }
@@ -90,43 +90,43 @@ static uint32_t row_of(struct places *places, enum place_kind kind, uint32_t fun
 /* Adds the inclusive value of a function that is not open above itself, and opens it. */
 static bool open_function(struct counting *counting, uint32_t scope)
 {
-    struct places *places = counting->places;
-    uint32_t row = row_of(places, PLACE_FUNCTION, scope, scope);
+    struct code_table *table = counting->table;
+    uint32_t row = row_of(table, CODE_FUNCTION, scope, scope);
     if (row == NO_ROW || !vec_reserve(&counting->n_open, &counting->cap_open, (size_t)row + 1, sizeof(uint32_t)) ||
         !vec_reserve(&counting->stack, &counting->cap_stack, counting->n_stack + 1, sizeof *counting->stack))
         return false;
     if (counting->n_open[row]++ == 0)
-        places->rows[row].inclusive += model_value(places->model, scope, places->metric);
+        table->rows[row].inclusive += model_value(table->model, scope, table->metric);
     counting->stack[counting->n_stack++] =
-        (struct open_function){.row = row, .end = model_subtree_end(places->model, scope)};
+        (struct open_function){.row = row, .end = model_subtree_end(table->model, scope)};
     return true;
 }
 
 static bool add_statement(struct counting *counting, uint32_t scope, double value)
 {
-    struct places *places = counting->places;
-    uint32_t function = function_around(places->model, scope);
-    uint32_t row = function ? row_of(places, counting->kind, function, scope) : 0;
+    struct code_table *table = counting->table;
+    uint32_t function = function_around(table->model, scope);
+    uint32_t row = function ? row_of(table, counting->kind, function, scope) : 0;
     if (!function)
         return true;
     if (row == NO_ROW)
         return false;
-    places->rows[row].own += value;
-    if (counting->kind == PLACE_LINE)
-        places->rows[row].inclusive += value;
+    table->rows[row].own += value;
+    if (counting->kind == CODE_LINE)
+        table->rows[row].inclusive += value;
     return true;
 }
 
 /* Scopes [first, end), parents before their children. */
 static bool count_tree(struct counting *counting, uint32_t first, uint32_t end)
 {
-    const struct model *model = counting->places->model;
+    const struct model *model = counting->table->model;
     bool ok = true;
     for (uint32_t i = first; ok && i < end; i++) {
         while (counting->n_stack && counting->stack[counting->n_stack - 1].end <= i)
             counting->n_open[counting->stack[--counting->n_stack].row]--;
-        double value = model->own[i * model->n_metrics + counting->places->metric];
-        if (counting->kind == PLACE_FUNCTION && is_function(&model->scopes[i]))
+        double value = model->own[i * model->n_metrics + counting->table->metric];
+        if (counting->kind == CODE_FUNCTION && is_function(&model->scopes[i]))
             ok = open_function(counting, i);
         if (ok && value != 0)
             ok = add_statement(counting, i, value);
@@ -136,7 +136,7 @@ static bool count_tree(struct counting *counting, uint32_t first, uint32_t end)
     return ok;
 }
 
-static bool add_data(struct place_row *row, uint32_t variable, double value)
+static bool add_data(struct code_row *row, uint32_t variable, double value)
 {
     size_t i = row->n_data;
     if (i && row->data[i - 1].variable == variable) { /* variables come one after the other */
@@ -145,24 +145,24 @@ static bool add_data(struct place_row *row, uint32_t variable, double value)
     }
     if (!vec_reserve(&row->data, &row->cap_data, i + 1, sizeof *row->data))
         return false;
-    row->data[row->n_data++] = (struct place_data){variable, value};
+    row->data[row->n_data++] = (struct code_data){variable, value};
     return true;
 }
 
 /* What the statements touched that access one variable. */
-static bool count_variable(struct places *places, enum place_kind kind, uint32_t index)
+static bool count_variable(struct code_table *table, enum code_kind kind, uint32_t index)
 {
-    const struct model *model = places->model;
+    const struct model *model = table->model;
     const struct variable *variable = &model->variables[index];
     bool ok = true;
     for (size_t k = 0; k < variable->n_scopes; k++) {
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; ok && i < end; i++) {
-            double value = model->own[i * model->n_metrics + places->metric];
+            double value = model->own[i * model->n_metrics + table->metric];
             uint32_t function = value != 0 ? function_around(model, i) : 0;
-            uint32_t row = function ? row_of(places, kind, function, i) : 0;
+            uint32_t row = function ? row_of(table, kind, function, i) : 0;
             if (function)
-                ok = row != NO_ROW && add_data(&places->rows[row], index, value);
+                ok = row != NO_ROW && add_data(&table->rows[row], index, value);
         }
     }
     return ok;
@@ -171,7 +171,7 @@ static bool count_variable(struct places *places, enum place_kind kind, uint32_t
 /* The costs of a metric that only the data-centric tree has: of the paths below the variables. */
 static bool count_accesses(struct counting *counting)
 {
-    const struct model *model = counting->places->model;
+    const struct model *model = counting->table->model;
     bool ok = true;
     for (size_t v = 0; v < model->n_variables; v++)
         for (size_t k = 0; ok && k < model->variables[v].n_scopes; k++) {
@@ -183,7 +183,7 @@ static bool count_accesses(struct counting *counting)
 
 static int compare_data(const void *a, const void *b)
 {
-    const struct place_data *x = a, *y = b;
+    const struct code_data *x = a, *y = b;
     if (x->value != y->value)
         return x->value < y->value ? 1 : -1;
     return x->variable < y->variable ? -1 : x->variable > y->variable;
@@ -191,7 +191,7 @@ static int compare_data(const void *a, const void *b)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct place_row *x = a, *y = b;
+    const struct code_row *x = a, *y = b;
     if (x->own != y->own)
         return x->own < y->own ? 1 : -1;
     if (x->inclusive != y->inclusive)
@@ -202,54 +202,54 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* Leaves out what has no value, and puts the rest in order. */
-static void order_rows(struct places *places)
+static void order_rows(struct code_table *table)
 {
     size_t n = 0;
-    slots_fini(&places->slots);
-    for (size_t i = 0; i < places->n_rows; i++) {
-        struct place_row *row = &places->rows[i];
+    slots_fini(&table->slots);
+    for (size_t i = 0; i < table->n_rows; i++) {
+        struct code_row *row = &table->rows[i];
         if (row->own == 0 && row->inclusive == 0) {
             free(row->data);
             continue;
         }
         if (row->n_data)
             qsort(row->data, row->n_data, sizeof *row->data, compare_data);
-        places->rows[n++] = *row;
+        table->rows[n++] = *row;
     }
-    places->n_rows = n;
+    table->n_rows = n;
     if (n)
-        qsort(places->rows, n, sizeof *places->rows, compare_rows);
+        qsort(table->rows, n, sizeof *table->rows, compare_rows);
 }
 
-int places_make(const struct model *model, size_t metric, enum place_kind kind, struct places *places,
-                struct error *err)
+int code_table_make(const struct model *model, size_t metric, enum code_kind kind, struct code_table *table,
+                    struct error *err)
 {
-    *places = (struct places){.model = model, .metric = metric};
-    struct counting counting = {.places = places, .kind = kind};
+    *table = (struct code_table){.model = model, .metric = metric};
+    struct counting counting = {.table = table, .kind = kind};
     uint32_t root = model_data_root(model), root_end = root ? model_subtree_end(model, root) : 0;
     double of_code = model_value(model, 0, metric), of_data = root ? model_value(model, root, metric) : 0;
     bool has_code = of_code > 0 || of_data == 0;
-    places->total = of_code > of_data ? of_code : of_data;
+    table->total = of_code > of_data ? of_code : of_data;
     bool ok = has_code ? count_tree(&counting, 1, root ? root : (uint32_t)model->n_scopes) &&
                              (!root || count_tree(&counting, root_end, (uint32_t)model->n_scopes))
                        : count_accesses(&counting);
     for (uint32_t i = 0; ok && i < model->n_variables; i++)
-        ok = model->variables[i].class >= CLASS_UNKNOWN || count_variable(places, kind, i);
+        ok = model->variables[i].class >= CLASS_UNKNOWN || count_variable(table, kind, i);
     free(counting.n_open);
     free(counting.stack);
     if (!ok) {
-        places_fini(places);
+        code_table_fini(table);
         return error_set(err, ERR_MEMORY, "out of memory");
     }
-    order_rows(places);
+    order_rows(table);
     return 0;
 }
 
-void places_fini(struct places *places)
+void code_table_fini(struct code_table *table)
 {
-    for (size_t i = 0; i < places->n_rows; i++)
-        free(places->rows[i].data);
-    free(places->rows);
-    slots_fini(&places->slots);
-    *places = (struct places){0};
+    for (size_t i = 0; i < table->n_rows; i++)
+        free(table->rows[i].data);
+    free(table->rows);
+    slots_fini(&table->slots);
+    *table = (struct code_table){0};
 }
