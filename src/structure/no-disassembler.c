@@ -56,3 +56,10 @@ enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, co
     (void)offset_bytes;
     return SLOT_NONE;
 }
+
+void frame_bases_find(struct symbols *symbols, uint64_t vaddr, struct frame_bases *bases)
+{
+    (void)symbols;
+    (void)vaddr;
+    *bases = (struct frame_bases){.is_realigned = false};
+}

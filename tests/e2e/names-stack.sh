@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Slots of a stack frame are named by what the code puts there, where debug information is silent: a parameter by its name,
 # values that the compiler puts aside as such. What remains is "stack of" the function: what calls and returns themselves
-# take.
+# take. Arrays have their names where the stack pointer is realigned and where their length varies, too.
 # shellcheck source=tests/lib/common.sh
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
@@ -11,12 +11,16 @@ command -v gcc >/dev/null || skip "gcc is not installed"
 need python3
 cd "$scratch"
 
-for level in -O2 -O3; do
-    gcc -g "$level" -o program "$srcdir/tests/e2e/programs/names-stack.c"
+measure() {
     rm -rf m db
     expect_status 0 "$builddir/hpcrun" -o m ./program
     expect_status 0 "$builddir/hpcprof" -o db m
     expect_status 0 "$builddir/hpcquery" vars --csv db
+}
+
+for level in -O2 -O3; do
+    gcc -g "$level" -o program "$srcdir/tests/e2e/programs/names-stack.c"
+    measure
     python3 - "$scratch/out" <<'PYTHON' || fail "gcc $level"
 import csv
 import sys
@@ -30,5 +34,17 @@ wrong += [f"{name} has {share:.1f} %" for name, share in shares.items() if name.
 print("\n".join(wrong))
 sys.exit(bool(wrong))
 PYTHON
+done
+
+for how in "gcc -O0" "gcc -O2" "gcc -O3 -march=native" "clang -O2" "clang -O3 -march=native"; do
+    read -ra compile <<<"$how"
+    command -v "${compile[0]}" >/dev/null || continue
+    "${compile[@]}" -g -o program "$srcdir/tests/e2e/programs/names-frames.c"
+    measure
+    for name in plain aligned itself variable recursive; do
+        grep -q "^$name()::in_$name,stack," out || fail "$how: in_$name has no row"
+    done
+    awk -F, -v how="$how" '/^stack of/ && $7 > 10 { print how ": " $1 " has " $7 " %"; wrong = 1 } END { exit wrong }' out ||
+        fail "$how: arrays without name"
 done
 finish

@@ -41,13 +41,12 @@ static void walk_code(struct symbols *symbols)
     static const char *const names[] = {"p->next", "table[i].x.y", "*p", "s->items[]", "this->data", "n"};
     for (uint64_t vaddr = CODE_START; vaddr < CODE_END; vaddr += 16) {
         const struct local *locals;
-        bool is_spill;
-        uint64_t offset;
+        struct local_spot spot;
         size_t n = locals_of_function(symbols, vaddr, &locals);
         for (size_t i = 0; i < n; i++)
             (void)types_get(symbols, locals[i].type);
         for (int64_t distance = 1; n && distance < 400; distance += 24)
-            (void)locals_at(symbols, vaddr, vaddr, distance, &offset, &is_spill);
+            (void)locals_at(symbols, vaddr, vaddr, distance, &spot);
         for (size_t i = 0; n && i < sizeof names / sizeof *names; i++)
             (void)types_of_expression(symbols, vaddr, names[i]);
         if (n)

@@ -98,6 +98,7 @@ struct frame_spot {
     struct variable_part part; /* without element size and fraction */
     uint32_t type;             /* id in the symbols of the node's module */
     uint64_t offset_bytes;     /* UINT64_MAX: not known */
+    uint64_t slack_bytes;      /* the offset may be larger by a multiple of 16 up to that */
 };
 
 /* frame-parts.c: the local for a sample of the frame of a node at this distance below its CFA; false when none is known

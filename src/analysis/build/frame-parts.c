@@ -70,13 +70,15 @@ bool frame_parts_find(struct build *build, uint32_t index, const struct node_acc
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     if (!symbols || !node->ip || distance_bytes > INT64_MAX)
         return false;
-    bool is_spill = false;
-    const struct local *local = locals_at(symbols, node->ip - 1, own_pc(build, node, access), (int64_t)distance_bytes,
-                                          &spot->offset_bytes, &is_spill);
-    if (is_spill)
+    struct local_spot found;
+    const struct local *local =
+        locals_at(symbols, node->ip - 1, own_pc(build, node, access), (int64_t)distance_bytes, &found);
+    if (found.is_spill)
         take_spill(build, node, spot);
     if (!local)
-        return is_spill;
+        return found.is_spill;
+    spot->offset_bytes = found.offset_bytes;
+    spot->slack_bytes = found.slack_bytes;
     spot->type = local->type;
     spot->part = (struct variable_part){.name = local_name(build, local->function, local->name),
                                         .file = model_string(build->model, local->decl_file),

@@ -226,6 +226,22 @@ static bool part_index(const struct variable *variable, const struct variable_pa
     return *index != FIELD_NO_PART || (variable->n_parts == 0 && variable->name == part->name);
 }
 
+/* The field of a local variable, SPOT_NONE where the offset is not known well enough. */
+static void find_local_spot(const struct target *target, struct symbols *symbols, const struct frame_spot *found,
+                            struct type_spot *spot)
+{
+    bool is_known = found->offset_bytes != UINT64_MAX;
+    find_spot(target, symbols, found->type, is_known ? found->offset_bytes : 0, spot);
+    if (!is_known && strchr(spot->path, '.'))
+        spot->kind = SPOT_NONE;
+    for (uint64_t more = 16; more <= found->slack_bytes && spot->kind != SPOT_NONE; more += 16) {
+        struct type_spot other = {.kind = SPOT_NONE};
+        find_spot(target, symbols, found->type, found->offset_bytes + more, &other);
+        if (other.kind != spot->kind || strcmp(other.path, spot->path) != 0)
+            spot->kind = SPOT_NONE;
+    }
+}
+
 static void add_stack_offsets(struct target *target, struct symbols *symbols, uint32_t node)
 {
     const struct spread *offsets = &target->access->offsets;
@@ -242,9 +258,10 @@ static void add_stack_offsets(struct target *target, struct symbols *symbols, ui
             continue;
         }
         set_type(target, symbols, found.type, TYPE_FROM_DECLARATION);
-        find_spot(target, symbols, found.type, found.offset_bytes == UINT64_MAX ? 0 : found.offset_bytes, &spot);
+        find_local_spot(target, symbols, &found, &spot);
+        bool is_exact = found.offset_bytes != UINT64_MAX && !found.slack_bytes;
         if (spot.kind == SPOT_NONE)
-            add_untyped(target, (int64_t)found.offset_bytes, count);
+            add_untyped(target, (int64_t)(is_exact ? found.offset_bytes : -offsets->entries[i].offset), count);
         else
             add_spot(target, symbols, &spot, count);
     }

@@ -21,7 +21,8 @@ struct frame_walk {
     struct symbols *symbols;
     struct locals *locals;
     Dwarf_Attribute frame_base;
-    bool has_frame_base;
+    bool has_frame_base, has_bases;
+    struct frame_bases bases; /* if has_bases */
 };
 
 static void locals_clear(struct locals *locals)
@@ -97,8 +98,38 @@ static bool place_memory(const struct frame_walk *walk, uint64_t vaddr, const Dw
     return true;
 }
 
+/* A register plus offset where the stack pointer was realigned. */
+static void place_by_base(struct frame_walk *walk, uint64_t vaddr, struct local_place *place)
+{
+    if (place->reg < 0 || place->reg >= FRAME_BASES)
+        return;
+    if (!walk->has_bases)
+        frame_bases_find(walk->symbols, vaddr, &walk->bases);
+    walk->has_bases = true;
+    const struct frame_base *base = &walk->bases.bases[place->reg];
+    place->is_realigned = walk->bases.is_realigned && base->is_known;
+    place->realigned_offset = place->offset - base->distance_bytes;
+    place->slack_bytes = walk->bases.slack_bytes;
+}
+
+/* An offset from the CFA, rounded down to a multiple of a large power of two, less a constant: gcc's description of
+ * what it addresses by a realigned stack pointer. The CFA itself is a multiple of 16. */
+static void place_rounded(const Dwarf_Op *ops, size_t n_ops, struct local_place *place)
+{
+    bool is_less =
+        n_ops == 5 && ops[4].atom == DW_OP_minus && ops[3].atom >= DW_OP_const1u && ops[3].atom <= DW_OP_consts;
+    int64_t mask = n_ops >= 3 ? (int64_t)ops[1].number : 0;
+    if ((n_ops != 3 && !is_less) || ops[2].atom != DW_OP_and || ops[1].atom < DW_OP_const1u ||
+        ops[1].atom > DW_OP_consts || mask > -16 || mask < -(1 << 20) || (-mask & (-mask - 1)))
+        return;
+    int64_t first = place->offset & -16, last = (place->offset + mask + 1 + 15) & -16;
+    place->is_realigned = true;
+    place->realigned_offset = first - (is_less ? (int64_t)ops[3].number : 0);
+    place->slack_bytes = first - last;
+}
+
 /* vaddr: an address where the expression is valid and the frame is set up. */
-static void place_of(const struct frame_walk *walk, uint64_t vaddr, const Dwarf_Op *ops, size_t n_ops,
+static void place_of(struct frame_walk *walk, uint64_t vaddr, const Dwarf_Op *ops, size_t n_ops,
                      struct local_place *place)
 {
     int last = n_ops ? ops[n_ops - 1].atom : 0;
@@ -121,8 +152,13 @@ static void place_of(const struct frame_walk *walk, uint64_t vaddr, const Dwarf_
             place->offset += (int64_t)ops[1].number;
         else if (n_ops == 2 && last == DW_OP_deref && place->kind == LOCAL_FRAME)
             place->kind = LOCAL_INDIRECT;
-        else if (n_ops != 1)
+        else if (n_ops != 1) {
+            if (place->kind == LOCAL_FRAME)
+                place_rounded(ops, n_ops, place);
             place->kind = LOCAL_UNKNOWN;
+        }
+        if (place->kind == LOCAL_MEMORY)
+            place_by_base(walk, vaddr, place);
     }
 }
 
@@ -140,7 +176,7 @@ static void fill_entry(Dwarf_Attribute *attribute, const Dwarf_Op *op, struct lo
     }
 }
 
-static void add_places(const struct frame_walk *walk, Dwarf_Die *die, struct local *local)
+static void add_places(struct frame_walk *walk, Dwarf_Die *die, struct local *local)
 {
     Dwarf_Attribute attribute;
     Dwarf_Addr base = 0, start = 0, end = 0, bias = walk->symbols->dwarf_bias;
@@ -164,7 +200,7 @@ static void add_places(const struct frame_walk *walk, Dwarf_Die *die, struct loc
     }
 }
 
-static void add_local(const struct frame_walk *walk, Dwarf_Die *die, const struct local *block)
+static void add_local(struct frame_walk *walk, Dwarf_Die *die, const struct local *block)
 {
     struct locals *locals = walk->locals;
     struct symbols *symbols = walk->symbols;
@@ -204,7 +240,7 @@ static void narrow(const struct frame_walk *walk, Dwarf_Die *die, struct local *
 }
 
 /* Variables of blocks and of inlined functions live in the same frame. */
-static void walk_block(const struct frame_walk *walk, Dwarf_Die *parent, const struct local *around, unsigned depth)
+static void walk_block(struct frame_walk *walk, Dwarf_Die *parent, const struct local *around, unsigned depth)
 {
     Dwarf_Die die;
     struct local block = *around;
@@ -247,18 +283,29 @@ size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct 
 /* Whether a place in the frame is valid at pc, or at the instruction before it; pc 0: at any. */
 static bool holds(const struct local_place *place, uint64_t pc)
 {
-    return place->kind == LOCAL_FRAME && (!pc || !place->is_listed || (pc > place->low && pc <= place->high) ||
-                                          (pc >= place->low && pc < place->high));
+    return (place->kind == LOCAL_FRAME || place->is_realigned) &&
+           (!pc || !place->is_listed || (pc > place->low && pc <= place->high) ||
+            (pc >= place->low && pc < place->high));
 }
 
-/* The place of the local that contains cfa_offset at pc; NULL when there is none. */
-static const struct local_place *place_at(const struct local *local, int64_t cfa_offset, uint64_t pc)
+/* What is asked for: an address in the frame, if that lies slack_bytes lower than it could. */
+struct frame_point {
+    int64_t cfa_offset, slack_bytes;
+    uint64_t pc;
+};
+
+/* Whether the local contains the address; *offset_bytes is where. */
+static bool contains(const struct local *local, const struct frame_point *at, uint64_t pc, uint64_t *offset_bytes)
 {
-    for (size_t i = 0; i < local->n_places; i++)
-        if (holds(&local->places[i], pc) && cfa_offset >= local->places[i].offset &&
-            (uint64_t)(cfa_offset - local->places[i].offset) < (local->size_bytes ? local->size_bytes : 1))
-            return &local->places[i];
-    return NULL;
+    for (size_t i = 0; i < local->n_places; i++) {
+        const struct local_place *place = &local->places[i];
+        int64_t slack = at->slack_bytes < place->slack_bytes ? at->slack_bytes : place->slack_bytes;
+        int64_t low = place->is_realigned ? place->realigned_offset - slack : place->offset;
+        *offset_bytes = (uint64_t)at->cfa_offset - (uint64_t)low;
+        if (holds(place, pc) && at->cfa_offset >= low && *offset_bytes < (local->size_bytes ? local->size_bytes : 1))
+            return true;
+    }
+    return false;
 }
 
 /* True when an access at pc rather means a than b: the one whose block contains the pc, else the larger one. */
@@ -271,6 +318,31 @@ static bool is_better(const struct local *a, const struct local *b, uint64_t pc)
     if (a_named != b_named)
         return a_named;
     return a->size_bytes > b->size_bytes;
+}
+
+/* The variable there at one slack; *is_shared says that one lies there at some time. */
+static const struct local *local_there(const struct local *locals, size_t n, const struct frame_point *at,
+                                       uint64_t *offset_bytes, bool *is_shared)
+{
+    const struct local *best = NULL;
+    uint64_t offset = 0;
+    for (size_t i = 0; i < n; i++) {
+        *is_shared |= contains(&locals[i], at, 0, &offset);
+        if (contains(&locals[i], at, at->pc, &offset) && is_better(&locals[i], best, at->pc)) {
+            best = &locals[i];
+            *offset_bytes = offset;
+        }
+    }
+    return best;
+}
+
+static int64_t largest_slack(const struct local *locals, size_t n)
+{
+    int64_t slack = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < locals[i].n_places; j++)
+            slack = locals[i].places[j].slack_bytes > slack ? locals[i].places[j].slack_bytes : slack;
+    return slack;
 }
 
 /* The only variable whose data lie where a word of the frame points; NULL when there are none or several. */
@@ -287,35 +359,64 @@ static const struct local *only_indirect(const struct local *locals, size_t n)
     return found;
 }
 
+/* The only array of unknown length to which a register points; NULL when there are none or several. */
+static const struct local *only_dynamic(struct symbols *symbols, const struct local *locals, size_t n)
+{
+    const struct local *found = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const struct local *local = &locals[i];
+        bool is_dynamic = false;
+        for (size_t j = 0; j < local->n_places; j++)
+            is_dynamic |= local->places[j].kind == LOCAL_MEMORY && !local->places[j].is_realigned;
+        if (!is_dynamic || !local->name || local->size_bytes || local->flags ||
+            types_element(symbols, local->type) == local->type)
+            continue;
+        if (found)
+            return NULL;
+        found = local;
+    }
+    return found;
+}
+
 /* The variable whose value the function's code stores at CFA + cfa_offset. A place that the code accesses but that is
  * no variable's holds a spilled value. */
 static const struct local *local_by_code(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t cfa_offset,
-                                         uint64_t *offset_bytes, bool *is_spill)
+                                         struct local_spot *spot)
 {
     const struct local *locals = NULL;
     size_t n = locals_of_function(symbols, vaddr, &locals), index = 0;
-    enum frame_slot_use use = frame_slots_find(symbols, vaddr, locals, n, cfa_offset, &index, offset_bytes);
-    *is_spill = use == SLOT_VALUE && pc;
-    return use == SLOT_LOCAL ? &locals[index] : NULL;
+    enum frame_slot_use use = frame_slots_find(symbols, vaddr, locals, n, cfa_offset, &index, &spot->offset_bytes);
+    spot->is_spill = use == SLOT_VALUE && pc;
+    if (use == SLOT_LOCAL)
+        return &locals[index];
+    spot->offset_bytes = UINT64_MAX;
+    return use == SLOT_NONE ? only_dynamic(symbols, locals, n) : NULL;
 }
 
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
-                              uint64_t *offset_bytes, bool *is_spill)
+                              struct local_spot *spot)
 {
     const struct local *locals = NULL, *best = NULL;
     size_t n = locals_of_function(symbols, vaddr, &locals);
     bool is_shared = false;
-    for (size_t i = 0; i < n; i++) {
-        is_shared |= place_at(&locals[i], -distance_bytes, 0) != NULL;
-        if (place_at(&locals[i], -distance_bytes, pc) && is_better(&locals[i], best, pc))
-            best = &locals[i];
+    *spot = (struct local_spot){.offset_bytes = UINT64_MAX};
+    struct frame_point at = {.cfa_offset = -distance_bytes, .pc = pc};
+    for (int64_t slack = largest_slack(locals, n); at.slack_bytes <= slack; at.slack_bytes += 16) {
+        uint64_t offset = 0;
+        const struct local *there = local_there(locals, n, &at, &offset, &is_shared);
+        if (best && there && there != best)
+            return NULL;
+        if (there && !best)
+            spot->offset_bytes = offset;
+        if (there)
+            spot->slack_bytes = offset - spot->offset_bytes;
+        best = there ? there : best;
     }
-    *is_spill = is_shared && !best;
-    if (*is_spill || (best && !best->name))
+    spot->is_spill = is_shared && !best;
+    if (spot->is_spill || (best && !best->name))
         return NULL;
-    *offset_bytes = best ? (uint64_t)(-distance_bytes - place_at(best, -distance_bytes, pc)->offset) : UINT64_MAX;
     best = best ? best : only_indirect(locals, n);
-    return best ? best : local_by_code(symbols, vaddr, pc, -distance_bytes, offset_bytes, is_spill);
+    return best ? best : local_by_code(symbols, vaddr, pc, -distance_bytes, spot);
 }
 
 /* Number of bytes of a variable in [first, last). */

@@ -32,6 +32,10 @@ struct local_place {
     int reg;
     int64_t offset;
     bool is_listed; /* one of a list: elsewhere the variable lies in another place, or nowhere */
+    /* Where the function realigns the stack pointer, the distance from the CFA depends on the call: the place begins at
+     * realigned_offset from the CFA, or a multiple of 16 up to slack_bytes below. */
+    bool is_realigned;
+    int64_t realigned_offset, slack_bytes;
 };
 
 #define LOCAL_IS_PARAMETER 1u
@@ -55,14 +59,21 @@ struct local {
 /* The locals of the function that contains vaddr, in the order of their declaration; returns their number. */
 size_t locals_of_function(struct symbols *symbols, uint64_t vaddr, const struct local **locals);
 
+/* Where in a variable an address lies. */
+struct local_spot {
+    uint64_t offset_bytes; /* UINT64_MAX: not known */
+    uint64_t slack_bytes;  /* the offset may be larger by up to that: realigned frames */
+    bool is_spill;         /* no variable: see locals_at */
+};
+
 /* The local variable at CFA - distance_bytes in the frame of the function that contains vaddr. pc: of the access, or of
  * the instruction after it, if that lies in the same function, else 0; it tells apart variables that share a place, in
- * different blocks or in different parts of the code. *offset_bytes is the offset in the variable. NULL when none is
- * known there; *is_spill then says that variables lie there at other times, or that the function's own code accesses
- * the place, so that it holds a value that the compiler spilled. An array of variable length is taken if it is the only
- * one and nothing else lies there; *offset_bytes is UINT64_MAX then. */
+ * different blocks or in different parts of the code. NULL when none is known there; is_spill then says that variables
+ * lie there at other times, or that the function's own code accesses the place, so that it holds a value that the
+ * compiler spilled. An array of variable length is taken if it is the only one and nothing else lies there. In a
+ * realigned frame a variable is taken if it is the only one at all possible alignments. */
 const struct local *locals_at(struct symbols *symbols, uint64_t vaddr, uint64_t pc, int64_t distance_bytes,
-                              uint64_t *offset_bytes, bool *is_spill);
+                              struct local_spot *spot);
 
 /* The local variable or parameter in the stack frame of the function that contains vaddr, by the distance of a 16-byte
  * granule below the frame's CFA: distance_bytes is a multiple of 16, the granule is [CFA - distance - 15,
@@ -85,5 +96,21 @@ enum frame_slot_use {
  * x86-64. The answers are kept until symbols_close. */
 enum frame_slot_use frame_slots_find(struct symbols *symbols, uint64_t vaddr, const struct local *locals, size_t n,
                                      int64_t cfa_offset, size_t *index, uint64_t *offset_bytes);
+
+#define FRAME_BASES 8 /* DWARF numbers of registers: rbx is 3, rbp 6, rsp 7 */
+
+/* Where registers point to in the body of a function that realigns its stack pointer: at CFA - distance_bytes, or a
+ * multiple of 16 up to slack_bytes below. */
+struct frame_bases {
+    bool is_realigned; /* false: the function does not realign its stack pointer, or not in a known way */
+    int64_t slack_bytes;
+    struct frame_base {
+        bool is_known;
+        int64_t distance_bytes;
+    } bases[FRAME_BASES];
+};
+
+/* Reads the code of the function that contains vaddr. */
+void frame_bases_find(struct symbols *symbols, uint64_t vaddr, struct frame_bases *bases);
 
 #endif
