@@ -203,6 +203,29 @@ def check_ours(scratch):
     expect(places == [("0", "0"), ("0", "1"), ("1", "0")], f"profiles {frame.profiles}")
 
 
+def check_callgrind(scratch):
+    """A file that callgrind writes: the functions' own costs add up to its totals, and to those by name."""
+    if not shutil.which("valgrind") or not shutil.which("callgrind_annotate"):
+        print("SKIP: a file of callgrind itself: there is no valgrind")
+        return
+    path = scratch / "callgrind.out"
+    result = subprocess.run(["valgrind", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes", f"--callgrind-out-file={path}",
+                             "/bin/true"], capture_output=True, check=False)
+    expect(result.returncode == 0, f"valgrind: {result.stderr}")
+    frame = Frame(path)
+    total = re.search(r"^totals: (\d+)", path.read_text(encoding="utf-8"), re.M)
+    expect(sum(node[4].get("Ir", 0) for node in frame.nodes) == int(total[1]), f"callgrind's {total[0]} are other ones here")
+    text = subprocess.run(["callgrind_annotate", "--threshold=100", "--show=Ir", str(path)], capture_output=True, check=True,
+                          text=True).stdout
+    known, found = collections.Counter(), collections.Counter()
+    for cost, name in re.findall(r"^ *([\d,]+) \([^)]*\) +\S+?:(.*?)(?: \[[^\]]*\])?$", text, re.M):
+        known[name] += int(cost.replace(",", ""))
+    for node in frame.nodes:
+        found[node[1]] += node[4].get("Ir", 0)
+    expect(len(known) > 20 and all(found[name] == cost for name, cost in known.items()),
+           f"callgrind_annotate and the frame differ in {[(n, c, found[n]) for n, c in known.items() if found[n] != c][:5]}")
+
+
 # --- databases of others ---
 
 
@@ -279,6 +302,7 @@ def main():
         check_depth(scratch)
         check_damage(found, scratch)
         check_ours(scratch)
+        check_callgrind(scratch)
         check_others()
     for sentence in failures[:20]:
         print("FAIL:", sentence)
