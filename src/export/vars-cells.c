@@ -329,6 +329,20 @@ static struct row_statistics statistics_of(const double *numbers, size_t n)
     return result;
 }
 
+/* Takes out what statements below a scope of the row's variable cost that rows of their own show: waiting, and the
+ * profiler. */
+static int take_out_waiting(const struct thread_values *values, const struct report *report,
+                            const struct report_row *row, uint32_t scope, uint16_t id, double factor, struct error *err)
+{
+    const struct model *model = report->model;
+    int code = 0;
+    for (uint32_t i = scope + 1; code == 0 && i < model_subtree_end(model, scope); i++)
+        if (model->own[i * model->n_metrics + report->metric] != 0 &&
+            report_wait(report, row->variable, i) != row->wait)
+            code = add_context(values, model->n_threads, i, id, -factor, err);
+    return code;
+}
+
 int thread_values_statistics(const struct thread_values *values, const struct report *report,
                              const struct report_row *row, struct row_statistics *threads,
                              struct row_statistics *processes, struct error *err)
@@ -345,9 +359,12 @@ int thread_values_statistics(const struct thread_values *values, const struct re
     memset(values->by_thread, 0, model->n_threads * sizeof *values->by_thread);
     memset(values->by_process, 0, model->n_processes * sizeof *values->by_process);
     int code = 0;
-    for (size_t i = 0; code == 0 && i < row->variable->n_scopes; i++)
-        code = add_context(values, model->n_threads, row->variable->scopes[i],
-                           (uint16_t)(V4_IDS_PER_METRIC * pair + V4_ID_EXECUTION), factor, err);
+    uint16_t id = (uint16_t)(V4_IDS_PER_METRIC * pair + V4_ID_EXECUTION);
+    for (size_t i = 0; code == 0 && i < row->variable->n_scopes; i++) {
+        code = add_context(values, model->n_threads, row->variable->scopes[i], id, factor, err);
+        if (code == 0 && row->fraction < 1)
+            code = take_out_waiting(values, report, row, row->variable->scopes[i], id, factor, err);
+    }
     for (size_t t = 0; t < model->n_threads; t++)
         values->by_process[model->threads[t].process] += values->by_thread[t];
     *threads = statistics_of(values->by_thread, model->n_threads);

@@ -52,6 +52,11 @@ def waited():
     expected = 100 * (s["user_s"] - 0.45) / s["user_s"]
     return expected - 15 < c["waiting"] < max(expected, 0) + 25 and c["unattributed"] < 10
 sound = abs(sum(c.values()) - 100) < 0.1 or not c
+for row in r["variables"]:  # what waited has rows of its own, in the figures by thread as well
+    threads = row.get("threads")
+    if threads and abs(threads["mean"] * threads["n"] - row["value"]) > 1e-6 * max(row["value"], 1):
+        print(f"{row['variable']}: {threads} do not add up to {row['value']}")
+        sound = False
 if not (sound and eval(sys.argv[2])):
     print(f"{sys.argv[1]}: {dict(c)}, {dict(sites)}, {r['metric']}, {r.get('cpu_time')}, {s}")
     sys.exit(1)
