@@ -184,6 +184,15 @@ size_t heap_argument_follow(const struct heap_search *search, size_t site, bool 
     return at;
 }
 
+/* Whether the block is the buffer of a FILE, which belongs to the FILE. */
+static bool is_file_buffer(const struct heap_search *search, size_t site)
+{
+    for (size_t i = 0; i < site; i++)
+        if (strstr(text_of(search, search->path[i].code.function), "doallocate"))
+            return true;
+    return false;
+}
+
 /* The variable whose address the site passes to a C library function that stores a new block there, such as
  * posix_memalign and getline; false when it calls none. */
 static bool heap_argument_library(const struct heap_search *search, size_t site, struct alloc_name *found)
@@ -195,9 +204,8 @@ static bool heap_argument_library(const struct heap_search *search, size_t site,
                 {"__getdelim", 0},     {"asprintf", 0},        {"vasprintf", 0},
                 {"__asprintf_chk", 0}, {"__vasprintf_chk", 0}, {"open_memstream", 0}};
     char argument[160];
-    for (size_t i = 0; i < site; i++) /* the buffer of a FILE belongs to the FILE */
-        if (strstr(text_of(search, search->path[i].code.function), "doallocate"))
-            return false;
+    if (is_file_buffer(search, site))
+        return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (read_argument(search, site, rows[i].function, rows[i].index, argument, sizeof argument) &&
             *argument != '*') {
@@ -460,7 +468,7 @@ static bool name_by_text(const struct heap_search *search, bool sure, struct hea
     enum assign_kind kind = heap_name_statement(search, out->site, &statement, name, sizeof name);
     bool taken = kind == ASSIGN_NAME && !(sure && (is_macro(name) || is_ambiguous(search, out->site, statement.data)));
     buf_fini(&statement);
-    if (!taken || heap_owner_is_wrong(search, out->site, name))
+    if (!taken || is_file_buffer(search, out->site) || heap_owner_is_wrong(search, out->site, name))
         return false;
     memcpy(out->name, name, sizeof name);
     return true;

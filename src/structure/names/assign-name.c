@@ -263,6 +263,19 @@ static enum assign_kind name_without_callee(const char *statement, size_t offset
     return ASSIGN_NONE;
 }
 
+/* The operand of operator[]: gcc points at its closing bracket, clang at its start, where several may begin: then it is
+ * the longest. */
+static bool name_of_subscript(const char *statement, size_t offset, char *name, size_t size)
+{
+    const char *at = statement + offset, *end = at;
+    if (*at == ']')
+        return copy_span((struct span){operand_start(statement, at + 1), at + 1}, name, size);
+    for (const char *p = at; *p && !strchr(";{}", *p); p++)
+        if (*p == ']' && operand_start(statement, p + 1) == at)
+            end = p + 1;
+    return end > at && copy_span((struct span){at, end}, name, size);
+}
+
 enum assign_kind assign_name_find(const char *statement, const char *callee, size_t offset, char *name, size_t size)
 {
     while (*statement && isspace((unsigned char)*statement) && offset > 0) {
@@ -270,6 +283,8 @@ enum assign_kind assign_name_find(const char *statement, const char *callee, siz
         offset--;
     }
     if (assign_name_fortran(statement, 0, name, size))
+        return ASSIGN_NAME;
+    if (callee && strcmp(callee, "operator[]") == 0 && name_of_subscript(statement, offset, name, size))
         return ASSIGN_NAME;
     const char *word = callee && strncmp(callee, "operator new", 12) == 0 ? "new" : callee;
     const char *call = find_word(statement, word ? word : "new", offset);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the elements of containers point to is no block of the container's own. The names are checked as in
- * names-containers.cc. */
+/* What the elements of containers point to is no block of the container's own, and maps that operator[] fills. The
+ * names are checked as in names-containers.cc. */
 #include <cstdio>
 #include <cstdlib>
 #include <list>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 template <int n> struct blob {
@@ -25,6 +26,9 @@ struct Sim {
     std::vector<blob<1024> *> raw;
     std::list<std::shared_ptr<blob<1040>>> shared;
     std::map<int, blob<1048> *> mapped;
+    std::map<int, blob<1104>> bins;
+    std::unordered_map<int, blob<1200>> table;
+    std::vector<std::map<int, blob<1304>>> levels;
     blob<1032> **rows;
 };
 
@@ -76,6 +80,16 @@ int main(int argc, char **)
         sim.shared.push_back(std::shared_ptr<blob<1040>>(new blob<1040>()));
         sim.mapped.emplace(i, new blob<1048>());
     }
+    /* @block 1144 sim.bins (nodes)
+     * @block 1216 sim.table (nodes)
+     * @block 1344 sim.levels[2] (nodes) */
+    long x = 0;
+    sim.levels.resize(n);
+    for (int i = 0; i < n; i++) {
+        sim.bins[i % 7].v += 1;
+        x += sim.table[sim.bins[i % 3].v].v;
+        x -= sim.levels[2][int(sim.raw[i]->v)].v;
+    }
     /* @block 1056 Owner::parts_[]
      * @block 1064 pointers[]
      * @block 1072 direct
@@ -90,5 +104,5 @@ int main(int argc, char **)
     keep(pointers.data());
     keep(direct.get());
     keep(list_of_text.data());
-    printf("%ld\n", sim.nodes[1]->v + sim.made[1]->v + sim.raw[1]->v + (long)sim.shared.size());
+    printf("%ld\n", sim.nodes[1]->v + sim.made[1]->v + sim.raw[1]->v + (long)sim.shared.size() + x);
 }
