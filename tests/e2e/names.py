@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every block and every static array of a program is reported under the name that the program's author would use. The
-sources say which: each block has a size of its own, and "@block SIZE NAME" its name. Compiled by each compiler at each
+sources say which: each block has a size of its own, and "@block SIZE NAME" its name; "@type NAME TYPE" is the type of
+the elements of a block that is touched first when nobody else has used its pages. Compiled by each compiler at each
 level; what is allocated, and which pages are touched first, is recorded as it happens and no sample is taken. With
 libc++, some blocks have another size: "@libc++ SIZE NEW-SIZE". Its headers cannot be installed beside
 those of libunwind: LOCUS_LIBCXX names a directory with c++/v1 and libc++.so.1, where they were unpacked.
@@ -21,6 +22,7 @@ LEVELS = {
     "names-fortran.f90": [("gfortran", level)
                           for level in ("-O0", "-Og", "-O2", "-O3", "-O0 -fopenmp", "-O2 -fopenmp")],
     "names-flow.f90": [("gfortran", f"{level}{omp}") for level in ("-O0", "-O2", "-O3") for omp in ("", " -fopenmp")],
+    "names-objects.f90": [("gfortran", level) for level in ("-O0", "-O2", "-O3")],
     "names-old.f": [("gfortran", level) for level in ("-O0", "-O2")],
     "names-pointers.c": [(compiler, level) for compiler in ("gcc", "clang") for level in ("-O0", "-O2", "-O3")],
     "names-particles.cc": [(compiler, level) for compiler in ("g++", "clang++") for level in ("-O0", "-O2", "-O3")]
@@ -45,7 +47,7 @@ def expectations(source, is_libcxx):
     blocks = {int(size): name for size, name in re.findall(r"@block (\d+) (.+?)(?: \*/)?$", text, re.M)}
     for size, new in re.findall(r"@libc\+\+ (\d+) (\d+)", text) if is_libcxx else []:
         blocks[int(new)] = blocks.pop(int(size))
-    return blocks, re.findall(r"@static (.+)", text)
+    return blocks, re.findall(r"@static (.+)", text), re.findall(r"@type (\S+) (.+?)(?: \*/)?$", text, re.M)
 
 
 def query(database, *words):
@@ -53,7 +55,7 @@ def query(database, *words):
 
 
 def check(source, title, database):
-    blocks, statics = expectations(source, "c++/v1" in title)
+    blocks, statics, types = expectations(source, "c++/v1" in title)
     found = {}
     for row in query(database, "leaks", "--all")["paths"]:
         size, rest = divmod(row["allocated_bytes"], row["allocated_blocks"])
@@ -62,9 +64,11 @@ def check(source, title, database):
     for size, name in blocks.items():
         if found.get(size) != {name}:
             failures.append(f"{title}: the blocks of {size} bytes are {name}, not {found.get(size)}")
-    names = {row["variable"] for row in query(database, "vars", "--metric", "FAULTS")["variables"]}
+    names = {row["variable"]: row["type"] for row in query(database, "vars", "--metric", "FAULTS")["variables"]}
     failures.extend(f"{title}: {name} is not in {sorted(names)}" for name in statics if name not in names)
-    return len(blocks) + len(statics)
+    failures.extend(f"{title}: {name} has the type {names.get(name)}, not {kind}" for name, kind in types
+                    if names.get(name) != kind)
+    return len(blocks) + len(statics) + len(types)
 
 
 def measure(folder, program, compiler, level):

@@ -549,8 +549,10 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
     out->operand[0] = 0;
     if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out)) {
         (void)snprintf(found.text, sizeof found.text, "%s", out->name);
-        if (out->is_variable && heap_argument_follow(&search, out->site, true, &found) != out->site)
+        if (out->is_variable && heap_argument_follow(&search, out->site, true, &found) != out->site) {
+            memcpy(out->operand, out->name, sizeof out->operand);
             (void)snprintf(out->name, sizeof out->name, "%.150s", found.text);
+        }
         return;
     }
     /* the text gives "v" where the code gives a temporary or a member of v; the code tells two calls on a line apart */

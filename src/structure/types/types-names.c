@@ -362,7 +362,22 @@ static uint32_t variable_in_scope(struct symbols *symbols, Dwarf_Die *scope, con
     return found;
 }
 
-/* Type of a member, also of base classes and nameless members. */
+/* The type of the object in a field, if its members belong to the structure: base classes, nameless members and, in
+ * Fortran, the type that is extended and the object of a polymorphic variable; else 0. */
+static uint32_t inner_object(struct symbols *symbols, const struct type *type, const struct type_field *field)
+{
+    const struct type *known = types_get(symbols, types_strip(symbols, field->type));
+    if (field->flags & FIELD_IS_BASE || !field->name)
+        return field->type;
+    if (!(type->flags & TYPE_IS_FORTRAN))
+        return 0;
+    if (strcmp(field->name, "_data") == 0)
+        return known->kind == TYPE_POINTER || known->kind == TYPE_ARRAY ? known->target : field->type;
+    bool is_extended = field == type->fields && known->kind == TYPE_STRUCT && known->name;
+    return is_extended && strcmp(known->name, field->name) == 0 ? field->type : 0;
+}
+
+/* Type of a member, also of an object inside. */
 static uint32_t member_of(struct symbols *symbols, uint32_t id, const char *name, int depth)
 {
     const struct type *type = types_get(symbols, types_strip(symbols, id));
@@ -373,9 +388,8 @@ static uint32_t member_of(struct symbols *symbols, uint32_t id, const char *name
         if (types_same_name(type->fields[i].name, name, is_fortran))
             return type->fields[i].type;
     for (size_t i = 0; i < type->n_fields; i++) {
-        const struct type_field *field = &type->fields[i];
-        uint32_t found =
-            field->flags & FIELD_IS_BASE || !field->name ? member_of(symbols, field->type, name, depth + 1) : 0;
+        uint32_t inner = inner_object(symbols, type, &type->fields[i]);
+        uint32_t found = inner ? member_of(symbols, inner, name, depth + 1) : 0;
         if (found)
             return found;
     }

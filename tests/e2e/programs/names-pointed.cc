@@ -29,6 +29,7 @@ struct Sim {
     std::map<int, blob<1104>> bins;
     std::unordered_map<int, blob<1200>> table;
     std::vector<std::map<int, blob<1304>>> levels;
+    std::vector<std::unique_ptr<blob<300000>>> large;
     blob<1032> **rows;
 };
 
@@ -64,7 +65,9 @@ int main(int argc, char **)
      * @block 1032 sim.rows[i]
      * @block 2424 sim.rows
      * @block 1040 sim.shared[]
-     * @block 1048 sim.mapped[] */
+     * @block 1048 sim.mapped[]
+     * @block 300000 sim.large[]
+     * @type sim.large[] blob<300000> */
     Sim sim;
     Owner owner;
     int n = 300 + argc - 1;
@@ -72,6 +75,8 @@ int main(int argc, char **)
     sim.made.reserve(n + 1);
     sim.raw.reserve(n + 2);
     sim.rows = (blob<1032> **)malloc((n + 3) * sizeof *sim.rows);
+    for (int i = 0; i < 3; i++)
+        sim.large.push_back(std::make_unique<blob<300000>>());
     for (int i = 0; i < n; i++) {
         sim.nodes.emplace_back(new blob<1008>());
         sim.made.push_back(std::make_unique<blob<1016>>());
@@ -104,5 +109,5 @@ int main(int argc, char **)
     keep(pointers.data());
     keep(direct.get());
     keep(list_of_text.data());
-    printf("%ld\n", sim.nodes[1]->v + sim.made[1]->v + sim.raw[1]->v + (long)sim.shared.size() + x);
+    printf("%ld\n", sim.nodes[1]->v + sim.made[1]->v + sim.raw[1]->v + sim.large[2]->v + (long)sim.shared.size() + x);
 }
