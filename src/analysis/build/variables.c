@@ -540,7 +540,12 @@ static void describe_stack(struct build *build, uint32_t index, struct variable 
     proto->line = frames[0].decl_line;
     const char *function = symbolizer_text(build->symbolizer, frames[0].function);
     (void)assign_name_function(function, qualified, sizeof qualified);
-    (void)snprintf(name, sizeof name, "stack of %.140s", *qualified ? qualified : function);
+    bool is_readable = *assign_name_parameters(function) == '('; /* "func_0x6a43 [app]" is a name as it stands */
+    const char *blank = strncmp(function, "0x", 2) == 0 ? strchr(function, ' ') : NULL; /* "0x6a43 [app]" is none */
+    if (blank)
+        (void)snprintf(name, sizeof name, "stack of unknown function%.130s", blank);
+    else
+        (void)snprintf(name, sizeof name, "stack of %.140s", is_readable && *qualified ? qualified : function);
     proto->name = model_string(build->model, name);
     struct symbols *symbols = symbolizer_symbols(build->symbolizer, node->module);
     if (symbols && node->ip)
