@@ -316,6 +316,10 @@ enum source_id {
     SOURCE_PMU_ADDR /* hardware address sampling */
 };
 
+/* Of enum unwind_stop, what readers of the counts need. */
+#define ARENA_STOP_COMPLETE 0
+#define ARENA_STOP_NO_TABLE 2
+
 /* One for each thread that was ever registered; when there are very many, new threads continue the records and trees of
  * threads that have ended. */
 struct arena_thread {

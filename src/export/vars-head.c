@@ -5,11 +5,13 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analysis/build/causes.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/report.h"
+#include "arena/arena.h"
 #include "base/path.h"
 #include "export/text-cells.h"
 
@@ -381,6 +383,23 @@ static void put_legend(const struct report *report, const struct export_job *job
     }
 }
 
+/* Puts how many call paths lack callers because a table was not there yet, as it is in the next run. */
+static void put_short_paths(const struct model *model, const struct export_job *job, struct buf *out)
+{
+    double n = (double)model->unwind_stops[ARENA_STOP_NO_TABLE], all = 0;
+    char text[256];
+    for (size_t i = 0; i < sizeof model->unwind_stops / sizeof *model->unwind_stops; i++)
+        all += (double)model->unwind_stops[i];
+    /* Where no path is complete, it is not for want of time. */
+    if (100 * n < LOSS_PERCENT * all || n <= 0 || !model->unwind_stops[ARENA_STOP_COMPLETE])
+        return;
+    (void)snprintf(text, sizeof text,
+                   "%.0f %% of the call paths lack callers, because the tables for walking them were still being made; "
+                   "so may those of blocks. The tables are kept: run it again for complete paths.",
+                   100 * n / all);
+    text_labelled(out, job, "note", text);
+}
+
 /* Puts what the size of blocks that were freed again means, if a row has it. */
 static void put_size_legend(const struct report *report, const struct export_job *job, size_t n_rows, struct buf *out)
 {
@@ -400,6 +419,7 @@ void foot_put(const struct report *report, const struct export_job *job, size_t 
     put_legend(report, job, n_rows, &text);
     hardware_put_legend(report, job, &text);
     put_size_legend(report, job, n_rows, &text);
+    put_short_paths(model, job, &text);
     for (size_t i = 0; i < model->n_notes; i++)
         if (!is_head_note(report, model->notes[i]))
             text_labelled(&text, job, "note", model->notes[i]);

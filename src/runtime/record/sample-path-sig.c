@@ -102,6 +102,9 @@ static void bounds_fill_sig(const struct thread_state *self, const ucontext_t *c
     }
 }
 
+_Static_assert((int)UNWIND_COMPLETE == ARENA_STOP_COMPLETE && (int)UNWIND_NO_TABLE == ARENA_STOP_NO_TABLE,
+               "what others know of the stops");
+
 static void walk_sig(struct thread_state *self, const ucontext_t *context)
 {
     struct unwind_start start;
