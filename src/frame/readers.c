@@ -14,11 +14,12 @@
 extern const struct frame_reader reader_v4;
 extern const struct frame_reader reader_experiment;
 extern const struct frame_reader reader_literal;
+extern const struct frame_reader reader_caliper;
 extern const struct frame_reader reader_callgrind;
 extern const struct frame_reader reader_dot;
 
 static const struct frame_reader *const readers[] = {
-    &reader_v4, &reader_experiment, &reader_literal, &reader_callgrind, &reader_dot,
+    &reader_v4, &reader_experiment, &reader_literal, &reader_caliper, &reader_callgrind, &reader_dot,
 };
 
 const struct frame_reader *readers_at(size_t i)
