@@ -167,6 +167,47 @@ void column_drop(struct frame_column *column)
     free(column);
 }
 
+struct frame_column *column_like(const struct column_class *class, size_t column_bytes,
+                                 const struct frame_column *source, const char *name, enum frame_sums sums,
+                                 uint32_t n_nodes)
+{
+    struct frame_column *column = column_new(class, column_bytes, name, sums, n_nodes, source->n_profiles);
+    char *description = column ? strdup(source->description) : NULL;
+    if (!description) {
+        column_drop(column);
+        return NULL;
+    }
+    free(column->description);
+    column->description = description;
+    column->is_hidden = source->is_hidden;
+    return column;
+}
+
+struct frame_column *column_changed(struct column_change *change, struct frame_column *column)
+{
+    for (size_t i = 0; i < change->n_known; i++)
+        if (change->known[i].from == column)
+            return column_keep(change->known[i].to);
+    bool is_formula = column->remake && column->sums == FRAME_PLAIN;
+    struct frame_column *to = is_formula ? column->remake(column, change) : change->of(change, column);
+    /* the call may have filled and moved the array */
+    if (!to || !vec_reserve(&change->known, &change->cap_known, change->n_known + 1, sizeof *change->known)) {
+        column_drop(to);
+        return NULL;
+    }
+    change->known[change->n_known++] = (struct changed_column){column_keep(column), column_keep(to)};
+    return to;
+}
+
+void change_fini(struct column_change *change)
+{
+    for (size_t i = 0; i < change->n_known; i++) {
+        column_drop(change->known[i].from);
+        column_drop(change->known[i].to);
+    }
+    free(change->known);
+}
+
 static bool is_for(const struct column_cache *cache, const struct frame_view *view)
 {
     return cache->aggregate == view->aggregate && cache->is_all == !view->profiles &&
@@ -397,31 +438,97 @@ static void grouped_fini(struct frame_column *column)
 
 static const struct column_class grouped_class = {grouped_row, grouped_values, grouped_fini};
 
-/* A column with the name and kind of its source. */
-static struct frame_column *derived(const struct column_class *class, size_t column_bytes,
-                                    const struct frame_column *source, const char *name, enum frame_sums sums,
-                                    uint32_t n_nodes)
+/* Values that are summed up but for the number of summands would hide that there were several: the count of each
+ * profile goes with the sum. */
+static int sole_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
 {
-    struct frame_column *column = column_new(class, column_bytes, name, sums, n_nodes, source->n_profiles);
-    char *description = column ? strdup(source->description) : NULL;
-    if (!description) {
-        column_drop(column);
-        return NULL;
+    struct grouped_column *grouped = (struct grouped_column *)column;
+    const struct node_groups *groups = grouped->groups;
+    struct cells counts = {0};
+    int code = 0;
+    for (uint32_t i = groups->starts[node]; code == 0 && i < groups->starts[node + 1]; i++) {
+        grouped->member.n = 0;
+        code = grouped->source->class->row(grouped->source, groups->members[i], &grouped->member, err);
+        bool ok = code != 0 || cells_merge(row, grouped->member.items, grouped->member.n, &grouped->scratch);
+        for (size_t k = 0; ok && k < grouped->member.n; k++)
+            grouped->member.items[k].value = 1;
+        if (!ok || (code == 0 && !cells_merge(&counts, grouped->member.items, grouped->member.n, &grouped->scratch)))
+            code = out_of_memory(err);
     }
-    free(column->description);
-    column->description = description;
-    column->is_hidden = source->is_hidden;
+    size_t n = 0;
+    for (size_t k = 0; k < row->n; k++)
+        if (k < counts.n && counts.items[k].value == 1)
+            row->items[n++] = row->items[k];
+    row->n = n;
+    cells_fini(&counts);
+    return code;
+}
+
+static const struct column_class sole_class = {sole_row, NULL, grouped_fini};
+
+static struct frame_column *grouped(const struct column_class *class, struct frame_column *source,
+                                    struct node_groups *groups)
+{
+    struct frame_column *column =
+        column_like(class, sizeof(struct grouped_column), source, source->name, source->sums, groups->n_nodes);
+    if (!column)
+        return NULL;
+    ((struct grouped_column *)column)->source = column_keep(source);
+    ((struct grouped_column *)column)->groups = groups_keep(groups);
     return column;
 }
 
 struct frame_column *column_grouped(struct frame_column *source, struct node_groups *groups)
 {
-    struct frame_column *column =
-        derived(&grouped_class, sizeof(struct grouped_column), source, source->name, source->sums, groups->n_nodes);
-    if (!column)
+    return grouped(&grouped_class, source, groups);
+}
+
+struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups)
+{
+    return grouped(&sole_class, source, groups);
+}
+
+static struct frame_column *children_remake(struct frame_column *column, struct column_change *change);
+
+static const struct column_class children_class = {grouped_row, grouped_values, grouped_fini};
+
+static struct frame_column *children_of(struct frame_column *source, struct node_groups *groups)
+{
+    struct frame_column *column = grouped(&children_class, source, groups);
+    if (column) {
+        column->sums = FRAME_PLAIN;
+        column->remake = children_remake;
+    }
+    return column;
+}
+
+static struct frame_column *children_remake(struct frame_column *column, struct column_change *change)
+{
+    struct grouped_column *children = (struct grouped_column *)column;
+    struct frame_column *source = column_changed(change, children->source), *made = NULL;
+    if (source)
+        made = change->graph ? column_children(source, change->graph) : children_of(source, children->groups);
+    column_drop(source);
+    return made;
+}
+
+struct frame_column *column_children(struct frame_column *source, struct frame_graph *graph)
+{
+    uint32_t n_edges = graph->child_starts[graph->n];
+    struct node_groups *groups = calloc(1, sizeof *groups);
+    if (!groups)
         return NULL;
-    ((struct grouped_column *)column)->source = column_keep(source);
-    ((struct grouped_column *)column)->groups = groups_keep(groups);
+    *groups = (struct node_groups){.n_owners = 1,
+                                   .n_nodes = graph->n,
+                                   .starts = malloc(((size_t)graph->n + 1) * sizeof(uint32_t)),
+                                   .members = malloc((n_edges ? n_edges : 1) * sizeof(uint32_t))};
+    struct frame_column *column = NULL;
+    if (groups->starts && groups->members) {
+        memcpy(groups->starts, graph->child_starts, ((size_t)graph->n + 1) * sizeof(uint32_t));
+        memcpy(groups->members, graph->children, n_edges * sizeof(uint32_t));
+        column = children_of(source, groups);
+    }
+    groups_drop(groups);
     return column;
 }
 
@@ -431,18 +538,24 @@ struct summed_column {
     struct frame_column base;
     struct frame_column *source;
     struct frame_graph *graph;
-    struct cells *rows;       /* [n_nodes] of all nodes, NULL until asked for */
-    uint32_t *seen_by, *open; /* of a graph that is no tree: [n_nodes] each */
+    struct node_groups *groups; /* NULL: every node is a group */
+    struct cells *rows;         /* [n_nodes] of all nodes, NULL until asked for */
+    uint32_t *seen_by, *open;   /* of a graph that is no tree: [n_nodes] each */
     struct cells scratch, member;
 };
 
-/* What can be reached from a node: open[0 .. n); n. */
+/* What can be reached from a node, or from the members of a group: open[0 .. n); n. */
 static uint32_t reach(struct summed_column *summed, uint32_t node)
 {
     const struct frame_graph *graph = summed->graph;
-    uint32_t n = 1;
-    summed->open[0] = node;
-    summed->seen_by[node] = node;
+    const struct node_groups *groups = summed->groups;
+    uint32_t n = 0, n_first = groups ? groups->starts[node + 1] - groups->starts[node] : 1;
+    const uint32_t *first = groups ? groups->members + groups->starts[node] : &node;
+    for (uint32_t i = 0; i < n_first; i++)
+        if (summed->seen_by[first[i]] != node) {
+            summed->seen_by[first[i]] = node;
+            summed->open[n++] = first[i];
+        }
     for (uint32_t at = 0; at < n; at++)
         for (uint32_t i = graph->child_starts[summed->open[at]]; i < graph->child_starts[summed->open[at] + 1]; i++)
             if (summed->seen_by[graph->children[i]] != node) {
@@ -473,19 +586,21 @@ static int inclusive_values(struct frame_column *column, const struct frame_view
     *done = view->aggregate == FRAME_SUM;
     if (!*done)
         return 0;
+    bool by_children = graph->is_tree && !summed->groups;
     int code = column_values(summed->source, view, &own, err);
-    if (code == 0 && !graph->is_tree && !can_reach(summed))
+    if (code == 0 && !by_children && !can_reach(summed))
         code = out_of_memory(err);
-    for (uint32_t node = graph->n; code == 0 && node-- > 0;) {
-        double sum = own[node];
-        uint32_t n = graph->is_tree ? graph->child_starts[node + 1] - graph->child_starts[node] : reach(summed, node);
-        for (uint32_t i = graph->is_tree ? 0 : 1; i < n; i++) {
-            double value =
-                graph->is_tree ? values[graph->children[graph->child_starts[node] + i]] : own[summed->open[i]];
+    for (uint32_t node = column->n_nodes; code == 0 && node-- > 0;) {
+        double sum = by_children ? own[node] : NAN;
+        uint32_t n = by_children ? graph->child_starts[node + 1] - graph->child_starts[node] : reach(summed, node);
+        for (uint32_t i = 0; i < n; i++) {
+            double value = by_children ? values[graph->children[graph->child_starts[node] + i]] : own[summed->open[i]];
             if (!isnan(value))
                 sum = isnan(sum) ? value : sum + value;
         }
         values[node] = sum;
+        for (uint32_t i = 0; !by_children && i < n; i++)
+            summed->seen_by[summed->open[i]] = FRAME_NONE;
     }
     return code;
 }
@@ -516,7 +631,7 @@ static int inclusive_row(struct frame_column *column, uint32_t node, struct cell
 {
     struct summed_column *summed = (struct summed_column *)column;
     int code = 0;
-    if (summed->graph->is_tree) {
+    if (summed->graph->is_tree && !summed->groups) {
         code = summed->rows ? 0 : make_rows(summed, err);
         for (size_t i = 0; code == 0 && i < summed->rows[node].n; i++)
             if (!cells_add(row, summed->rows[node].items[i].profile, summed->rows[node].items[i].value))
@@ -525,7 +640,6 @@ static int inclusive_row(struct frame_column *column, uint32_t node, struct cell
     }
     if (!can_reach(summed))
         return out_of_memory(err);
-    summed->seen_by[node] = FRAME_NONE;
     uint32_t n = reach(summed, node);
     for (uint32_t i = 0; code == 0 && i < n; i++) {
         summed->member.n = 0;
@@ -533,7 +647,8 @@ static int inclusive_row(struct frame_column *column, uint32_t node, struct cell
         if (code == 0 && !cells_merge(row, summed->member.items, summed->member.n, &summed->scratch))
             code = out_of_memory(err);
     }
-    memset(summed->seen_by, 0xff, summed->graph->n * sizeof *summed->seen_by);
+    for (uint32_t i = 0; i < n; i++)
+        summed->seen_by[summed->open[i]] = FRAME_NONE;
     return code;
 }
 
@@ -547,6 +662,7 @@ static void summed_fini(struct frame_column *column)
     free(summed->open);
     column_drop(summed->source);
     graph_drop(summed->graph);
+    groups_drop(summed->groups);
     cells_fini(&summed->scratch);
     cells_fini(&summed->member);
 }
@@ -556,7 +672,7 @@ static const struct column_class inclusive_class = {inclusive_row, inclusive_val
 static struct frame_column *summed_column(const struct column_class *class, struct frame_column *source,
                                           struct frame_graph *graph, const char *name, enum frame_sums sums)
 {
-    struct frame_column *column = derived(class, sizeof(struct summed_column), source, name, sums, graph->n);
+    struct frame_column *column = column_like(class, sizeof(struct summed_column), source, name, sums, graph->n);
     if (!column)
         return NULL;
     ((struct summed_column *)column)->source = column_keep(source);
@@ -567,6 +683,17 @@ static struct frame_column *summed_column(const struct column_class *class, stru
 struct frame_column *column_inclusive(struct frame_column *source, struct frame_graph *graph, const char *name)
 {
     return summed_column(&inclusive_class, source, graph, name, FRAME_INCLUSIVE);
+}
+
+struct frame_column *column_reached(struct frame_column *source, struct frame_graph *graph, struct node_groups *groups,
+                                    const char *name)
+{
+    struct frame_column *column = column_inclusive(source, graph, name);
+    if (column) {
+        column->n_nodes = groups->n_nodes;
+        ((struct summed_column *)column)->groups = groups_keep(groups);
+    }
+    return column;
 }
 
 /* A node's cells less those of its children. */

@@ -9,11 +9,15 @@
 #include "frame/frame.h"
 #include "frame/graph.h"
 
-/* The cells of a node, by profile in ascending order. All zero is empty. */
+/* The cells of a node, by profile in ascending order, none of them NAN. All zero is empty. */
 struct cells {
     struct frame_cell *items; /* [n] */
     size_t n, capacity;
 };
+
+struct column_change;
+struct frame_nodes;
+struct frame_profiles;
 
 struct column_class {
     /* Appends the cells of a node to row, which is empty.  err: ERR_IO, ERR_FORMAT, ERR_MEMORY */
@@ -26,6 +30,23 @@ struct column_class {
     void (*fini)(struct frame_column *column);
 };
 
+/* How the columns of a frame become those of another one. Fill all but the memory. */
+struct column_change {
+    /* What becomes of a column that is no formula. NULL when out of memory. */
+    struct frame_column *(*of)(struct column_change *change, struct frame_column *column);
+    struct frame_graph *graph;       /* of the new frame, borrowed; NULL: as it was */
+    struct frame_nodes *nodes;       /* the same */
+    struct frame_profiles *profiles; /* the same */
+    struct changed_column {
+        struct frame_column *from, *to;
+    } * known; /* [n_known] what became of columns so far */
+    size_t n_known, cap_known;
+};
+
+/* What becomes of a column: one owner more of it. The same column is changed once. NULL when out of memory. */
+struct frame_column *column_changed(struct column_change *change, struct frame_column *column);
+void change_fini(struct column_change *change);
+
 /* What every column has; a class puts more behind it. */
 struct frame_column {
     unsigned n_owners;
@@ -34,6 +55,9 @@ struct frame_column {
     enum frame_sums sums;
     bool is_hidden;
     uint32_t n_nodes, n_profiles;
+    /* The same formula over columns that are changed; NULL: the column is no formula. Only asked of columns that do not
+     * add up (FRAME_PLAIN). NULL when out of memory. */
+    struct frame_column *(*remake)(struct frame_column *column, struct column_change *change);
     struct column_cache *caches; /* values by view */
     struct cells row;            /* of frame_cells */
 };
@@ -43,6 +67,11 @@ struct frame_column *column_new(const struct column_class *class, size_t column_
                                 enum frame_sums sums, uint32_t n_nodes, uint32_t n_profiles);
 struct frame_column *column_keep(struct frame_column *column);
 void column_drop(struct frame_column *column);
+
+/* A column with the description of its source; sums and n_profiles may be set before it is shown to anybody. */
+struct frame_column *column_like(const struct column_class *class, size_t column_bytes,
+                                 const struct frame_column *source, const char *name, enum frame_sums sums,
+                                 uint32_t n_nodes);
 
 /* As frame_values and frame_cells. */
 int column_values(struct frame_column *column, const struct frame_view *view, const double **values, struct error *err);
@@ -76,10 +105,44 @@ void groups_drop(struct node_groups *groups);
 struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32_t n_groups);
 struct frame_column *column_grouped(struct frame_column *source, struct node_groups *groups);
 
+/* The same of what does not add up: the value of the only member that has one in a profile, and none where several
+ * do. */
+struct frame_column *column_sole(struct frame_column *source, struct node_groups *groups);
+
 /* Sums of an exclusive column over each node and all that can be reached from it, every node once. */
 struct frame_column *column_inclusive(struct frame_column *source, struct frame_graph *graph, const char *name);
 
 /* What is left of an inclusive column at each node without its children; of a tree. */
 struct frame_column *column_exclusive(struct frame_column *source, struct frame_graph *graph, const char *name);
+
+/* Sums of a column of the nodes of `graph` over each group and all that can be reached from it, every node once. */
+struct frame_column *column_reached(struct frame_column *source, struct frame_graph *graph, struct node_groups *groups,
+                                    const char *name);
+
+/* The sums over the children of each node. */
+struct frame_column *column_children(struct frame_column *source, struct frame_graph *graph);
+
+/* --- other profiles: columns-profiles.c --- */
+
+/* The numbers that profiles get: new_of[old], FRAME_NONE for those that are left out. */
+struct profile_map {
+    unsigned n_owners;
+    uint32_t n_old, n_new;
+    uint32_t new_of[]; /* [n_old] */
+};
+/* A map that leaves all out so far, and one owner more or less of it. NULL when out of memory. */
+struct profile_map *profile_map_new(uint32_t n_old, uint32_t n_new);
+struct profile_map *profile_map_keep(struct profile_map *map);
+void profile_map_drop(struct profile_map *map);
+
+/* The cells of a column in other profiles; no two profiles become one. A formula is one over such cells. */
+struct frame_column *column_moved(struct frame_column *source, struct profile_map *map);
+
+/* The same where several profiles become one, whose value is an aggregate. */
+struct frame_column *column_aggregated(struct frame_column *source, struct profile_map *map,
+                                       enum frame_aggregate aggregate, double percentile, const char *name);
+
+/* The cells of several columns [n] of the same nodes, all of other profiles. NULL sources are left out. */
+struct frame_column *column_appended(struct frame_column *const *sources, size_t n);
 
 #endif

@@ -177,6 +177,8 @@ size_t maker_column(struct frame_maker *maker, const char *name, enum frame_sums
 void maker_value(struct frame_maker *maker, size_t column, uint32_t node, uint32_t profile, double value)
 {
     struct made_column *of = maker->failed ? NULL : &maker->columns[column];
+    if (isnan(value))
+        return;
     if (!of || !vec_reserve(&of->values, &of->cap_values, of->n_values + 1, sizeof *of->values)) {
         maker->failed = true;
         return;

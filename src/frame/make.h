@@ -113,7 +113,7 @@ void maker_number(struct frame_maker *maker, const char *attribute, uint32_t nod
 uint32_t maker_profile(struct frame_maker *maker, const struct frame_profile *profile);
 size_t maker_column(struct frame_maker *maker, const char *name, enum frame_sums sums);
 
-/* A value of a node in a profile; a second one is added to the first. */
+/* A value of a node in a profile; a second one is added to the first. NAN is no value. */
 void maker_value(struct frame_maker *maker, size_t column, uint32_t node, uint32_t profile, double value);
 
 /* Ends the maker: *frame is the caller's. Where there is no profile, there is one without a name. *new_of, when not
