@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands out: the way of the largest costs, and profiles that differ from the others. */
+#include "frame/ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frame/formula.h"
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* The first of the largest of nodes [n]; FRAME_NONE where none has a value. */
+static uint32_t largest(const uint32_t *nodes, size_t n, const double *values)
+{
+    uint32_t found = FRAME_NONE;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(values[nodes[i]]) && (found == FRAME_NONE || values[nodes[i]] > values[found]))
+            found = nodes[i];
+    return found;
+}
+
+int frame_hot_path(const struct frame *frame, size_t column, const struct frame_view *view, uint32_t from, double share,
+                   uint32_t **path, size_t *n, struct error *err)
+{
+    const double *values;
+    const struct frame_graph *graph = frame->graph;
+    bool *is_on = calloc(graph->n ? graph->n : 1, sizeof *is_on), goes_on = true;
+    size_t capacity = 0;
+    uint32_t *made = NULL;
+    int code = is_on ? column_values(frame->columns[column], view, &values, err) : out_of_memory(err);
+    *n = 0;
+    uint32_t node = code != 0 ? FRAME_NONE : from == FRAME_NONE ? largest(graph->roots, graph->n_roots, values) : from;
+    while (code == 0 && node != FRAME_NONE && !is_on[node]) {
+        if (!vec_reserve(&made, &capacity, *n + 1, sizeof *made)) {
+            code = out_of_memory(err);
+            break;
+        }
+        made[(*n)++] = node;
+        is_on[node] = true;
+        uint32_t child = !goes_on ? FRAME_NONE
+                                  : largest(graph->children + graph->child_starts[node],
+                                            graph->child_starts[node + 1] - graph->child_starts[node], values);
+        goes_on = child != FRAME_NONE && values[child] >= share * values[node];
+        node = child;
+    }
+    free(is_on);
+    if (code != 0)
+        free(made);
+    else
+        *path = made;
+    return code;
+}
+
+/* Adds the column "NAME what" of an aggregate over all profiles. */
+static int add_aggregate(const struct frame_column *from, struct profile_map *map, enum frame_aggregate aggregate,
+                         const char *what, struct frame *to, struct error *err)
+{
+    struct buf name = {0};
+    buf_printf(&name, "%s %s", from->name, what);
+    struct frame_column *column =
+        name.failed ? NULL : column_aggregated((struct frame_column *)(uintptr_t)from, map, aggregate, 0, name.data);
+    buf_fini(&name);
+    if (column)
+        column->sums = FRAME_PLAIN;
+    return frame_add_column(to, column, err);
+}
+
+/* Adds the largest value by the mean. */
+static int add_imbalance(const struct frame_column *from, struct frame *to, struct error *err)
+{
+    struct formula *formula = formula_new(to);
+    struct buf name = {0};
+    bool ok = formula;
+    for (uint32_t i = 0; ok && i < 2; i++)
+        ok = formula_slot(formula, &(struct formula_slot){.from = FROM_COLUMN, .column = to->columns[1 - i]}) == i &&
+             formula_step(formula, DO_SLOT, i, 0);
+    ok = ok && formula_step(formula, DO_DIVIDE, 0, 0);
+    buf_printf(&name, "%s imbalance", from->name);
+    struct frame_column *column = NULL;
+    if (ok && !name.failed)
+        column = column_formula(formula, name.data, FRAME_PLAIN);
+    else
+        formula_free(formula);
+    buf_fini(&name);
+    return frame_add_column(to, column, err);
+}
+
+int frame_imbalance(const struct frame *frame, const char *column, struct frame **result, struct error *err)
+{
+    static const struct frame_profile all = {"", -1, -1, -1, -1};
+    size_t at = frame_find_column(frame, column, err);
+    if (at == SIZE_MAX)
+        return ERR_NOT_FOUND;
+    uint32_t n = (uint32_t)frame->profiles->n;
+    struct profile_map *map = profile_map_new(n, 1);
+    struct frame_profiles *profiles = calloc(1, sizeof *profiles);
+    char *name = strdup("all");
+    if (!map || !profiles || !name || !vec_reserve(&profiles->items, &profiles->capacity, 1, sizeof all)) {
+        free(profiles);
+        free(name);
+        profile_map_drop(map);
+        return out_of_memory(err);
+    }
+    profiles->n_owners = 1;
+    profiles->items[profiles->n++] = all;
+    profiles->items[0].name = name;
+    memset(map->new_of, 0, n * sizeof(uint32_t));
+    struct frame *made = frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), profiles);
+    int code = made ? add_aggregate(frame->columns[at], map, FRAME_MEAN, "mean", made, err) : out_of_memory(err);
+    if (code == 0)
+        code = add_aggregate(frame->columns[at], map, FRAME_MAX, "max", made, err);
+    if (code == 0)
+        code = add_imbalance(frame->columns[at], made, err);
+    profile_map_drop(map);
+    if (code != 0)
+        frame_close(made);
+    else
+        *result = made;
+    return code;
+}
+
+static int compare_cells(const void *a, const void *b)
+{
+    const struct frame_cell *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->profile < y->profile ? -1 : x->profile > y->profile;
+}
+
+int frame_outliers(struct frame *frame, size_t column, uint32_t node, size_t max, uint32_t *profiles, size_t *n,
+                   struct error *err)
+{
+    const struct frame_cell *cells;
+    size_t n_cells;
+    *n = 0;
+    int code = frame_cells(frame, column, node, &cells, &n_cells, err);
+    struct frame_cell *sorted = malloc((n_cells ? n_cells : 1) * sizeof *sorted);
+    if (code == 0 && !sorted)
+        code = out_of_memory(err);
+    if (code == 0 && n_cells) {
+        memcpy(sorted, cells, n_cells * sizeof *sorted);
+        qsort(sorted, n_cells, sizeof *sorted, compare_cells);
+        while (*n < max && *n < n_cells) {
+            profiles[*n] = sorted[*n].profile;
+            ++*n;
+        }
+    }
+    free(sorted);
+    return code;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of operations: one row each, and how its texts become operands. */
+#include "frame/ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "frame/query.h"
+
+/* What a row's function gets. */
+#define OPERANDS                                                                                                       \
+    struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts, struct frame **result,            \
+        struct error *err
+
+static int run_filter(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_filter(frames[0], texts[0], NULL, result, err);
+}
+
+static int run_query(OPERANDS)
+{
+    bool *found;
+    (void)n, (void)n_texts;
+    int code = query_run(frames[0], texts[0], NULL, &found, err);
+    if (code != 0)
+        return code;
+    code = frame_squash(frames[0], found, result, err);
+    free(found);
+    return code;
+}
+
+static int run_derive(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_derive(frames[0], texts[0], texts[1], result, err);
+}
+
+static int run_sum_up(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_sum_up(frames[0], result, err);
+}
+
+static int run_take_apart(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_take_apart(frames[0], result, err);
+}
+
+static int run_choose(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_choose(frames[0], texts[0], result, err);
+}
+
+static const struct {
+    const char *name;
+    enum frame_aggregate aggregate;
+} aggregates[] = {{"sum", FRAME_SUM}, {"mean", FRAME_MEAN}, {"min", FRAME_MIN},
+                  {"max", FRAME_MAX}, {"std", FRAME_STD},   {"count", FRAME_COUNT}};
+
+static int run_aggregate(OPERANDS)
+{
+    struct frame_view view = {0};
+    bool is_known = n_texts < 2;
+    (void)n;
+    for (size_t i = 0; !is_known && i < sizeof aggregates / sizeof *aggregates; i++)
+        if (strcmp(aggregates[i].name, texts[1]) == 0) {
+            view.aggregate = aggregates[i].aggregate;
+            is_known = true;
+        }
+    if (!is_known && texts[1][0] == 'p') {
+        char *end;
+        view.percentile = strtod(texts[1] + 1, &end);
+        view.aggregate = FRAME_PERCENTILE;
+        is_known = !*end && texts[1][1] && view.percentile >= 0 && view.percentile <= 100;
+    }
+    if (!is_known)
+        return error_set(err, ERR_USAGE,
+                         "'%.100s' is no way to make one value of several: sum, mean, min, max, std, count, p50",
+                         texts[1]);
+    return frame_aggregate(frames[0], texts[0], &view, result, err);
+}
+
+static int run_group(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_group_by(frames[0], texts[0], result, err);
+}
+
+static int run_flat(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_flat(frames[0], result, err);
+}
+
+static int run_callers(OPERANDS)
+{
+    char *end = NULL;
+    unsigned long depth = n_texts ? strtoul(texts[0], &end, 10) : 0;
+    (void)n;
+    if (end && (*end || end == texts[0] || depth > UINT32_MAX || strchr(texts[0], '-')))
+        return error_set(err, ERR_USAGE, "'%.100s' is no depth", texts[0]);
+    return frame_bottom_up(frames[0], (uint32_t)depth, result, err);
+}
+
+static int run_callgraph(OPERANDS)
+{
+    (void)n;
+    if (n_texts && strcmp(texts[0], "collapsed") != 0)
+        return error_set(err, ERR_USAGE, "a call graph is 'collapsed' or nothing, not '%.100s'", texts[0]);
+    return frame_callgraph(frames[0], n_texts, result, err);
+}
+
+static int run_imbalance(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_imbalance(frames[0], texts[0], result, err);
+}
+
+static int run_union(OPERANDS)
+{
+    (void)n_texts, (void)texts;
+    return frame_union(frames, n, result, err);
+}
+
+static int run_add(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_arithmetic(frames[0], frames[1], FRAME_ADD, result, err);
+}
+
+static int run_subtract(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_arithmetic(frames[0], frames[1], FRAME_SUBTRACT, result, err);
+}
+
+static int run_multiply(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_arithmetic(frames[0], frames[1], FRAME_MULTIPLY, result, err);
+}
+
+static int run_divide(OPERANDS)
+{
+    (void)n, (void)n_texts, (void)texts;
+    return frame_arithmetic(frames[0], frames[1], FRAME_DIVIDE, result, err);
+}
+
+static const struct frame_operation operations[] = {
+    {"filter", 1, "CONDITION", "nodes for which the condition is true; the nearest caller that stays adopts the others",
+     run_filter},
+    {"query", 1, "QUERY", "nodes on the call paths that the query names", run_query},
+    {"derive", 1, "NAME EXPRESSION", "one more column, which the expression computes", run_derive},
+    {"inclusive", 1, "", "inclusive columns, computed from the exclusive ones", run_sum_up},
+    {"exclusive", 1, "", "exclusive columns, computed from the inclusive ones", run_take_apart},
+    {"choose", 1, "CONDITION", "profiles for which the condition on rank, thread, process, host, name is true",
+     run_choose},
+    {"aggregate", 1, "BY [HOW]",
+     "one profile for each rank, thread, process or host, or for all; HOW: sum, mean, min, max, std, count, p50",
+     run_aggregate},
+    {"group", 1, "ATTRIBUTE", "one node for each name, file, module, line, kind, or other attribute", run_group},
+    {"flat", 1, "", "one node for each function", run_flat},
+    {"callers", 1, "[DEPTH]", "upside down: functions, below them who calls them", run_callers},
+    {"callgraph", 1, "[collapsed]", "functions and who calls them, with the circles that they form", run_callgraph},
+    {"imbalance", 1, "COLUMN", "mean and largest value over the profiles, and their ratio", run_imbalance},
+    {"union", 0, "", "all nodes of all, with the profiles of all", run_union},
+    {"add", 2, "", "sums by node and profile", run_add},
+    {"subtract", 2, "", "differences by node and profile", run_subtract},
+    {"multiply", 2, "", "products by node and profile", run_multiply},
+    {"divide", 2, "", "quotients by node and profile", run_divide},
+};
+
+const struct frame_operation *frame_operations(size_t *n)
+{
+    *n = sizeof operations / sizeof *operations;
+    return operations;
+}
+
+/* How many operands there are, and how many of them are needed. */
+static void count_operands(const char *operands, size_t *n_least, size_t *n_most)
+{
+    *n_least = *n_most = 0;
+    for (const char *at = operands; *at; at += strcspn(at, " ")) {
+        at += *at == ' ';
+        *n_least += *at != '[';
+        ++*n_most;
+    }
+}
+
+int frame_run(const char *name, struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts,
+              struct frame **result, struct error *err)
+{
+    struct buf known = {0};
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        const struct frame_operation *found = &operations[i];
+        size_t n_least, n_most;
+        buf_printf(&known, "%s%s", i ? ", " : "", found->name);
+        if (strcmp(found->name, name) != 0)
+            continue;
+        buf_fini(&known);
+        count_operands(found->operands, &n_least, &n_most);
+        if (n == 0 || (found->n_frames && n != found->n_frames))
+            return error_set(err, ERR_USAGE, "%s works on %zu profiles, not on %zu", name,
+                             found->n_frames ? found->n_frames : 1, n);
+        if (n_texts < n_least || n_texts > n_most)
+            return error_set(err, ERR_USAGE, "%s has the operands: %s", name,
+                             *found->operands ? found->operands : "none");
+        return found->run(frames, n, texts, n_texts, result, err);
+    }
+    (void)error_set(err, ERR_NOT_FOUND, "there is no operation '%.100s'; there are: %s", name, known.data);
+    buf_fini(&known);
+    return ERR_NOT_FOUND;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations on frames. Each makes a new frame, which is the caller's and shares with its operands what is the same;
+ * these stay as they are. Values are computed when somebody asks for them, but for conditions, which need theirs at
+ * once. Everything is linear in nodes and edges where nothing else is said, and no depth is too deep. Ordinary code.
+ *
+ * Where several nodes become one, it takes kind, name and other attributes of the first; exclusive values are added,
+ * and so are inclusive ones where nothing is counted twice; a value that does not add up (FRAME_PLAIN) stays where only
+ * one of the nodes has one, and is missing otherwise. A formula is computed again from what became of its columns.
+ *
+ * err of all: ERR_MEMORY, ERR_IO and ERR_FORMAT where values are needed, ERR_USAGE and ERR_NOT_FOUND for what the
+ * expression or the name of a column is wrong about. */
+#ifndef LOCUS_FRAME_OPS_H
+#define LOCUS_FRAME_OPS_H
+
+#include "frame/frame.h"
+
+/* --- fewer nodes, other columns --- */
+
+/* Keeps the nodes with keep[node]: the nearest kept ancestor adopts; siblings of the same identity, and roots, become
+ * one, and so do their children in turn. Inclusive values are computed anew: from the exclusive column beside it, in a
+ * tree without one from what is left of the inclusive values themselves. Costs of nodes that go are gone. In a graph a
+ * node may be adopted on several ways, and the time is that of a walk from each kept node through what goes; inclusive
+ * columns without an exclusive one are added up there.  err: ERR_NOT_FOUND: no node is kept */
+int frame_squash(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
+
+/* The same for the nodes for which a condition is true (expression.h), with the values of a view (NULL: sums). */
+int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
+                 struct error *err);
+
+/* Takes the values, but not the nodes, where keep[node] is false. Inclusive values stay what they are. */
+int frame_mask(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
+
+/* Adds a column that an expression computes; one of the same name makes room for it. */
+int frame_derive(const struct frame *frame, const char *name, const char *expression, struct frame **result,
+                 struct error *err);
+
+/* Adds, or computes anew, the inclusive column of every exclusive one ("x (inc)" beside "x"): in a graph every node
+ * that can be reached counts once. The other one does the reverse, for trees; err: ERR_UNSUPPORTED for a graph. */
+int frame_sum_up(const struct frame *frame, struct frame **result, struct error *err);
+int frame_take_apart(const struct frame *frame, struct frame **result, struct error *err);
+
+/* --- profiles --- */
+
+/* Keeps the profiles for which a condition on rank, thread, process, host, name, profile is true. ERR_NOT_FOUND: none
+ * is.*/
+int frame_choose(const struct frame *frame, const char *condition, struct frame **result, struct error *err);
+
+/* Profiles with the same rank ("rank", "thread", "process", "host"), or all ("all"), become one; view says how their
+ * values become one (its profiles are not used). With sums, formulas are computed of the sums. */
+int frame_aggregate(const struct frame *frame, const char *by, const struct frame_view *view, struct frame **result,
+                    struct error *err);
+
+/* --- other shapes --- */
+
+/* A root for each value of an attribute (name, file, module, kind, or a further one), in order of the first node that
+ * has it. Inclusive values are those of the outermost nodes of each group, so that recursion counts once; in a graph,
+ * the sums of the exclusive column over what the group reaches. */
+int frame_group_by(const struct frame *frame, const char *attribute, struct frame **result, struct error *err);
+
+/* The same for functions: lines, loops and calls belong to the function around them. */
+int frame_flat(const struct frame *frame, struct frame **result, struct error *err);
+
+/* Functions and who calls them: an edge for each pair of functions. Functions that call each other in a circle have the
+ * number of their circle, from 1, as attribute "cycle"; with is_collapsed each circle is one node "<cycle N>". Values
+ * are as in a flat profile. */
+int frame_callgraph(const struct frame *frame, bool is_collapsed, struct frame **result, struct error *err);
+
+/* Upside down: the roots are functions, below them their callers, and so on, for at most max_depth levels (0: all). An
+ * exclusive column becomes the cost of the root's function along these callers (inclusive: a node's callers share its
+ * cost); inclusive columns are left out. In a graph a chain goes through each node's first parent that was visited
+ * before it. The result has a node for each chain of callers that occurs: ERR_RANGE beyond 2^25 steps. */
+int frame_bottom_up(const struct frame *frame, uint32_t max_depth, struct frame **result, struct error *err);
+
+/* --- several frames --- */
+
+/* Brings frames into one shape: results [n] have the nodes of all, and values where their frame had some. Roots, and
+ * children of the same node, of the same identity are the same, within a frame too. Inclusive values are kept (in a
+ * tree), or computed anew. */
+int frame_unify(struct frame *const *frames, size_t n, struct frame **results, struct error *err);
+
+/* One frame with the profiles of all, one frame's behind the other's; columns of the same name are one. */
+int frame_union(struct frame *const *frames, size_t n, struct frame **result, struct error *err);
+
+enum frame_arithmetic { FRAME_ADD, FRAME_SUBTRACT, FRAME_MULTIPLY, FRAME_DIVIDE };
+
+/* a + b and so on, column by column of the same name and profile by profile: those of the same rank and thread, or
+ * where one frame does not know these, or has them twice, of the same number. What is missing on one side is as nothing
+ * in sums and differences (missing - b = -b), and makes products and quotients missing, as dividing by zero does;
+ * columns of one side alone are as if missing on the other, and left out of products and quotients. What adds up on one
+ * side in another way than on the other no longer adds up. The sum over profiles of a product or quotient is that of
+ * the sums. The result has number attribute "missing": 1 where only a has the node, 2 only b. */
+int frame_arithmetic(const struct frame *a, const struct frame *b, enum frame_arithmetic operation,
+                     struct frame **result, struct error *err);
+
+/* Whether both have the same nodes (by identity), edges, profiles, columns, and values that differ by at most tolerance
+ * of the larger one. *difference [1024 bytes], when not NULL, says the first one. Order does not matter. err as above.
+ */
+int frame_equal(const struct frame *a, const struct frame *b, double tolerance, bool *is_equal, char *difference,
+                struct error *err);
+
+struct frame_difference {
+    uint32_t node; /* of the result */
+    double before, after;
+};
+
+/* The nodes whose value in a column differs by more than threshold percent of the total before (of the roots of an
+ * inclusive column, of all nodes otherwise), largest first; a node that one side does not have counts as 0 there.
+ * *result has the columns "NAME before", "NAME after" and "NAME change". *found [*n_found] is malloc'ed, NULL when
+ * empty. */
+int frame_diff(const struct frame *before, const struct frame *after, const char *column, double threshold,
+               struct frame **result, struct frame_difference **found, size_t *n_found, struct error *err);
+
+/* --- what stands out --- */
+
+/* From a node (FRAME_NONE: the root with the largest value) to its child with the largest value, as long as that has at
+ * least `share` of its parent's; the first child that has less ends the path and belongs to it, as in Hatchet. Of
+ * equal children the first; a node that is on the path already ends it. *path [*n] is malloc'ed. */
+int frame_hot_path(const struct frame *frame, size_t column, const struct frame_view *view, uint32_t from, double share,
+                   uint32_t **path, size_t *n, struct error *err);
+
+/* A frame of one profile with "NAME mean", "NAME max" and "NAME imbalance" (max / mean) over the profiles with a value.
+ */
+int frame_imbalance(const struct frame *frame, const char *column, struct frame **result, struct error *err);
+
+/* The profiles of a node with the largest values, at most max of them, largest first: profiles [max]. Returns how many
+ * in *n. */
+int frame_outliers(struct frame *frame, size_t column, uint32_t node, size_t max, uint32_t *profiles, size_t *n,
+                   struct error *err);
+
+/* --- the table --- */
+
+/* Operations by name, for a command line. */
+struct frame_operation {
+    const char *name;
+    size_t n_frames;      /* operands that are frames; 0: one or more */
+    const char *operands; /* names of the others, separated by blanks, [] around those that may be left out */
+    const char *summary;
+    /* frames [n], texts [n_texts] */
+    int (*run)(struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts, struct frame **result,
+               struct error *err);
+};
+
+/* The operations in order; *n: how many. */
+const struct frame_operation *frame_operations(size_t *n);
+
+/* Runs an operation by its name.  err: ERR_NOT_FOUND with the names there are, ERR_USAGE for a wrong number of operands
+ */
+int frame_run(const char *name, struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts,
+              struct frame **result, struct error *err);
+
+#endif

@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both forms of queries become elements, elements become states of an automaton, and the automaton runs twice: from the
+ * roots down for the states that a path can be in at a node, and from the leaves up for those that it can end from. */
+#include "frame/query.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "fmt/json.h"
+#include "frame/expression.h"
+
+#define MAX_STATES 4096
+#define MAX_DEPTH 100
+#define WORD_BITS 64
+
+/* A node that the pattern speaks of. */
+struct state {
+    bool is_star;
+    size_t element;
+};
+
+/* An element with its conditions, all of which must be true. */
+struct element {
+    char *variable; /* NULL: none */
+    struct formula **conditions;
+    size_t n_conditions, cap_conditions;
+    bool *is_true; /* [n_nodes] of all conditions; NULL: there are none */
+};
+
+struct pattern {
+    struct state *states;
+    size_t n_states, cap_states;
+    struct element *elements;
+    size_t n_elements, cap_elements;
+};
+
+/* What the two parsers share. */
+struct asked {
+    const struct frame *frame;
+    const struct frame_view *view;
+    struct error *err;
+    const char *text, *at; /* of the text form */
+    int depth;
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- patterns --- */
+
+static void pattern_fini(struct pattern *pattern)
+{
+    for (size_t i = 0; i < pattern->n_elements; i++) {
+        struct element *element = &pattern->elements[i];
+        for (size_t k = 0; k < element->n_conditions; k++)
+            formula_free(element->conditions[k]);
+        free(element->conditions);
+        free(element->variable);
+        free(element->is_true);
+    }
+    free(pattern->elements);
+    free(pattern->states);
+}
+
+static bool add_state(struct pattern *pattern, bool is_star)
+{
+    if (!vec_reserve(&pattern->states, &pattern->cap_states, pattern->n_states + 1, sizeof *pattern->states))
+        return false;
+    pattern->states[pattern->n_states++] = (struct state){is_star, pattern->n_elements - 1};
+    return true;
+}
+
+/* Adds an element: quantifier is '.', '*', '+', or 0 for `times` nodes. */
+static int add_element(struct pattern *pattern, char quantifier, uint64_t times, struct error *err)
+{
+    times = quantifier ? quantifier != '*' : times;
+    if (times > MAX_STATES || pattern->n_states + times >= MAX_STATES)
+        return error_set(err, ERR_USAGE, "query: at most %d nodes can be asked for", MAX_STATES);
+    if (!vec_reserve(&pattern->elements, &pattern->cap_elements, pattern->n_elements + 1, sizeof *pattern->elements))
+        return out_of_memory(err);
+    pattern->elements[pattern->n_elements++] = (struct element){0};
+    for (uint64_t i = 0; i < times; i++)
+        if (!add_state(pattern, false))
+            return out_of_memory(err);
+    return (quantifier == '*' || quantifier == '+') && !add_state(pattern, true) ? out_of_memory(err) : 0;
+}
+
+/* Gives an element one more condition, which it takes over. */
+static int add_condition(struct element *element, struct formula *condition, struct error *err)
+{
+    if (!vec_reserve(&element->conditions, &element->cap_conditions, element->n_conditions + 1,
+                     sizeof *element->conditions)) {
+        formula_free(condition);
+        return out_of_memory(err);
+    }
+    element->conditions[element->n_conditions++] = condition;
+    return 0;
+}
+
+static int test_element(const struct asked *asked, struct element *element)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < element->n_conditions; i++) {
+        bool *is_true;
+        code = expression_test(element->conditions[i], asked->view, &is_true, asked->err);
+        for (size_t k = 0; code == 0 && element->is_true && k < asked->frame->graph->n; k++)
+            element->is_true[k] &= is_true[k];
+        if (code == 0 && element->is_true)
+            free(is_true);
+        else if (code == 0)
+            element->is_true = is_true;
+    }
+    return code;
+}
+
+/* --- the automaton --- */
+
+/* Sets of states are n_words words each. */
+struct automaton {
+    const struct frame_graph *graph;
+    size_t n_states, n_words;
+    uint64_t *next;  /* [n_states]: the states that may come after one */
+    uint64_t *first; /* the states that a path may begin with */
+    uint64_t *last;  /* those that it may end with */
+    uint64_t *fits;  /* [n_nodes]: the states whose conditions a node fulfills */
+    uint64_t *down;  /* [n_nodes]: the states that a path can be in */
+    uint64_t *up;    /* [n_nodes]: those that it can go on from to an end */
+    uint32_t *queue; /* [n_nodes], in a circle */
+    bool *is_queued; /* [n_nodes] */
+};
+
+static void set_bit(uint64_t *set, size_t bit)
+{
+    set[bit / WORD_BITS] |= (uint64_t)1 << bit % WORD_BITS;
+}
+
+static bool has_bit(const uint64_t *set, size_t bit)
+{
+    return set[bit / WORD_BITS] >> bit % WORD_BITS & 1;
+}
+
+/* Adds the states that may come when `from` is next: itself, and what follows the stars there. */
+static void add_following(const struct pattern *pattern, size_t from, uint64_t *set)
+{
+    for (size_t i = from; i < pattern->n_states; i++) {
+        set_bit(set, i);
+        if (!pattern->states[i].is_star)
+            return;
+    }
+}
+
+static bool automaton_init(struct automaton *automaton, const struct pattern *pattern, const struct frame_graph *graph)
+{
+    size_t n_words = (pattern->n_states + WORD_BITS - 1) / WORD_BITS, n = graph->n ? graph->n : 1;
+    size_t n_next = pattern->n_states * n_words;
+    *automaton = (struct automaton){.graph = graph,
+                                    .n_states = pattern->n_states,
+                                    .n_words = n_words,
+                                    .next = calloc(n_next ? n_next : 1, sizeof(uint64_t)),
+                                    .first = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .last = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .fits = calloc(n, (n_words + 1) * sizeof(uint64_t)),
+                                    .down = calloc(n, (n_words + 1) * sizeof(uint64_t)),
+                                    .up = calloc(n, (n_words + 1) * sizeof(uint64_t)),
+                                    .queue = malloc(n * sizeof(uint32_t)),
+                                    .is_queued = calloc(n, sizeof(bool))};
+    if (!automaton->next || !automaton->first || !automaton->last || !automaton->fits || !automaton->down ||
+        !automaton->up || !automaton->queue || !automaton->is_queued)
+        return false;
+    add_following(pattern, 0, automaton->first);
+    for (size_t i = 0; i < pattern->n_states; i++) {
+        if (pattern->states[i].is_star)
+            set_bit(automaton->next + i * n_words, i);
+        add_following(pattern, i + 1, automaton->next + i * n_words);
+    }
+    for (size_t i = pattern->n_states; i-- > 0;) {
+        set_bit(automaton->last, i);
+        if (!pattern->states[i].is_star)
+            break;
+    }
+    for (uint32_t node = 0; node < graph->n; node++)
+        for (size_t i = 0; i < pattern->n_states; i++) {
+            const struct element *element = &pattern->elements[pattern->states[i].element];
+            if (!element->is_true || element->is_true[node])
+                set_bit(automaton->fits + node * n_words, i);
+        }
+    return true;
+}
+
+static void automaton_fini(struct automaton *automaton)
+{
+    free(automaton->next);
+    free(automaton->first);
+    free(automaton->last);
+    free(automaton->fits);
+    free(automaton->down);
+    free(automaton->up);
+    free(automaton->queue);
+    free(automaton->is_queued);
+}
+
+/* Adds to a node's states on the way down those that its parents lead to; whether there are new ones. */
+static bool go_down(struct automaton *automaton, uint32_t node)
+{
+    const struct frame_graph *graph = automaton->graph;
+    size_t n_words = automaton->n_words;
+    uint64_t *states = automaton->down + node * n_words;
+    const uint64_t *fits = automaton->fits + node * n_words;
+    bool is_new = false;
+    for (size_t w = 0; w < n_words; w++) {
+        is_new |= (automaton->first[w] & fits[w] & ~states[w]) != 0;
+        states[w] |= automaton->first[w] & fits[w];
+    }
+    for (uint32_t p = graph->parent_starts[node]; p < graph->parent_starts[node + 1]; p++) {
+        const uint64_t *above = automaton->down + graph->parents[p] * n_words;
+        for (size_t i = 0; i < automaton->n_states; i++)
+            for (size_t w = 0; has_bit(above, i) && w < n_words; w++) {
+                uint64_t more = automaton->next[i * n_words + w] & fits[w] & ~states[w];
+                is_new |= more != 0;
+                states[w] |= more;
+            }
+    }
+    return is_new;
+}
+
+/* Adds to a node's states on the way up those from which a child leads to an end. */
+static bool go_up(struct automaton *automaton, uint32_t node)
+{
+    const struct frame_graph *graph = automaton->graph;
+    size_t n_words = automaton->n_words;
+    uint64_t *states = automaton->up + node * n_words;
+    const uint64_t *fits = automaton->fits + node * n_words;
+    bool is_new = false;
+    for (size_t w = 0; w < n_words; w++) {
+        is_new |= (automaton->last[w] & fits[w] & ~states[w]) != 0;
+        states[w] |= automaton->last[w] & fits[w];
+    }
+    for (size_t i = 0; i < automaton->n_states; i++) {
+        bool leads = false;
+        if (!has_bit(fits, i) || has_bit(states, i))
+            continue;
+        for (uint32_t c = graph->child_starts[node]; !leads && c < graph->child_starts[node + 1]; c++)
+            for (size_t w = 0; w < n_words; w++)
+                leads |= (automaton->next[i * n_words + w] & automaton->up[graph->children[c] * n_words + w]) != 0;
+        if (leads) {
+            set_bit(states, i);
+            is_new = true;
+        }
+    }
+    return is_new;
+}
+
+/* Goes to every node, and again to those whose neighbours have new states: in a tree once. */
+static void spread(struct automaton *automaton, bool is_down)
+{
+    const struct frame_graph *graph = automaton->graph;
+    const uint32_t *starts = is_down ? graph->child_starts : graph->parent_starts;
+    const uint32_t *others = is_down ? graph->children : graph->parents;
+    size_t first = 0, n = graph->n;
+    for (uint32_t i = 0; i < graph->n; i++) {
+        automaton->queue[i] = is_down ? i : graph->n - 1 - i;
+        automaton->is_queued[i] = true;
+    }
+    while (n) {
+        uint32_t node = automaton->queue[first];
+        first = (first + 1) % graph->n;
+        n--;
+        automaton->is_queued[node] = false;
+        if (!(is_down ? go_down(automaton, node) : go_up(automaton, node)))
+            continue;
+        for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
+            if (!automaton->is_queued[others[i]]) {
+                automaton->is_queued[others[i]] = true;
+                automaton->queue[(first + n++) % graph->n] = others[i];
+            }
+    }
+}
+
+/* The nodes on paths that match. *found is malloc'ed. */
+static int run(const struct asked *asked, struct pattern *pattern, bool **found)
+{
+    const struct frame_graph *graph = asked->frame->graph;
+    struct automaton automaton = {0};
+    bool *is_in = calloc(graph->n ? graph->n : 1, sizeof *is_in);
+    int code = is_in ? 0 : out_of_memory(asked->err);
+    for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
+        code = test_element(asked, &pattern->elements[i]);
+    if (code == 0 && !automaton_init(&automaton, pattern, graph))
+        code = out_of_memory(asked->err);
+    if (code == 0) {
+        spread(&automaton, true);
+        spread(&automaton, false);
+        for (size_t i = 0; i < graph->n * automaton.n_words; i++)
+            is_in[i / automaton.n_words] |= (automaton.down[i] & automaton.up[i]) != 0;
+        *found = is_in;
+    } else {
+        free(is_in);
+    }
+    automaton_fini(&automaton);
+    return code;
+}
+
+/* --- sets --- */
+
+enum set_operation { SET_AND, SET_OR, SET_XOR };
+
+static void combine(bool *to, const bool *with, size_t n, enum set_operation operation)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = operation == SET_AND ? to[i] && with[i] : operation == SET_OR ? to[i] || with[i] : to[i] != with[i];
+}
+
+static void invert(bool *set, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        set[i] = !set[i];
+}
+
+/* --- the object form --- */
+
+static int run_json(struct asked *asked, const json_t *json, bool **found);
+
+static const struct {
+    const char *name, *function;
+    bool is_of_condition; /* function(value > 5), not function(value) > 5 */
+} aggregates[] = {{"any", "any", true},    {"all", "all", true},     {"sum", "sum", false},
+                  {"mean", "mean", false}, {"min", "lowest", false}, {"max", "highest", false},
+                  {"std", "std", false},   {"count", "count", false}};
+
+/* Writes "value > 5" for the text of a condition on a number; false when it is none. */
+static bool put_comparison(struct buf *to, const char *value, const char *condition)
+{
+    static const char *const signs[] = {"<=", ">=", "==", "!=", "<>", "<", ">", "="};
+    const char *sign = NULL;
+    char *end;
+    while (isspace((unsigned char)*condition))
+        condition++;
+    for (size_t i = 0; !sign && i < sizeof signs / sizeof *signs; i++)
+        if (strncmp(condition, signs[i], strlen(signs[i])) == 0)
+            sign = signs[i];
+    if (!sign)
+        return false;
+    condition += strlen(sign);
+    while (isspace((unsigned char)*condition))
+        condition++;
+    const char *word = condition + (*condition == '-' || *condition == '+');
+    word += strncmp(word, "np.", 3) == 0 ? 3 : 0;
+    if (!isdigit((unsigned char)*word) && *word != '.' && strncasecmp(word, "nan", 3) != 0 &&
+        strncasecmp(word, "inf", 3) != 0)
+        return false;
+    double number = strtod(word, &end) * (*condition == '-' ? -1 : 1);
+    while (isspace((unsigned char)*end))
+        end++;
+    if (*end || end == word)
+        return false;
+    if (isnan(number) && (*sign == '=' || *sign == '!' || strcmp(sign, "<>") == 0))
+        buf_printf(to, "%s is %smissing", value, *sign == '=' ? "" : "not ");
+    else
+        buf_printf(to, "%s %s %.17g", value, sign, number);
+    return true;
+}
+
+/* Writes the expression of one condition on what `value` is written as. */
+static int put_condition(const struct asked *asked, struct buf *to, const char *name, const char *value, bool is_text,
+                         const json_t *condition)
+{
+    size_t i;
+    const json_t *item;
+    if (json_is_null(condition)) {
+        buf_printf(to, "%s is missing", value);
+    } else if (json_is_array(condition)) {
+        if (json_array_size(condition) == 0)
+            return error_set(asked->err, ERR_USAGE, "query: '%.200s' has an empty list of conditions", name);
+        json_array_foreach(condition, i, item)
+        {
+            buf_printf(to, "%s", i ? " and " : "");
+            int code = json_is_array(item) ? ERR_USAGE : put_condition(asked, to, name, value, is_text, item);
+            if (code != 0)
+                return json_is_array(item) ? error_set(asked->err, code, "query: '%.200s' has lists in a list", name)
+                                           : code;
+        }
+    } else if (is_text) {
+        if (!json_is_string(condition))
+            return error_set(asked->err, ERR_USAGE, "query: '%.200s' holds texts: its condition is a text", name);
+        buf_printf(to, "%s matches ", value);
+        expression_quote(to, '"', json_string_value(condition));
+    } else if (json_is_number(condition)) {
+        buf_printf(to, "%s = %.17g", value, json_number_value(condition));
+    } else if (!json_is_string(condition) || !put_comparison(to, value, json_string_value(condition))) {
+        return error_set(asked->err, ERR_USAGE,
+                         "query: '%.200s' holds numbers: its condition is a number or a comparison such as \"> 5\"",
+                         name);
+    }
+    return 0;
+}
+
+/* The same with an aggregate, {"any": "> 5"}. */
+static int put_aggregate(const struct asked *asked, struct buf *to, const char *name, const char *value,
+                         const json_t *object)
+{
+    const char *key = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)object));
+    const json_t *condition = key ? json_object_get(object, key) : NULL;
+    for (size_t i = 0; key && json_object_size(object) == 1 && i < sizeof aggregates / sizeof *aggregates; i++) {
+        struct buf inner = {0};
+        bool is_of_condition = aggregates[i].is_of_condition;
+        if (strcmp(aggregates[i].name, key) != 0)
+            continue;
+        if (is_of_condition)
+            buf_printf(&inner, "%s", value);
+        else
+            buf_printf(&inner, "%s(%s)", aggregates[i].function, value);
+        buf_printf(to, "%s(", is_of_condition ? aggregates[i].function : "");
+        int code =
+            inner.failed ? out_of_memory(asked->err) : put_condition(asked, to, name, inner.data, false, condition);
+        buf_printf(to, ")");
+        buf_fini(&inner);
+        return code;
+    }
+    return error_set(asked->err, ERR_USAGE,
+                     "query: the condition of '%.200s' has one of any, all, sum, mean, min, max, std, count", name);
+}
+
+/* Adds the condition of an object's member to an element. */
+static int take_member(const struct asked *asked, size_t number, struct element *element, const char *name,
+                       const json_t *condition)
+{
+    struct buf value = {0}, text = {0};
+    struct formula *formula;
+    struct error reason;
+    expression_quote(&value, '\'', name);
+    if (value.failed)
+        return out_of_memory(asked->err);
+    int code = expression_compile(asked->frame, value.data, EXPRESSION_NUMBER, &formula, &reason);
+    bool is_text = code == ERR_USAGE;
+    if (code == 0)
+        formula_free(formula);
+    if (code != 0 && !is_text)
+        code = error_set(asked->err, code, "query: element %zu: %.800s", number, reason.text);
+    else if (json_is_object(condition) && !is_text)
+        code = put_aggregate(asked, &text, name, value.data, condition);
+    else
+        code = put_condition(asked, &text, name, value.data, is_text, condition);
+    if (code == 0 && text.failed)
+        code = out_of_memory(asked->err);
+    if (code == 0) {
+        code = expression_compile(asked->frame, text.data, EXPRESSION_CONDITION, &formula, &reason);
+        if (code != 0)
+            code = error_set(asked->err, code, "query: '%.200s': %.700s", name, reason.text);
+        else
+            code = add_condition(element, formula, asked->err);
+    }
+    buf_fini(&value);
+    buf_fini(&text);
+    return code;
+}
+
+static int take_quantifier(const struct asked *asked, struct pattern *pattern, size_t number, const json_t *quantifier)
+{
+    const char *text = json_string_value(quantifier);
+    if (json_is_integer(quantifier) && json_integer_value(quantifier) >= 0)
+        return add_element(pattern, 0, (uint64_t)json_integer_value(quantifier), asked->err);
+    if (text && strlen(text) == 1 && strchr(".*+", *text))
+        return add_element(pattern, *text, 0, asked->err);
+    return error_set(asked->err, ERR_USAGE,
+                     "query: element %zu: a quantifier is \".\", \"*\", \"+\" or a number of nodes", number);
+}
+
+static int take_element(const struct asked *asked, struct pattern *pattern, size_t number, const json_t *json)
+{
+    const json_t *object = json_is_object(json) ? json : NULL;
+    const char *name;
+    json_t *condition;
+    int code;
+    if (json_is_array(json)) {
+        object = json_array_get(json, 1);
+        if (json_array_size(json) != 2 || !json_is_object(object))
+            return error_set(asked->err, ERR_USAGE, "query: element %zu: a list has a quantifier and an object",
+                             number);
+        code = take_quantifier(asked, pattern, number, json_array_get(json, 0));
+    } else {
+        code = object ? add_element(pattern, '.', 0, asked->err) : take_quantifier(asked, pattern, number, json);
+    }
+    if (code != 0 || !object)
+        return code;
+    json_object_foreach((json_t *)(uintptr_t)object, name, condition)
+    {
+        code = take_member(asked, number, &pattern->elements[pattern->n_elements - 1], name, condition);
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+static int run_list(struct asked *asked, const json_t *list, bool **found)
+{
+    struct pattern pattern = {0};
+    size_t i;
+    const json_t *item;
+    int code = json_array_size(list) ? 0 : error_set(asked->err, ERR_USAGE, "query: there are no elements");
+    json_array_foreach(list, i, item)
+    {
+        code = take_element(asked, &pattern, i + 1, item);
+        if (code != 0)
+            break;
+    }
+    if (code == 0)
+        code = run(asked, &pattern, found);
+    pattern_fini(&pattern);
+    return code;
+}
+
+static int run_set(struct asked *asked, const char *word, const json_t *of, bool **found)
+{
+    static const struct {
+        const char *name;
+        enum set_operation operation;
+    } words[] = {{"and", SET_AND},  {"intersection", SET_AND}, {"or", SET_OR},
+                 {"union", SET_OR}, {"xor", SET_XOR},          {"symdifference", SET_XOR}};
+    size_t n = asked->frame->graph->n, i;
+    const json_t *item;
+    if (strcmp(word, "not") == 0) {
+        int code = run_json(asked, of, found);
+        if (code == 0)
+            invert(*found, n);
+        return code;
+    }
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+        bool *all = NULL;
+        int code = 0;
+        if (strcmp(words[w].name, word) != 0 || json_array_size(of) == 0)
+            continue;
+        json_array_foreach(of, i, item)
+        {
+            bool *one = NULL;
+            code = run_json(asked, item, &one);
+            if (code != 0)
+                break;
+            if (all)
+                combine(all, one, n, words[w].operation);
+            bool *spare = all ? one : NULL;
+            all = all ? all : one;
+            free(spare);
+        }
+        if (code != 0)
+            free(all);
+        else
+            *found = all;
+        return code;
+    }
+    return error_set(asked->err, ERR_USAGE, "query: a set is {\"and\": [query, ...]}, or, xor, or {\"not\": query}");
+}
+
+static int run_json(struct asked *asked, const json_t *json, bool **found)
+{
+    if (json_is_array(json))
+        return run_list(asked, json, found);
+    const char *word = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)json));
+    if (!word || json_object_size(json) != 1)
+        return error_set(asked->err, ERR_USAGE, "query: a list of elements is expected, or {\"and\": [query, ...]}");
+    if (++asked->depth > MAX_DEPTH)
+        return error_set(asked->err, ERR_USAGE, "query: this nests too deep");
+    int code = run_set(asked, word, json_object_get(json, word), found);
+    asked->depth--;
+    return code;
+}
+
+/* --- the text form --- */
+
+__attribute__((format(printf, 3, 4))) static int fail_at(const struct asked *asked, const char *at, const char *format,
+                                                         ...)
+{
+    char reason[300];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    return error_set(asked->err, ERR_USAGE, "query: character %td: %s", at - asked->text + 1, reason);
+}
+
+static void skip_blanks(struct asked *asked)
+{
+    while (isspace((unsigned char)*asked->at))
+        asked->at++;
+}
+
+static bool accept(struct asked *asked, const char *word)
+{
+    size_t n = strlen(word);
+    skip_blanks(asked);
+    if (strncasecmp(asked->at, word, n) != 0 || (isalpha((unsigned char)*word) && isalnum((unsigned char)asked->at[n])))
+        return false;
+    asked->at += n;
+    return true;
+}
+
+/* (quantifier, name), each of which may be left out */
+static int parse_node(struct asked *asked, struct pattern *pattern)
+{
+    char quantifier = '.';
+    uint64_t times = 0;
+    bool has_quantifier = true;
+    if (!accept(asked, "("))
+        return fail_at(asked, asked->at, "'(' is expected here");
+    skip_blanks(asked);
+    if (*asked->at == '"' || *asked->at == '\'') {
+        quantifier = asked->at[1];
+        if (!quantifier || !strchr(".*+", quantifier) || asked->at[2] != *asked->at)
+            return fail_at(asked, asked->at, "a quantifier is \".\", \"*\", \"+\" or a number of nodes");
+        asked->at += 3;
+    } else if (isdigit((unsigned char)*asked->at)) {
+        char *end;
+        quantifier = 0;
+        errno = 0;
+        times = strtoull(asked->at, &end, 10);
+        times = errno ? UINT64_MAX : times;
+        asked->at = end;
+    } else {
+        has_quantifier = false;
+    }
+    int code = add_element(pattern, quantifier, times, asked->err);
+    skip_blanks(asked);
+    if (code == 0 && has_quantifier && *asked->at != ')' && !accept(asked, ","))
+        return fail_at(asked, asked->at, "',' or ')' is expected here");
+    skip_blanks(asked);
+    const char *name = asked->at;
+    while (isalnum((unsigned char)*asked->at) || *asked->at == '_')
+        asked->at++;
+    if (code == 0 && asked->at != name) {
+        struct element *element = &pattern->elements[pattern->n_elements - 1];
+        element->variable = strndup(name, (size_t)(asked->at - name));
+        if (!element->variable)
+            return out_of_memory(asked->err);
+        for (size_t i = 0; i + 1 < pattern->n_elements; i++)
+            if (pattern->elements[i].variable && strcmp(pattern->elements[i].variable, element->variable) == 0)
+                return fail_at(asked, name, "'%.100s' is the name of two parts", element->variable);
+    }
+    if (code == 0 && !accept(asked, ")"))
+        return fail_at(asked, asked->at, "')' is expected here");
+    return code;
+}
+
+/* Where the conditions end that begin here: at a } that no quotes hold, or at the end. */
+static const char *end_of_conditions(const char *at)
+{
+    char quote = 0;
+    for (; *at && (quote || *at != '}'); at++)
+        if (quote && *at == '\\' && at[1])
+            at++;
+        else if (quote ? *at == quote : *at == '"' || *at == '\'')
+            quote = quote ? 0 : *at;
+    return at;
+}
+
+static int parse_conditions(struct asked *asked, struct pattern *pattern)
+{
+    const char *end = end_of_conditions(asked->at);
+    char *text = strndup(asked->at, (size_t)(end - asked->at));
+    const char **variables = calloc(pattern->n_elements, sizeof *variables);
+    struct expression_part *parts = NULL;
+    size_t n_parts = 0;
+    struct error reason;
+    int code = text && variables ? 0 : out_of_memory(asked->err);
+    for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
+        variables[i] = pattern->elements[i].variable;
+    if (code == 0) {
+        code = expression_compile_parts(asked->frame, text, (size_t)(asked->at - asked->text), variables,
+                                        pattern->n_elements, &parts, &n_parts, &reason);
+        if (code != 0)
+            code = error_set(asked->err, code, "query: %.900s", reason.text);
+    }
+    for (size_t i = 0; i < n_parts; i++) {
+        if (code == 0)
+            code = add_condition(&pattern->elements[parts[i].variable], parts[i].formula, asked->err);
+        else
+            formula_free(parts[i].formula);
+    }
+    free(parts);
+    free(variables);
+    free(text);
+    asked->at = end;
+    return code;
+}
+
+static int parse_match(struct asked *asked, bool **found)
+{
+    struct pattern pattern = {0};
+    int code = accept(asked, "match") ? 0 : fail_at(asked, asked->at, "MATCH is expected here");
+    if (code == 0)
+        code = parse_node(asked, &pattern);
+    while (code == 0 && accept(asked, "->"))
+        code = parse_node(asked, &pattern);
+    if (code == 0 && accept(asked, "where"))
+        code = parse_conditions(asked, &pattern);
+    skip_blanks(asked);
+    if (code == 0 && *asked->at && *asked->at != '}')
+        code = fail_at(asked, asked->at, "->, WHERE or the end is expected here");
+    if (code == 0)
+        code = run(asked, &pattern, found);
+    pattern_fini(&pattern);
+    return code;
+}
+
+static int parse_set(struct asked *asked, int level, bool **found);
+
+/* NOT, (...), {MATCH ...} */
+static int parse_one(struct asked *asked, bool **found)
+{
+    bool is_inverted = false;
+    int code;
+    while (accept(asked, "not"))
+        is_inverted = !is_inverted;
+    const char *begin = asked->at;
+    if (accept(asked, "(")) {
+        if (++asked->depth > MAX_DEPTH)
+            return fail_at(asked, begin, "this nests too deep");
+        code = parse_set(asked, 0, found);
+        asked->depth--;
+        if (code == 0 && !accept(asked, ")"))
+            code = fail_at(asked, asked->at, "')' is expected here");
+    } else if (accept(asked, "{")) {
+        code = parse_match(asked, found);
+        if (code == 0 && !accept(asked, "}"))
+            code = fail_at(asked, asked->at, "'}' is expected here");
+    } else {
+        return fail_at(asked, asked->at, "{MATCH ...} is expected here");
+    }
+    if (code == 0 && is_inverted)
+        invert(*found, asked->frame->graph->n);
+    return code;
+}
+
+/* Sets joined by OR (level 0), XOR (1), AND (2). What was found is freed after a failure. */
+static int parse_set(struct asked *asked, int level, bool **found)
+{
+    static const char *const words[] = {"or", "xor", "and"};
+    static const enum set_operation operations[] = {SET_OR, SET_XOR, SET_AND};
+    bool *all = NULL;
+    int code = level == 2 ? parse_one(asked, &all) : parse_set(asked, level + 1, &all);
+    while (code == 0 && accept(asked, words[level])) {
+        bool *one = NULL;
+        code = level == 2 ? parse_one(asked, &one) : parse_set(asked, level + 1, &one);
+        if (code == 0)
+            combine(all, one, asked->frame->graph->n, operations[level]);
+        free(one);
+    }
+    if (code != 0)
+        free(all);
+    *found = code == 0 ? all : NULL;
+    return code;
+}
+
+static int run_text(struct asked *asked, bool **found)
+{
+    skip_blanks(asked);
+    bool is_match = strncasecmp(asked->at, "match", 5) == 0;
+    int code = is_match ? parse_match(asked, found) : parse_set(asked, 0, found);
+    skip_blanks(asked);
+    if (code == 0 && *asked->at) {
+        free(*found);
+        code = fail_at(asked, asked->at, "the query should end before this");
+    }
+    return code;
+}
+
+int query_run(const struct frame *frame, const char *text, const struct frame_view *view, bool **found,
+              struct error *err)
+{
+    struct asked asked = {.frame = frame, .view = view, .err = err, .text = text, .at = text};
+    skip_blanks(&asked);
+    const char *behind = asked.at + (*asked.at == '{');
+    while (isspace((unsigned char)*behind))
+        behind++;
+    bool is_json = *asked.at == '[' || (*asked.at == '{' && (*behind == '"' || *behind == '}'));
+    if (!is_json)
+        return run_text(&asked, found);
+    json_error_t reason;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &reason);
+    if (!json)
+        return error_set(err, ERR_USAGE, "query: line %d, character %d: %s", reason.line, reason.column, reason.text);
+    int code = run_json(&asked, json, found);
+    json_decref(json);
+    return code;
+}
