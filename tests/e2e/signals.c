@@ -395,6 +395,70 @@ static int way_cancel_in_wait(void)
     return 10;
 }
 
+#define STARTED "8" /* descriptors of the shell */
+#define GATE "9"
+
+static void *run_shell(void *argument)
+{
+    sighold(SIGURG);
+    pthread_cleanup_push(burn_at_last, NULL);
+    int status = system("grep -E 'Sig(Blk|Ign)' /proc/self/status; echo >&" STARTED "; read line <&" GATE "; exit 3");
+    printf("shell %d\n", WEXITSTATUS(status));
+    say_mask("after the shell");
+    pthread_cleanup_pop(0);
+    return argument;
+}
+
+/* A thread waits for a shell, which is not measured, while another computes; the shell ends, or the thread is
+ * cancelled. Both work and do nothing else, so the samples can be compared with those of a program that does not ignore
+ * the signal. */
+static int wait_for_shell(sighandler_t handler, bool cancels)
+{
+    int started[2], gate[2];
+    char byte;
+    pthread_t thread;
+    void *result = NULL;
+    unsetenv("LD_PRELOAD");
+    signal(SIGURG, handler);
+    if (pipe(started) || pipe(gate) || dup2(started[1], atoi(STARTED)) < 0 || dup2(gate[0], atoi(GATE)) < 0)
+        return 90;
+    pthread_create(&thread, NULL, run_shell, NULL);
+    (void)!read(started[0], &byte, 1);
+    printf("burnt %u\n", burn(300) != 0);
+    say_action("meanwhile", SIGURG), say_action("meanwhile", SIGINT), say_action("meanwhile", SIGQUIT);
+    if (cancels)
+        pthread_cancel(thread);
+    else
+        (void)!write(gate[1], "\n", 1);
+    pthread_join(thread, &result);
+    printf("cancelled %d\n", result == PTHREAD_CANCELED);
+    say_action("after it", SIGURG), say_action("after it", SIGINT), say_action("after it", SIGQUIT);
+    printf("burnt %u\n", burn(300) != 0);
+    return 11;
+}
+
+static int way_system(void)
+{
+    return wait_for_shell(SIG_DFL, false);
+}
+
+static int way_system_ignored(void)
+{
+    errno = 0;
+    printf("can run %d, error %d\n", system(NULL), errno);
+    return wait_for_shell(SIG_IGN, false);
+}
+
+static int way_cancel_in_system(void)
+{
+    return wait_for_shell(SIG_DFL, true);
+}
+
+static int way_cancel_in_system_ignored(void)
+{
+    return wait_for_shell(SIG_IGN, true);
+}
+
 /* Urgent data on a socket, an asynchronous descriptor and a timer, with the signal's number. */
 static int way_senders(void)
 {
@@ -532,9 +596,20 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } ways[] = {{"actions", way_actions}, {"masks", way_masks},       {"jumps", way_jumps}, {"waits", way_waits},
-                {"senders", way_senders}, {"children", way_children}, {"found", way_found}, {"raw", way_raw},
-                {"jump-from-wait", way_jump_from_wait}, {"cancel-in-wait", way_cancel_in_wait}};
+    } ways[] = {{"actions", way_actions},
+                {"masks", way_masks},
+                {"jumps", way_jumps},
+                {"waits", way_waits},
+                {"senders", way_senders},
+                {"children", way_children},
+                {"found", way_found},
+                {"raw", way_raw},
+                {"jump-from-wait", way_jump_from_wait},
+                {"cancel-in-wait", way_cancel_in_wait},
+                {"system", way_system},
+                {"system-ignored", way_system_ignored},
+                {"cancel-in-system", way_cancel_in_system},
+                {"cancel-in-system-ignored", way_cancel_in_system_ignored}};
     own_path = argv[0];
     setvbuf(stdout, NULL, _IONBF, 0);
     for (size_t i = 0; argc > 1 && i < sizeof ways / sizeof *ways; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signal masks, waiting for signals, and functions of libc that start processes, which inherit masks: see signals.h.
- * All functions that change a mask are here, because libc's do so without calling the public sigprocmask. A mask that
- * applies only while the thread sleeps (ppoll, sigsuspend) is left to the kernel, because no sample comes in that time;
- * it is translated only if samples of sleeping threads are wanted (wall-clock time). */
+/* Signal masks, waiting for signals, and functions of libc that start processes, which inherit masks: see signals.h
+ * (system: wrap-system.c). All functions that change a mask are here, because libc's do so without calling the public
+ * sigprocmask. A mask that applies only while the thread sleeps (ppoll, sigsuspend) is left to the kernel, because no
+ * sample comes in that time; it is translated only if samples of sleeping threads are wanted (wall-clock time). */
 #include <alloca.h>
 #include <errno.h>
 #include <poll.h>
@@ -38,7 +38,6 @@ typedef int wait_info_function(const sigset_t *, siginfo_t *);
 typedef int wait_timed_function(const sigset_t *, siginfo_t *, const struct timespec *);
 typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
                            char *const *, char *const *);
-typedef int system_function(const char *);
 typedef FILE *popen_function(const char *, const char *);
 typedef int wordexp_function(const char *, wordexp_t *, int);
 
@@ -53,7 +52,6 @@ static struct {
     wait_info_function *sigwaitinfo;
     wait_timed_function *sigtimedwait;
     spawn_function *posix_spawn, *posix_spawnp;
-    system_function *system;
     popen_function *popen;
     wordexp_function *wordexp;
 } real;
@@ -76,7 +74,6 @@ __attribute__((constructor)) static void find_real(void)
     real.sigtimedwait = (wait_timed_function *)wrap_real("sigtimedwait");
     real.posix_spawn = (spawn_function *)wrap_real("posix_spawn");
     real.posix_spawnp = (spawn_function *)wrap_real("posix_spawnp");
-    real.system = (system_function *)wrap_real("system");
     real.popen = (popen_function *)wrap_real("popen");
     real.wordexp = (wordexp_function *)wrap_real("wordexp");
 }
@@ -378,7 +375,7 @@ static void note_spawned(pid_t pid, const char *path, pid_t *child)
         arena_ring_sig();
 }
 
-/* Both forms of posix_spawn; call is the real function. */
+/* Both forms of posix_spawn; call is the real function, which is no cancellation point. */
 static int spawn(spawn_function *call, pid_t *child, const char *path, const posix_spawn_file_actions_t *file_actions,
                  const posix_spawnattr_t *attributes, char *const arguments[], char *const environment[])
 {
@@ -406,21 +403,20 @@ WRAP_EXPORT int posix_spawnp(pid_t *child, const char *file, const posix_spawn_f
     return spawn(real.posix_spawnp, child, file, file_actions, attributes, arguments, environment);
 }
 
-WRAP_EXPORT int system(const char *command)
+/* The thread is cancelled in a function that starts a process. */
+static void cancel_start(void *before)
 {
-    struct wrap_signal_state before;
-    wrap_signal_show(&before);
-    int result = real.system(command), saved_errno = errno;
-    wrap_signal_hide(&before);
-    errno = saved_errno;
-    return result;
+    wrap_signal_hide(before);
 }
 
 WRAP_EXPORT FILE *popen(const char *command, const char *type)
 {
     struct wrap_signal_state before;
+    FILE *result;
     wrap_signal_show(&before);
-    FILE *result = real.popen(command, type);
+    pthread_cleanup_push(cancel_start, &before);
+    result = real.popen(command, type);
+    pthread_cleanup_pop(0);
     int saved_errno = errno;
     wrap_signal_hide(&before);
     errno = saved_errno;
@@ -430,8 +426,11 @@ WRAP_EXPORT FILE *popen(const char *command, const char *type)
 WRAP_EXPORT int wordexp(const char *words, wordexp_t *result, int flags)
 {
     struct wrap_signal_state before;
+    int code;
     wrap_signal_show(&before);
-    int code = real.wordexp(words, result, flags);
+    pthread_cleanup_push(cancel_start, &before);
+    code = real.wordexp(words, result, flags);
+    pthread_cleanup_pop(0);
     wrap_signal_hide(&before);
     return code;
 }

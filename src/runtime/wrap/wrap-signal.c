@@ -33,6 +33,10 @@ static struct {
     _Atomic int lock;              /* pid of the process that holds it: a child of fork ignores its parent's */
     _Atomic int n_shown;           /* calls of wrap_signal_show that have set our signal to ignored */
     bool is_interrupting[SIGNALS]; /* siginterrupt, for our signals */
+    /* under the lock: calls of system(), whether they are run by our code, and what was set before the first of them */
+    int n_systems;
+    bool systems_are_ours;
+    struct sigaction interrupt, quit;
 } actions;
 
 static struct {
@@ -334,6 +338,38 @@ void wrap_signal_hide(const struct wrap_signal_state *before)
     if (before->is_ignored && (process_is_vfork_child_sig() || atomic_fetch_sub(&actions.n_shown, 1) == 1) &&
         chain_get_sig(EVENTS_SIGNAL, &action))
         events_set_action(&action, NULL);
-    if (before->has_mask)
-        mask_set_sig(before->mask);
+    if (before->has_mask) /* what else the mask has now remains, because a cancelled function does not set it back */
+        mask_set_sig((mask_get_sig() & ~(MASK_OURS | MASK_STAND_IN)) | (before->mask & (MASK_OURS | MASK_STAND_IN)));
+}
+
+bool wrap_system_begin(bool can_run, sigset_t *defaults)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    struct sigaction action;
+    struct actions_lock held = lock_actions();
+    bool is_first = actions.n_systems++ == 0;
+    if (is_first)
+        actions.systems_are_ours = can_run && chain_get_sig(EVENTS_SIGNAL, &action) && action.sa_handler == SIG_IGN;
+    bool is_ours = actions.systems_are_ours;
+    if (is_first && is_ours) {
+        (void)wrap_real_sigaction(SIGINT, &ignored, &actions.interrupt);
+        (void)wrap_real_sigaction(SIGQUIT, &ignored, &actions.quit);
+    }
+    sigemptyset(defaults);
+    if (actions.interrupt.sa_handler != SIG_IGN)
+        sigaddset(defaults, SIGINT);
+    if (actions.quit.sa_handler != SIG_IGN)
+        sigaddset(defaults, SIGQUIT);
+    unlock_actions(&held);
+    return is_ours;
+}
+
+void wrap_system_end(void)
+{
+    struct actions_lock held = lock_actions();
+    if (--actions.n_systems == 0 && actions.systems_are_ours) {
+        (void)wrap_real_sigaction(SIGINT, &actions.interrupt, NULL);
+        (void)wrap_real_sigaction(SIGQUIT, &actions.quit, NULL);
+    }
+    unlock_actions(&held);
 }

@@ -36,6 +36,14 @@ struct wrap_signal_state {
 void wrap_signal_show(struct wrap_signal_state *before);
 void wrap_signal_hide(const struct wrap_signal_state *before);
 
+/* A call of system() begins. Returns whether our code runs the command: if the program ignores our signal and can_run.
+ * As libc's system() and ours do not know of each other's calls, the first of several at a time decides for all. If our
+ * code runs it, SIGINT and SIGQUIT are ignored until the last call ends, and defaults gets those of them that have
+ * their default action in the shell. Each call ends with _end, also if it is cancelled.  ctx: ordinary, not in a child
+ * of vfork */
+bool wrap_system_begin(bool can_run, sigset_t *defaults);
+void wrap_system_end(void);
+
 /* libc's sigprocmask as the program sees it: 0, or the error's number.  ctx: any */
 int wrap_mask_change(int how, const sigset_t *set, sigset_t *old);
 
