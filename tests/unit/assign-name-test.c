@@ -69,6 +69,28 @@ static const struct row rows[] = {
     {"a)]) = malloc(n", "malloc", 0, NULL},
 };
 
+static void test_passed_objects(void **state)
+{
+    (void)state;
+    static const struct row calls[] = {
+        {"call electrons%setup(n); call ions%setup(n/2)", "setup", 27, "electrons"},
+        {"call electrons%setup(n); call ions%setup(n/2)", "setup", 50, "ions"},
+        {"call sim%blocks(i)%Setup(f(n))", "setup", 0, "sim%blocks(:)"},
+        {"call blocks(i + 1)%init", "block_init", 0, "blocks(:)"},
+        {"x = a%total(b%n)", "total", 0, "a"},
+        {"call setup(self%p)", "setup", 0, NULL},
+        {"x = self%p(i)", "setup", 0, NULL},
+        {"call )%init", "setup", 0, NULL},
+        {"%", "", 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char name[64];
+        bool is_found =
+            assign_name_passed_object(calls[i].statement, calls[i].callee, calls[i].offset, name, sizeof name);
+        assert_string_equal(is_found ? name : "-", calls[i].name ? calls[i].name : "-");
+    }
+}
+
 static void test_statements(void **state)
 {
     (void)state;
@@ -211,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arguments),       cmocka_unit_test(test_stores),  cmocka_unit_test(test_statements),
+        cmocka_unit_test(test_passed_objects),
         cmocka_unit_test(test_fortran_objects), cmocka_unit_test(test_returns), cmocka_unit_test(test_function_names),
         cmocka_unit_test(test_parameters),
     };

@@ -12,6 +12,7 @@
 #include "structure/cfg/calls.h"
 #include "structure/names/alloc-name.h"
 #include "structure/names/assign-name.h"
+#include "structure/types/types.h"
 
 #define CALLS_MAX 8 /* functions that pass it on */
 #define FUNCTION_LINES_MAX 400
@@ -133,6 +134,35 @@ static bool read_argument(const struct heap_search *search, size_t i, const char
     return true;
 }
 
+/* Whether the variable of frame i may be the object that a type-bound procedure of Fortran is called for: it is
+ * polymorphic then. */
+static bool is_polymorphic(const struct heap_search *search, size_t i, const char *name)
+{
+    struct symbols *symbols = symbolizer_symbols(search->symbolizer, search->path[i].module);
+    uint32_t id = symbols ? types_strip(symbols, types_of_expression(symbols, search->path[i].vaddr, name)) : 0;
+    const struct type *type = symbols ? types_get(symbols, id) : NULL;
+    if (type && type->kind == TYPE_POINTER)
+        type = types_get(symbols, types_strip(symbols, type->target));
+    return type && type->flags & TYPE_IS_FORTRAN && type->name && strncmp(type->name, "__class_", 8) == 0;
+}
+
+/* Reads the argument of Fortran with which frame i calls the function for its parameter name. */
+static bool read_fortran_argument(const struct heap_search *search, size_t i, const char *function, size_t index,
+                                  const char *name, char *argument, size_t size)
+{
+    struct buf statement = {0};
+    size_t offset = 0;
+    const struct code_frame *code = &search->path[i].code;
+    bool is_bound = source_text_statement(search->source, text_of(search, code->file), code->line, code->column,
+                                          &statement, &offset) &&
+                    assign_name_passed_object(statement.data, function, offset, argument, size);
+    buf_fini(&statement);
+    if (is_bound && index == 0 && is_polymorphic(search, i - 1, name))
+        return true;
+    /* the other arguments of a bound procedure count from one or, with nopass, from zero */
+    return !is_bound && read_argument(search, i, function, index, argument, size);
+}
+
 /* Replaces a local variable by the place that it is stored to, if a parameter points there: "*out = p". */
 static void follow_store(const struct heap_search *search, size_t site, char *text, size_t size)
 {
@@ -173,7 +203,9 @@ size_t heap_argument_follow(const struct heap_search *search, size_t site, bool 
         bool is_given = is_reference || is_fortran || (is_pointer && (n > 0 || parts.is_target));
         const char *function = assign_name_function(text_of(search, code->function), qualified, sizeof qualified);
         if (index < 0 || !is_given ||
-            !read_argument(search, at + 1, function, (size_t)index, argument, sizeof argument) ||
+            !(is_fortran ? read_fortran_argument(search, at + 1, function, (size_t)index, parts.root, argument,
+                                                 sizeof argument)
+                         : read_argument(search, at + 1, function, (size_t)index, argument, sizeof argument)) ||
             !replace_root(&parts, argument, is_pointer, text, sizeof text))
             break;
         memcpy(found->text, text, sizeof text);

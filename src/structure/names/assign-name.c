@@ -525,6 +525,42 @@ bool assign_name_argument(const char *statement, const char *callee, size_t offs
     return true;
 }
 
+/* Start of the Fortran object that ends at end: names joined by %, with subscripts. */
+static const char *fortran_object_start(const char *begin, const char *end)
+{
+    const char *p = end;
+    do {
+        p -= p < end;
+        while (p && p > begin && p[-1] == ')')
+            p = skip_brackets_back(begin, p);
+        while (p && p > begin && is_word(p[-1]))
+            p--;
+    } while (p && p > begin && p[-1] == '%');
+    return p ? p : end;
+}
+
+bool assign_name_passed_object(const char *statement, const char *procedure, size_t offset, char *object, size_t size)
+{
+    size_t len = strlen(procedure);
+    struct span best = {NULL, NULL};
+    bool has_procedure = strcasestr(statement, procedure);
+    for (const char *p = strchr(statement, '%'); p; p = strchr(p + 1, '%')) {
+        const char *start = fortran_object_start(statement, p), *end = p + 1;
+        struct span before = last_word(statement, start);
+        while (is_word(*end))
+            end++;
+        bool is_same = (size_t)(end - p - 1) == len && strncasecmp(p + 1, procedure, len) == 0;
+        bool is_call = before.end - before.begin == 4 && strncasecmp(before.begin, "call", 4) == 0 && *end != '%';
+        /* a binding may have a name of its own */
+        if ((is_same || (!has_procedure && is_call)) && (!best.end || p < statement + offset))
+            best = (struct span){start, p + 1};
+    }
+    if (!best.end || !copy_object(best, object, size))
+        return false;
+    object[strlen(object) - 1] = 0;
+    return *object;
+}
+
 const char *assign_name_parameters(const char *readable)
 {
     int depth = 0;

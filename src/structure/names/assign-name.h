@@ -23,6 +23,11 @@ enum assign_kind assign_name_find(const char *statement, const char *callee, siz
 bool assign_name_argument(const char *statement, const char *callee, size_t offset, size_t index, char *argument,
                           size_t size);
 
+/* The object of Fortran for which a statement calls a type-bound procedure, "blocks(:)" of "call blocks(i)%init(n)"; of
+ * several calls the last before offset. The binding has the procedure's name, or one of its own if the statement does
+ * not contain that name. False when there is none, or it does not fit into object[size]. */
+bool assign_name_passed_object(const char *statement, const char *procedure, size_t offset, char *object, size_t size);
+
 /* Name of the n-th object of the Fortran allocate statements in a line, from 0, with "(:)" for its subscripts; false
  * when there is none. */
 bool assign_name_fortran(const char *statement, size_t n, char *name, size_t size);

@@ -13,7 +13,13 @@ module cloud_mod
   type, extends(base) :: cloud
     type(particle), allocatable :: p(:)
     double precision, allocatable :: rho(:, :)
+  contains
+    procedure :: setup
+    procedure :: init => cloud_init
   end type cloud
+  type :: sky
+    type(cloud) :: near, far(3)
+  end type sky
 contains
   subroutine setup(self, n)
     class(cloud), intent(inout) :: self
@@ -23,18 +29,49 @@ contains
     ! @block 800000 electrons%rho
     ! @type electrons%rho real(kind=8)
     ! @block 160000 electrons%common
+    ! @block 440000 ions%p
+    ! @block 880000 ions%rho
+    ! @block 176000 ions%common
+    ! @block 480000 above%near%p
+    ! @block 960000 above%near%rho
+    ! @block 192000 above%near%common
+    ! @block 520000 above%far(:)%p
+    ! @block 1040000 above%far(:)%rho
+    ! @block 208000 above%far(:)%common
     ! @type electrons%common real(kind=8)
     allocate (self%p(n))
     allocate (self%rho(n/100, 1000))
     allocate (self%common(2*n))
     self%p%mass = 1; self%rho = 0; self%common = 2
   end subroutine setup
+
+  subroutine cloud_init(self, n, work)
+    class(cloud), intent(inout) :: self
+    integer, intent(in) :: n
+    double precision, allocatable, intent(inout) :: work(:)
+    allocate (self%common(n))
+    self%common = 1
+    allocate (work(n + 1))
+  end subroutine cloud_init
 end module cloud_mod
 
 program objects
   use cloud_mod
   implicit none
-  type(cloud) :: electrons
+  type(cloud) :: electrons, ions
+  type(sky) :: above
+  integer :: count = 13000
+  double precision, allocatable :: scratch(:)
+  ! @block 240000 above%far(:)%common
+  ! @block 240008 work
+  ! @block 248000 above%near%common
   call setup(electrons, 10000)
+  call ions%setup(11000); call above%near%setup(12000)
+  call above%far(2)%setup(count)
+  deallocate (above%near%common)
+  call above%far(1)%init(30000, scratch)
+  deallocate (scratch)
+  call above%near%init(count + 18000, scratch)
+  print *, sum(scratch), sum(ions%rho), above%far(2)%p(4)%mass
   print *, sum(electrons%p%mass), sum(electrons%rho), sum(electrons%common)
 end program objects
