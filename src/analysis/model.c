@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "fmt/hpcrun.h"
 
 int model_init(struct model *model, struct error *err)
@@ -92,6 +93,27 @@ void model_note(struct model *model, const char *format, ...)
         model->notes[model->n_notes++] = text;
     else
         free(text);
+}
+
+/* Whether a program's own name for itself is that of a file, and not a part of base, as where the kernel cut it. */
+static bool is_other_name(const char *called, const char *base)
+{
+    return *called && *called != '-' && !strpbrk(called, " :[]") && strncmp(called, base, strlen(called)) != 0;
+}
+
+const char *model_module_name(const struct model *model, const char *path)
+{
+    const char *base = path_last(path), *called = NULL;
+    for (size_t i = 0; i < model->n_processes; i++) {
+        const struct process *process = &model->processes[i];
+        const char *program = process->path ? process->path : model->program; /* a database has one for all */
+        if (!program || !process->exe || strcmp(program, path) != 0)
+            continue;
+        if (called && strcmp(called, process->exe) != 0)
+            return base;
+        called = process->exe;
+    }
+    return called && is_other_name(called, base) ? called : base;
 }
 
 int64_t model_metric(const struct model *model, const char *name)

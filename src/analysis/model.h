@@ -266,6 +266,10 @@ void model_note(struct model *model, const char *format, ...) __attribute__((for
 /* Number of processes: one that called exec counts once, although processes has an entry for each of its programs. */
 size_t model_count_processes(const struct model *model);
 
+/* The name to show for the module at path: its last part, or, for a program that was started through a link, the name
+ * by which it was called, if that was always the same. Valid as long as path and the model. */
+const char *model_module_name(const struct model *model, const char *path);
+
 /* Index of the metric called name, -1 when there is none. */
 int64_t model_metric(const struct model *model, const char *name);
 

@@ -90,6 +90,7 @@ def make_hidden(data):
     hidden.update(name=string(data, "<no block>"), function=0, file=0, line=0, module=0, size_bytes=0, n_blocks=0, fields=[])
     hidden["class"] = 6
     data["program"] = "/usr/bin/node"
+    data["processes"][0]["exe"] = "node"
     data["command"] = None
     data["notes"].append("app has malloc from /opt/app (jemalloc), where calls are not seen: its blocks are shown as the "
                          "mappings that the allocator makes (class mmap). To see them one by one, build it with the C "
@@ -104,6 +105,8 @@ def make_paths(data):
     for row in rows:
         row.update(name=wrapper, function=wrapper, file=0, line=0, size_bytes=1 << 20, n_blocks=1)
     rows[0]["scopes"] = sum((row["scopes"] for row in rows), [])
+    data["processes"][0]["exe"] = "heat"
+    variable(data, "capacity_table").update(file=0, line=0)
     data["unwind_stops"][2] = data["unwind_stops"][0] // 9
     rows[0].update(size_bytes=20000 << 16, n_blocks=20000, n_blocks_freed=19999)
     data["variables"] = [row for row in data["variables"] if row not in rows[1:]]
@@ -113,6 +116,7 @@ def check_paths(database):
     """Shown is the path with the most samples; the page has all of them, in this order."""
     words, page = (" ".join(report(database, 180, *options).split()) for options in ((), ("--html",)))
     expect("1 of 3 paths: state_build < main" in words, f"the path of three: {words}")
+    expect(re.search(r"^program +heat: .* capacity_table static 32.0 MiB 1 heat ", words), f"the name of a program called by a link: {words}")
     for columns in WIDTHS:
         words = " ".join(report(database, columns).split())
         expect(words.count("64.0 KiB x 20000") == 2, f"a buffer that was allocated anew, in {columns} columns: {words}")

@@ -84,9 +84,10 @@ struct named_function {
 
 struct code_module {
     char *path;
-    uint64_t build;  /* the build that was measured, 0 = not known */
-    bool is_mixed;   /* several builds were measured */
-    bool is_foreign; /* the file on this machine is another build */
+    const char *shown; /* NULL until it is asked for; as long as the model */
+    uint64_t build;    /* the build that was measured, 0 = not known */
+    bool is_mixed;     /* several builds were measured */
+    bool is_foreign;   /* the file on this machine is another build */
     bool tried, is_runtime, is_kernel, is_jit, is_region, is_python, looked_up;
     struct named_function *functions; /* [n_functions] of a kernel, of generated code, or regions, by address */
     size_t n_functions, cap_functions;
@@ -198,6 +199,15 @@ uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path)
     module->is_region = strcmp(path, "[region]") == 0;
     module->is_python = strcmp(path, PYTHON_MODULE) == 0;
     return (uint32_t)id + 1;
+}
+
+const char *symbolizer_name(struct symbolizer *symbolizer, uint32_t module)
+{
+    const char *path = symbolizer_path(symbolizer, module);
+    struct code_module *known = module ? &symbolizer->modules[module - 1] : NULL;
+    if (known && !known->shown)
+        known->shown = model_module_name(symbolizer->model, path);
+    return known ? known->shown : path;
 }
 
 const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module)
@@ -409,7 +419,7 @@ static bool grow_slots(struct symbolizer *symbolizer)
 static uint32_t unknown_file(struct symbolizer *symbolizer, uint32_t module)
 {
     char text[512];
-    const char *base = path_last(symbolizer_path(symbolizer, module));
+    const char *base = symbolizer_name(symbolizer, module);
     (void)snprintf(text, sizeof text, *base == '[' ? "<unknown file> %.400s" : "<unknown file> [%.400s]", base);
     return model_string(symbolizer->model, text);
 }
@@ -419,7 +429,7 @@ static void complete_frame(struct symbolizer *symbolizer, uint32_t module, uint6
                            struct code_frame *frame)
 {
     char text[600], where[520];
-    const char *base = module ? path_last(symbolizer_path(symbolizer, module)) : "unknown module";
+    const char *base = module ? symbolizer_name(symbolizer, module) : "unknown module";
     (void)snprintf(where, sizeof where, *base == '[' ? "%.500s" : "[%.500s]", base);
     if (!frame->function)
         (void)snprintf(text, sizeof text, "0x%llx %s", (unsigned long long)vaddr, where);

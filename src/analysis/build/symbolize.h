@@ -42,6 +42,8 @@ void symbolizer_use_files(struct symbolizer *symbolizer, const struct structure_
 uint32_t symbolizer_module(struct symbolizer *symbolizer, const char *path);
 /* As shown: "[kernel]" for the kernel of any machine, "[jit]" for the generated code of any process. */
 const char *symbolizer_path(const struct symbolizer *symbolizer, uint32_t module);
+/* The module's name in reports (model_module_name), once all processes are known. */
+const char *symbolizer_name(struct symbolizer *symbolizer, uint32_t module);
 
 /* Says which build of the module a profile was measured with (modtab_header.id). A file is not read if it is another
  * build, or if profiles were measured with several: its code is then shown by offsets. */

@@ -519,7 +519,7 @@ static void describe_static(struct build *build, uint32_t index, struct variable
     } else {
         char name[400];
         (void)snprintf(name, sizeof name, "0x%llx [%.300s]", (unsigned long long)(node->ip - 1),
-                       path_last(symbolizer_path(build->symbolizer, node->module)));
+                       symbolizer_name(build->symbolizer, node->module));
         proto->name = side && side->name ? side->name : model_string(build->model, name);
     }
 }

@@ -34,7 +34,7 @@ static char *make_site(const struct model *model, const struct variable *variabl
     else if (line)
         code = asprintf(&site, "%s:%u", path_last(file), line);
     else
-        code = asprintf(&site, "%s", path_last(model_text(model, variable->module)));
+        code = asprintf(&site, "%s", model_module_name(model, model_text(model, variable->module)));
     return code < 0 ? NULL : site;
 }
 
