@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fmt/file.h"
 #include "frame/json-in.h"
 #include "frame/make.h"
 #include "frame/readers.h"
@@ -377,7 +376,7 @@ static int read_caliper(const struct frame_input *input, struct frame **frame, s
 {
     struct reading reading = {0};
     struct buf text = {0};
-    int code = file_read(input->path, &text, err);
+    int code = readers_text(input, &text, err);
     if (code == 0 && strtab_intern(&reading.texts, "") < 0)
         code = out_of_memory(err);
     if (code == 0) {

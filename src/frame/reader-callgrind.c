@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "fmt/file.h"
 #include "frame/make.h"
 #include "frame/readers.h"
 
@@ -642,7 +641,7 @@ static int read_callgrind(const struct frame_input *input, struct frame **frame,
                                 .thread = -1,
                                 .process = -1};
     maker_init(&reading->maker);
-    int code = strtab_intern(&reading->texts, "") < 0 ? out_of_memory(err) : file_read(input->path, &text, err);
+    int code = strtab_intern(&reading->texts, "") < 0 ? out_of_memory(err) : readers_text(input, &text, err);
     if (code == 0)
         code = read_lines(reading, &text, err);
     if (code == 0) {
@@ -663,7 +662,7 @@ static bool fits_callgrind(const struct frame_input *input)
 {
     const char *head = input->is_directory ? "" : input->head.data;
     static const char *const begins[] = {"# callgrind format", "events:", "creator: callgrind"};
-    for (const char *line = head; line && *line; line = strchr(line, '\n'), line += line != NULL)
+    for (const char *line = head; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
             if (strncmp(line, begins[i], strlen(begins[i])) == 0)
                 return true;

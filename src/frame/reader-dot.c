@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "fmt/file.h"
 #include "frame/make.h"
 #include "frame/readers.h"
 
@@ -341,7 +340,7 @@ static int read_dot(const struct frame_input *input, struct frame **frame, struc
 {
     struct reading reading = {.name = input->path, .line = 1};
     struct buf text = {0};
-    int code = file_read(input->path, &text, err);
+    int code = readers_text(input, &text, err);
     if (code == 0) {
         reading.at = text.data;
         reading.end = text.data + text.len_bytes;

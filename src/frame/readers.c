@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/input.h"
+#include "fmt/file.h"
 
 extern const struct frame_reader reader_v4;
 extern const struct frame_reader reader_experiment;
@@ -70,6 +71,16 @@ char *readers_directory(const struct frame_input *input)
     else
         slash[slash == directory] = 0;
     return directory;
+}
+
+int readers_text(const struct frame_input *input, struct buf *text, struct error *err)
+{
+    int code = file_read(input->path, text, err);
+    if (code == 0)
+        buf_append(text, "", 0);
+    if (code == 0 && text->failed)
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    return code;
 }
 
 /* What path is: a directory, or a file with a first part. */

@@ -32,6 +32,9 @@ bool readers_begins(const char *path, const char *file, const char *text);
 /* The directory that the input is, or lies in; malloc'ed, NULL when out of memory. */
 char *readers_directory(const struct frame_input *input);
 
+/* All of a file, with a NUL behind it; the caller frees *text.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
+int readers_text(const struct frame_input *input, struct buf *text, struct error *err);
+
 /* --- databases of HPCToolkit --- */
 
 /* What both forms have in common: names of metrics, and the nodes that stand for data. */

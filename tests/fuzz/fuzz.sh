@@ -140,6 +140,13 @@ target_fmt() {
     fuzz_run -max_len=12000
 }
 
+# The readers of frames. The corpus begins with the inputs of their golden test.
+target_frame() {
+    fuzz_build
+    python3 "$srcdir/tests/fuzz/frame-seeds.py" "$corpus"
+    fuzz_run -max_len=20000
+}
+
 # The decoders of hardware samples.
 target_hardware() {
     fuzz_build
