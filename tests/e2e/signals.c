@@ -340,6 +340,10 @@ static int way_waits(void)
     sigprocmask(SIG_SETMASK, &empty, NULL);
     pthread_create(&thread, &attr, read_mask, NULL);
     pthread_join(thread, NULL);
+    one(&set, SIGSTKFLT);
+    pthread_attr_setsigmask_np(&attr, &set);
+    pthread_create(&thread, &attr, read_mask, NULL);
+    pthread_join(thread, NULL);
     return 4;
 }
 

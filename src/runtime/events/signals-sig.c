@@ -154,10 +154,10 @@ uint64_t mask_real_sig(uint64_t wanted, struct thread_state *self)
     return self->lacks_stack_room ? real | MASK_OURS : real;
 }
 
-void mask_adopt_sig(struct thread_state *self, bool is_first)
+void mask_adopt_sig(struct thread_state *self, bool is_plain)
 {
     uint64_t real = mask_get_sig();
-    if (is_first)
+    if (is_plain)
         mask_set_sig(mask_real_sig(real, self));
     else if (real & MASK_OURS && !self->lacks_stack_room)
         mask_set_sig(mask_real_sig(mask_shown_sig(real, self) | (self->begins_blocked ? 0 : MASK_OURS), self));

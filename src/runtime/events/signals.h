@@ -77,9 +77,10 @@ uint64_t mask_shown_sig(uint64_t real, const struct thread_state *self);
  * and the next mask_shown_sig then gives exactly wanted.  ctx: any */
 uint64_t mask_real_sig(uint64_t wanted, struct thread_state *self);
 
-/* Translates the mask with which a thread began, inherited or given by an attribute. is_first: the first thread of a
- * new program, whose mask has not been translated yet.  ctx: ordinary, calling thread */
-void mask_adopt_sig(struct thread_state *self, bool is_first);
+/* Translates the mask with which a thread began. is_plain: it is as the program wants it and has not been translated
+ * yet, because the thread is the first of a new program or its attribute gave the mask.  ctx: ordinary, calling thread
+ */
+void mask_adopt_sig(struct thread_state *self, bool is_plain);
 
 /* Whether our signal is really blocked in the calling thread, self, whose mask in the kernel is real, although the
  * program does not want that. A thread that it starts inherits the real mask but not the reason for it.  ctx: any */

@@ -120,6 +120,7 @@ struct thread_state {
     size_t own_stack_bytes;
     bool has_own_stack;  /* we have set it in the kernel; since then only the program may have set another */
     bool begins_blocked; /* its creator had our signal blocked for our own reasons, and it inherited that */
+    bool has_given_mask; /* begins with the mask of its attribute, which is not translated yet */
     /* Of the thread itself. */
     uintptr_t thread_pointer;
     struct unwind_bounds bounds;

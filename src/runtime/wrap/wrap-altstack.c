@@ -121,7 +121,8 @@ void altstack_begin(void)
     int saved_errno = errno;
     if (!self || sandbox_is_entered_sig())
         return;
-    mask_adopt_sig(self, !atomic_exchange(&altstacks.is_begun, true));
+    bool is_first = !atomic_exchange(&altstacks.is_begun, true);
+    mask_adopt_sig(self, is_first || self->has_given_mask);
     bool is_known = kernel_altstack(NULL, &current) == 0;
     if (is_known && current.ss_flags & SS_DISABLE)
         (void)set_own(self, NULL);
@@ -136,7 +137,7 @@ bool altstack_begin_quickly(const struct shield *shield)
     stack_t old = {.ss_flags = SS_DISABLE};
     if (!self)
         return true;
-    if (!shield->is_up || shield->blocked & MASK_OURS || !atomic_load(&altstacks.is_begun))
+    if (!shield->is_up || shield->blocked & MASK_OURS || self->has_given_mask || !atomic_load(&altstacks.is_begun))
         return false;
     self->begins_blocked = false;
     if (!events_send_signals_sig(self))

@@ -17,6 +17,9 @@
 
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
+/* glibc 2.32; 0 if the attribute gives the mask. */
+extern int pthread_attr_getsigmask_np(const pthread_attr_t *attr, sigset_t *set) __attribute__((weak));
+
 extern void __asan_unpoison_memory_region(const volatile void *start, size_t n_bytes) __attribute__((weak));
 
 /* In a program with AddressSanitizer, frames that pthread_exit has left still have marks on the stack, and functions of
@@ -84,6 +87,12 @@ static size_t stack_size_of(const pthread_attr_t *attr)
     return size ? size : (size_t)8 << 20;
 }
 
+static bool gives_mask(const pthread_attr_t *attr)
+{
+    sigset_t set;
+    return attr && pthread_attr_getsigmask_np && pthread_attr_getsigmask_np(attr, &set) == 0;
+}
+
 /* The state for a thread that the calling one is about to start; NULL if that will not be measured. */
 static struct thread_state *prepare(void)
 {
@@ -93,8 +102,10 @@ static struct thread_state *prepare(void)
         return NULL;
     shield_raise_sig(&shield);
     struct thread_state *state = thread_prepare();
-    if (state)
+    if (state) {
         state->begins_blocked = shield.is_up && mask_blocks_ours_sig(self, shield.blocked);
+        state->has_given_mask = false;
+    }
     shield_lower_sig(&shield);
     return state;
 }
@@ -124,6 +135,7 @@ WRAP_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, vo
     state->argument = argument;
     alloc_wrap_guard_enter();
     state->stack_bytes = stack_size_of(attr);
+    state->has_given_mask = gives_mask(attr);
     alloc_wrap_guard_leave();
     errno = saved_errno;
     int result = real(thread, attr, monitor_begin_thread, state);
