@@ -504,6 +504,19 @@ static uint32_t add_heap(struct build *build, uint32_t index, uint32_t parent)
     return finish(build, row, scopes_child(&build->builder, at, &call), ROLE_VARIABLE, HPCRUN_NODE_ALLOCATION);
 }
 
+/* The name in a side file: that of a section, "app .bss", begins with the file of the module. */
+static uint32_t name_of_side(struct build *build, uint32_t module, uint32_t side_name)
+{
+    char name[400];
+    const char *base = path_last(symbolizer_path(build->symbolizer, module));
+    const char *shown = symbolizer_name(build->symbolizer, module), *text = model_text(build->model, side_name);
+    size_t len = strlen(base);
+    if (strcmp(base, shown) == 0 || strncmp(text, base, len) != 0 || strncmp(text + len, " .", 2) != 0)
+        return side_name;
+    (void)snprintf(name, sizeof name, "%.300s%.80s", shown, text + len);
+    return model_string(build->model, name);
+}
+
 /* Name and declaration of a static or thread-local variable, from the module, else from the side file. */
 static void describe_static(struct build *build, uint32_t index, struct variable *proto)
 {
@@ -520,7 +533,8 @@ static void describe_static(struct build *build, uint32_t index, struct variable
         char name[400];
         (void)snprintf(name, sizeof name, "0x%llx [%.300s]", (unsigned long long)(node->ip - 1),
                        symbolizer_name(build->symbolizer, node->module));
-        proto->name = side && side->name ? side->name : model_string(build->model, name);
+        proto->name =
+            side && side->name ? name_of_side(build, node->module, side->name) : model_string(build->model, name);
     }
 }
 
