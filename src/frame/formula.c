@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define N_ANSWERS 1024
-#define MAX_REPEATED 1000
+#define MAX_COPIES 20000
 #define MAX_PATTERN_BYTES 2000
 
 struct formula_pattern {
@@ -148,47 +148,104 @@ struct frame_column *formula_only_column(const struct formula *formula)
 
 /* --- patterns --- */
 
+/* A pattern on its way to regcomp. regcomp copies what is repeated: the cost is what its copies may come to. */
+struct translation {
+    const char *at;
+    struct buf *to;
+    size_t of_groups, of_items; /* product of the copies of groups, sum of those of single characters and sets */
+    enum { AFTER_NOTHING, AFTER_ITEM, AFTER_GROUP, AFTER_REPETITION } last;
+};
+
+/* A set, [...], up to its end; a bracket that comes first is an element. */
+static void translate_set(struct translation *translation)
+{
+    const char *begin = translation->at++;
+    translation->at += *translation->at == '^';
+    translation->at += *translation->at == ']';
+    buf_append(translation->to, begin, (size_t)(translation->at - begin));
+    for (; *translation->at && *translation->at != ']'; translation->at++) {
+        const char *at = translation->at;
+        if (*at == '\\' && at[1]) {
+            translation->at++;
+            buf_printf(translation->to, "%s%s", at[1] == 'd' ? "0-9" : "", at[1] == '\\' ? "\\" : "");
+            if (at[1] != 'd')
+                buf_append(translation->to, at + 1, 1);
+        } else {
+            buf_append(translation->to, at, 1);
+        }
+    }
+    if (*translation->at)
+        buf_append(translation->to, translation->at++, 1);
+    translation->last = AFTER_ITEM;
+}
+
+static const char *translate_escape(struct translation *translation)
+{
+    char c = translation->at[1];
+    if (c >= '1' && c <= '9')
+        return "references to groups are not supported";
+    if (c == 'd' || c == 'D')
+        buf_printf(translation->to, "%s", c == 'd' ? "[0-9]" : "[^0-9]");
+    else
+        buf_append(translation->to, translation->at, 2);
+    translation->at += 2;
+    translation->last = AFTER_ITEM;
+    return NULL;
+}
+
+/* *, +, ?, {n,m}. What is lazy matches the same: its second sign is left out. */
+static const char *translate_repetition(struct translation *translation)
+{
+    const char *begin = translation->at++;
+    size_t times = *begin == '+' ? 2 : 1;
+    if (*begin == '{') {
+        while (*translation->at && *translation->at != '}')
+            translation->at++;
+        for (const char *digits = begin + 1; digits < translation->at; digits++)
+            if (digits[-1] == '{' || digits[-1] == ',') {
+                size_t n = strtoul(digits, NULL, 10);
+                times = n > times ? n : times;
+            }
+        translation->at += *translation->at == '}';
+    }
+    if (translation->last == AFTER_REPETITION) {
+        translation->last = AFTER_NOTHING;
+        return *begin == '?' ? NULL : "a repetition of a repetition";
+    }
+    buf_append(translation->to, begin, (size_t)(translation->at - begin));
+    if (translation->last == AFTER_GROUP && times <= MAX_COPIES)
+        translation->of_groups *= times;
+    else
+        translation->of_items += times;
+    translation->last = AFTER_REPETITION;
+    return translation->of_groups > MAX_COPIES || translation->of_items > MAX_COPIES ? "too many repetitions" : NULL;
+}
+
 /* Translates a pattern to what regcomp knows; a reason when it is refused. */
 static const char *translate(const char *text, enum pattern_place place, struct buf *to)
 {
-    size_t repeated = 1;
-    bool in_set = false;
-    if (strlen(text) > MAX_PATTERN_BYTES)
-        return "the pattern is too long";
+    struct translation translation = {.at = text, .to = to, .of_groups = 1};
+    size_t n_bytes = strlen(text);
+    const char *reason = n_bytes > MAX_PATTERN_BYTES ? "it is too long" : NULL;
     buf_printf(to, "%s", place == PATTERN_ANYWHERE ? "(" : "^(");
-    for (const char *at = text; *at; at++) {
-        if (*at == '\\' && at[1]) {
-            at++;
-            if (*at >= '1' && *at <= '9')
-                return "references to groups are not supported";
-            if (*at == 'd' || *at == 'D')
-                buf_printf(to, in_set ? "0-9" : *at == 'd' ? "[0-9]" : "[^0-9]");
-            else if (in_set)
-                buf_printf(to, "%s%c", *at == '\\' ? "\\" : "", *at);
-            else
-                buf_printf(to, "\\%c", *at);
-            continue;
+    while (!reason && *translation.at) {
+        char c = *translation.at;
+        if (c == '\\' && translation.at[1]) {
+            reason = translate_escape(&translation);
+        } else if (c == '[') {
+            translate_set(&translation);
+        } else if (strchr("*+?{", c)) {
+            reason = translate_repetition(&translation);
+        } else {
+            buf_append(to, translation.at, 1);
+            translation.at += c == '(' && strncmp(translation.at, "(?:", 3) == 0 ? 3 : 1;
+            translation.last = c == ')' ? AFTER_GROUP : c == '(' || c == '|' ? AFTER_NOTHING : AFTER_ITEM;
         }
-        bool opens_set = !in_set && *at == '[';
-        if (*at == '{' && !in_set)
-            for (const char *digits = at + 1; *digits && *digits != '}'; digits++)
-                if (*digits >= '0' && *digits <= '9' && (digits[-1] == '{' || digits[-1] == ',')) {
-                    size_t times = strtoul(digits, NULL, 10);
-                    if (times > MAX_REPEATED || (repeated *= times ? times : 1) > MAX_REPEATED)
-                        return "too many repetitions";
-                }
-        buf_append(to, at, 1);
-        if (opens_set) { /* a bracket that comes first is an element */
-            size_t n = (at[1] == '^') + (size_t)(at[1 + (at[1] == '^')] == ']');
-            buf_append(to, at + 1, n);
-            at += n;
-        }
-        in_set = opens_set || (in_set && *at != ']');
-        if (*at == '(' && !in_set && strncmp(at, "(?:", 3) == 0)
-            at += 2;
     }
     buf_printf(to, "%s", place == PATTERN_WHOLE ? ")$" : ")");
-    return to->failed ? "out of memory" : NULL;
+    if (!reason && translation.of_groups * (n_bytes + translation.of_items) > MAX_COPIES)
+        reason = "too many repetitions";
+    return to->failed ? "out of memory" : reason;
 }
 
 int formula_pattern(struct formula *formula, const char *text, enum pattern_place place, uint32_t *index,

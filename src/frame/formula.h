@@ -132,8 +132,8 @@ uint32_t formula_text(struct formula *formula, const char *text);
 /* Where a pattern must match. */
 enum pattern_place { PATTERN_ANYWHERE, PATTERN_AT_START, PATTERN_WHOLE };
 
-/* Adds a regular expression: POSIX extended, with \d and (?: of others. Back-references and repetitions beyond a
- * thousand are refused. *index is its number.  err: ERR_USAGE, ERR_MEMORY */
+/* Adds a regular expression: POSIX extended, with \d and (?: of others. Back-references, repetitions of
+ * repetitions and what copies too much are refused. *index is its number.  err: ERR_USAGE, ERR_MEMORY */
 int formula_pattern(struct formula *formula, const char *text, enum pattern_place place, uint32_t *index,
                     struct error *err);
 
