@@ -217,6 +217,15 @@ static bool spell_member(Dwarf_Die *structure, int64_t offset, const char *sign,
     return false;
 }
 
+/* Replaces the record that gfortran makes of a polymorphic variable by the type of its object. */
+static bool enter_object(Dwarf_Die *record)
+{
+    Dwarf_Die child, pointer;
+    const char *own = is_structure(record) && is_fortran(record) ? dwarf_diename(record) : NULL;
+    return own && strncmp(own, "__class_", 8) == 0 && dwarf_child(record, &child) == 0 && type_of(&child, &pointer) &&
+           is_pointer(&pointer) && type_of(&pointer, record);
+}
+
 /* Name for a pointer to the block, stored where variable points to. */
 static bool pointed_name(Dwarf_Die *variable, int64_t member_offset, bool indexed, struct alloc_name *out)
 {
@@ -311,6 +320,7 @@ static int64_t offset_in_static(const struct lookup *lookup, Dwarf_Attribute *lo
 struct spot {
     int64_t offset;    /* in the variable */
     bool is_reference; /* the place holds the variable's address, plus offset */
+    bool is_inner;     /* as in value_place */
 };
 
 /* Whether the place is a register that holds the variable, a part of it, or its address. */
@@ -404,6 +414,20 @@ static bool can_hold_pointer(Dwarf_Die *variable)
            dwarf_aggregate_size(&type, &size) != 0 || size >= sizeof(uint64_t);
 }
 
+/* Name for a member of the object of a polymorphic variable, to which the spot points. */
+static bool name_of_inner(Dwarf_Die *variable, const struct spot *spot, int64_t member_offset, struct alloc_name *out)
+{
+    Dwarf_Die type, target;
+    if (spot->offset != 0 || !type_of(variable, &type))
+        return false;
+    if (!spot->is_reference && is_pointer(&type) && type_of(&type, &target))
+        type = target;
+    else if (!spot->is_reference)
+        return false;
+    return enter_object(&type) && own_name(variable, out->text, sizeof out->text) &&
+           spell_member(&type, member_offset, "%", out, 0);
+}
+
 /* Name for the block: its address is at the spot, or (member_offset >= 0) in a member of what the spot points to. */
 static bool name_spot(Dwarf_Die *variable, const struct spot *spot, int64_t member_offset, bool indexed,
                       struct alloc_name *out)
@@ -411,6 +435,8 @@ static bool name_spot(Dwarf_Die *variable, const struct spot *spot, int64_t memb
     *out = (struct alloc_name){.of_class = out->of_class};
     if (!can_hold_pointer(variable))
         return false;
+    if (spot->is_inner)
+        return name_of_inner(variable, spot, member_offset, out);
     if (member_offset < 0 && !spot->is_reference)
         return direct_name(variable, spot->offset, out);
     if (member_offset < 0) { /* the block is the variable: an array of variable length */
@@ -458,7 +484,7 @@ static bool name_static(struct symbols *symbols, const struct value_place *place
     struct symbols_data data;
     if (types_of_static(symbols, vaddr, false, &start, &own)) {
         const struct dwarf_variable *variable = symbols_dwarf_variable(symbols, start);
-        struct spot spot = {.offset = (int64_t)(vaddr - start)};
+        struct spot spot = {.offset = (int64_t)(vaddr - start), .is_inner = place->is_inner};
         Dwarf_Die die = variable ? variable->die : (Dwarf_Die){0};
         if (variable && name_spot(&die, &spot, member_offset, indexed, out))
             return true;
@@ -480,8 +506,10 @@ static bool name_in_scope(const struct lookup *lookup, Dwarf_Die *scope, int64_t
     do {
         struct spot spot;
         int tag = dwarf_tag(&child);
-        if ((tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) && find_spot(lookup, &child, &spot) &&
-            name_spot(&child, &spot, member_offset, indexed, out))
+        bool is_found = (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) && find_spot(lookup, &child, &spot);
+        if (is_found)
+            spot.is_inner = lookup->place->is_inner;
+        if (is_found && name_spot(&child, &spot, member_offset, indexed, out))
             return true;
     } while (dwarf_siblingof(&child, &child) == 0);
     return false;

@@ -170,6 +170,20 @@ static void step_store(struct flow *flow, uint64_t vaddr, uint64_t next, const Z
     }
 }
 
+/* Goes from the record of a polymorphic variable of Fortran to its object, to which the first field points. */
+static bool enter_object(const struct flow *flow, struct origin *origin)
+{
+    struct value_place inner = origin->from;
+    struct alloc_name name = {.of_class = NULL};
+    int depth;
+    inner.is_inner = true;
+    if (origin->kind != ORIGIN_LOADED || origin->offset != 0 || origin->indexed || origin->from.is_inner ||
+        !alloc_variable_at(flow->symbols, origin->vaddr, &inner, 0, false, &name, &depth))
+        return false;
+    origin->from = inner;
+    return true;
+}
+
 static void step_load(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstruction *insn, int target,
                       const ZydisDecodedOperand *source)
 {
@@ -177,7 +191,8 @@ static void step_load(struct flow *flow, uint64_t vaddr, const ZydisDecodedInstr
     struct origin origin = {.kind = ORIGIN_LOADED, .from = place, .vaddr = vaddr};
     if (place.kind == PLACE_NONE) {
         origin = origin_of(flow, vaddr, source);
-        origin.kind = origin.kind == ORIGIN_LOADED ? ORIGIN_MEMBER : ORIGIN_NONE;
+        if (!enter_object(flow, &origin))
+            origin.kind = origin.kind == ORIGIN_LOADED ? ORIGIN_MEMBER : ORIGIN_NONE;
     }
     for (unsigned i = 0; i < flow->n_spills; i++) {
         if (place_equal(&flow->spills[i], &place))

@@ -65,6 +65,7 @@ struct value_place {
     enum place_kind kind;
     int reg;
     int64_t offset; /* PLACE_STACK: from the CFA; PLACE_STATIC: vaddr */
+    bool is_inner;  /* the value there points to a polymorphic variable of Fortran, whose object is meant */
 };
 
 /* True when DWARF says that the function at vaddr returns a pointer. */

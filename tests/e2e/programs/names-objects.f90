@@ -13,9 +13,12 @@ module cloud_mod
   type, extends(base) :: cloud
     type(particle), allocatable :: p(:)
     double precision, allocatable :: rho(:, :)
+    type(particle), allocatable :: parts(:)
+    integer, pointer :: index(:) => null()
   contains
     procedure :: setup
     procedure :: init => cloud_init
+    procedure :: scatter
   end type cloud
   type :: sky
     type(cloud) :: near, far(3)
@@ -53,6 +56,22 @@ contains
     self%common = 1
     allocate (work(n + 1))
   end subroutine cloud_init
+
+  subroutine scatter(m, np)
+    class(cloud), intent(inout) :: m
+    integer, intent(in) :: np
+    real :: r
+    integer :: i
+    ! @block 6000040 ions%parts
+    ! @block 600004 ions%index
+    allocate (m%parts(np)); allocate (m%index(np))
+    do i = 1, np
+      call random_number(r)
+      m%index(i) = 1 + int(r*np)
+      m%parts(i)%mass = r
+      m%parts(i)%x = r
+    end do
+  end subroutine scatter
 end module cloud_mod
 
 program objects
@@ -68,10 +87,11 @@ program objects
   call setup(electrons, 10000)
   call ions%setup(11000); call above%near%setup(12000)
   call above%far(2)%setup(count)
+  call ions%scatter(150001)
   deallocate (above%near%common)
   call above%far(1)%init(30000, scratch)
   deallocate (scratch)
   call above%near%init(count + 18000, scratch)
-  print *, sum(scratch), sum(ions%rho), above%far(2)%p(4)%mass
+  print *, sum(scratch), sum(ions%rho), ions%parts(ions%index(7))%mass, above%far(2)%p(4)%mass
   print *, sum(electrons%p%mass), sum(electrons%rho), sum(electrons%common)
 end program objects
