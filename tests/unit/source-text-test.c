@@ -78,8 +78,8 @@ static void test_statements(void **state)
     check_statement(4, 9, joined, "malloc");
     check_statement(3, 5, joined, "double");
     check_statement(5, 20, joined, "b = 1");
-    check_statement(7, 26, "fill(                a, '\"', \"/*\",           b); ", "a, '");
-    check_statement(6, 0, "puts(\"//\"); ", "puts");
+    check_statement(7, 26, "fill(                a, ' ', \"  \",           b); ", "a, '");
+    check_statement(6, 0, "puts(\"  \"); ", "puts");
 }
 
 static void test_found_elsewhere(void **state)

@@ -216,13 +216,30 @@ size_t heap_argument_follow(const struct heap_search *search, size_t site, bool 
     return at;
 }
 
-/* Whether the block is the buffer of a FILE, which belongs to the FILE. */
-static bool is_file_buffer(const struct heap_search *search, size_t site)
+/* Distance of the word nearest to at in the text; SIZE_MAX when there is none. */
+static size_t distance_of(const char *text, size_t at, const char *word)
 {
-    for (size_t i = 0; i < site; i++)
-        if (strstr(text_of(search, search->path[i].code.function), "doallocate"))
-            return true;
-    return false;
+    size_t best = SIZE_MAX;
+    for (const char *p = text; (p = strstr(p, word)); p++) {
+        size_t start = (size_t)(p - text), distance = start > at ? start - at : at - start;
+        best = distance < best ? distance : best;
+    }
+    return best;
+}
+
+/* Whether the site calls posix_memalign; of several calls on a line the one at the site's column counts. */
+static bool calls_memalign(const struct heap_search *search, size_t site)
+{
+    struct buf statement = {0};
+    size_t offset = 0;
+    const struct code_frame *code = &search->path[site].code;
+    bool is_read = source_text_statement(search->source, text_of(search, code->file), code->line, code->column,
+                                         &statement, &offset);
+    const char *text = is_read ? statement.data : "";
+    size_t distance = distance_of(text, offset, "posix_memalign");
+    bool is_called = distance != SIZE_MAX && (!code->column || distance <= distance_of(text, offset, "alloc("));
+    buf_fini(&statement);
+    return is_called;
 }
 
 /* The variable whose address the site passes to a C library function that stores a new block there, such as
@@ -236,10 +253,9 @@ static bool heap_argument_library(const struct heap_search *search, size_t site,
                 {"__getdelim", 0},     {"asprintf", 0},        {"vasprintf", 0},
                 {"__asprintf_chk", 0}, {"__vasprintf_chk", 0}, {"open_memstream", 0}};
     char argument[160];
-    if (is_file_buffer(search, site))
-        return false;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (read_argument(search, site, rows[i].function, rows[i].index, argument, sizeof argument) &&
+        if ((i > 0 || calls_memalign(search, site)) &&
+            read_argument(search, site, rows[i].function, rows[i].index, argument, sizeof argument) &&
             *argument != '*') {
             *found = (struct alloc_name){.of_class = NULL};
             (void)snprintf(found->text, sizeof found->text, "%s%s", *argument == '&' ? "" : "*",
@@ -419,11 +435,8 @@ static enum alloc_name_value call_value(const struct heap_search *search, size_t
     char qualified[256];
     while (first > 0 && search->path[first - 1].inlined)
         first--;
-    if (first == 0) {
-        const struct code_frame *code = &search->path[site].code;
-        const char *text = source_text_line(search->source, text_of(search, code->file), code->line);
-        return text && strstr(text, "posix_memalign") ? ALLOC_NAME_FIRST_ARGUMENT : ALLOC_NAME_RETURN_VALUE;
-    }
+    if (first == 0)
+        return calls_memalign(search, site) ? ALLOC_NAME_FIRST_ARGUMENT : ALLOC_NAME_RETURN_VALUE;
     (void)assign_name_function(text_of(search, search->path[first - 1].code.function), qualified, sizeof qualified);
     bool method = strncmp(qualified, "std::", 5) == 0 && strncmp(qualified, "std::allocat", 12) != 0;
     return method ? ALLOC_NAME_FIRST_ARGUMENT : ALLOC_NAME_RETURN_VALUE;
@@ -492,6 +505,34 @@ static bool is_macro(const char *name)
     return open && open > name && (isalnum((unsigned char)open[-1]) || open[-1] == '_');
 }
 
+/* True when the variable is a number, which holds no block: the text means another statement, or a temporary of this
+ * one. An integer of C as large as an address may hold one. */
+static bool is_number(const struct heap_search *search, size_t site, const char *name)
+{
+    const struct path_frame *frame = &search->path[site];
+    struct symbols *symbols = symbolizer_symbols(search->symbolizer, frame->module);
+    if (!symbols || strpbrk(name, "([*"))
+        return false;
+    const struct type *type =
+        types_get(symbols, types_strip(symbols, types_of_expression(symbols, frame->vaddr, name)));
+    if ((type->kind != TYPE_BASE && type->kind != TYPE_ENUM) || !type->size_bytes || !type->name ||
+        strncmp(type->name, "character", 9) == 0)
+        return false;
+    return type->size_bytes != sizeof(uint64_t) || strchr(type->name, '=') || strstr(type->name, "double") ||
+           strncmp(type->name, "real", 4) == 0 || strncmp(type->name, "integer", 7) == 0;
+}
+
+/* True when the block belongs to a library, not to the statement that called it: the buffer of a FILE, a unit of
+ * Fortran. */
+static bool is_library_buffer(const struct heap_search *search, size_t site)
+{
+    for (size_t i = 0; i < site; i++)
+        if (strstr(text_of(search, search->path[i].code.function), "doallocate"))
+            return true;
+    const char *library = site ? path_last(symbolizer_path(search->symbolizer, search->path[site - 1].module)) : "";
+    return strncmp(library, "libgfortran.", 12) == 0;
+}
+
 /* The site's variable from its source text; sure: only when the text leaves no doubt. */
 static bool name_by_text(const struct heap_search *search, bool sure, struct heap_name *out)
 {
@@ -500,7 +541,7 @@ static bool name_by_text(const struct heap_search *search, bool sure, struct hea
     enum assign_kind kind = heap_name_statement(search, out->site, &statement, name, sizeof name);
     bool taken = kind == ASSIGN_NAME && !(sure && (is_macro(name) || is_ambiguous(search, out->site, statement.data)));
     buf_fini(&statement);
-    if (!taken || is_file_buffer(search, out->site) || heap_owner_is_wrong(search, out->site, name))
+    if (!taken || heap_owner_is_wrong(search, out->site, name) || is_number(search, out->site, name))
         return false;
     memcpy(out->name, name, sizeof name);
     return true;
@@ -566,6 +607,12 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
     enum alloc_name_result result = ALLOC_NAME_RETURNED;
     struct alloc_name found = {0};
     out->site = heap_name_site(&search, first);
+    out->operand[0] = 0;
+    out->is_variable = false;
+    if (is_library_buffer(&search, out->site)) {
+        name_by_position(&search, out);
+        return;
+    }
     while (result == ALLOC_NAME_RETURNED) {
         result = name_by_code(&search, out->site, &found);
         size_t outer = next_call(&search, out->site);
@@ -578,7 +625,6 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
         found = (struct alloc_name){0};
     }
     (void)snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, found.text);
-    out->operand[0] = 0;
     if (name_by_allocate(&search, result == ALLOC_NAME_FOUND, out)) {
         (void)snprintf(found.text, sizeof found.text, "%s", out->name);
         if (out->is_variable && heap_argument_follow(&search, out->site, true, &found) != out->site) {
@@ -590,7 +636,7 @@ static void name_native(const struct heap_search *of, size_t first, struct heap_
     /* the text gives "v" where the code gives a temporary or a member of v; the code tells two calls on a line apart */
     bool by_code = result == ALLOC_NAME_FOUND, by_member = heap_owner_initialiser(&search, out->site, by_code, &found);
     bool by_text = !by_member && name_by_text(&search, by_code, out);
-    by_code |= !by_member && !by_text && heap_argument_library(&search, out->site, &found);
+    by_code = by_code || (!by_member && !by_text && heap_argument_library(&search, out->site, &found));
     out->is_variable = by_member || by_text || by_code;
     if (!out->is_variable) {
         name_by_position(&search, out);

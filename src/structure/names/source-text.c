@@ -34,7 +34,7 @@ struct index {
 
 struct source_finder {
     const char *const *search, *const *replace;
-    struct index *indices;             /* [number of search directories] */
+    struct index *indices;              /* [number of search directories] */
     const struct program_owner *owners; /* [n_owners] */
     size_t n_owners;
 };
@@ -469,15 +469,17 @@ static size_t code_length(const char *line)
     return len;
 }
 
-/* Replaces comments between code by blanks. */
-static void blank_comments(char *text)
+/* Replaces comments between code, and what strings hold, by blanks. */
+static void blank_words(char *text, bool has_comments)
 {
     for (size_t i = 0; text[i];) {
-        size_t behind = skip_comment(text, i);
+        size_t behind = has_comments ? skip_comment(text, i) : i;
+        size_t quoted = behind > i ? i : skip_quoted(text, i);
         if (behind > i)
             memset(text + i, ' ', behind - i);
-        else
-            behind = skip_quoted(text, i);
+        else if (quoted > i + 1 && text[quoted - 1] == text[i])
+            memset(text + i + 1, ' ', quoted - i - 2);
+        behind = behind > i ? behind : quoted;
         i = behind > i ? behind : i + 1;
     }
 }
@@ -558,8 +560,8 @@ bool source_text_statement(struct source_text *source, const char *path, uint32_
         if (i >= line && i - line < STATEMENT_LINES_MAX && is_open && source_text_line(source, path, i + 1))
             last = i + 1;
     }
-    if (!fortran && statement->data)
-        blank_comments(statement->data);
+    if (statement->data)
+        blank_words(statement->data, !fortran);
     if (*offset > statement->len_bytes)
         *offset = 0;
     return !statement->failed;

@@ -54,9 +54,9 @@ void source_text_free(struct source_text *source);
 /* Line of a file, from 1, without its newline; borrowed. NULL when the file or line cannot be read. */
 const char *source_text_line(struct source_text *source, const char *path, uint32_t line);
 
-/* Appends the statement that line belongs to, with its lines joined by blanks and without comments: from the end of the
- * statement before to the end of this one, a few lines at most. *offset is where column (from 1; 0 = start of the
- * line's text) of that line is in it. Returns false when the line cannot be read. */
+/* Appends the statement that line belongs to, with its lines joined by blanks, without comments and what strings hold:
+ * from the end of the statement before to the end of this one, a few lines at most. *offset is where column (from 1;
+ * 0 = start of the line's text) of that line is in it. Returns false when the line cannot be read. */
 bool source_text_statement(struct source_text *source, const char *path, uint32_t line, uint32_t column,
                            struct buf *statement, size_t *offset);
 

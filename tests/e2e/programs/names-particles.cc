@@ -81,5 +81,5 @@ int main(int argc, char **)
 {
     auto simulation = std::make_unique<Simulation>(19999 + argc);
     simulation->deposit();
-    std::printf("%g\n", simulation->weigh(1));
+    std::printf("simulation(1) = %g\n", simulation->weigh(1)); // @block 4096 main (names-particles.cc:84)
 }

@@ -121,6 +121,14 @@ int main(int argc, char **argv)
      * @block 130017 d->mask
      * @block 130025 d->grid.cells
      * @block 131001 spare */
+    /* @block 140001 moved
+     * @block 140009 aligned_too */
+    char *moved = NULL, *aligned_too = NULL;
+    /* clang-format off */
+    moved = realloc(moved, n + 40000); if (posix_memalign((void **)&aligned_too, 64, n + 40008)) return 1;
+    /* clang-format on */
+    keep(moved);
+    keep(aligned_too);
     struct domain *domain = domain_new(n + 30000);
     spare = spare_alloc(domain, n + 31000);
     keep(domain);
