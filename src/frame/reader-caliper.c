@@ -355,6 +355,10 @@ static int make_frame(struct reading *reading, struct frame **frame, struct erro
         filling.path = find_column(reading, PATH);
     if (filling.path == SIZE_MAX)
         return json_in_fail(&reading->in, "there is no column of paths", err);
+    int code = readers_check_size(reading->in.name, reading->n_nodes, reading->n_columns,
+                                  (size_t)(reading->in.end - reading->in.text), err);
+    if (code != 0)
+        return code;
     filling.rank = find_column(reading, "mpi.rank");
     filling.place = find_column(reading, PLACE);
     maker_init(&maker);

@@ -51,7 +51,8 @@ struct costs {
 
 struct reading {
     const char *name; /* of the file */
-    char *at;         /* in the line that is being read */
+    size_t len_bytes;
+    char *at; /* in the line that is being read */
     size_t line;
     struct strtab texts;
     struct names names[NAMES_KINDS];
@@ -408,6 +409,9 @@ static int add_costs(struct reading *reading, double *sums, struct error *err)
 static int take_costs(struct reading *reading, struct error *err)
 {
     int code = reading->n_events ? 0 : bad_line(reading, "there are costs before the line \"events:\"", err);
+    if (code == 0)
+        code = readers_check_size(reading->name, reading->n_functions + reading->n_calls, reading->n_events,
+                                  reading->len_bytes, err);
     for (unsigned i = 0; code == 0 && i < reading->n_positions; i++)
         code = take_position(reading, i, err);
     if (code == 0 && reading->function == FRAME_NONE)
@@ -581,10 +585,11 @@ static int add_values(struct reading *reading, struct error *err)
 {
     struct frame_maker *maker = &reading->maker;
     size_t n_events = reading->event_names.n_strings;
-    uint32_t *cycles = find_cycles(reading);
+    int code = readers_check_size(reading->name, reading->n_functions, 2 * n_events + 1, reading->len_bytes, err);
+    uint32_t *cycles = code == 0 ? find_cycles(reading) : NULL;
     struct buf name = {0};
     if (!cycles)
-        return out_of_memory(err);
+        return code != 0 ? code : out_of_memory(err);
     for (size_t i = 0; i < n_events; i++) {
         name.len_bytes = 0;
         buf_printf(&name, "%s (inc)", reading->event_names.strings[i]);
@@ -642,6 +647,7 @@ static int read_callgrind(const struct frame_input *input, struct frame **frame,
                                 .process = -1};
     maker_init(&reading->maker);
     int code = strtab_intern(&reading->texts, "") < 0 ? out_of_memory(err) : readers_text(input, &text, err);
+    reading->len_bytes = text.len_bytes;
     if (code == 0)
         code = read_lines(reading, &text, err);
     if (code == 0) {

@@ -609,7 +609,10 @@ static int make_frame(struct reading *reading, const char *directory, struct fra
         return out_of_memory(err);
     }
     matrices->n_owners = 1;
-    int code = open_matrices(reading, directory, matrices, err);
+    int code = readers_check_size(reading->xml.name, reading->n_nodes, reading->sums.n,
+                                  (size_t)(reading->xml.end - reading->xml.text), err);
+    if (code == 0)
+        code = open_matrices(reading, directory, matrices, err);
     struct frame *made = NULL;
     if (code == 0) {
         struct frame_maker maker;

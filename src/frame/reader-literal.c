@@ -197,6 +197,20 @@ static bool find_first(struct strtab *texts, uint32_t *firsts, const char *text,
     return true;
 }
 
+/* How many names facts have. SIZE_MAX when out of memory. */
+static size_t count_keys(const struct reading *reading)
+{
+    bool *is_key = calloc(reading->texts.n_strings + 1, sizeof *is_key);
+    size_t n = 0;
+    for (size_t i = 0; is_key && i < reading->n_facts; i++) {
+        n += !is_key[reading->facts[i].key];
+        is_key[reading->facts[i].key] = true;
+    }
+    n = is_key ? n : SIZE_MAX;
+    free(is_key);
+    return n;
+}
+
 /* Which nodes are others that came before them. */
 static bool find_duplicates(struct reading *reading)
 {
@@ -329,8 +343,13 @@ static int make_frame(struct reading *reading, struct frame **frame, struct erro
 {
     struct frame_maker maker;
     struct buf text = {0};
-    if (!find_duplicates(reading))
+    size_t n_keys = count_keys(reading);
+    if (n_keys == SIZE_MAX || !find_duplicates(reading))
         return out_of_memory(err);
+    int code = readers_check_size(reading->in.name, reading->n_nodes, n_keys,
+                                  (size_t)(reading->in.end - reading->in.text), err);
+    if (code != 0)
+        return code;
     maker_init(&maker);
     for (size_t i = 0; i < reading->n_nodes; i++) {
         struct literal_node *node = &reading->nodes[i];
@@ -342,7 +361,7 @@ static int make_frame(struct reading *reading, struct frame **frame, struct erro
         if (node->parent != FRAME_NONE)
             maker_edge(&maker, reading->nodes[node->parent].number, node->number);
     }
-    int code = add_metrics(&maker, reading, err);
+    code = add_metrics(&maker, reading, err);
     buf_fini(&text);
     if (code == 0)
         code = frame_made(&maker, frame, NULL, err);

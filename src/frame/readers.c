@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,16 @@ int readers_text(const struct frame_input *input, struct buf *text, struct error
     if (code == 0 && text->failed)
         code = error_set(err, ERR_MEMORY, "out of memory");
     return code;
+}
+
+int readers_check_size(const char *path, uint64_t n_nodes, uint64_t n_columns, size_t len_bytes, struct error *err)
+{
+    enum { FACTOR = 64, LEAST_BYTES = 64 << 20 };
+    uint64_t n_words = ((uint64_t)len_bytes * FACTOR + LEAST_BYTES) / sizeof(double);
+    if (n_columns == 0 || n_nodes <= n_words / n_columns)
+        return 0;
+    return error_set(err, ERR_FORMAT, "%.600s: %ju columns and attributes of %ju nodes are too many for %zu bytes",
+                     path, (uintmax_t)n_columns, (uintmax_t)n_nodes, len_bytes);
 }
 
 /* What path is: a directory, or a file with a first part. */

@@ -35,6 +35,10 @@ char *readers_directory(const struct frame_input *input);
 /* All of a file, with a NUL behind it; the caller frees *text.  err: ERR_IO, ERR_RANGE, ERR_MEMORY */
 int readers_text(const struct frame_input *input, struct buf *text, struct error *err);
 
+/* Fails when arrays over all nodes would take very much more than the file's length: n_columns distinct names in a
+ * damaged text may be as many as its words.  err: ERR_FORMAT */
+int readers_check_size(const char *path, uint64_t n_nodes, uint64_t n_columns, size_t len_bytes, struct error *err);
+
 /* --- databases of HPCToolkit --- */
 
 /* What both forms have in common: names of metrics, and the nodes that stand for data. */

@@ -155,6 +155,9 @@ def check_damage(found, scratch):
     (scratch / "empty").mkdir()
     expect(b"not a profile" in open_frame(scratch / "empty").stderr, "an empty folder is read")
     expect(b"No such file" in open_frame(scratch / "nowhere").stderr, "a file that is not there is read")
+    wide = scratch / "wide.json"
+    wide.write_text("[" + ", ".join('{"frame": {"name": "f"}, "metrics": {"m%d": 1}}' % i for i in range(20000)) + "]", encoding="utf-8")
+    expect(b"20001 columns and attributes of 20000 nodes are too many" in open_frame(wide).stderr, "a column for each node is read")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     expect(peak < MEMORY_KIB, f"reading damaged files took {peak} KiB")
 
