@@ -50,6 +50,11 @@ stress() {
     part bash "$e2e/stress.sh" 30 5
 }
 
+# Operations on frames against their model: ten thousand cases.
+frames() {
+    LOCUS_FRAME_CASES=10000 LOCUS_FRAME_SEED=1000 python3 "$tests/golden/frame-ops.py"
+}
+
 # The step explorer at every instruction where an injection is cheap, of which there are at least 200,000, and at many
 # where each costs a process or a new start of the program.
 explore() {

@@ -218,6 +218,19 @@ END
     fuzz_run -max_len=16000
 }
 
+# Queries, conditions and formulas. The corpus begins with one of each kind.
+target_query() {
+    fuzz_build
+    printf '\0["*", {"name": "ma.*", "time": ["> 1", "<= 4"]}, [2, {"time": {"any": "!= nan"}}], "+"]' >"$corpus/seed-object"
+    printf '\0{"or": [[".", {"class": null}], {"not": [{"depth": 1}]}]}' >"$corpus/seed-sets"
+    printf '\0{MATCH ("*", p)->(2)->(q) WHERE p."time" > 1 AND q.name STARTS WITH "m"} XOR NOT {MATCH (p) WHERE p IS LEAF}' \
+        >"$corpus/seed-text"
+    printf '\1any(time > 2 * mean(time)) and name =~ "^m[^a]*(?:in)+$" or class is not missing' >"$corpus/seed-condition"
+    printf '\2children(time) / else(percentile(time, 50), 1) - min(depth, leaf) * -1.5e3' >"$corpus/seed-formula"
+    printf '\3rank < 3 or not (host is missing)' >"$corpus/seed-profiles"
+    fuzz_run -max_len=600
+}
+
 # The making of recipes. The corpus begins with pieces of a real program's code.
 target_recipe() {
     need objcopy

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The same operations on the same random frames, trees and graphs with missing values among them, by the library and by the
 model in frame-model.py, chained as they come: every node, edge, attribute and value must be the same. A few hundred cases;
-LOCUS_FRAME_CASES says how many else (10000 in ./dev test --full), LOCUS_FRAME_SEED where they begin."""
+LOCUS_FRAME_CASES says how many else (tests/e2e/at-length.sh), LOCUS_FRAME_SEED where they begin."""
 import importlib.util
 import json
 import os
@@ -132,7 +132,7 @@ def pattern(rng, frame):
     return "MATCH " + "->".join(text) + (" WHERE " + " AND ".join(where) if where else ""), made
 
 
-def add_step(rng, case, frames, state):
+def add_step(rng, case, frames):
     """One more operation: its step, and what the model makes of it. None: the operation is refused."""
     at = rng.randrange(len(frames))
     frame = frames[at]
@@ -230,13 +230,12 @@ def make_case(seed):
         specs[1] = make_frame(rng, [c[:2] for c in specs[0]["columns"]])
     case = {"frames": specs, "steps": [], "sums_first": rng.random() < 0.5}
     frames = [model.Frame.read(s) for s in specs]
-    state = {}
     for _ in range(rng.randint(1, 3)):
-        if not add_step(rng, case, frames, state):
+        if not add_step(rng, case, frames):
             return case, None
         if frames[-1].n > 60:
             break
-    if not case["steps"] or rng.random() < 0.7 or case["steps"][-1][0] == "equal":
+    if not case["steps"] or rng.random() < 0.7:
         return case, show(frames[-1])
     return case, add_question(rng, case, frames)
 
