@@ -126,8 +126,9 @@ static int test_element(const struct asked *asked, struct element *element)
 /* Sets of states are n_words words each. */
 struct automaton {
     const struct frame_graph *graph;
-    size_t n_states, n_words;
-    uint64_t *next;  /* [n_states]: the states that may come after one */
+    size_t n_words;
+    uint64_t *stars; /* the states that may come again, or not at all */
+    uint64_t *moved; /* scratch */
     uint64_t *first; /* the states that a path may begin with */
     uint64_t *last;  /* those that it may end with */
     uint64_t *fits;  /* [n_nodes]: the states whose conditions a node fulfills */
@@ -140,11 +141,6 @@ struct automaton {
 static void set_bit(uint64_t *set, size_t bit)
 {
     set[bit / WORD_BITS] |= (uint64_t)1 << bit % WORD_BITS;
-}
-
-static bool has_bit(const uint64_t *set, size_t bit)
-{
-    return set[bit / WORD_BITS] >> bit % WORD_BITS & 1;
 }
 
 /* Adds the states that may come when `from` is next: itself, and what follows the stars there. */
@@ -160,11 +156,10 @@ static void add_following(const struct pattern *pattern, size_t from, uint64_t *
 static bool automaton_init(struct automaton *automaton, const struct pattern *pattern, const struct frame_graph *graph)
 {
     size_t n_words = (pattern->n_states + WORD_BITS - 1) / WORD_BITS, n = graph->n ? graph->n : 1;
-    size_t n_next = pattern->n_states * n_words;
     *automaton = (struct automaton){.graph = graph,
-                                    .n_states = pattern->n_states,
                                     .n_words = n_words,
-                                    .next = calloc(n_next ? n_next : 1, sizeof(uint64_t)),
+                                    .stars = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .moved = calloc(n_words + 1, sizeof(uint64_t)),
                                     .first = calloc(n_words + 1, sizeof(uint64_t)),
                                     .last = calloc(n_words + 1, sizeof(uint64_t)),
                                     .fits = calloc(n, (n_words + 1) * sizeof(uint64_t)),
@@ -172,15 +167,13 @@ static bool automaton_init(struct automaton *automaton, const struct pattern *pa
                                     .up = calloc(n, (n_words + 1) * sizeof(uint64_t)),
                                     .queue = malloc(n * sizeof(uint32_t)),
                                     .is_queued = calloc(n, sizeof(bool))};
-    if (!automaton->next || !automaton->first || !automaton->last || !automaton->fits || !automaton->down ||
-        !automaton->up || !automaton->queue || !automaton->is_queued)
+    if (!automaton->stars || !automaton->moved || !automaton->first || !automaton->last || !automaton->fits ||
+        !automaton->down || !automaton->up || !automaton->queue || !automaton->is_queued)
         return false;
     add_following(pattern, 0, automaton->first);
-    for (size_t i = 0; i < pattern->n_states; i++) {
+    for (size_t i = 0; i < pattern->n_states; i++)
         if (pattern->states[i].is_star)
-            set_bit(automaton->next + i * n_words, i);
-        add_following(pattern, i + 1, automaton->next + i * n_words);
-    }
+            set_bit(automaton->stars, i);
     for (size_t i = pattern->n_states; i-- > 0;) {
         set_bit(automaton->last, i);
         if (!pattern->states[i].is_star)
@@ -197,7 +190,8 @@ static bool automaton_init(struct automaton *automaton, const struct pattern *pa
 
 static void automaton_fini(struct automaton *automaton)
 {
-    free(automaton->next);
+    free(automaton->stars);
+    free(automaton->moved);
     free(automaton->first);
     free(automaton->last);
     free(automaton->fits);
@@ -207,26 +201,54 @@ static void automaton_fini(struct automaton *automaton)
     free(automaton->is_queued);
 }
 
+/* moved: the states that may come after those of a set: the next ones, stars themselves, and what follows stars. */
+static void move_on(struct automaton *automaton, const uint64_t *from)
+{
+    uint64_t carry = 0, *moved = automaton->moved;
+    for (size_t w = 0; w < automaton->n_words; w++) {
+        uint64_t stars = automaton->stars[w], set = carry | from[w] << 1 | (from[w] & stars), more;
+        while ((more = (set & stars) << 1 & ~set) != 0)
+            set |= more;
+        moved[w] = set;
+        carry = (from[w] | (set & stars)) >> (WORD_BITS - 1);
+    }
+}
+
+/* moved: the states that may come before those of a set. */
+static void move_back(struct automaton *automaton, const uint64_t *from)
+{
+    uint64_t carry = 0, *moved = automaton->moved;
+    for (size_t w = automaton->n_words; w-- > 0;) {
+        uint64_t stars = automaton->stars[w], set = from[w], more;
+        set |= carry & stars;
+        while ((more = set >> 1 & stars & ~set) != 0)
+            set |= more;
+        moved[w] = set >> 1 | carry | (from[w] & stars);
+        carry = set << (WORD_BITS - 1);
+    }
+}
+
+/* Adds what a node fulfills of a set to its states; whether there are new ones. */
+static bool add_states(const struct automaton *automaton, uint32_t node, const uint64_t *set, uint64_t *states)
+{
+    const uint64_t *fits = automaton->fits + node * automaton->n_words;
+    bool is_new = false;
+    for (size_t w = 0; w < automaton->n_words; w++) {
+        is_new |= (set[w] & fits[w] & ~states[w]) != 0;
+        states[w] |= set[w] & fits[w];
+    }
+    return is_new;
+}
+
 /* Adds to a node's states on the way down those that its parents lead to; whether there are new ones. */
 static bool go_down(struct automaton *automaton, uint32_t node)
 {
     const struct frame_graph *graph = automaton->graph;
-    size_t n_words = automaton->n_words;
-    uint64_t *states = automaton->down + node * n_words;
-    const uint64_t *fits = automaton->fits + node * n_words;
-    bool is_new = false;
-    for (size_t w = 0; w < n_words; w++) {
-        is_new |= (automaton->first[w] & fits[w] & ~states[w]) != 0;
-        states[w] |= automaton->first[w] & fits[w];
-    }
+    uint64_t *states = automaton->down + node * automaton->n_words;
+    bool is_new = add_states(automaton, node, automaton->first, states);
     for (uint32_t p = graph->parent_starts[node]; p < graph->parent_starts[node + 1]; p++) {
-        const uint64_t *above = automaton->down + graph->parents[p] * n_words;
-        for (size_t i = 0; i < automaton->n_states; i++)
-            for (size_t w = 0; has_bit(above, i) && w < n_words; w++) {
-                uint64_t more = automaton->next[i * n_words + w] & fits[w] & ~states[w];
-                is_new |= more != 0;
-                states[w] |= more;
-            }
+        move_on(automaton, automaton->down + graph->parents[p] * automaton->n_words);
+        is_new |= add_states(automaton, node, automaton->moved, states);
     }
     return is_new;
 }
@@ -235,25 +257,11 @@ static bool go_down(struct automaton *automaton, uint32_t node)
 static bool go_up(struct automaton *automaton, uint32_t node)
 {
     const struct frame_graph *graph = automaton->graph;
-    size_t n_words = automaton->n_words;
-    uint64_t *states = automaton->up + node * n_words;
-    const uint64_t *fits = automaton->fits + node * n_words;
-    bool is_new = false;
-    for (size_t w = 0; w < n_words; w++) {
-        is_new |= (automaton->last[w] & fits[w] & ~states[w]) != 0;
-        states[w] |= automaton->last[w] & fits[w];
-    }
-    for (size_t i = 0; i < automaton->n_states; i++) {
-        bool leads = false;
-        if (!has_bit(fits, i) || has_bit(states, i))
-            continue;
-        for (uint32_t c = graph->child_starts[node]; !leads && c < graph->child_starts[node + 1]; c++)
-            for (size_t w = 0; w < n_words; w++)
-                leads |= (automaton->next[i * n_words + w] & automaton->up[graph->children[c] * n_words + w]) != 0;
-        if (leads) {
-            set_bit(states, i);
-            is_new = true;
-        }
+    uint64_t *states = automaton->up + node * automaton->n_words;
+    bool is_new = add_states(automaton, node, automaton->last, states);
+    for (uint32_t c = graph->child_starts[node]; c < graph->child_starts[node + 1]; c++) {
+        move_back(automaton, automaton->up + graph->children[c] * automaton->n_words);
+        is_new |= add_states(automaton, node, automaton->moved, states);
     }
     return is_new;
 }

@@ -112,7 +112,7 @@ def pattern(rng, frame):
     objects, text, where, made = [], [], [], []
     times = frame.columns[0]
     for i in range(rng.randint(1, 4)):
-        quantifier, parts, tests = rng.choice((".", "*", "+", "*", 2, 1)), {}, []
+        quantifier, parts, tests = rng.choice((".", "*", "+", "*", 2, 1, 33)), {}, []
         if rng.random() < 0.7:
             bound, sign = rng.choice((0, 2, 5)), rng.choice(("<", "<=", ">", ">=", "==", "!="))
             parts[times[0]] = f"{sign} {bound}"

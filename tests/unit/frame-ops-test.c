@@ -109,6 +109,8 @@ static void test_query_quantifiers(void **state)
         {"[\"*\", \"*\", {\"name\": \"f\"}]", "089"},
         {"[{\"name\": \"a\"}, [\"*\", {\"name\": \"b\"}], {\"name\": \"x\"}]", "123"},
         {"[{\"name\": \"a\"}, [\"*\", {\"name\": \"c\"}], {\"name\": \"x\"}]", ""},
+        {"[[70, {\"name\": \"x\"}]]", ""},
+        {"[{\"name\": \"b\"}, \"*\", [0, {}], \"*\", \"*\", {\"name\": \"c\"}]", "234"},
         {"[]", "query: there are no elements"},
     };
     (void)state;
