@@ -395,9 +395,10 @@ static bool describe_data(struct symbols *symbols, enum elf_symbol_kind kind, ui
         return false;
     *data = (struct symbols_data){
         .name = symbols_own_name(symbols, symbol->name), .vaddr = symbol->vaddr, .size_bytes = symbol->size_bytes};
-    const struct dwarf_variable *variable =
-        kind == ELF_SYMBOL_DATA ? symbols_dwarf_variable(symbols, symbol->vaddr) : NULL;
-    if (!variable)
+    const struct dwarf_variable *variable = kind == ELF_SYMBOL_TLS
+                                                ? symbols_dwarf_variable_upto(symbols, true, symbol->vaddr)
+                                                : symbols_dwarf_variable(symbols, symbol->vaddr);
+    if (!variable || variable->vaddr != symbol->vaddr)
         return true;
     data->decl_file = variable->file;
     data->decl_line = variable->line;
