@@ -37,7 +37,10 @@ struct parser {
     int code;
 };
 
-static const char *const type_names[] = {"nothing", "a number", "a text", "a condition"};
+static const char *name_of_type(enum type type)
+{
+    return type == NUMBER ? "a number" : type == CONDITION ? "a condition" : type == FAILED ? "nothing" : "a text";
+}
 
 static enum type parse_or(struct parser *parser);
 
@@ -239,7 +242,7 @@ static enum type need(struct parser *parser, enum type type, enum type needed, s
     bool fits = type == needed || (needed == NUMBER && type == CONDITION);
     if (type == FAILED || fits)
         return type;
-    return fail(parser, ERR_USAGE, at, "this is %s, where %s is needed", type_names[type], type_names[needed]);
+    return fail(parser, ERR_USAGE, at, "this is %s, where %s is needed", name_of_type(type), name_of_type(needed));
 }
 
 static const struct function {
