@@ -38,7 +38,7 @@ gather() {
     "$scratch/$program" --truth >"$scratch/$program.truth.1"
     for run in $(seq "$2"); do
         measure "$program" "$run"
-        [ "$run" != 1 ] || "$scratch/$program" --truth >"$scratch/$program.truth.2"
+        [ "$run" != 1 ] || [ "$2" = 1 ] || "$scratch/$program" --truth >"$scratch/$program.truth.2"
     done
     "$scratch/$program" --truth >"$scratch/$program.truth.3"
 }

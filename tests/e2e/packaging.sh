@@ -35,15 +35,15 @@ expect_text "$scratch/offered" 'only-here$'
 # Reports, databases, metrics and events are known, by the tool itself where they depend on the machine or the database.
 PATH=$builddir:$PATH
 mkdir "$scratch/data" "$scratch/database"
-cp "$(unpack_golden hardware)/locus.json" "$scratch/database"
+cp "$(unpack_golden hardware)/locus.json" "$scratch/database/locus.db"
 offers() {
     local wanted=$1
     shift
     complete_bash "$@" | xargs -d '\n' >"$scratch/offered"
     [ "$(cat "$scratch/offered")" = "$wanted" ] || fail "bash offers '$(cat "$scratch/offered")' for $*, not '$wanted'"
 }
-offers 'vars tree leaks' hpcquery ''
-offers 'leaks' hpcquery -a l
+offers 'vars functions lines tree leaks export' hpcquery ''
+offers 'lines leaks' hpcquery -a l
 offers "$scratch/database" hpcquery vars "$scratch/data"
 offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT
 offers 'region' hpcquery vars --by r

@@ -107,7 +107,7 @@ def check_program(name, rows, directory, flags, scratch, seconds):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--seconds", default="1.6", help="CPU seconds of each program")
+    parser.add_argument("--seconds", default="2.5", help="CPU seconds of each program")
     parser.add_argument("--build", action="append", default=[])
     parser.add_argument("programs", nargs="*")
     options = parser.parse_args()
