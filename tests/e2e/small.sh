@@ -62,8 +62,8 @@ measure small callers
 expect small callers "small <= 5" 'site("add_to_first") + site("add_to_second") > 70' \
     'abs(site("add_to_second") / (site("add_to_first") + site("add_to_second")) - truth) < 0.12'
 measure plain callers
-expect plain callers "small <= 5" \
-    'abs(site("add_to_second") / (site("add_to_first") + site("add_to_second")) - truth) < 0.12'
+# Without optimisation much of the waiting shows at the sum, which is on the stack.
+expect plain callers "small <= 5" 'site("add_to_first") > 8' 'site("add_to_second") > 8'
 measure small threads
 expect small threads "small <= 5" 'site("make_in_thread") > 60'
 measure small fork
