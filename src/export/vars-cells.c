@@ -335,8 +335,9 @@ static int take_out_waiting(const struct thread_values *values, const struct rep
                             const struct report_row *row, uint32_t scope, uint16_t id, double factor, struct error *err)
 {
     const struct model *model = report->model;
+    uint32_t end = model_subtree_end(model, scope);
     int code = 0;
-    for (uint32_t i = scope + 1; code == 0 && i < model_subtree_end(model, scope); i++)
+    for (uint32_t i = scope + 1; code == 0 && i < end; i++)
         if (model->own[i * model->n_metrics + report->metric] != 0 &&
             report_wait(report, row->variable, i) != row->wait)
             code = add_context(values, model->n_threads, i, id, -factor, err);
