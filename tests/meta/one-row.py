@@ -10,6 +10,7 @@ KINDS = (
     ("src/sampling", r"source-(?!.*-sig)[\w-]+\.c$", "sources.c", "sample_source"),
     ("src/analysis", r"metric-[\w-]+\.c$", "metrics.c", "metric"),
     ("src/export", r"export-[\w-]+\.c$", "exporters.c", "exporter"),
+    ("src/export/frames", r"form-[\w-]+\.c$", "forms.c", "frame_form"),
     ("src/frame", r"reader-[\w-]+\.c$", "readers.c", "frame_reader"),
 )
 
