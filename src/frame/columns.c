@@ -394,6 +394,30 @@ struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32
     return groups;
 }
 
+struct node_groups *groups_of_children(const struct frame_graph *graph, const bool *is_member)
+{
+    uint32_t n_edges = graph->child_starts[graph->n], n = 0;
+    struct node_groups *groups = calloc(1, sizeof *groups);
+    if (!groups)
+        return NULL;
+    *groups = (struct node_groups){.n_owners = 1,
+                                   .n_nodes = graph->n,
+                                   .starts = malloc(((size_t)graph->n + 1) * sizeof(uint32_t)),
+                                   .members = malloc((n_edges ? n_edges : 1) * sizeof(uint32_t))};
+    if (!groups->starts || !groups->members) {
+        groups_drop(groups);
+        return NULL;
+    }
+    for (uint32_t node = 0; node < graph->n; node++) {
+        groups->starts[node] = n;
+        for (uint32_t i = graph->child_starts[node]; i < graph->child_starts[node + 1]; i++)
+            if (!is_member || is_member[graph->children[i]])
+                groups->members[n++] = graph->children[i];
+    }
+    groups->starts[graph->n] = n;
+    return groups;
+}
+
 static int grouped_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
 {
     struct grouped_column *grouped = (struct grouped_column *)column;
@@ -488,6 +512,81 @@ struct frame_column *column_sole(struct frame_column *source, struct node_groups
     return grouped(&sole_class, source, groups);
 }
 
+/* Whether what is left of a sum is no more than the rounding of its summands. */
+static bool is_rounding(double left, double sum)
+{
+    return fabs(left) <= 1e-12 * fabs(sum);
+}
+
+/* Takes out the cells of row that are only the rounding of the sums [n] that they were taken from. */
+static void drop_rounding(struct cells *row, const struct frame_cell *sums, size_t n)
+{
+    size_t n_left = 0, at = 0;
+    for (size_t i = 0; i < row->n; i++) {
+        while (at < n && sums[at].profile < row->items[i].profile)
+            at++;
+        double sum = at < n && sums[at].profile == row->items[i].profile ? sums[at].value : 0;
+        if (!is_rounding(row->items[i].value, sum))
+            row->items[n_left++] = row->items[i];
+    }
+    row->n = n_left;
+}
+
+static int own_row(struct frame_column *column, uint32_t node, struct cells *row, struct error *err)
+{
+    struct grouped_column *own = (struct grouped_column *)column;
+    const struct node_groups *groups = own->groups;
+    int code = own->source->class->row(own->source, node, row, err);
+    for (uint32_t i = groups->starts[node]; code == 0 && i < groups->starts[node + 1]; i++) {
+        own->member.n = 0;
+        code = own->source->class->row(own->source, groups->members[i], &own->member, err);
+        for (size_t k = 0; k < own->member.n; k++)
+            own->member.items[k].value *= -1;
+        if (code == 0 && !cells_merge(row, own->member.items, own->member.n, &own->scratch))
+            code = out_of_memory(err);
+    }
+    if (code == 0 && groups->starts[node] < groups->starts[node + 1]) {
+        own->member.n = 0;
+        code = own->source->class->row(own->source, node, &own->member, err);
+        drop_rounding(row, own->member.items, own->member.n);
+    }
+    return code;
+}
+
+static int own_values(struct frame_column *column, const struct frame_view *view, double *values, bool *done,
+                      struct error *err)
+{
+    struct grouped_column *own = (struct grouped_column *)column;
+    const struct node_groups *groups = own->groups;
+    const double *of_source;
+    *done = view->aggregate == FRAME_SUM;
+    int code = *done ? column_values(own->source, view, &of_source, err) : 0;
+    for (uint32_t node = 0; *done && code == 0 && node < column->n_nodes; node++) {
+        double sum = isnan(of_source[node]) ? 0 : of_source[node], left = sum;
+        for (uint32_t i = groups->starts[node]; i < groups->starts[node + 1]; i++) {
+            double value = of_source[groups->members[i]];
+            left -= isnan(value) ? 0 : value;
+        }
+        bool has_parts = groups->starts[node] < groups->starts[node + 1];
+        values[node] = !has_parts ? of_source[node] : is_rounding(left, sum) ? NAN : left;
+    }
+    return code;
+}
+
+static const struct column_class own_class = {own_row, own_values, grouped_fini};
+
+struct frame_column *column_own(struct frame_column *source, struct node_groups *parts, const char *name)
+{
+    struct frame_column *column =
+        column_like(&own_class, sizeof(struct grouped_column), source, name, FRAME_EXCLUSIVE, parts->n_nodes);
+    if (!column)
+        return NULL;
+    ((struct grouped_column *)column)->source = column_keep(source);
+    ((struct grouped_column *)column)->groups = groups_keep(parts);
+    column->is_hidden = false;
+    return column;
+}
+
 static struct frame_column *children_remake(struct frame_column *column, struct column_change *change);
 
 static const struct column_class children_class = {grouped_row, grouped_values, grouped_fini};
@@ -514,20 +613,8 @@ static struct frame_column *children_remake(struct frame_column *column, struct 
 
 struct frame_column *column_children(struct frame_column *source, struct frame_graph *graph)
 {
-    uint32_t n_edges = graph->child_starts[graph->n];
-    struct node_groups *groups = calloc(1, sizeof *groups);
-    if (!groups)
-        return NULL;
-    *groups = (struct node_groups){.n_owners = 1,
-                                   .n_nodes = graph->n,
-                                   .starts = malloc(((size_t)graph->n + 1) * sizeof(uint32_t)),
-                                   .members = malloc((n_edges ? n_edges : 1) * sizeof(uint32_t))};
-    struct frame_column *column = NULL;
-    if (groups->starts && groups->members) {
-        memcpy(groups->starts, graph->child_starts, ((size_t)graph->n + 1) * sizeof(uint32_t));
-        memcpy(groups->members, graph->children, n_edges * sizeof(uint32_t));
-        column = children_of(source, groups);
-    }
+    struct node_groups *groups = groups_of_children(graph, NULL);
+    struct frame_column *column = groups ? children_of(source, groups) : NULL;
     groups_drop(groups);
     return column;
 }

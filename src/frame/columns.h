@@ -103,6 +103,8 @@ struct node_groups *groups_keep(struct node_groups *groups);
 void groups_drop(struct node_groups *groups);
 /* The groups of n_groups that group_of [n_nodes] names for each node (FRAME_NONE: in none). NULL when out of memory. */
 struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32_t n_groups);
+/* The group of each node: those of its children that is_member [n] names, NULL: all. NULL when out of memory. */
+struct node_groups *groups_of_children(const struct frame_graph *graph, const bool *is_member);
 struct frame_column *column_grouped(struct frame_column *source, struct node_groups *groups);
 
 /* The same of what does not add up: the value of the only member that has one in a profile, and none where several
@@ -118,6 +120,10 @@ struct frame_column *column_exclusive(struct frame_column *source, struct frame_
 /* Sums of a column of the nodes of `graph` over each group and all that can be reached from it, every node once. */
 struct frame_column *column_reached(struct frame_column *source, struct frame_graph *graph, struct node_groups *groups,
                                     const char *name);
+
+/* What is left of a column at each node without the members of its group; what is left by rounding alone is no value.
+ * The column is not hidden. */
+struct frame_column *column_own(struct frame_column *source, struct node_groups *parts, const char *name);
 
 /* The sums over the children of each node. */
 struct frame_column *column_children(struct frame_column *source, struct frame_graph *graph);

@@ -73,6 +73,9 @@ struct frame_cell {
 };
 
 /* Opens whatever a reader of readers.h knows: a database, or a file of another tool. *frame is the caller's.
+ * An exclusive column holds the cost of each node alone, whatever the file calls so: in a database of HPCToolkit (and
+ * ours) a function's "X" is what its lines and loops do not have, and mostly nothing. What hpcviewer and Hatchet show
+ * there, the lines and loops within the function included, is the hidden column "X (function)".
  * err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (file, offset or line, reason), ERR_UNSUPPORTED, ERR_MEMORY */
 int frame_open(const char *path, struct frame **frame, struct error *err);
 

@@ -36,6 +36,7 @@ struct database {
     uint32_t *profile_of;           /* [by_profile.lists.n] the frame's profile; FRAME_NONE: the summary */
     uint32_t *list_of;              /* [n_profiles] the reverse */
     size_t summary;                 /* list of by_profile; SIZE_MAX: none */
+    uint16_t *propagation;          /* [n_nodes] bit by bit: whether values of a scope belong to the parent's, too */
     uint32_t n_nodes, n_ids, n_profiles;
 };
 
@@ -49,6 +50,11 @@ struct v4_column {
 static int out_of_memory(struct error *err)
 {
     return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static const char *text_or_none(const char *text)
+{
+    return text ? text : "";
 }
 
 /* --- files in memory --- */
@@ -91,6 +97,7 @@ static void drop_database(struct database *database)
     free(database->node_of);
     free(database->profile_of);
     free(database->list_of);
+    free(database->propagation);
     free(database);
 }
 
@@ -189,25 +196,20 @@ static uint32_t summary_of(const struct v4_metric *metric, uint32_t scope)
     return FRAME_NONE;
 }
 
-static int add_column(struct frame *frame, struct database *database, const struct v4_metric *metric,
-                      const struct v4_instance *instance, enum frame_sums sums, struct error *err)
+/* A column with the values of an instance; NULL when out of memory. */
+static struct frame_column *instance_column(struct database *database, const struct v4_metric *metric,
+                                            const struct v4_instance *instance, const char *name, enum frame_sums sums)
 {
-    struct buf name = {0};
-    size_t len = metric->name ? strlen(metric->name) : 0;
-    const char *stem = hpctoolkit_metric_name(metric->name ? metric->name : "", &len);
-    buf_printf(&name, "%.*s%s", (int)len, stem, sums == FRAME_INCLUSIVE ? " (inc)" : "");
-    struct frame_column *column = name.failed ? NULL
-                                              : column_new(&v4_class, sizeof(struct v4_column), name.data, sums,
-                                                           database->n_nodes, database->n_profiles);
-    buf_fini(&name);
-    if (column) {
-        struct v4_column *of = (struct v4_column *)column;
-        database->n_owners++;
-        of->database = database;
-        of->metric_id = instance->metric_id;
-        of->summary_id = database->summary == SIZE_MAX ? FRAME_NONE : summary_of(metric, instance->scope);
-    }
-    return frame_add_column(frame, column, err);
+    struct frame_column *column =
+        column_new(&v4_class, sizeof(struct v4_column), name, sums, database->n_nodes, database->n_profiles);
+    struct v4_column *of = (struct v4_column *)column;
+    if (!column)
+        return NULL;
+    database->n_owners++;
+    of->database = database;
+    of->metric_id = instance->metric_id;
+    of->summary_id = database->summary == SIZE_MAX ? FRAME_NONE : summary_of(metric, instance->scope);
+    return column;
 }
 
 /* The instance of a metric in a scope; NULL when it has none. */
@@ -222,20 +224,80 @@ static const struct v4_instance *instance_in(const struct v4_meta *meta, const s
     return NULL;
 }
 
-/* Exclusive values are those of the scope "function", as Hatchet and hpcviewer show them: a function's own include its
- * loops and lines. */
+/* Whether the values of a scope are those of the node itself and of what propagates to it. */
+static bool propagates(const struct v4_scope *scope)
+{
+    return scope->type == V4_SCOPE_TRANSITIVE && scope->propagation < 16;
+}
+
+/* The cost of each node alone: what is left of `source` without the children that it contains. scope NULL: all. */
+static struct frame_column *own_column(const struct frame *frame, const struct database *database,
+                                       struct frame_column *source, const struct v4_scope *scope, const char *name)
+{
+    bool *is_part = calloc((size_t)database->n_nodes + 1, sizeof *is_part);
+    struct node_groups *parts = NULL;
+    for (uint32_t i = 0; is_part && i < database->n_nodes; i++)
+        is_part[i] = !scope || database->propagation[i] >> scope->propagation & 1;
+    if (is_part)
+        parts = groups_of_children(frame->graph, is_part);
+    struct frame_column *column = parts && source ? column_own(source, parts, name) : NULL;
+    groups_drop(parts);
+    free(is_part);
+    return column;
+}
+
+/* The columns of a metric: "X", the cost of the nodes alone, "X (inc)", and hidden as "X (function)" the scope
+ * "function", which hpcviewer and Hatchet show as the exclusive one: a function's value includes its loops and
+ * lines. The scope "point" does not help: its values are at instructions, most of which are not in the tree. */
+static int add_metric(struct frame *frame, struct database *database, const struct v4_meta *meta,
+                      const struct v4_metric *metric, const char *const names[3], struct error *err)
+{
+    const struct v4_instance *inclusive = instance_in(meta, metric, "execution");
+    const struct v4_instance *function = instance_in(meta, metric, "function");
+    const struct v4_instance *point = instance_in(meta, metric, "point");
+    const struct v4_scope *scope = function ? &meta->scopes[function->scope - 1] : NULL;
+    struct frame_column *columns[3] = {NULL}, *source;
+    int code = 0;
+    if (inclusive)
+        columns[1] = instance_column(database, metric, inclusive, names[1], FRAME_INCLUSIVE);
+    if (function)
+        columns[2] = instance_column(database, metric, function, names[2], FRAME_PLAIN);
+    if (columns[2])
+        columns[2]->is_hidden = true;
+    scope = scope && propagates(scope) ? scope : NULL;
+    source = scope ? columns[2] : columns[1];
+    if (source)
+        columns[0] = own_column(frame, database, source, scope, names[0]);
+    else if (point)
+        columns[0] = instance_column(database, metric, point, names[0], FRAME_EXCLUSIVE);
+    bool failed = (inclusive && !columns[1]) || (function && !columns[2]) || ((point || source) && !columns[0]);
+    for (size_t i = 0; i < 3; i++)
+        if (code == 0 && columns[i])
+            code = frame_add_column(frame, columns[i], err);
+        else
+            column_drop(columns[i]);
+    return failed && code == 0 ? out_of_memory(err) : code;
+}
+
 static int add_columns(struct frame *frame, struct database *database, const struct v4_meta *meta, struct error *err)
 {
+    static const char *const suffixes[3] = {"", " (inc)", " (function)"};
     int code = 0;
     for (size_t i = 0; code == 0 && i < meta->n_metrics; i++) {
-        const struct v4_metric *metric = &meta->metrics[i];
-        const struct v4_instance *inclusive = instance_in(meta, metric, "execution");
-        const struct v4_instance *exclusive = instance_in(meta, metric, "function");
-        exclusive = exclusive ? exclusive : instance_in(meta, metric, "point");
-        if (exclusive)
-            code = add_column(frame, database, metric, exclusive, FRAME_EXCLUSIVE, err);
-        if (code == 0 && inclusive)
-            code = add_column(frame, database, metric, inclusive, FRAME_INCLUSIVE, err);
+        const char *metric = text_or_none(meta->metrics[i].name);
+        size_t len = strlen(metric);
+        const char *stem = hpctoolkit_metric_name(metric, &len);
+        struct buf names[3] = {{0}};
+        bool ok = true;
+        for (size_t k = 0; k < 3; k++) {
+            buf_printf(&names[k], "%.*s%s", (int)len, stem, suffixes[k]);
+            ok &= !names[k].failed;
+        }
+        code = ok ? add_metric(frame, database, meta, &meta->metrics[i],
+                               (const char *[]){names[0].data, names[1].data, names[2].data}, err)
+                  : out_of_memory(err);
+        for (size_t k = 0; k < 3; k++)
+            buf_fini(&names[k]);
     }
     return code;
 }
@@ -252,11 +314,6 @@ struct tree {
     size_t n;
     struct buf text;
 };
-
-static const char *text_or_none(const char *text)
-{
-    return text ? text : "";
-}
 
 /* The path of a file as it was when the program was built: copies lie in the database below "src". */
 static const char *file_at(const struct v4_meta *meta, uint32_t file)
@@ -362,6 +419,7 @@ static int add_node(struct tree *tree, uint32_t i, uint32_t parent, uint32_t *nu
     if (context && context->flags & V4_HAS_POINT)
         maker_number(tree->maker, "offset", *number, (double)context->offset);
     tree->database->context_of[*number] = id;
+    tree->database->propagation[*number] = context ? context->propagation : 0;
     tree->database->node_of[id] = *number;
     return tree->maker->failed ? out_of_memory(err) : 0;
 }
@@ -399,10 +457,11 @@ static bool make_tables(struct database *database, const struct v4_meta *meta)
     database->n_nodes = (uint32_t)n_nodes;
     database->n_ids = (uint32_t)database->by_context.lists.n;
     database->context_of = calloc(n_nodes + 1, sizeof(uint32_t));
+    database->propagation = calloc(n_nodes + 1, sizeof *database->propagation);
     database->node_of = malloc(((size_t)database->n_ids + 1) * sizeof(uint32_t));
     if (database->node_of)
         memset(database->node_of, 0xff, ((size_t)database->n_ids + 1) * sizeof(uint32_t));
-    return database->context_of && database->node_of;
+    return database->context_of && database->node_of && database->propagation;
 }
 
 /* --- profiles --- */

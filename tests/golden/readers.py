@@ -196,7 +196,7 @@ def check_ours(scratch):
             expect(kind == kinds.get(row["kind"], row["kind"]), f"{row}: the frame has a {kind}")
             expect(row["name"] in (name, ""), f"{row}: the frame has {name}")
             same = [math.isclose(values.get(metric + suffix, 0), float(row[key]), rel_tol=1e-9)
-                    for suffix, key in ((" (inc)", "inclusive"), ("", "exclusive"))]
+                    for suffix, key in ((" (inc)", "inclusive"), (" (function)", "exclusive"))]
             expect(all(same), f"{row}: the frame has {values}")
             n_values += 1
     expect(n_values > 40, f"only {n_values} nodes of hpcquery are compared")
@@ -266,8 +266,9 @@ def check_cells(database):
         name = "time" if metric["name"] == "CPUTIME (sec)" else metric["name"]
         for scope, number in metric["instances"]:
             if scopes[scope - 1] in ("function", "execution"):
-                columns[name + (" (inc)" if scopes[scope - 1] == "execution" else "")] = number
+                columns[name + (" (inc)" if scopes[scope - 1] == "execution" else " (function)")] = number
     n_values = 0
+    check_own(database)
     for line in listed(database, "--cells").split("\n"):
         row = re.search(r" id=(\d+)", line)
         found = {v[0]: (float(v[1]), v[2]) for v in re.findall(r"\| (.+?) (-?[\d.e+-]+) \(([^)]*)\)", line)}
@@ -279,6 +280,22 @@ def check_cells(database):
             expect(same and math.isclose(total, sum(known.values()), rel_tol=1e-8), f"{database.name}: {name} of {line}: {known}")
             n_values += len(known)
     expect(n_values > 10, f"{database}: {n_values} values")
+
+
+def check_own(database):
+    """Exclusive values are those of the nodes alone: what the inclusive ones have beyond their children's."""
+    frame, n_values = Frame(database), 0
+    for column in [c for c in frame.columns if c + " (inc)" in frame.columns]:
+        left = [node[4].get(column + " (inc)", 0) for node in frame.nodes]
+        for node in frame.nodes:
+            if node[2] is not None:
+                left[node[2]] -= node[4].get(column + " (inc)", 0)
+        for i, (node, value) in enumerate(zip(frame.nodes, left)):
+            found = node[4].get(column, 0)
+            expect(math.isclose(found, value, rel_tol=1e-7, abs_tol=1e-7 * node[4].get(column + " (inc)", 0)),
+                   f"{database.name}: {column} of node {i} {node}: {found}, not {value}")
+            n_values += found != 0
+    expect(n_values > 0, f"{database}: no values of nodes alone")
 
 
 def check_table(database, table):
