@@ -115,7 +115,11 @@ const char *frame_file(const struct frame *frame, uint32_t node);
 const char *frame_module(const struct frame *frame, uint32_t node);
 uint32_t frame_line(const struct frame *frame, uint32_t node);
 
-/* Further attributes by name, as the file has them: texts, or numbers (NAN = none). */
+/* Further attributes by name, as the file has them: texts, or numbers (NAN = none). Databases have "id" (of the
+ * context) and "tree": "code", or "data", which has the same costs once more, by variable. Nodes of data have "class"
+ * (heap, mmap, static, thread-local, stack, file, unknown, ...); from a variable on downwards "variable" is its name,
+ * and in databases of ours "element_type" the type of its elements; the variable itself has "size", "blocks",
+ * "element_size" and "site" there. */
 size_t frame_n_attributes(const struct frame *frame);
 const char *frame_attribute_name(const struct frame *frame, size_t attribute);
 bool frame_attribute_is_text(const struct frame *frame, size_t attribute);

@@ -24,21 +24,22 @@ enum place {
 static const struct placeholder {
     const char *name;
     enum place below; /* directly below "<datacentric>" */
+    const char *class;
 } placeholders[] = {
-    {"<datacentric>", PLACE_DATA},
-    {"<heap allocation>", PLACE_HEAP},
-    {"<static variable>", PLACE_CLASS},
-    {"<thread-local variable>", PLACE_CLASS},
-    {"<stack variable>", PLACE_CLASS},
-    {"<file mapping>", PLACE_CLASS},
-    {"<unknown attribute>", PLACE_UNKNOWN},
-    {"<memory access call-path>", PLACE_ACCESS},
-    {"<program root>", PLACE_CODE},
-    {"<thread root>", PLACE_CODE},
-    {"<partial call paths>", PLACE_CODE},
-    {"<no activity>", PLACE_CODE},
-    {"<no thread>", PLACE_CODE},
-    {"<region>", PLACE_CODE},
+    {"<datacentric>", PLACE_DATA, NULL},
+    {"<heap allocation>", PLACE_HEAP, "heap"},
+    {"<static variable>", PLACE_CLASS, "static"},
+    {"<thread-local variable>", PLACE_CLASS, "thread-local"},
+    {"<stack variable>", PLACE_CLASS, "stack"},
+    {"<file mapping>", PLACE_CLASS, "file"},
+    {"<unknown attribute>", PLACE_UNKNOWN, "unknown"},
+    {"<memory access call-path>", PLACE_ACCESS, NULL},
+    {"<program root>", PLACE_CODE, NULL},
+    {"<thread root>", PLACE_CODE, NULL},
+    {"<partial call paths>", PLACE_CODE, NULL},
+    {"<no activity>", PLACE_CODE, NULL},
+    {"<no thread>", PLACE_CODE, NULL},
+    {"<region>", PLACE_CODE, NULL},
 };
 
 static const struct placeholder *find_placeholder(const char *name)
@@ -62,6 +63,7 @@ static enum place place_of(struct hpctoolkit_node *node, enum place above)
     switch (above) {
     case PLACE_DATA:
         node->kind = FRAME_GROUP;
+        node->class = known ? known->class : NULL;
         return known && known->below != PLACE_CODE && known->below != PLACE_DATA ? known->below : PLACE_UNKNOWN;
     case PLACE_CLASS:
         node->kind = known ? node->kind : FRAME_VARIABLE;
@@ -98,6 +100,7 @@ bool hpctoolkit_find_kinds(struct hpctoolkit_node *nodes, size_t n)
     for (uint32_t i = 0; i < n; i++) {
         enum place above = nodes[i].parent == FRAME_NONE ? PLACE_CODE : places[nodes[i].parent];
         places[i] = (uint8_t)place_of(&nodes[i], above);
+        nodes[i].is_data = places[i] != PLACE_CODE;
         uint32_t caller = places[i] != PLACE_CODE && nodes[i].name ? procedure_above(nodes, i) : FRAME_NONE;
         if (caller == FRAME_NONE || places[caller] != PLACE_HEAP || nodes[caller].kind == FRAME_GROUP)
             continue;
@@ -111,6 +114,89 @@ bool hpctoolkit_find_kinds(struct hpctoolkit_node *nodes, size_t n)
     free(places);
     free(has_callee);
     return true;
+}
+
+int hpctoolkit_name_variables(struct hpctoolkit_node *nodes, size_t n, const struct db_variables *variables,
+                              const uint32_t *index_of, uint32_t n_ids, const char *name, struct error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i].kind == FRAME_VARIABLE)
+            nodes[i].kind = FRAME_FUNCTION;
+    for (size_t i = 0; i < variables->n; i++) {
+        const struct db_variable *variable = &variables->items[i];
+        for (size_t k = 0; k < variable->n_scopes; k++) {
+            uint32_t id = variables->scopes[variable->first_scope + k];
+            uint32_t at = id < n_ids ? index_of[id] : FRAME_NONE;
+            if (at == FRAME_NONE || !nodes[at].is_data)
+                return error_set(
+                    err, ERR_FORMAT,
+                    "%.600s: the variable with the number %zu is at context %u, which is not in the tree of data", name,
+                    i, id);
+            if (variable->class < DB_CLASSES_OF_DATA)
+                nodes[at].kind = FRAME_VARIABLE;
+            nodes[at].variable = variable->name;
+            nodes[at].class = db_class_name(variable->class);
+            nodes[at].type = variable->type;
+        }
+    }
+    return 0;
+}
+
+void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *nodes, size_t n, const uint32_t *number_of)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct hpctoolkit_node *node = &nodes[i];
+        uint32_t number = number_of ? number_of[i] : i;
+        const struct hpctoolkit_node *above = node->parent == FRAME_NONE ? node : &nodes[node->parent];
+        if (!node->variable)
+            node->variable = node->kind == FRAME_VARIABLE ? node->name : above->variable;
+        node->class = node->class ? node->class : above->class;
+        node->type = node->type ? node->type : above->type;
+        maker_text(maker, "tree", number, node->is_data ? "data" : "code");
+        if (node->class)
+            maker_text(maker, "class", number, node->class);
+        if (node->variable)
+            maker_text(maker, "variable", number, node->variable);
+        if (node->type && *node->type)
+            maker_text(maker, "element_type", number, node->type);
+    }
+}
+
+/* "app.c:7", "fill (app.c:7)" or "fill": whatever is known. */
+static void print_site(const struct db_variable *variable, struct buf *out)
+{
+    bool has_file = *variable->file, has_function = *variable->function;
+    out->len_bytes = 0;
+    buf_printf(out, "%s%s", variable->function, has_file && has_function ? " (" : "");
+    if (has_file)
+        buf_printf(out, "%s", path_last(variable->file));
+    if (has_file && variable->line)
+        buf_printf(out, ":%u", variable->line);
+    buf_printf(out, "%s", has_file && has_function ? ")" : "");
+}
+
+void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variables *variables, const uint32_t *node_of)
+{
+    struct buf site = {0};
+    for (size_t i = 0; i < variables->n; i++) {
+        const struct db_variable *variable = &variables->items[i];
+        print_site(variable, &site);
+        for (size_t k = 0; k < variable->n_scopes && !site.failed; k++) {
+            uint32_t number = node_of[variables->scopes[variable->first_scope + k]];
+            if (number == FRAME_NONE)
+                continue;
+            if (site.len_bytes)
+                maker_text(maker, "site", number, site.data);
+            if (variable->size_bytes)
+                maker_number(maker, "size", number, (double)variable->size_bytes);
+            if (variable->n_blocks)
+                maker_number(maker, "blocks", number, (double)variable->n_blocks);
+            if (variable->element_bytes)
+                maker_number(maker, "element_size", number, (double)variable->element_bytes);
+        }
+    }
+    maker->failed |= site.failed;
+    buf_fini(&site);
 }
 
 const char *hpctoolkit_metric_name(const char *metric, size_t *len)

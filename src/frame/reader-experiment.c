@@ -350,7 +350,7 @@ static int take_node(struct reading *reading, struct level *level, enum frame_ki
         return out_of_memory(err);
     made.is_taken = kind == FRAME_LINE && reading->n_levels > 0 && reading->levels[reading->n_levels - 1].is_node;
     reading->made[reading->n_nodes] = made;
-    reading->nodes[reading->n_nodes] = (struct hpctoolkit_node){name, level->node, kind};
+    reading->nodes[reading->n_nodes] = (struct hpctoolkit_node){.name = name, .parent = level->node, .kind = kind};
     level->node = (uint32_t)reading->n_nodes++;
     level->is_node = true;
     level->call_line = 0;
@@ -474,7 +474,7 @@ static int read_elements(struct reading *reading, struct error *err)
 
 /* --- the frame --- */
 
-static void add_nodes(const struct reading *reading, struct frame_maker *maker)
+static void add_nodes(struct reading *reading, struct frame_maker *maker)
 {
     struct buf text = {0}, identity = {0};
     for (size_t i = 0; i < reading->n_nodes; i++) {
@@ -496,6 +496,7 @@ static void add_nodes(const struct reading *reading, struct frame_maker *maker)
             maker_number(maker, "call_line", number, made->call_line);
         maker_number(maker, "id", number, made->row);
     }
+    hpctoolkit_set_data(maker, reading->nodes, reading->n_nodes, NULL);
     maker->failed |= text.failed || identity.failed;
     buf_fini(&text);
     buf_fini(&identity);

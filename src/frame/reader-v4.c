@@ -59,7 +59,9 @@ static const char *text_or_none(const char *text)
 
 /* --- files in memory --- */
 
-static int map_file(const char *directory, const char *file, struct mapped *mapped, struct error *err)
+/* A file that is not there is empty, if it may be missing. */
+static int map_file(const char *directory, const char *file, bool may_be_missing, struct mapped *mapped,
+                    struct error *err)
 {
     struct stat info;
     if (asprintf(&mapped->name, "%s/%s", directory, file) < 0) {
@@ -67,6 +69,8 @@ static int map_file(const char *directory, const char *file, struct mapped *mapp
         return out_of_memory(err);
     }
     int fd = input_open(AT_FDCWD, mapped->name, 0, &info);
+    if (fd < 0 && errno == ENOENT && may_be_missing)
+        return 0;
     if (fd < 0)
         return error_set(err, ERR_IO, "%.600s: cannot open: %s", mapped->name, input_reason(errno));
     void *bytes = info.st_size > 0 ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
@@ -311,8 +315,10 @@ struct tree {
     struct frame_maker *maker;
     struct database *database;
     struct hpctoolkit_node *nodes; /* [n] */
+    uint32_t *number_of;           /* [n] of the maker */
     size_t n;
     struct buf text;
+    struct db_variables variables; /* of our own databases */
 };
 
 /* The path of a file as it was when the program was built: copies lie in the database below "src". */
@@ -351,10 +357,12 @@ static bool list_nodes(struct tree *tree)
     const struct v4_meta *meta = tree->meta;
     tree->n = meta->n_entries + meta->n_contexts;
     tree->nodes = calloc(tree->n + 1, sizeof *tree->nodes);
-    if (!tree->nodes)
+    tree->number_of = calloc(tree->n + 1, sizeof *tree->number_of);
+    if (!tree->nodes || !tree->number_of)
         return false;
     for (size_t i = 0; i < meta->n_entries; i++) {
-        tree->nodes[i] = (struct hpctoolkit_node){text_or_none(meta->entries[i].name), FRAME_NONE, FRAME_GROUP};
+        tree->nodes[i] = (struct hpctoolkit_node){
+            .name = text_or_none(meta->entries[i].name), .parent = FRAME_NONE, .kind = FRAME_GROUP};
         for (size_t k = 0; k < meta->entries[i].n_children; k++)
             tree->nodes[meta->n_entries + meta->entries[i].first_child + k].parent = (uint32_t)i;
     }
@@ -414,7 +422,7 @@ static int add_node(struct tree *tree, uint32_t i, uint32_t parent, uint32_t *nu
                          tree->name, id, tree->database->n_ids);
     if (tree->database->node_of[id] != FRAME_NONE)
         return error_set(err, ERR_FORMAT, "%.600s: two contexts have the number %u", tree->name, id);
-    *number = maker_node(tree->maker, parent, &node);
+    *number = tree->number_of[i] = maker_node(tree->maker, parent, &node);
     maker_number(tree->maker, "id", *number, id);
     if (context && context->flags & V4_HAS_POINT)
         maker_number(tree->maker, "offset", *number, (double)context->offset);
@@ -536,9 +544,9 @@ static int add_profiles(struct frame_maker *maker, const struct v4_meta *meta, s
 
 static int open_values(const char *directory, struct database *database, struct error *err)
 {
-    int code = map_file(directory, v4_file_name(V4_PROFILE), &database->profile_file, err);
+    int code = map_file(directory, v4_file_name(V4_PROFILE), false, &database->profile_file, err);
     if (code == 0)
-        code = map_file(directory, v4_file_name(V4_CCT), &database->context_file, err);
+        code = map_file(directory, v4_file_name(V4_CCT), false, &database->context_file, err);
     if (code == 0)
         code = v4_map_open(&database->by_profile, V4_PROFILE, database->profile_file.bytes,
                            database->profile_file.len_bytes, database->profile_file.name, err);
@@ -548,19 +556,54 @@ static int open_values(const char *directory, struct database *database, struct 
     return code;
 }
 
-/* Nodes and profiles into the maker. */
-static int read_tree(struct frame_maker *maker, const struct v4_meta *meta, const char *name, struct database *database,
-                     struct error *err)
+/* What a locus.db says of the variables, if there is one: of the nodes that are listed. Older databases have its text
+ * instead, which is not read. */
+static int read_variables(struct tree *tree, const char *directory, struct error *err)
 {
-    struct tree tree = {.meta = meta, .name = name, .maker = maker, .database = database};
-    int code = make_tables(database, meta) && list_nodes(&tree) ? 0 : out_of_memory(err);
-    if (code == 0)
-        code = add_profiles(maker, meta, database, err);
-    if (code == 0)
-        code = add_nodes(&tree, err);
-    free(tree.nodes);
-    buf_fini(&tree.text);
+    struct database *database = tree->database;
+    const struct v4_meta *meta = tree->meta;
+    struct mapped file = {0};
+    uint32_t *index_of = malloc(((size_t)database->n_ids + 1) * sizeof *index_of);
+    int code = index_of ? map_file(directory, "locus.db", true, &file, err) : out_of_memory(err);
+    const char *text = file.bytes;
+    if (code == 0 && text && *text != '{')
+        code = db_variables_read(text, file.len_bytes, file.name, &tree->variables, err);
+    for (uint32_t i = 0; code == 0 && i <= database->n_ids; i++)
+        index_of[i] = FRAME_NONE;
+    for (size_t i = 0; code == 0 && i < meta->n_contexts; i++)
+        if (meta->contexts[i].ctx_id < database->n_ids)
+            index_of[meta->contexts[i].ctx_id] = (uint32_t)(meta->n_entries + i);
+    if (code == 0 && tree->variables.n)
+        code = hpctoolkit_name_variables(tree->nodes, tree->n, &tree->variables, index_of, database->n_ids, file.name,
+                                         err);
+    unmap_file(&file);
+    free(index_of);
     return code;
+}
+
+/* Nodes and profiles into the maker. */
+static int read_tree(struct tree *tree, const char *directory, struct error *err)
+{
+    int code = make_tables(tree->database, tree->meta) && list_nodes(tree) ? 0 : out_of_memory(err);
+    if (code == 0)
+        code = read_variables(tree, directory, err);
+    if (code == 0)
+        code = add_profiles(tree->maker, tree->meta, tree->database, err);
+    if (code == 0)
+        code = add_nodes(tree, err);
+    if (code == 0) {
+        hpctoolkit_set_data(tree->maker, tree->nodes, tree->n, tree->number_of);
+        hpctoolkit_set_variables(tree->maker, &tree->variables, tree->database->node_of);
+    }
+    return code;
+}
+
+static void tree_fini(struct tree *tree)
+{
+    free(tree->nodes);
+    free(tree->number_of);
+    buf_fini(&tree->text);
+    db_variables_fini(&tree->variables);
 }
 
 static int read_meta(const char *directory, const struct mapped *file, struct frame **frame, struct error *err)
@@ -572,13 +615,14 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
         return out_of_memory(err);
     database->n_owners = 1;
     maker_init(&maker);
+    struct tree tree = {.meta = &meta.meta, .name = file->name, .maker = &maker, .database = database};
     int code = v4_read_memory(file->bytes, file->len_bytes, file->name, &meta, err);
     if (code == 0 && meta.kind != V4_META)
         code = error_set(err, ERR_FORMAT, "%.600s: offset 10: this is a %s", file->name, v4_file_name(meta.kind));
     if (code == 0)
         code = open_values(directory, database, err);
     if (code == 0)
-        code = read_tree(&maker, &meta.meta, file->name, database, err);
+        code = read_tree(&tree, directory, err);
     struct frame *made = NULL;
     if (code == 0)
         code = frame_made(&maker, &made, NULL, err);
@@ -590,6 +634,7 @@ static int read_meta(const char *directory, const struct mapped *file, struct fr
         *frame = made;
     else
         frame_close(made);
+    tree_fini(&tree);
     v4_fini(&meta);
     drop_database(database);
     return code;
@@ -599,7 +644,7 @@ static int read_v4(const struct frame_input *input, struct frame **frame, struct
 {
     struct mapped meta = {0};
     char *directory = readers_directory(input);
-    int code = directory ? map_file(directory, v4_file_name(V4_META), &meta, err) : out_of_memory(err);
+    int code = directory ? map_file(directory, v4_file_name(V4_META), false, &meta, err) : out_of_memory(err);
     if (code == 0)
         code = read_meta(directory, &meta, frame, err);
     unmap_file(&meta);

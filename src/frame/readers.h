@@ -5,7 +5,8 @@
 #define LOCUS_FRAME_READERS_H
 
 #include "base/vec.h"
-#include "frame/frame.h"
+#include "fmt/db-variables.h"
+#include "frame/make.h"
 
 /* What is to be opened. A reader looks at the first bytes of a file, and into a directory. */
 struct frame_input {
@@ -48,10 +49,29 @@ struct hpctoolkit_node {
     const char *name;     /* of a procedure, else NULL */
     uint32_t parent;      /* index, less than that of the node; FRAME_NONE for a root */
     enum frame_kind kind; /* by its type alone, until hpctoolkit_find_kinds */
+    bool is_data;         /* filled there: in the tree of data */
+    /* Filled there, and by hpctoolkit_name_variables: what the node stands for, and what it shares with all nodes below
+     * it. NULL: as the node above. */
+    const char *class, *variable, *type;
 };
 
 /* Finds among the procedures those that are placeholders or variables. False when out of memory. */
 bool hpctoolkit_find_kinds(struct hpctoolkit_node *nodes, size_t n);
+
+/* The same from the variables that a locus.db names: index_of [n_ids] gives the node of each context id, FRAME_NONE:
+ * none. Procedures that are no variable there are none. name: of the file. The texts must outlive the nodes.
+ * err: ERR_FORMAT (a variable at a context that the tree does not have) */
+int hpctoolkit_name_variables(struct hpctoolkit_node *nodes, size_t n, const struct db_variables *variables,
+                              const uint32_t *index_of, uint32_t n_ids, const char *name, struct error *err);
+
+/* Gives the nodes [n] of a maker their attributes: "tree" is "code" or "data"; nodes of data have "class" and, from a
+ * variable on downwards, its name as "variable" and the type of its elements as "element_type", where these are known.
+ * number_of [n]: of the maker; NULL: the same numbers. */
+void hpctoolkit_set_data(struct frame_maker *maker, struct hpctoolkit_node *nodes, size_t n, const uint32_t *number_of);
+
+/* Gives the variables themselves theirs: "size" (bytes of all blocks), "blocks", "element_size", and "site", the place
+ * where a variable is declared or its blocks are allocated. node_of [n_ids]: as index_of, of the maker. */
+void hpctoolkit_set_variables(struct frame_maker *maker, const struct db_variables *variables, const uint32_t *node_of);
 
 /* The name of a metric as Hatchet has it, without a suffix: "time" for "CPUTIME (sec)". len: of metric. */
 const char *hpctoolkit_metric_name(const char *metric, size_t *len);

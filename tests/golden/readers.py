@@ -202,8 +202,38 @@ def check_ours(scratch):
     expect(n_values > 40, f"only {n_values} nodes of hpcquery are compared")
     found = collections.Counter(node[0] for node in frame.nodes)
     expect(found["variable"] == 3, f"{found['variable']} variables, not 3: {found}")
+    check_variables(database, frame)
+    opened = scratch / "damaged" / "ours"
+    shutil.copytree(database, opened)
+    damage(opened / "locus.db", opened, random.Random(8), 150)
+    (opened / "locus.db").unlink()
+    expect(collections.Counter(node[0] for node in Frame(opened).nodes) == found, "without locus.db the kinds are other ones")
     places = sorted(re.findall(r"rank (\d+) thread (\d+) ", "\n".join(frame.profiles)))
     expect(places == [("0", "0"), ("0", "1"), ("1", "0")], f"profiles {frame.profiles}")
+
+
+def check_variables(database, frame):
+    """Every row of `hpcquery vars`: the nodes of the variable have its name and class, the topmost of them its cost and size."""
+    lines = [line for line in listed(database).split("\n") if " id=" in line]
+    named = [re.search(r" class=(\S+) variable=(.*?)(?: size=(\d+))?(?: blocks=(\d+))?(?: (?:site|element_\w+)=.*?)?(?: \||$)", line)
+             for line in lines]
+    trees = ["data" if " tree=data" in line else "code" for line in lines]
+    roots = [node[2] is None for node in frame.nodes]
+    expect(len(named) == len(frame.nodes) and [t for t, r in zip(trees, roots) if r] == ["code", "data"], f"roots: {lines}")
+    expect(all(r or t == trees[n[2]] for t, r, n in zip(trees, roots, frame.nodes)), "a tree has nodes of the other one")
+    result = subprocess.run([str(BUILD / "hpcquery"), "vars", "--csv", str(database)], capture_output=True, check=True, text=True)
+    rows = list(csv.DictReader(result.stdout.splitlines()))
+    for row in rows:
+        tops = [i for i, found in enumerate(named) if found and found[2] == row["variable"] and
+                not (named[frame.nodes[i][2]] and named[frame.nodes[i][2]][2] == row["variable"])]
+        expect({named[i][1] for i in tops} == {row["class"]}, f"{row}: classes of {tops}")
+        expect(math.isclose(sum(frame.nodes[i][4]["EADDR (usec) (inc)"] for i in tops), float(row["value"])), f"{row}: cost of {tops}")
+        kinds = {frame.nodes[i][0] for i in tops}
+        expect(kinds == {"group" if row["class"] == "unattributed" else "variable"}, f"{row}: {kinds}")
+        for i in tops:
+            known = [named[i][k] or "0" for k in (3, 4)]
+            expect(known == [row["size_bytes"], row["n_blocks"]], f"{row}: size and blocks are {known}")
+    expect(len(rows) == 4 and sum(found is not None for found in named) > 20, f"{len(rows)} variables")
 
 
 def check_callgrind(scratch):

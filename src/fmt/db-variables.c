@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* locus.db is one long row of numbers and texts: what comes before the variables is gone through, and only the places
+ * of the strings are kept. src/export/database/locus-db.c writes the file and reads all of it. */
+#include "fmt/db-variables.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEGINS "LOCUS-DB"
+#define ENDS "_locusdb"
+
+enum { VERSION = 1, MARK_BYTES = 8, DOUBLE_BYTES = 8 };
+
+/* Where a string lies. */
+struct place {
+    size_t at, len;
+};
+
+/* Where reading is. After the first failure, nothing more is read. */
+struct scan {
+    const unsigned char *data; /* [len] */
+    size_t at, len;
+    const char *name;
+    struct error *err;
+    int code;
+    struct place *strings; /* [n_strings] */
+    size_t n_strings;
+    uint64_t n_scopes; /* the whole included */
+};
+
+static void fail(struct scan *scan, const char *why)
+{
+    if (scan->code == 0)
+        scan->code = error_set(scan->err, ERR_FORMAT, "%.600s: offset %zu: %s", scan->name, scan->at, why);
+}
+
+static void no_memory(struct scan *scan)
+{
+    if (scan->code == 0)
+        scan->code = error_set(scan->err, ERR_MEMORY, "out of memory");
+}
+
+static uint64_t take(struct scan *scan)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; scan->code == 0; shift += 7) {
+        if (scan->at == scan->len || shift > 63) {
+            fail(scan, scan->at == scan->len ? "the file ends within a number" : "a number is too long");
+            return 0;
+        }
+        unsigned char byte = scan->data[scan->at++];
+        value |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return value;
+    }
+    return 0;
+}
+
+static uint32_t take_32(struct scan *scan)
+{
+    uint64_t value = take(scan);
+    if (value > UINT32_MAX)
+        fail(scan, "a number is larger than it can be");
+    return (uint32_t)value;
+}
+
+static void skip_bytes(struct scan *scan, uint64_t n)
+{
+    if (scan->code == 0 && n > scan->len - scan->at)
+        fail(scan, "the file ends here");
+    else if (scan->code == 0)
+        scan->at += (size_t)n;
+}
+
+static void skip_numbers(struct scan *scan, size_t n)
+{
+    for (size_t i = 0; i < n && scan->code == 0; i++)
+        (void)take(scan);
+}
+
+/* How many items a list has, each of which takes a byte at least. */
+static size_t take_count(struct scan *scan)
+{
+    uint64_t n = take(scan);
+    if (scan->code == 0 && n > scan->len - scan->at)
+        fail(scan, "a list is longer than the file");
+    return scan->code == 0 ? (size_t)n : 0;
+}
+
+static struct place take_text(struct scan *scan)
+{
+    uint64_t n = take(scan);
+    struct place place = {scan->at, n ? (size_t)n - 1 : 0};
+    skip_bytes(scan, n ? n - 1 : 0);
+    return place;
+}
+
+static void skip_texts(struct scan *scan, size_t n)
+{
+    for (size_t i = 0; i < n && scan->code == 0; i++)
+        (void)take_text(scan);
+}
+
+/* A list whose items are so many texts, doubles and numbers, in this order. */
+static void skip_list(struct scan *scan, size_t n_texts, size_t n_doubles, size_t n_numbers)
+{
+    size_t n = take_count(scan);
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        skip_texts(scan, n_texts);
+        skip_bytes(scan, n_doubles * DOUBLE_BYTES);
+        skip_numbers(scan, n_numbers);
+    }
+}
+
+/* --- what comes before the variables --- */
+
+static void skip_head(struct scan *scan)
+{
+    skip_texts(scan, 5);
+    skip_numbers(scan, 9 + 16 + 2 + 1);
+    skip_list(scan, 1, 0, 0); /* notes */
+    skip_list(scan, 1, 0, 0); /* runs */
+}
+
+static void take_strings(struct scan *scan)
+{
+    scan->n_strings = take_count(scan);
+    scan->strings = malloc((scan->n_strings ? scan->n_strings : 1) * sizeof *scan->strings);
+    if (!scan->strings)
+        no_memory(scan);
+    for (size_t i = 0; i < scan->n_strings && scan->code == 0; i++)
+        scan->strings[i] = take_text(scan);
+}
+
+static void skip_events(struct scan *scan)
+{
+    size_t n = take_count(scan);
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        skip_texts(scan, 2);
+        skip_bytes(scan, DOUBLE_BYTES);
+        skip_numbers(scan, 8 + 3);
+        skip_list(scan, 1, 0, 1); /* fates */
+    }
+}
+
+static void skip_runs(struct scan *scan)
+{
+    skip_list(scan, 2, 2, 4); /* metrics */
+    skip_list(scan, 2, 0, 6); /* processes */
+    if (take(scan))
+        skip_list(scan, 0, 0, 2); /* threads */
+    else
+        (void)take(scan);
+    skip_events(scan);
+}
+
+static void skip_tree(struct scan *scan)
+{
+    scan->n_scopes = take_count(scan);
+    skip_numbers(scan, scan->n_scopes * 10);
+    scan->n_scopes++;
+    uint64_t n_values = take(scan);
+    for (uint64_t i = 0; i < n_values && scan->code == 0; i++) {
+        skip_numbers(scan, 1);
+        skip_bytes(scan, DOUBLE_BYTES);
+    }
+}
+
+/* --- variables --- */
+
+static const char *string(struct scan *scan, struct strtab *texts)
+{
+    uint64_t id = take(scan);
+    if (id >= scan->n_strings)
+        fail(scan, "there is no string of this number");
+    if (scan->code != 0)
+        return "";
+    struct place place = scan->strings[id];
+    char *text = strndup((const char *)scan->data + place.at, place.len);
+    int64_t known = text ? strtab_intern(texts, text) : -1;
+    free(text);
+    if (known < 0)
+        no_memory(scan);
+    return known < 0 ? "" : texts->strings[known];
+}
+
+static void take_scopes(struct scan *scan, struct db_variables *variables, struct db_variable *variable)
+{
+    size_t n = take_count(scan);
+    if (!vec_reserve(&variables->scopes, &variables->cap_scopes, variables->n_scopes + n, sizeof *variables->scopes))
+        no_memory(scan);
+    variable->first_scope = variables->n_scopes;
+    variable->n_scopes = n;
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        uint64_t scope = take(scan);
+        if (scope >= scan->n_scopes)
+            fail(scan, "there is no scope of this number");
+        variables->scopes[variables->n_scopes++] = (uint32_t)scope;
+    }
+}
+
+static void skip_parts(struct scan *scan)
+{
+    size_t n = take_count(scan);
+    for (size_t i = 0; i < n && scan->code == 0; i++) {
+        skip_numbers(scan, 6);
+        skip_bytes(scan, DOUBLE_BYTES);
+    }
+    skip_list(scan, 0, 0, 8); /* their lines */
+}
+
+static void skip_sums(struct scan *scan)
+{
+    skip_list(scan, 0, 0, 8);          /* fields */
+    skip_list(scan, 0, 0, 1);          /* samples */
+    skip_list(scan, 0, 0, 1);          /* places */
+    skip_list(scan, 0, 0, 1 + 4 + 64); /* latencies */
+    size_t n = take_count(scan);
+    for (size_t i = 0; i < n && scan->code == 0; i++) { /* causes */
+        skip_numbers(scan, 1);
+        skip_bytes(scan, 6 * DOUBLE_BYTES);
+    }
+}
+
+static void take_variable(struct scan *scan, struct db_variables *variables, struct db_variable *variable)
+{
+    variable->name = string(scan, &variables->texts);
+    variable->class = (uint8_t)take_32(scan);
+    variable->function = string(scan, &variables->texts);
+    variable->file = string(scan, &variables->texts);
+    variable->line = take_32(scan);
+    skip_numbers(scan, 1); /* module */
+    variable->size_bytes = take(scan);
+    variable->n_blocks = take(scan);
+    skip_numbers(scan, 6);
+    take_scopes(scan, variables, variable);
+    skip_parts(scan);
+    variable->type = string(scan, &variables->texts);
+    skip_numbers(scan, 1);
+    variable->element_bytes = take(scan);
+    skip_sums(scan);
+}
+
+static void take_variables(struct scan *scan, struct db_variables *variables)
+{
+    variables->n = take_count(scan);
+    variables->items = calloc(variables->n ? variables->n : 1, sizeof *variables->items);
+    if (!variables->items)
+        no_memory(scan);
+    for (size_t i = 0; i < variables->n && scan->code == 0; i++)
+        take_variable(scan, variables, &variables->items[i]);
+    if (scan->code == 0 && scan->at != scan->len)
+        fail(scan, "the file goes on");
+}
+
+const char *db_class_name(uint8_t class)
+{
+    static const char *const names[] = {"heap", "mmap",    "static",       "thread-local", "stack",
+                                        "file", "unknown", "unattributed", "waiting"};
+    return class < sizeof names / sizeof *names ? names[class] : "unknown";
+}
+
+int db_variables_read(const void *bytes, size_t len_bytes, const char *name, struct db_variables *variables,
+                      struct error *err)
+{
+    struct scan scan = {.data = bytes, .len = len_bytes, .name = name, .err = err};
+    *variables = (struct db_variables){0};
+    if (len_bytes < 2 * MARK_BYTES || memcmp(bytes, BEGINS, MARK_BYTES) != 0 ||
+        memcmp(scan.data + len_bytes - MARK_BYTES, ENDS, MARK_BYTES) != 0)
+        return error_set(err, ERR_FORMAT, "%.600s: offset %zu: it does not begin and end as a database of Locus", name,
+                         len_bytes);
+    scan.at = MARK_BYTES;
+    scan.len -= MARK_BYTES;
+    uint64_t version = take(&scan);
+    if (scan.code == 0 && version != VERSION)
+        return error_set(err, ERR_UNSUPPORTED, "%.600s: offset %d: version %" PRIu64 ", which is not known here", name,
+                         MARK_BYTES, version);
+    skip_head(&scan);
+    take_strings(&scan);
+    skip_runs(&scan);
+    skip_tree(&scan);
+    take_variables(&scan, variables);
+    free(scan.strings);
+    if (scan.code != 0)
+        db_variables_fini(variables);
+    return scan.code;
+}
+
+void db_variables_fini(struct db_variables *variables)
+{
+    free(variables->items);
+    free(variables->scopes);
+    strtab_fini(&variables->texts);
+    *variables = (struct db_variables){0};
+}

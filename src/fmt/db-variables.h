@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The variables that a locus.db names, without the model around them: for who has the tree and its values from the
+ * files beside it. Ordinary code. */
+#ifndef LOCUS_FMT_DB_VARIABLES_H
+#define LOCUS_FMT_DB_VARIABLES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+
+/* How many of the classes in the file stand for data: heap, mmap, static, thread-local, stack, file. Those behind them
+ * say why no variable is known. */
+#define DB_CLASSES_OF_DATA 6
+
+/* Texts are "" where the file says nothing. */
+struct db_variable {
+    const char *name, *type;      /* type: of an element */
+    const char *function, *file;  /* where it is allocated or declared */
+    uint32_t line;                /* 0 = not known */
+    uint8_t class;                /* as in the file */
+    uint64_t size_bytes;          /* of all its blocks */
+    uint64_t n_blocks;            /* 0 = not of the heap */
+    uint64_t element_bytes;       /* 0 = not known */
+    size_t first_scope, n_scopes; /* its subtrees: scopes[first_scope]... */
+};
+
+struct db_variables {
+    struct db_variable *items; /* [n] */
+    size_t n;
+    uint32_t *scopes; /* [n_scopes] context ids of the version 4 form */
+    size_t n_scopes, cap_scopes;
+    struct strtab texts; /* owns the texts */
+};
+
+/* The word for a class of the file; "unknown" for numbers without one. */
+const char *db_class_name(uint8_t class);
+
+/* Reads the variables of a locus.db in memory; name is for messages. doc/FORMAT.md has the layout. One pass over the
+ * file: the time is that of reading it once, and the memory that of the variables and of a number per string.
+ * err: ERR_FORMAT (file, offset, reason), ERR_UNSUPPORTED (another version), ERR_MEMORY; *variables is empty then */
+int db_variables_read(const void *bytes, size_t len_bytes, const char *name, struct db_variables *variables,
+                      struct error *err);
+void db_variables_fini(struct db_variables *variables);
+
+#endif
