@@ -130,6 +130,7 @@ static int tree_walk(const struct export_job *job, double least, struct tree_nod
 /* The call tree for a terminal: percent with and without callees, and indented names. */
 
 #define INDENT_MAX 60
+#define LEAST_SHOWN 1.0 /* percent */
 
 static void put_loop(struct buf *text, const char *file, const struct scope *scope)
 {
@@ -170,7 +171,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
 {
     struct tree_node *nodes;
     size_t n_nodes, n;
-    double total = tree_total(job), shown = total * job->threshold / 100;
+    double total = tree_total(job), least = job->least < 0 ? LEAST_SHOWN : job->least, shown = total * least / 100;
     int code = tree_walk(job, shown, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
@@ -178,7 +179,7 @@ static int write_text(const struct export_job *job, struct buf *out, struct erro
     text_style(out, job, TEXT_BOLD);
     buf_printf(out, "%s: %.15g", job->model->metrics[job->metric].name, total);
     text_style(out, job, TEXT_PLAIN);
-    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   what is called\n", job->threshold);
+    buf_printf(out, "   (nodes below %.2g %% are left out)\n   with     without   what is called\n", least);
     for (size_t i = 0; i < n; i++)
         if (job->model->scopes[nodes[i].scope].kind != SCOPE_LINE || job->model->scopes[nodes[i].scope].line)
             put_node(job, &nodes[i], total > 0 ? total : 1, out);
@@ -230,7 +231,7 @@ static int write_csv(const struct export_job *job, struct buf *out, struct error
 {
     struct tree_node *nodes;
     size_t n_nodes;
-    int code = tree_walk(job, 0, &nodes, &n_nodes, err);
+    int code = tree_walk(job, tree_total(job) * job->least / 100, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
     buf_printf(out, "id,parent,depth,kind,name,file,line,module,call_line,inclusive,exclusive,percent,end_line\n");
@@ -272,7 +273,7 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
 {
     struct tree_node *nodes;
     size_t n_nodes;
-    int code = tree_walk(job, 0, &nodes, &n_nodes, err);
+    int code = tree_walk(job, tree_total(job) * job->least / 100, &nodes, &n_nodes, err);
     if (code != 0)
         return code;
     buf_printf(out, "{\"metric\": ");

@@ -12,9 +12,11 @@ struct thread_values;
 struct export_job {
     const struct model *model;
     const struct thread_values *values; /* NULL = none */
+    const char *directory;              /* of the database */
+    const char *subject;                /* annotate: the file or function; else NULL */
     size_t metric;
     size_t top;       /* rows at most (text forms); 0 = all */
-    bool with_unused; /* variables without samples too */
+    bool with_unused; /* variables without samples too; annotate: lines without samples */
     bool with_paths;  /* heap variables by allocation path */
     bool at_mark;     /* leaks: what was live at the mark */
     bool by_time;     /* vars: order by all time at a variable, not by the time that waits, or may wait, for memory */
@@ -23,14 +25,14 @@ struct export_job {
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */
-    double threshold; /* tree: percent of the total below which nodes are left out */
+    double least;     /* percent of the total below which rows are left out; negative: as the report likes it */
 };
 
 struct exporter {
-    const char *report; /* "vars", "tree", "functions", "lines", "leaks", "regions" (vars by region), "export" (all of
-                           the database) */
+    const char *report; /* "vars", "tree", "functions", "lines", "annotate", "leaks", "regions" (vars by region),
+                           "export" (all of the database) */
     const char *form;   /* "text", "csv", "json"; vars: "html" */
-    /* Appends to out.  err: ERR_MEMORY; leaks: ERR_NOT_FOUND; errors of reading job->values */
+    /* Appends to out.  err: ERR_MEMORY; leaks, annotate: ERR_NOT_FOUND; errors of reading job->values */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);
 };
 

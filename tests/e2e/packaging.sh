@@ -42,7 +42,7 @@ offers() {
     complete_bash "$@" | xargs -d '\n' >"$scratch/offered"
     [ "$(cat "$scratch/offered")" = "$wanted" ] || fail "bash offers '$(cat "$scratch/offered")' for $*, not '$wanted'"
 }
-offers 'vars functions lines tree leaks export' hpcquery ''
+offers 'vars functions lines annotate tree leaks export' hpcquery ''
 offers 'lines leaks' hpcquery -a l
 offers "$scratch/database" hpcquery vars "$scratch/data"
 offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT

@@ -34,7 +34,7 @@ enum {
     OPT_MARK,
     OPT_ORDER,
     OPT_FIELDS,
-    OPT_THRESHOLD,
+    OPT_MIN,
     OPT_VERBOSE,
     OPT_LIST_METRICS
 };
@@ -50,7 +50,8 @@ static const struct option_row rows[] = {
      "Report about this metric. Default: the latency of accesses where the hardware "
      "reported it, else the first with data addresses."},
     {OPT_ALL, "-a --all", NULL,
-     "vars: also list variables without samples. leaks: also list allocation paths without live blocks."},
+     "vars: also list variables without samples. leaks: also list allocation paths without live blocks. annotate: all "
+     "lines."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, even where name and site are the same."},
     {OPT_BY, "--by", "region", "vars: for each region that the program names, the variables that cost the time there."},
     {OPT_MARK, "--mark", NULL,
@@ -61,7 +62,8 @@ static const struct option_row rows[] = {
     {OPT_FIELDS, "--fields", NULL, "vars: list the fields of each variable; with --csv a table of fields."},
     {OPT_VERBOSE, "-v --verbose", NULL,
      "vars: also print how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
-    {OPT_THRESHOLD, "--threshold", "PERCENT", "tree: leave out what is below this part of the total (default 1)."},
+    {OPT_MIN, "--min --threshold", "PERCENT",
+     "Leave out what is below this part of the total. Default in text: 1 for the tree, 0.5 for annotate; else 0."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
@@ -70,7 +72,7 @@ static const struct option_row rows[] = {
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
     {OPT_BY, 0, CHOICE_WORDS, "region"},
-    {0, 1, CHOICE_WORDS, "vars functions lines tree leaks export"},
+    {0, 1, CHOICE_WORDS, "vars functions lines annotate tree leaks export"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
 };
@@ -89,7 +91,8 @@ static bool describe_row(size_t i, const char **name, char *text, size_t n_text)
 static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database",
-    .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\ntree [options] DB\nleaks [options] "
+    .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
+                "DB\ntree [options] DB\nleaks [options] "
                 "DB\nexport json DB",
     .description =
         "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
@@ -103,6 +106,10 @@ static const struct option_spec spec = {
         "functions and lines print what each function and each source line cost, by itself and with the functions that "
         "it "
         "calls, and which variables it spent that on. Recursion counts once, and an inlined function is a function.\n\n"
+        "annotate prints the source of a file, or of a function, as the database has a copy of it, with what each line "
+        "cost: the lines with samples and a few around them. A file goes by the end of its path, a function by its "
+        "name "
+        "without parameters; FILE:FUNCTION tells apart those of the same name.\n\n"
         "tree prints the call tree with the data-centric tree below <datacentric>. Regions that the program names "
         "(locus.h, ITT tasks, NVTX ranges) stand above the call paths.\n\n"
         "leaks prints what was still allocated when the program ended, by allocation path: live blocks and bytes, all "
@@ -130,9 +137,9 @@ static const struct option_spec spec = {
 };
 
 struct settings {
-    const char *form, *metric;
+    const char *form, *metric, *subject;
     long top;
-    double threshold;
+    double least;
     bool by_time, with_unused, with_paths, with_fields, by_region, at_mark, is_verbose, lists_metrics;
 };
 
@@ -190,9 +197,9 @@ static int take_option(int id, const char *value, struct settings *settings)
         settings->top = strtol(value, &end, 10);
         return *end || end == value || settings->top < 0 ? 1 + usage("--top takes a number") : 0;
     default:
-        settings->threshold = strtod(value, &end);
-        return *end || end == value || !(settings->threshold >= 0 && settings->threshold <= 100)
-                   ? 1 + usage("--threshold takes a percentage, from 0 to 100")
+        settings->least = strtod(value, &end);
+        return *end || end == value || !(settings->least >= 0 && settings->least <= 100)
+                   ? 1 + usage("--min takes a percentage, from 0 to 100")
                    : 0;
     }
     return 0;
@@ -225,17 +232,25 @@ static int refuse_metric(const struct model *model, const char *name)
     return status;
 }
 
+/* Of these all rows are shown in text, too, as long as they are not small. */
+static bool has_all_rows(const char *report)
+{
+    return strcmp(report, "tree") == 0 || strcmp(report, "annotate") == 0;
+}
+
 static int print_report(const struct settings *settings, const struct exporter *exporter, const struct model *model,
-                        const struct thread_values *values)
+                        const char *directory, const struct thread_values *values)
 {
     int64_t metric = model_choose_metric(model, settings->metric);
     if (metric < 0)
         return refuse_metric(model, settings->metric);
     bool text_form = strcmp(settings->form, "text") == 0 || strcmp(settings->form, "html") == 0;
-    long top = settings->top >= 0 ? settings->top : text_form && strcmp(exporter->report, "tree") != 0 ? 12 : 0;
+    long top = settings->top >= 0 ? settings->top : text_form && !has_all_rows(exporter->report) ? 12 : 0;
     const char *no_color = getenv("NO_COLOR");
     const struct export_job job = {.model = model,
                                    .values = values,
+                                   .directory = directory,
+                                   .subject = settings->subject,
                                    .metric = (size_t)metric,
                                    .top = (size_t)top,
                                    .by_time = settings->by_time,
@@ -247,7 +262,7 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
                                    .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
                                    .columns = terminal_columns(),
-                                   .threshold = settings->threshold};
+                                   .least = settings->least};
     struct buf out = {0};
     struct error err = {0};
     int status = 0;
@@ -272,7 +287,8 @@ static int query(const struct settings *settings, const char *report, const char
     if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
         return usage("--html goes with vars only, and not with --by region");
     if (!exporter)
-        return tool_usage("hpcquery", "there is no report '%s': vars, functions, lines, tree, leaks or export json",
+        return tool_usage("hpcquery",
+                          "there is no report '%s': vars, functions, lines, annotate, tree, leaks or export json",
                           report);
     struct model model;
     struct error err = {0};
@@ -280,11 +296,15 @@ static int query(const struct settings *settings, const char *report, const char
         return tool_error("hpcquery", "%s", err.text);
     struct thread_values *values = NULL;
     int status = 0;
-    if (database_read(path, &model, &err) != 0 || thread_values_open(path, &model, &values, &err) != 0)
+    char *directory = database_directory(path);
+    if (!directory)
+        status = tool_error("hpcquery", "out of memory");
+    else if (database_read(path, &model, &err) != 0 || thread_values_open(directory, &model, &values, &err) != 0)
         status = tool_error("hpcquery", "%s", err.text);
     else
-        status = print_report(settings, exporter, &model, values);
+        status = print_report(settings, exporter, &model, directory, values);
     thread_values_free(values);
+    free(directory);
     model_fini(&model);
     return status;
 }
@@ -311,7 +331,7 @@ static int list_metrics(char **words)
 static int run_tool(int argc, char **argv)
 {
     struct option_scan scan = {0};
-    struct settings settings = {.form = "text", .top = -1, .threshold = 1};
+    struct settings settings = {.form = "text", .top = -1, .least = -1};
     struct error err = {0};
     int id, status = -1;
     (void)setlocale(LC_CTYPE, "");
@@ -320,14 +340,19 @@ static int run_tool(int argc, char **argv)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
     if (status < 0 && settings.lists_metrics)
         return list_metrics(argv + scan.index);
-    int n_words = scan.n_operands > 0 && strcmp(argv[scan.index], "export") == 0 ? 2 : 1;
+    const char *report = scan.n_operands > 0 ? argv[scan.index] : "";
+    bool is_export = strcmp(report, "export") == 0, is_about = strcmp(report, "annotate") == 0;
+    int n_words = is_export || is_about ? 2 : 1;
     if (status < 0 && scan.n_operands != n_words + 1)
-        status = usage(n_words == 2 ? "give a form (json) and a database after export"
-                                    : "give a report (vars, functions, lines, tree or leaks) and a database");
-    if (status < 0 && n_words == 2)
+        status = usage(is_export  ? "give a form (json) and a database after export"
+                       : is_about ? "give a file or function, and a database after annotate"
+                                  : "give a report (vars, functions, lines, annotate, tree or leaks) and a database");
+    if (status < 0 && is_export)
         settings.form = argv[scan.index + 1];
+    if (status < 0 && is_about)
+        settings.subject = argv[scan.index + 1];
     if (status < 0)
-        status = query(&settings, argv[scan.index], argv[scan.index + n_words]);
+        status = query(&settings, report, argv[scan.index + n_words]);
     return status;
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function that is open at some scope of the call tree. */
-struct open_function {
+/* A row that is open at some scope of the call tree: a function, or a line that calls. */
+struct open_row {
     uint32_t row, end; /* end: the first scope behind it */
 };
 
@@ -14,9 +14,9 @@ struct open_function {
 struct counting {
     struct code_table *table;
     enum code_kind kind;
-    uint32_t *n_open; /* [cap_open] by row: how many times the function is open, with recursion */
+    uint32_t *n_open; /* [cap_open] by row: how many times it is open, with recursion */
     size_t cap_open;
-    struct open_function *stack;
+    struct open_row *stack;
     size_t n_stack, cap_stack;
 };
 
@@ -46,9 +46,22 @@ static uint64_t hash_of_line(const void *item)
     return ((uint64_t)row->function << 40 ^ (uint64_t)row->file << 20 ^ row->line) * 0x9e3779b97f4a7c15u;
 }
 
+static bool is_same_place(const void *one, const void *other)
+{
+    const struct code_row *a = one, *b = other;
+    return a->file == b->file && a->line == b->line;
+}
+
+static uint64_t hash_of_place(const void *item)
+{
+    const struct code_row *row = item;
+    return ((uint64_t)row->file << 32 ^ row->line) * 0x9e3779b97f4a7c15u;
+}
+
 static const struct slots_kind kinds[] = {
     [CODE_FUNCTION] = {sizeof(struct code_row), hash_of_function, is_same_function},
     [CODE_LINE] = {sizeof(struct code_row), hash_of_line, is_same_line},
+    [CODE_PLACE] = {sizeof(struct code_row), hash_of_place, is_same_place},
 };
 
 static bool is_function(const struct scope *scope)
@@ -56,23 +69,42 @@ static bool is_function(const struct scope *scope)
     return (scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED) && scope->role == ROLE_NONE;
 }
 
-/* The function around a statement; 0: a profiler's node is nearer. */
-static uint32_t function_around(const struct model *model, uint32_t scope)
+static bool is_wanted(const struct code_table *table, const struct scope *function)
 {
-    while (scope && !is_function(&model->scopes[scope]))
-        scope = model->scopes[scope].role == ROLE_NONE ? model->scopes[scope].parent : 0;
-    return scope;
+    const struct code_functions *only = table->only;
+    if (!only)
+        return true;
+    bool is_named = false;
+    for (size_t i = 0; !is_named && i < only->n_names; i++)
+        is_named = function->name == only->names[i];
+    return is_named && function->file == only->file;
+}
+
+/* The function around a statement; 0: a profiler's node is nearer, or the table is not about this function. */
+static uint32_t function_around(const struct code_table *table, uint32_t scope)
+{
+    const struct scope *scopes = table->model->scopes;
+    while (scope && !is_function(&scopes[scope]))
+        scope = scopes[scope].role == ROLE_NONE ? scopes[scope].parent : 0;
+    return scope && is_wanted(table, &scopes[scope]) ? scope : 0;
+}
+
+/* A row with the key of a function's scope, or of a statement in it. */
+static struct code_row row_like(const struct model *model, enum code_kind kind, uint32_t function, uint32_t statement)
+{
+    const struct scope *of = &model->scopes[function], *at = &model->scopes[statement];
+    struct code_row like = {.function = of->name, .file = of->file, .module = of->module, .line = of->line};
+    if (kind != CODE_FUNCTION) {
+        like.file = at->file;
+        like.line = at->line;
+    }
+    return like;
 }
 
 /* The row of a function's scope, or of a statement in it; added when new. NO_ROW when out of memory. */
 static uint32_t row_of(struct code_table *table, enum code_kind kind, uint32_t function, uint32_t statement)
 {
-    const struct scope *of = &table->model->scopes[function], *at = &table->model->scopes[statement];
-    struct code_row like = {.function = of->name, .file = of->file, .module = of->module, .line = of->line};
-    if (kind == CODE_LINE) {
-        like.file = at->file;
-        like.line = at->line;
-    }
+    const struct code_row like = row_like(table->model, kind, function, statement);
     if (!slots_reserve(&table->slots, &kinds[kind], table->rows, table->n_rows) ||
         !vec_reserve(&table->rows, &table->cap_rows, table->n_rows + 1, sizeof *table->rows))
         return NO_ROW;
@@ -87,32 +119,44 @@ static uint32_t row_of(struct code_table *table, enum code_kind kind, uint32_t f
     return (uint32_t)index;
 }
 
-/* Adds the inclusive value of a function that is not open above itself, and opens it. */
-static bool open_function(struct counting *counting, uint32_t scope)
+/* Adds the inclusive value of a function, or of a line that calls at the scope, unless the row is open already; and
+ * opens it. */
+static bool open_row(struct counting *counting, uint32_t function, uint32_t scope)
 {
     struct code_table *table = counting->table;
-    uint32_t row = row_of(table, CODE_FUNCTION, scope, scope);
+    uint32_t row = row_of(table, counting->kind, function, scope);
     if (row == NO_ROW || !vec_reserve(&counting->n_open, &counting->cap_open, (size_t)row + 1, sizeof(uint32_t)) ||
         !vec_reserve(&counting->stack, &counting->cap_stack, counting->n_stack + 1, sizeof *counting->stack))
         return false;
     if (counting->n_open[row]++ == 0)
         table->rows[row].inclusive += model_value(table->model, scope, table->metric);
-    counting->stack[counting->n_stack++] =
-        (struct open_function){.row = row, .end = model_subtree_end(table->model, scope)};
+    counting->stack[counting->n_stack++] = (struct open_row){.row = row, .end = model_subtree_end(table->model, scope)};
     return true;
+}
+
+/* Opens the row that a scope begins, if it begins one. */
+static bool open_scope(struct counting *counting, uint32_t scope)
+{
+    const struct scope *at = &counting->table->model->scopes[scope];
+    if (counting->kind == CODE_FUNCTION)
+        return !is_function(at) || open_row(counting, scope, scope);
+    if ((at->kind != SCOPE_CALL && at->kind != SCOPE_POSITION) || !at->line)
+        return true;
+    uint32_t function = function_around(counting->table, scope);
+    return !function || open_row(counting, function, scope);
 }
 
 static bool add_statement(struct counting *counting, uint32_t scope, double value)
 {
     struct code_table *table = counting->table;
-    uint32_t function = function_around(table->model, scope);
+    uint32_t function = function_around(table, scope);
     uint32_t row = function ? row_of(table, counting->kind, function, scope) : 0;
     if (!function)
         return true;
-    if (row == NO_ROW)
+    if (row == NO_ROW || !vec_reserve(&counting->n_open, &counting->cap_open, (size_t)row + 1, sizeof(uint32_t)))
         return false;
     table->rows[row].own += value;
-    if (counting->kind == CODE_LINE)
+    if (counting->kind != CODE_FUNCTION && counting->n_open[row] == 0)
         table->rows[row].inclusive += value;
     return true;
 }
@@ -126,8 +170,7 @@ static bool count_tree(struct counting *counting, uint32_t first, uint32_t end)
         while (counting->n_stack && counting->stack[counting->n_stack - 1].end <= i)
             counting->n_open[counting->stack[--counting->n_stack].row]--;
         double value = model->own[i * model->n_metrics + counting->table->metric];
-        if (counting->kind == CODE_FUNCTION && is_function(&model->scopes[i]))
-            ok = open_function(counting, i);
+        ok = open_scope(counting, i);
         if (ok && value != 0)
             ok = add_statement(counting, i, value);
     }
@@ -159,7 +202,7 @@ static bool count_variable(struct code_table *table, enum code_kind kind, uint32
         uint32_t first = variable->scopes[k], end = model_subtree_end(model, first);
         for (uint32_t i = first + 1; ok && i < end; i++) {
             double value = model->own[i * model->n_metrics + table->metric];
-            uint32_t function = value != 0 ? function_around(model, i) : 0;
+            uint32_t function = value != 0 ? function_around(table, i) : 0;
             uint32_t row = function ? row_of(table, kind, function, i) : 0;
             if (function)
                 ok = row != NO_ROW && add_data(&table->rows[row], index, value);
@@ -221,18 +264,24 @@ static void order_rows(struct code_table *table)
         qsort(table->rows, n, sizeof *table->rows, compare_rows);
 }
 
-int code_table_make(const struct model *model, size_t metric, enum code_kind kind, struct code_table *table,
-                    struct error *err)
+/* Whether the costs are those of the call trees, and not only of the data-centric one. */
+static bool has_code(const struct model *model, size_t metric)
 {
-    *table = (struct code_table){.model = model, .metric = metric};
+    uint32_t root = model_data_root(model);
+    return model_value(model, 0, metric) > 0 || !root || model_value(model, root, metric) == 0;
+}
+
+int code_table_make(const struct model *model, size_t metric, enum code_kind kind, const struct code_functions *only,
+                    struct code_table *table, struct error *err)
+{
+    *table = (struct code_table){.model = model, .metric = metric, .only = only};
     struct counting counting = {.table = table, .kind = kind};
     uint32_t root = model_data_root(model), root_end = root ? model_subtree_end(model, root) : 0;
     double of_code = model_value(model, 0, metric), of_data = root ? model_value(model, root, metric) : 0;
-    bool has_code = of_code > 0 || of_data == 0;
     table->total = of_code > of_data ? of_code : of_data;
-    bool ok = has_code ? count_tree(&counting, 1, root ? root : (uint32_t)model->n_scopes) &&
-                             (!root || count_tree(&counting, root_end, (uint32_t)model->n_scopes))
-                       : count_accesses(&counting);
+    bool ok = has_code(model, metric) ? count_tree(&counting, 1, root ? root : (uint32_t)model->n_scopes) &&
+                                            (!root || count_tree(&counting, root_end, (uint32_t)model->n_scopes))
+                                      : count_accesses(&counting);
     for (uint32_t i = 0; ok && i < model->n_variables; i++)
         ok = model->variables[i].class >= CLASS_UNKNOWN || count_variable(table, kind, i);
     free(counting.n_open);
@@ -243,6 +292,28 @@ int code_table_make(const struct model *model, size_t metric, enum code_kind kin
     }
     order_rows(table);
     return 0;
+}
+
+bool code_table_rows(const struct code_table *table, enum code_kind kind, uint32_t *row_of)
+{
+    const struct model *model = table->model;
+    uint32_t root = model_data_root(model), end = root ? model_subtree_end(model, root) : 0;
+    bool counts_code = has_code(model, table->metric);
+    struct slots slots = {0};
+    if (!slots_reserve(&slots, &kinds[kind], table->rows, table->n_rows))
+        return false;
+    for (uint32_t i = 1; i < model->n_scopes; i++) {
+        bool is_data = root && i >= root && i < end;
+        bool has_value = model->own[i * model->n_metrics + table->metric] != 0 && is_data != counts_code;
+        uint32_t function = has_value ? function_around(table, i) : 0;
+        if (!function)
+            continue;
+        const struct code_row like = row_like(model, kind, function, i);
+        size_t index = slots_find(&slots, &kinds[kind], table->rows, &like);
+        row_of[i] = index == SLOTS_NONE ? 0 : (uint32_t)index + 1;
+    }
+    slots_fini(&slots);
+    return true;
 }
 
 void code_table_fini(struct code_table *table)

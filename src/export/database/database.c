@@ -636,6 +636,13 @@ static char *model_path(const char *path, bool is_directory)
     return asprintf(&name, "%s/" DATABASE_JSON, path) < 0 ? NULL : name;
 }
 
+char *database_directory(const char *path)
+{
+    struct stat info;
+    bool is_file = stat(path, &info) == 0 && !S_ISDIR(info.st_mode);
+    return is_file ? database_parent(path) : strdup(path);
+}
+
 int database_read(const char *path, struct model *model, struct error *err)
 {
     struct stat info;

@@ -79,6 +79,10 @@ void sources_fini(struct source_copies *copies);
 void sources_name(const struct source_copies *copies, const struct model *model, uint32_t file, const char *prefix,
                   struct buf *out);
 
+/* Appends the copy of the file called name in the database at directory; false when there is none, or it cannot be
+ * read. */
+bool sources_read(const char *directory, const char *name, struct buf *text);
+
 /* --- the directory --- */
 
 /* A database directory: the version 4 form, and locus.db for our own tools. The XML form for older tools has a
@@ -123,6 +127,10 @@ int database_write_xml(struct model *model, const char *path, const struct datab
  * without their values. path: of the directory, or of one of these files.
  * err: ERR_NOT_FOUND (no database there), ERR_IO, ERR_FORMAT, ERR_MEMORY */
 int database_read(const char *path, struct model *model, struct error *err);
+
+/* The directory of a database whose path is that of the directory or of one of these files; malloc'ed, NULL when out of
+ * memory. */
+char *database_directory(const char *path);
 
 /* locus-db.c: from a model to the bytes of locus.db, and back; name is for messages. Reading takes a small multiple of
  * the file's length of memory, whatever it holds.  err: ERR_FORMAT (with the offset), ERR_UNSUPPORTED, ERR_MEMORY */

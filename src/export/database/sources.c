@@ -107,6 +107,22 @@ static int open_older(const char *older, const char *place)
     return fd;
 }
 
+bool sources_read(const char *directory, const char *name, struct buf *text)
+{
+    struct buf place = {0};
+    char chunk[65536];
+    ssize_t n = 0;
+    put_place(name, &place);
+    int fd = place.failed || !place.data ? -1 : open_older(directory, place.data);
+    buf_fini(&place);
+    if (fd < 0)
+        return false;
+    while ((n = read(fd, chunk, sizeof chunk)) > 0 && text->len_bytes <= FILE_BYTES_MAX)
+        buf_append(text, chunk, (size_t)n);
+    (void)close(fd);
+    return n == 0 && !text->failed;
+}
+
 static int copy_one(struct copying *copying, const char *name, struct error *err)
 {
     struct buf place = {0}, path = {0};

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reports of code and data on a measurement whose answers are known: a program is compiled, samples are put at marked
+lines of it, and each report must show what was put there. CSV and JSON of a report say the same, and bad input is named."""
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import measurement as m  # noqa: E402
+
+METRIC = "EADDR (usec)"
+METRICS = [(METRIC, m.INT, 1)]
+failures = []
+
+APP_C = """#define MARK(name) __asm__ volatile("mark_" #name ": nop\\n nop")
+void use(void);
+void use_more(void);
+double grid[4096];
+double table[8192];
+
+static inline __attribute__((always_inline)) void touch(void)
+{
+\tMARK(touch);
+}
+
+void leaf(void)
+{
+    MARK(leaf_grid);  /* "grid", <1> & more */
+    MARK(leaf_table);
+}
+
+void solve(void)
+{
+    MARK(solve_call); leaf();
+    MARK(solve_own);
+    touch();
+    MARK(solve_again);
+}
+
+int main(void)
+{
+    MARK(main_call); solve();
+    MARK(main_use); use();
+    MARK(main_more); use_more();
+    return 0;
+}
+"""
+UTIL_C = """#define MARK(name) __asm__ volatile("mark_" #name ": nop\\n nop")
+static void helper(void)
+{
+    MARK(NAMEhelper);
+}
+void NAME(void)
+{
+    MARK(NAMEcall); helper();
+}
+"""
+# Where samples are: marks from the outermost call to the statement; on which variable; how many in thread t of rank r.
+SAMPLES = [
+    (("main_call", "solve_call", "leaf_grid"), "grid", lambda r, t: 100 + 10 * t + r),
+    (("main_call", "solve_call", "leaf_table"), "table", lambda r, t: 40 if t == 0 else 0),
+    (("main_call", "solve_own"), "table", lambda r, t: 6),
+    (("main_call", "touch"), "grid", lambda r, t: 9 + r),
+    (("main_call", "solve_again", "solve_again", "solve_call", "leaf_grid"), "grid", lambda r, t: 20),
+    (("main_call", "solve_again", "solve_own"), None, lambda r, t: 3),
+    (("main_use", "usecall", "usehelper"), "table", lambda r, t: 1 if r == 2 else 0),
+    (("main_more", "use_morecall", "use_morehelper"), None, lambda r, t: 2),
+]
+RANKS, THREADS = 3, 4
+FUNCTIONS = {"main": "main", "solve": "solve", "leaf": "leaf", "touch": "touch", "usecall": "use", "use_morecall": "use_more",
+             "usehelper": "helper", "use_morehelper": "helper"}
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def run(tool, *arguments, status=0, columns=100):
+    result = subprocess.run([str(BUILD / tool), *map(str, arguments)], capture_output=True, text=True, check=False,
+                            errors="replace", env={**os.environ, "LC_ALL": "C", "COLUMNS": str(columns)})
+    expect(result.returncode == status, f"{tool} {arguments}: status {result.returncode}, not {status}: {result.stderr}")
+    expect(status == 0 or result.stderr.count("\n") == 1, f"{tool} {arguments}: {result.stderr}")
+    return result.stderr if status else result.stdout
+
+
+def table(*arguments):
+    return list(csv.DictReader(io.StringIO(run("hpcquery", *arguments, "--csv"))))
+
+
+def as_json(*arguments):
+    return json.loads(run("hpcquery", *arguments, "--json"))
+
+
+class Program:
+    """The compiled program, and where its marks are."""
+
+    def __init__(self, folder):
+        self.texts = {"app.c": APP_C, "a/util.c": UTIL_C.replace("NAME", "use"), "b/util.c": UTIL_C.replace("NAME", "use_more")}
+        for name, text in self.texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        self.path, self.folder = folder / "app", folder
+        done = subprocess.run([*os.environ.get("CC", "gcc").split(), "-g", "-O0", "-o", str(self.path),
+                               *(str(folder / name) for name in self.texts)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"SKIP: the compiler makes no program: {done.stderr[:200]}")
+            sys.exit(77)
+        names = subprocess.run(["nm", str(self.path)], capture_output=True, text=True, check=True).stdout.split("\n")
+        self.addresses = {line.split()[2]: int(line.split()[0], 16) for line in names if len(line.split()) == 3}
+        self.places = {}
+        for name, text in self.texts.items():
+            for number, line in enumerate(text.split("\n"), 1):
+                if "MARK(" in line and "#define" not in line:
+                    self.places[line.partition("MARK(")[2].partition(")")[0]] = (str(folder / name), number)
+
+    def line_of(self, text):
+        return self.texts["app.c"].split("\n").index(text) + 1
+
+
+def function_of(mark):
+    return FUNCTIONS.get(mark) or FUNCTIONS[mark.partition("_")[0]]
+
+
+def measure(program, directory):
+    for rank in range(RANKS):
+        for thread in range(THREADS):
+            profile = m.Profile("app", METRICS, rank=rank, thread=thread, pid=100 + rank)
+            for marks, variable, count in SAMPLES:
+                address = [program.addresses["mark_" + mark] for mark in marks]
+                path = [(str(program.path), a + 1) for a in address[:-1]] + [(str(program.path), address[-1])]
+                n = count(rank, thread)
+                if n and variable:
+                    profile.sample(path, {0: n}, m.by_address("DATACENTRIC_Static", str(program.path),
+                                                              program.addresses[variable], "static", variable, 32768))
+                elif n:
+                    profile.sample(path, {0: n}, m.reason("DATACENTRIC_No_Compute"))
+            profile.write(directory)
+
+
+def frames_of(program, marks):
+    """The functions and lines of a path, outermost first, inlined ones included."""
+    for mark in marks:
+        if mark == "touch":
+            yield "solve", (str(program.folder / "app.c"), program.line_of("    touch();"))
+        yield function_of(mark), program.places[mark]
+
+
+def sums(program):
+    """By line, and by function and file: [own, with callees, {variable: value}]."""
+    lines, functions = {}, {}
+    for marks, variable, count in SAMPLES:
+        n = sum(count(r, t) for r in range(RANKS) for t in range(THREADS))
+        frames = list(frames_of(program, marks))
+        for costs, keys in ((lines, [place for _, place in frames]), (functions, [(f, place[0]) for f, place in frames])):
+            for key in set(keys):
+                costs.setdefault(key, [0, 0, {}])[1] += n
+            costs[keys[-1]][0] += n
+            data = costs[keys[-1]][2]
+            name = variable or "<compute>"
+            data[name] = data.get(name, 0) + n
+    return lines, functions
+
+
+def data_of(text):
+    parts = [part.rpartition(" ") for part in text.split("; ") if part]
+    return {name: float(value) for name, _, value in parts}
+
+
+def check_code(program, database):
+    lines, functions = sums(program)
+    total = sum(own for own, _, _ in lines.values())
+    found = {(row["file"], int(row["line"])): [float(row["own"]), float(row["inclusive"])] for row in table("lines", database)}
+    expect(found == {key: costs[:2] for key, costs in lines.items()}, f"lines: {found} instead of {lines}")
+    found = {(row["function"], row["file"]): [float(row["own"]), float(row["inclusive"])] for row in table("functions", database)}
+    expect(found == {key: costs[:2] for key, costs in functions.items()}, f"functions: {found} instead of {functions}")
+    least = 10.0
+    for report, costs in (("lines", lines), ("functions", functions)):
+        rows = table(report, "--min", least, database)
+        expect(len(rows) == sum(c[1] >= least / 100 * total for c in costs.values()), f"{report} --min: {rows}")
+        rows = table(report, "--top", "2", database)
+        owns = sorted((c[0] for c in costs.values()), reverse=True)[:2]
+        expect([float(row["own"]) for row in rows] == owns, f"{report} --top 2: {rows}")
+
+
+def check_annotated(program, database, subject, name, wanted, own):
+    """wanted: by line of the file; own: of all of it"""
+    rows = table("annotate", subject, database)
+    found = {int(row["line"]): [float(row["own"]), float(row["inclusive"])] for row in rows}
+    expect(found == {line: costs[:2] for line, costs in wanted.items()}, f"annotate {subject}: {found}, not {wanted}")
+    expect(sum(float(row["own"]) for row in rows) == own, f"annotate {subject}: the lines do not add up to {own}: {rows}")
+    text = program.texts[name].split("\n")
+    for row in rows:
+        expect(row["file"] == str(program.folder / name) and row["source"] == text[int(row["line"]) - 1].replace("\t", " " * 8), f"source of {row}")
+        expect(not data_of(row["data"]) or data_of(row["data"]) == {k: v for k, v in wanted[int(row["line"])][2].items()
+                                                                  if not k.startswith("<")}, f"{row}, not {wanted}")
+    data = as_json("annotate", subject, database)
+    expect(data["own"] == own and data["has_source"], f"annotate {subject} as JSON: {data}")
+    same = [{"file": row["file"], "line": int(row["line"]), "own": float(row["own"]), "inclusive": float(row["inclusive"]),
+             "data": data_of(row["data"]), "source": row["source"]} for row in rows]
+    for row in data["lines"]:
+        row["data"] = {d["variable"]: d["value"] for d in row["data"]}
+    expect(data["lines"] == same, f"annotate {subject}: JSON {data['lines']} is not CSV {same}")
+
+
+def check_annotate(program, database):
+    lines, functions = sums(program)
+    for name in program.texts:
+        wanted = {line: costs for (file, line), costs in lines.items() if file.endswith("/" + name)}
+        check_annotated(program, database, name, name, wanted, sum(c[0] for c in wanted.values()))
+    for function in ("solve", "leaf", "main", "touch"):
+        own = functions[function, str(program.folder / "app.c")][0]
+        places = {place for marks, _, _ in SAMPLES for f, place in frames_of(program, marks) if f == function}
+        wanted = {line: costs for (file, line), costs in lines.items() if (file, line) in places}
+        check_annotated(program, database, function, "app.c", wanted, own)
+        check_annotated(program, database, "app.c:" + function, "app.c", wanted, own)
+    check_annotated(program, database, "a/util.c:helper", "a/util.c", {4: lines[str(program.folder / "a/util.c"), 4]}, THREADS)
+    text = run("hpcquery", "annotate", "app.c", database)
+    total = sum(own for own, _, _ in lines.values())
+    for mark, source, data in (("leaf_grid", '    MARK(leaf_grid);  /* "grid", <1> & more */', "100 % grid"),
+                               ("touch", "        MARK(touch);", "100 % grid"), ("main_call", "    MARK(main_call); solve();", "")):
+        own, inclusive, _ = lines[program.places[mark]]
+        wanted = f"{100 * own / total:5.1f} %  {100 * inclusive / total:5.1f} %  {program.places[mark][1]:6}  {source:46}  {data}"
+        expect(wanted.rstrip() + "\n" in text, f"annotate lacks '{wanted}':\n{text}")
+    expect(f"{'':18}{program.line_of('void leaf(void)'):6}  void leaf(void)\n" in text, f"no context: {text}")
+    expect(max(map(len, text.split("\n"))) <= 100, f"a line is too long: {text}")
+    expect("\n" + " " * 21 + "...\n" in run("hpcquery", "annotate", "--top", "1", "app.c", database), "gaps")
+    whole = run("hpcquery", "annotate", "--all", "app.c", database, columns=200)
+    for line in program.texts["app.c"].split("\n"):
+        expect(line.replace("\t", " " * 8) in whole, f"annotate --all lacks '{line}'")
+    expect(len(table("annotate", "--all", "app.c", database)) == program.texts["app.c"].count("\n"), "annotate --all --csv")
+    rows = table("annotate", "--top", "2", "app.c", database)
+    most = sorted((c[0] for c in lines.values()), reverse=True)[:2]
+    expect(sorted((float(r["own"]) for r in rows), reverse=True) == most, f"annotate --top 2: {rows}")
+
+
+def check_annotate_refusals(program, database):
+    for subject, words in (("util.c", ["a/util.c", "b/util.c", "give more of the path"]),
+                           ("helper", ["a/util.c", "b/util.c", "FILE:FUNCTION"]), ("nothing", ["'nothing' is neither"]),
+                           ("app.c:helper", ["is neither"]), ("til.c", ["is neither"]), ("", ["is neither"])):
+        message = run("hpcquery", "annotate", subject, database, status=1)
+        expect(all(word in message for word in words), f"annotate {subject}: {message}")
+    run("hpcquery", "annotate", database, status=2)
+    run("hpcquery", "annotate", "app.c", database, "more", status=2)
+    run("hpcquery", "annotate", "--min", "x", "app.c", database, status=2)
+
+
+def check_without_sources(program, database, scratch):
+    bare = scratch / "bare"
+    shutil.copytree(database, bare)
+    shutil.rmtree(bare / "src")
+    text = run("hpcquery", "annotate", "app.c", bare)
+    expect("the database has no copy of it" in " ".join(text.split()), f"without sources: {text}")
+    for mark in ("leaf_grid", "leaf_table"):
+        expect(f"{program.places[mark][1]:6}  app.c" in text, f"without sources: {text}")
+    rows, known = table("annotate", "app.c", bare), table("annotate", "app.c", database)
+    expect(rows == [{**row, "source": ""} for row in known] and rows, f"without sources: {rows}")
+    short = scratch / "short"
+    shutil.copytree(database, short)
+    copy = short / "src" / str(program.folder / "app.c").lstrip("/")
+    copy.write_text("\n".join(APP_C.split("\n")[:16]), encoding="utf-8")
+    text = run("hpcquery", "annotate", "app.c", short)
+    expect(f"{program.places['main_call'][1]:6}  (behind the end of the copy)" in text, f"a shorter copy: {text}")
+    rows = table("annotate", "app.c", short)
+    expect(sum(float(r["own"]) for r in rows) == sum(float(r["own"]) for r in known), f"a shorter copy: {rows}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name).resolve()
+        program, database = Program(scratch), scratch / "database"
+        measure(program, scratch / "measurement")
+        run("hpcprof", "-q", "-o", database, scratch / "measurement")
+        check_code(program, database)
+        check_annotate(program, database)
+        check_annotate_refusals(program, database)
+        check_without_sources(program, database, scratch)
+    for failure in failures:
+        print("FAIL:", failure)
+    sys.exit(1 if failures else 0)
+
+
+main()
