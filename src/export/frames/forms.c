@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of forms of frames. */
+/* The table of forms of frames, and what several forms need. */
 #include "export/frames/forms.h"
 
+#include <math.h>
 #include <string.h>
 
+extern const struct frame_form form_tree, form_table, form_csv, form_json;
 extern const struct frame_form form_folded;
 
 static const struct frame_form *const forms[] = {
-    &form_folded,
+    &form_tree, &form_table, &form_csv, &form_json, &form_folded,
 };
 
 const struct frame_form *const *frame_forms(size_t *n)
@@ -29,4 +31,36 @@ const struct frame_form *frame_form_find(const char *name, struct error *err)
     (void)error_set(err, ERR_NOT_FOUND, "there is no form '%s'; there are: %s", name, names.data ? names.data : "?");
     buf_fini(&names);
     return NULL;
+}
+
+bool frames_is_data(const struct frame *frame, uint32_t node)
+{
+    return frame_kind(frame, node) == FRAME_GROUP && strcmp(frame_name(frame, node), "<datacentric>") == 0;
+}
+
+/* The end of the subtree of a root in pre-order: where the next root begins. */
+static uint32_t end_of_root(const struct frame *frame, const uint32_t *roots, size_t n_roots, size_t i)
+{
+    return i + 1 < n_roots ? roots[i + 1] : (uint32_t)frame_n_nodes(frame);
+}
+
+int frame_job_total(const struct frame_job *job, size_t column, double *total, struct error *err)
+{
+    const double *values;
+    size_t n_roots;
+    double code_total = 0, data_total = 0;
+    const uint32_t *roots = frame_roots(job->frame, &n_roots);
+    enum frame_sums sums = frame_column_sums(job->frame, column);
+    *total = 0;
+    if (sums == FRAME_PLAIN)
+        return 0;
+    int code = frame_values(job->frame, column, &job->view, &values, err);
+    for (size_t i = 0; code == 0 && i < n_roots; i++) {
+        double *sum = frames_is_data(job->frame, roots[i]) ? &data_total : &code_total;
+        uint32_t end = sums == FRAME_INCLUSIVE ? roots[i] + 1 : end_of_root(job->frame, roots, n_roots, i);
+        for (uint32_t node = roots[i]; node < end; node++)
+            *sum += isnan(values[node]) ? 0 : values[node];
+    }
+    *total = fabs(code_total != 0 ? code_total : data_total);
+    return code;
 }

@@ -11,10 +11,12 @@
 struct frame_job {
     struct frame *frame;
     size_t column;          /* of the frame: the one that the form shows, or sorts by */
+    bool is_named;          /* the user named the column, and wants no other one */
     struct frame_view view; /* which profiles count */
     size_t top;             /* rows at most; 0 = all */
     double min_percent;     /* what is below this part of the total is left out */
     const char *title;      /* of a page or a file: the program's name, or the database's */
+    const char *path;       /* of the first input, which may have copies of sources; NULL: none */
     bool color;             /* terminal escape sequences may be used */
     bool unicode;           /* characters beyond ASCII may be used */
     unsigned columns;       /* width of the terminal */
@@ -23,10 +25,20 @@ struct frame_job {
 struct frame_form {
     const char *name;    /* "folded": the word on the command line */
     const char *summary; /* "stacks, a line each, for flame graph tools" */
+    double min_percent;  /* of a job that does not say */
     /* Appends to out. Values are not rounded where the form allows; a node without a value counts as 0.
      * err: ERR_MEMORY, ERR_UNSUPPORTED (a graph where the form needs a tree), errors of frame_values */
     int (*write)(const struct frame_job *job, struct buf *out, struct error *err);
 };
+
+/* Whether a node is the root of the data-centric tree of a database, which holds costs of its code once more. */
+bool frames_is_data(const struct frame *frame, uint32_t node);
+
+/* What 100 percent of a column are: the sum over the roots of an inclusive column, and over all nodes of an exclusive
+ * one, with the values of the job's view. The data-centric tree counts
+ * only where there is nothing else. Never negative; 0 for a column that does not add up.  err: as frame_values
+ */
+int frame_job_total(const struct frame_job *job, size_t column, double *total, struct error *err);
 
 /* The forms in order; *n: how many. */
 const struct frame_form *const *frame_forms(size_t *n);

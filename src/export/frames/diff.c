@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Both profiles become one node for each name; then they are compared node by node. */
+#include "export/frames/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "base/path.h"
+#include "export/frames/forms.h"
+#include "export/text-cells.h"
+#include "fmt/json.h"
+#include "frame/ops.h"
+
+struct side {
+    struct frame *flat; /* a node for each name */
+    double total;
+};
+
+struct diff {
+    const struct diff_job *job;
+    const char *column;
+    struct side before, after;
+    struct frame *both;
+    struct frame_difference *found; /* [n_found] */
+    size_t n_found;
+    double total;            /* that percentages refer to */
+    const double *values[2]; /* [n_nodes] before and after, NAN where a side does not have the node */
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- a node for each name --- */
+
+/* Marks the nodes that are compared: variables; or what is not in the data-centric tree, and of this only the lines. */
+static bool *choose_nodes(const struct frame *frame, bool variables, bool lines, size_t *n_chosen)
+{
+    size_t n = frame_n_nodes(frame), n_parents;
+    bool *keep = calloc(n + 1, sizeof *keep), *is_data = calloc(n + 1, sizeof *is_data);
+    *n_chosen = 0;
+    for (uint32_t i = 0; keep && is_data && i < n; i++) {
+        const uint32_t *parents = frame_parents(frame, i, &n_parents);
+        is_data[i] = n_parents ? parents[0] < i && is_data[parents[0]] : frames_is_data(frame, i);
+        keep[i] = variables ? frame_kind(frame, i) == FRAME_VARIABLE
+                            : !is_data[i] && (!lines || frame_kind(frame, i) == FRAME_LINE);
+        *n_chosen += keep[i];
+    }
+    if (!is_data) {
+        free(keep);
+        keep = NULL;
+    }
+    free(is_data);
+    return keep;
+}
+
+/* Ends a step: with code 0, made takes the place of *frame. Returns code. */
+static int became(struct frame **frame, struct frame *made, int code)
+{
+    if (code == 0) {
+        frame_close(*frame);
+        *frame = made;
+    }
+    return code;
+}
+
+static int flatten(const struct frame *frame, const char *by, struct frame **flat, struct error *err)
+{
+    bool variables = strcmp(by, "variable") == 0, lines = strcmp(by, "line") == 0;
+    struct frame *made = frame_keep(frame), *next = NULL;
+    size_t n_chosen;
+    bool *keep = choose_nodes(frame, variables, lines, &n_chosen);
+    int code = keep ? 0 : out_of_memory(err);
+    if (code == 0 && n_chosen == 0)
+        code = error_set(err, ERR_NOT_FOUND, "a profile has no node that is a %s", by);
+    if (code == 0 && n_chosen < frame_n_nodes(made)) {
+        code = variables ? frame_mask(made, keep, &next, err) : frame_squash(made, keep, &next, err);
+        code = became(&made, next, code);
+    }
+    if (code == 0 && !variables && !lines) {
+        code = frame_flat(made, &next, err);
+        code = became(&made, next, code);
+    }
+    if (code == 0) {
+        code = frame_group_by(made, "name", &next, err);
+        code = became(&made, next, code);
+    }
+    free(keep);
+    if (code != 0)
+        frame_close(made);
+    else
+        *flat = made;
+    return code;
+}
+
+/* The column that is compared: of variables the one that has all accesses to them. */
+static int choose_column(struct diff *diff, struct error *err)
+{
+    const struct diff_job *job = diff->job;
+    size_t column = job->column ? frame_find_column(job->before, job->column, err) : frame_default_column(job->before);
+    if (column == SIZE_MAX)
+        return job->column ? ERR_NOT_FOUND : error_set(err, ERR_NOT_FOUND, "there is no column to compare");
+    bool is_alone = frame_column_sums(job->before, column) == FRAME_EXCLUSIVE;
+    size_t pair = frame_column_pair(job->before, column);
+    if (strcmp(job->by, "variable") == 0 && is_alone && pair != SIZE_MAX)
+        column = pair;
+    diff->column = frame_column_name(job->before, column);
+    return 0;
+}
+
+static int flatten_side(const struct diff *diff, const struct frame *frame, struct side *side, struct error *err)
+{
+    size_t column = frame_find_column(frame, diff->column, err);
+    if (column == SIZE_MAX)
+        return ERR_NOT_FOUND;
+    struct frame_job of = {.frame = frame_keep(frame)};
+    int code = frame_job_total(&of, column, &side->total, err);
+    frame_close(of.frame);
+    return code ? code : flatten(frame, diff->job->by, &side->flat, err);
+}
+
+/* Keeps of all differences those beyond the threshold. */
+static void apply_threshold(struct diff *diff)
+{
+    double least = diff->job->threshold / 100 * diff->total;
+    size_t n = 0;
+    while (n < diff->n_found && fabs(diff->found[n].after - diff->found[n].before) > least)
+        n++;
+    diff->n_found = n;
+}
+
+static int compare(struct diff *diff, struct error *err)
+{
+    int code = choose_column(diff, err);
+    if (code == 0)
+        code = flatten_side(diff, diff->job->before, &diff->before, err);
+    if (code == 0)
+        code = flatten_side(diff, diff->job->after, &diff->after, err);
+    if (code == 0)
+        code = frame_diff(diff->before.flat, diff->after.flat, diff->column, 0, &diff->both, &diff->found,
+                          &diff->n_found, err);
+    for (size_t i = 0; code == 0 && i < 2; i++)
+        code = frame_values(diff->both, i, NULL, &diff->values[i], err);
+    if (code == 0) {
+        diff->total = diff->before.total;
+        apply_threshold(diff);
+    }
+    return code;
+}
+
+/* --- rows --- */
+
+static double percent_of_total(const struct diff *diff, const struct frame_difference *row)
+{
+    return diff->total > 0 ? 100 * (row->after - row->before) / diff->total : (double)NAN;
+}
+
+static void put_cell(struct buf *out, double value)
+{
+    if (isnan(value))
+        buf_printf(out, "%11s", "-");
+    else
+        buf_printf(out, "%11.5g", value);
+}
+
+static void put_text_row(const struct diff *diff, const struct frame_difference *row, struct buf *out)
+{
+    struct export_job look = {.color = diff->job->color};
+    const char *name = frame_name(diff->both, row->node), *file = path_last(frame_file(diff->both, row->node));
+    put_cell(out, diff->values[0][row->node]);
+    buf_printf(out, "  ");
+    put_cell(out, diff->values[1][row->node]);
+    buf_printf(out, "  %+11.5g", row->after - row->before);
+    if (diff->total > 0)
+        buf_printf(out, "  %+7.1f %%", percent_of_total(diff, row));
+    buf_printf(out, "  ");
+    printable_put(out, *name ? name : "?");
+    if (*file && strcmp(diff->job->by, "line") != 0) {
+        text_style(out, &look, TEXT_DIM);
+        buf_printf(out, "  ");
+        printable_put(out, file);
+        if (frame_line(diff->both, row->node))
+            buf_printf(out, ":%u", frame_line(diff->both, row->node));
+        text_style(out, &look, TEXT_PLAIN);
+    }
+    buf_append(out, "\n", 1);
+}
+
+static void put_text(const struct diff *diff, size_t n, struct buf *out)
+{
+    printable_put(out, diff->column);
+    buf_printf(out, ": %.5g before, %.5g after", diff->before.total, diff->after.total);
+    if (diff->total > 0)
+        buf_printf(out, " (%+.1f %%)", 100 * (diff->after.total - diff->total) / diff->total);
+    buf_printf(out, "; %zu %s%s by more than %g %% of what was before\n", diff->n_found, diff->job->by,
+               diff->n_found == 1 ? " differs" : "s differ", diff->job->threshold);
+    if (n > 0)
+        buf_printf(out, "     before        after       change%s  %s\n", diff->total > 0 ? "   of all" : "",
+                   diff->job->by);
+    for (size_t i = 0; i < n; i++)
+        put_text_row(diff, &diff->found[i], out);
+    if (n < diff->n_found)
+        buf_printf(out, "%zu more (--top 0 shows all)\n", diff->n_found - n);
+}
+
+static void put_number(struct buf *out, double value)
+{
+    char text[40];
+    json_double_text(value, text, sizeof text);
+    buf_printf(out, ",%s", isnan(value) ? "" : text);
+}
+
+static void put_csv(const struct diff *diff, size_t n, struct buf *out)
+{
+    buf_printf(out, "name,file,line,module,before,after,change,percent\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct frame_difference *row = &diff->found[i];
+        csv_put_quoted(out, frame_name(diff->both, row->node));
+        buf_append(out, ",", 1);
+        csv_put_quoted(out, frame_file(diff->both, row->node));
+        buf_printf(out, ",%u,", frame_line(diff->both, row->node));
+        csv_put_quoted(out, frame_module(diff->both, row->node));
+        put_number(out, diff->values[0][row->node]);
+        put_number(out, diff->values[1][row->node]);
+        put_number(out, row->after - row->before);
+        put_number(out, percent_of_total(diff, row));
+        buf_append(out, "\n", 1);
+    }
+}
+
+static void put_number_at(struct buf *out, const char *key, double value)
+{
+    json_put_key(out, key, 0);
+    if (isnan(value))
+        buf_printf(out, "null");
+    else
+        json_put_double(out, value);
+}
+
+static void put_json(const struct diff *diff, size_t n, struct buf *out)
+{
+    buf_printf(out, "{\"column\": ");
+    json_put_text(out, diff->column);
+    json_put_text_at(out, "by", diff->job->by);
+    json_put_double_at(out, "threshold", diff->job->threshold);
+    json_put_double_at(out, "total_before", diff->before.total);
+    json_put_double_at(out, "total_after", diff->after.total);
+    json_put_key(out, "differences", 0);
+    buf_printf(out, "[");
+    for (size_t i = 0; i < n; i++) {
+        const struct frame_difference *row = &diff->found[i];
+        buf_printf(out, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        json_put_text(out, frame_name(diff->both, row->node));
+        json_put_text_at(out, "file", frame_file(diff->both, row->node));
+        json_put_word_at(out, "line", frame_line(diff->both, row->node));
+        json_put_text_at(out, "module", frame_module(diff->both, row->node));
+        put_number_at(out, "before", diff->values[0][row->node]);
+        put_number_at(out, "after", diff->values[1][row->node]);
+        put_number_at(out, "change", row->after - row->before);
+        put_number_at(out, "percent", percent_of_total(diff, row));
+        buf_printf(out, "}");
+    }
+    buf_printf(out, "]}\n");
+}
+
+int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, struct error *err)
+{
+    struct diff diff = {.job = job};
+    *n_found = 0;
+    if (strcmp(job->by, "function") != 0 && strcmp(job->by, "line") != 0 && strcmp(job->by, "variable") != 0)
+        return error_set(err, ERR_USAGE, "differences are by function, line or variable, not by '%.100s'", job->by);
+    int code = compare(&diff, err);
+    if (code == 0) {
+        size_t n = job->top && job->top < diff.n_found ? job->top : diff.n_found;
+        *n_found = diff.n_found;
+        if (strcmp(job->form, "csv") == 0)
+            put_csv(&diff, n, out);
+        else if (strcmp(job->form, "json") == 0)
+            put_json(&diff, n, out);
+        else
+            put_text(&diff, n, out);
+        code = out->failed ? out_of_memory(err) : 0;
+    }
+    frame_close(diff.before.flat);
+    frame_close(diff.after.flat);
+    frame_close(diff.both);
+    free(diff.found);
+    return code;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A frame as an indented tree, the largest first. Callers that only pass on what one callee costs share its line. A
+ * node with several parents is below each of them, but what is below it is printed once. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "base/path.h"
+#include "export/frames/forms.h"
+#include "export/text-cells.h"
+#include "frame/ops.h"
+
+extern const struct frame_form form_tree;
+
+#define SHOWN_PERCENT 0.05 /* what is less is 0.0 % */
+
+struct tree_item {
+    uint32_t node, depth;
+};
+
+struct tree_walk {
+    const struct frame_job *job;
+    struct frame *frame;
+    const double *with, *without; /* [n_nodes] inclusive and exclusive; without: NULL when there is none */
+    double total;                 /* 0: no percentages */
+    double least;
+    double *weights;         /* [n_nodes] the largest amount of `with` at a node and below it */
+    bool *is_done;           /* [n_nodes] what is below it has been printed */
+    struct tree_item *stack; /* [n_stack] still to be printed, the next one last */
+    size_t n_stack, cap_stack;
+    size_t n_lines, n_left; /* printed, and more than --top allows */
+    struct buf *out;
+};
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- values --- */
+
+/* The columns of a frame that hold a column's costs with and without callees. */
+static void find_columns(const struct frame *frame, size_t column, size_t *with, size_t *without)
+{
+    bool is_exclusive = frame_column_sums(frame, column) == FRAME_EXCLUSIVE;
+    size_t pair = frame_column_pair(frame, column);
+    *with = is_exclusive && pair != SIZE_MAX ? pair : column;
+    *without = is_exclusive ? column : pair;
+}
+
+/* Takes the frame of the job, or one more that has inclusive values. */
+static int take_columns(struct tree_walk *walk, struct error *err)
+{
+    const struct frame_job *job = walk->job;
+    size_t with, without, column = job->column;
+    find_columns(job->frame, column, &with, &without);
+    walk->frame = frame_keep(job->frame);
+    int code = 0;
+    if (with == without) {
+        frame_close(walk->frame);
+        walk->frame = NULL;
+        code = frame_sum_up(job->frame, &walk->frame, err);
+        column = code == 0 ? frame_find_column(walk->frame, frame_column_name(job->frame, column), NULL) : 0;
+        if (code == 0)
+            find_columns(walk->frame, column, &with, &without);
+    }
+    if (code == 0)
+        code = frame_values(walk->frame, with, &job->view, &walk->with, err);
+    if (code == 0 && without != SIZE_MAX)
+        code = frame_values(walk->frame, without, &job->view, &walk->without, err);
+    if (code == 0) {
+        struct frame_job of = *job;
+        of.frame = walk->frame;
+        code = frame_job_total(&of, with, &walk->total, err);
+    }
+    return code;
+}
+
+/* Fills the weights, children before parents. */
+static int weigh(struct tree_walk *walk, struct error *err)
+{
+    size_t n = frame_n_nodes(walk->frame), n_children;
+    const uint32_t *order = frame_post_order(walk->frame);
+    walk->weights = calloc(n + 1, sizeof *walk->weights);
+    walk->is_done = calloc(n + 1, sizeof *walk->is_done);
+    if (!order || !walk->weights || !walk->is_done)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t node = order[i];
+        double weight = isnan(walk->with[node]) ? 0 : fabs(walk->with[node]);
+        const uint32_t *children = frame_children(walk->frame, node, &n_children);
+        for (size_t k = 0; k < n_children; k++)
+            weight = weight < walk->weights[children[k]] ? walk->weights[children[k]] : weight;
+        walk->weights[node] = weight;
+    }
+    return 0;
+}
+
+static bool is_visible(const struct tree_walk *walk, uint32_t node)
+{
+    return walk->weights[node] > 0 && walk->weights[node] >= walk->least;
+}
+
+/* --- lines --- */
+
+static void put_value(const struct tree_walk *walk, double value)
+{
+    if (walk->total > 0)
+        buf_printf(walk->out, "%6.1f %%", isnan(value) ? 0 : 100 * value / walk->total);
+    else if (isnan(value))
+        buf_printf(walk->out, "%12s", "-");
+    else
+        buf_printf(walk->out, "%12.6g", value);
+}
+
+static void put_name(const struct tree_walk *walk, uint32_t node)
+{
+    const char *name = frame_name(walk->frame, node);
+    printable_put(walk->out, *name ? name : "?");
+    if (frame_kind(walk->frame, node) == FRAME_INLINED)
+        buf_printf(walk->out, " [inlined]");
+}
+
+/* Where a function is, which its name does not say. */
+static void put_place(const struct tree_walk *walk, uint32_t node)
+{
+    enum frame_kind kind = frame_kind(walk->frame, node);
+    const char *file = path_last(frame_file(walk->frame, node));
+    if (!*file || kind == FRAME_LINE || kind == FRAME_LOOP)
+        return;
+    struct export_job look = {.color = walk->job->color};
+    text_style(walk->out, &look, TEXT_DIM);
+    buf_printf(walk->out, "  ");
+    printable_put(walk->out, file);
+    if (frame_line(walk->frame, node))
+        buf_printf(walk->out, ":%u", frame_line(walk->frame, node));
+    text_style(walk->out, &look, TEXT_PLAIN);
+}
+
+/* The only child that will be printed; FRAME_NONE when there are none or several. */
+static uint32_t sole_child(const struct tree_walk *walk, uint32_t node)
+{
+    size_t n;
+    uint32_t found = FRAME_NONE;
+    const uint32_t *children = frame_children(walk->frame, node, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_visible(walk, children[i]))
+            continue;
+        if (found != FRAME_NONE)
+            return FRAME_NONE;
+        found = children[i];
+    }
+    return found;
+}
+
+/* The callee that the line of `first` goes on with behind node: the only one, which costs the same as far as it is
+ * shown. */
+static uint32_t next_in_line(const struct tree_walk *walk, uint32_t first, uint32_t node)
+{
+    double least = SHOWN_PERCENT / 100 * walk->total;
+    uint32_t child = walk->total > 0 ? sole_child(walk, node) : FRAME_NONE;
+    if (child == FRAME_NONE || walk->is_done[child] || frame_kind(walk->frame, node) == FRAME_VARIABLE ||
+        !(fabs(walk->with[child] - walk->with[first]) < least) || (walk->without && fabs(walk->without[node]) >= least))
+        return FRAME_NONE;
+    return child;
+}
+
+/* Prints a node's line and what it goes on with; returns the last node in it. What does not fit into the terminal is
+ * left out in the middle. */
+static uint32_t put_line(struct tree_walk *walk, const struct tree_item *item)
+{
+    const char *arrow = walk->job->unicode ? " \xe2\x80\xba " : " > ";
+    unsigned most = walk->job->columns / 3, indent = 2 * item->depth;
+    uint32_t node = item->node, last = node, next;
+    size_t n_left_out = 0, begin;
+    put_value(walk, walk->with[node]);
+    if (walk->without) {
+        buf_printf(walk->out, " ");
+        put_value(walk, walk->without[node]);
+    }
+    buf_printf(walk->out, "  ");
+    if (indent > most)
+        buf_printf(walk->out, "%*s[%u] ", (int)most, "", item->depth);
+    else
+        buf_printf(walk->out, "%*s", (int)indent, "");
+    begin = walk->out->len_bytes;
+    put_name(walk, node);
+    while (!walk->is_done[last] && (next = next_in_line(walk, node, last)) != FRAME_NONE) {
+        walk->is_done[last] = true;
+        last = next;
+        if (walk->out->len_bytes - begin > walk->job->columns / 2 && next_in_line(walk, node, last) != FRAME_NONE) {
+            n_left_out++;
+            continue;
+        }
+        if (n_left_out)
+            buf_printf(walk->out, "%s(%zu more)", arrow, n_left_out);
+        n_left_out = 0;
+        buf_printf(walk->out, "%s", arrow);
+        put_name(walk, last);
+    }
+    put_place(walk, last);
+    return last;
+}
+
+/* --- the walk --- */
+
+static int compare_items(const void *a, const void *b, void *context)
+{
+    const struct tree_item *x = a, *y = b;
+    const struct tree_walk *walk = context;
+    if (walk->weights[x->node] != walk->weights[y->node])
+        return walk->weights[x->node] < walk->weights[y->node] ? -1 : 1;
+    return x->node > y->node ? -1 : x->node < y->node;
+}
+
+/* Puts nodes [n] onto the stack, the largest last. */
+static bool push(struct tree_walk *walk, const uint32_t *nodes, size_t n, uint32_t depth)
+{
+    size_t first = walk->n_stack;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_visible(walk, nodes[i]))
+            continue;
+        if (!vec_reserve(&walk->stack, &walk->cap_stack, walk->n_stack + 1, sizeof *walk->stack))
+            return false;
+        walk->stack[walk->n_stack++] = (struct tree_item){nodes[i], depth};
+    }
+    if (walk->n_stack > first)
+        qsort_r(&walk->stack[first], walk->n_stack - first, sizeof *walk->stack, compare_items, walk);
+    return true;
+}
+
+/* Prints a node; false when out of memory. */
+static bool visit(struct tree_walk *walk, const struct tree_item *item)
+{
+    if (walk->job->top && walk->n_lines >= walk->job->top) {
+        walk->n_left++;
+        return true;
+    }
+    walk->n_lines++;
+    bool was_done = walk->is_done[item->node];
+    uint32_t last = put_line(walk, item);
+    size_t n;
+    const uint32_t *children = frame_children(walk->frame, last, &n);
+    bool has_more = was_done && sole_child(walk, last) != FRAME_NONE;
+    walk->is_done[last] = true;
+    buf_printf(walk->out, has_more ? "  (as above)\n" : "\n");
+    return was_done || push(walk, children, n, item->depth + 1);
+}
+
+static void put_head(const struct tree_walk *walk)
+{
+    printable_put(walk->out, frame_column_name(walk->job->frame, walk->job->column));
+    if (walk->total > 0) {
+        buf_printf(walk->out, ": %.6g", walk->total);
+        if (walk->job->min_percent > 0)
+            buf_printf(walk->out, "   (nodes below %g %% are left out)", walk->job->min_percent);
+        buf_printf(walk->out, walk->without ? "\n   with     without   what is called\n" : "\n   cost   of\n");
+    } else {
+        buf_printf(walk->out, walk->without ? "\n        with      without  what is called\n" : "\n       value  of\n");
+    }
+}
+
+static int write_tree(const struct frame_job *job, struct buf *out, struct error *err)
+{
+    struct tree_walk walk = {.job = job, .out = out};
+    int code = take_columns(&walk, err);
+    if (code == 0)
+        code = weigh(&walk, err);
+    if (code == 0) {
+        size_t n;
+        const uint32_t *roots = frame_roots(walk.frame, &n);
+        walk.least = job->min_percent / 100 * walk.total;
+        put_head(&walk);
+        bool ok = push(&walk, roots, n, 0);
+        while (ok && walk.n_stack > 0 && !out->failed) {
+            struct tree_item item = walk.stack[--walk.n_stack];
+            ok = visit(&walk, &item);
+        }
+        if (walk.n_left)
+            buf_printf(out, "%zu more (--top 0 shows all)\n", walk.n_left);
+        code = ok ? 0 : out_of_memory(err);
+    }
+    free(walk.weights);
+    free(walk.is_done);
+    free(walk.stack);
+    frame_close(walk.frame);
+    return code;
+}
+
+const struct frame_form form_tree = {
+    .name = "tree", .summary = "an indented tree, the largest first", .min_percent = 1, .write = write_tree};
