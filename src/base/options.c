@@ -535,15 +535,13 @@ static void print_environment(const char *text, FILE *out)
     }
 }
 
-/* Prints the tool's own table. */
-static void print_table(const struct option_spec *spec, FILE *out)
+/* Prints a table of the tool's own. */
+static void print_table(const struct option_section *section, FILE *out)
 {
     char text[512];
     const char *name;
-    if (!spec->section)
-        return;
-    (void)fprintf(out, ".SH %s\n", spec->section);
-    for (size_t i = 0; spec->section_row(i, &name, text, sizeof text); i++) {
+    (void)fprintf(out, ".SH %s\n", section->title);
+    for (size_t i = 0; section->row(i, &name, text, sizeof text); i++) {
         (void)fputs(".TP\n.B ", out);
         print_escaped(out, name, strlen(name));
         (void)fputc('\n', out);
@@ -560,7 +558,8 @@ void options_print_man(const struct option_spec *spec, const char *version, FILE
     for (const struct option_row *row = spec->rows; row->names; row++)
         if (row->help)
             print_option(row, out);
-    print_table(spec, out);
+    for (const struct option_section *section = spec->sections; section && section->title; section++)
+        print_table(section, out);
     print_section(out, "EXAMPLES", spec->examples);
     print_environment(spec->environment, out);
     print_section(out, "EXIT STATUS", spec->exit_status);
@@ -682,6 +681,18 @@ static void print_options(const struct option_spec *spec, FILE *out)
             print_hanging(out, help_names(row, out), row->help, strlen(row->help));
 }
 
+static void help_table(const struct option_section *section, FILE *out)
+{
+    char text[512];
+    const char *name;
+    (void)fprintf(out, "\n%c", section->title[0]);
+    for (const char *letter = section->title + 1; *letter; letter++)
+        (void)fputc(tolower((unsigned char)*letter), out);
+    (void)fputs(":\n", out);
+    for (size_t i = 0; section->row(i, &name, text, sizeof text); i++)
+        print_hanging(out, fprintf(out, "%*s%s", TEXT_INDENT, "", name), text, strlen(text));
+}
+
 static void help_environment(const char *text, FILE *out)
 {
     if (!text)
@@ -704,6 +715,9 @@ void options_print_help(const struct option_spec *spec, FILE *out)
         help_text(out, spec->description);
     }
     print_options(spec, out);
+    for (const struct option_section *section = spec->sections; section && section->title; section++)
+        if (section->is_in_help)
+            help_table(section, out);
     help_section(out, "Examples", spec->examples);
     help_environment(spec->environment, out);
     help_section(out, "Exit status", spec->exit_status);

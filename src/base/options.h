@@ -52,6 +52,13 @@ struct option_choice {
  * text [n_text] receives the sentences. */
 typedef bool option_section_row(size_t i, const char **name, char *text, size_t n_text);
 
+/* A section of the man page, and of --help where is_in_help. A section without title ends the table. */
+struct option_section {
+    const char *title;
+    option_section_row *row;
+    bool is_in_help;
+};
+
 /* A tool's command line. Paragraphs of description, examples and exit status are plain text, separated by blank
  * lines. stop_at_operand: the first operand ends the options (a launcher); otherwise they may be mixed. */
 struct option_spec {
@@ -65,9 +72,8 @@ struct option_spec {
     const char *exit_status; /* sentences */
     const char *see_also;    /* "hpcprof(1), hpcquery(1)" */
     int stop_at_operand;
-    const struct option_choice *choices; /* may be NULL */
-    const char *section;                 /* title of a section of the man page, NULL: none; and its rows */
-    option_section_row *section_row;
+    const struct option_choice *choices;   /* may be NULL */
+    const struct option_section *sections; /* may be NULL */
 };
 
 /* Progress of one parse; initialise with {0}. After OPTIONS_END the operands are argv[index..argc-1] (when options

@@ -42,11 +42,16 @@ offers() {
     complete_bash "$@" | xargs -d '\n' >"$scratch/offered"
     [ "$(cat "$scratch/offered")" = "$wanted" ] || fail "bash offers '$(cat "$scratch/offered")' for $*, not '$wanted'"
 }
-offers 'vars functions lines annotate tree leaks export' hpcquery ''
+complete_bash hpcquery '' >"$scratch/offered"
+for word in vars functions lines annotate tree leaks export diff $(hpcquery --help | sed -n '/^Operations:/,/^Examples:/s/^  \([a-z]\+\) .*/\1/p'); do
+    grep -qx "$word" "$scratch/offered" || fail "bash does not offer $word of hpcquery"
+done
+grep -qx union "$scratch/offered" && grep -qx folded "$scratch/offered" || fail "bash does not offer operations and forms"
 offers 'lines leaks' hpcquery -a l
 offers "$scratch/database" hpcquery vars "$scratch/data"
 offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT
 offers 'region' hpcquery vars --by r
+offers 'function' hpcquery diff --by f
 hpcrun -L | sed -n 's/^  + \([^ ]*\).*/\1/p' | grep '^[A-Z]' >"$scratch/events" || true
 [ ! -s "$scratch/events" ] || offers "$(grep "^$(head -c 1 "$scratch/events")" "$scratch/events" | xargs)" \
     hpcrun -e "$(head -c 1 "$scratch/events")"

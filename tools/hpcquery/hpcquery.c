@@ -3,24 +3,23 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/report/report.h"
+#include "base/input.h"
 #include "base/options.h"
 #include "export/database/database.h"
 #include "export/exporters.h"
 #include "export/vars-table.h"
-
-#define COLUMNS_DEFAULT 100
-#define COLUMNS_MIN 60
-#define COLUMNS_MAX 1000
+#include "hpcquery.h"
 
 enum {
     OPT_CSV = 1,
@@ -35,8 +34,12 @@ enum {
     OPT_ORDER,
     OPT_FIELDS,
     OPT_MIN,
+    OPT_DERIVE,
+    OPT_PROFILES,
+    OPT_OUTPUT,
     OPT_VERBOSE,
-    OPT_LIST_METRICS
+    OPT_LIST_METRICS,
+    OPT_LIST_COMMANDS
 };
 
 static const struct option_row rows[] = {
@@ -53,7 +56,9 @@ static const struct option_row rows[] = {
      "vars: also list variables without samples. leaks: also list allocation paths without live blocks. annotate: all "
      "lines."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, even where name and site are the same."},
-    {OPT_BY, "--by", "region", "vars: for each region that the program names, the variables that cost the time there."},
+    {OPT_BY, "--by", "WHAT",
+     "vars: region: for each region that the program names, the variables that cost the time there. diff: function "
+     "(default), line or variable."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_ORDER, "--order", "time",
@@ -63,16 +68,24 @@ static const struct option_row rows[] = {
     {OPT_VERBOSE, "-v --verbose", NULL,
      "vars: also print how it was measured: source, CPU time, classes, the fate of every sample, types, skid test."},
     {OPT_MIN, "--min --threshold", "PERCENT",
-     "Leave out what is below this part of the total. Default in text: 1 for the tree, 0.5 for annotate; else 0."},
+     "Leave out what is below this part of the total. Default in text: 1 for trees, 0.5 for annotate; else 0. diff: "
+     "how "
+     "much a change has to be, of all that there was before (default 1)."},
+    {OPT_DERIVE, "--derive", "NAME=EXPRESSION",
+     "Operations and forms: add a column to each input, such as 'miss% = 100 * misses / loads'. May be repeated."},
+    {OPT_PROFILES, "--profiles", "CONDITION",
+     "Operations and forms: only the profiles for which this is true, such as 'rank < 4 and thread = 0'."},
+    {OPT_OUTPUT, "-o --output", "FILE", "Write to FILE instead of the standard output."},
     {OPT_LIST_METRICS, "--list-metrics", NULL, NULL},
+    {OPT_LIST_COMMANDS, "--list-commands", NULL, NULL},
     OPTION_ROWS_STANDARD,
     {0, NULL, NULL, NULL},
 };
 
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
-    {OPT_BY, 0, CHOICE_WORDS, "region"},
-    {0, 1, CHOICE_WORDS, "vars functions lines annotate tree leaks export"},
+    {OPT_BY, 0, CHOICE_WORDS, "region function line variable"},
+    {0, 1, CHOICE_LINES, "--list-commands"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
 };
@@ -88,12 +101,17 @@ static bool describe_row(size_t i, const char **name, char *text, size_t n_text)
     return true;
 }
 
+static const struct option_section sections[] = {{"OPERATIONS", chain_describe_operation, true},
+                                                 {"FORMS", chain_describe_form, true},
+                                                 {"ROWS THAT ARE NO VARIABLES", describe_row, false},
+                                                 {NULL, NULL, false}};
+
 static const struct option_spec spec = {
     .tool = "hpcquery",
     .summary = "print reports from a database",
     .synopsis = "vars [options] DB\nfunctions [options] DB\nlines [options] DB\nannotate FILE|FUNCTION [options] "
-                "DB\ntree [options] DB\nleaks [options] "
-                "DB\nexport json DB",
+                "DB\ntree [options] DB\nleaks [options] DB\nexport FORM [options] INPUT\ndiff [options] INPUT "
+                "INPUT\nSTEP [: STEP]... [options] INPUT...",
     .description =
         "vars prints the variables that the samples fell on. A row shows the share of all samples, name, class, size, "
         "number of blocks, where the variable was allocated or declared, on which NUMA nodes the accessing threads "
@@ -116,7 +134,18 @@ static const struct option_spec spec = {
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
         "do.\n\n"
-        "export writes all that the database holds in another form; doc/FORMAT.md describes json.\n\n"
+        "export writes an input in a form for people or for other tools. export json of one of our databases writes "
+        "all "
+        "that it holds; doc/FORMAT.md describes that.\n\n"
+        "Steps are operations with their operands, one after the other, each of them on the result of the one before; "
+        "between steps stands a : that is a word of its own. The last step may be a form; without one the result is "
+        "printed as a tree, or as --csv or --json say. An operation on one input is done on each, until one on several "
+        "(add, union, ...) makes one of them. A : may stand before the inputs as well. Conditions, expressions and "
+        "queries are described in doc/guide.md.\n\n"
+        "diff compares two inputs by function, line or variable, which are the same when they have the same name, and "
+        "prints what has become more or less, the largest change first.\n\n"
+        "An input is one of our databases, one of HPCToolkit (version 4 or experiment.xml), or a file of callgrind, "
+        "Caliper (json-split), Hatchet (a literal) or gprof2dot (DOT).\n\n"
         "The first columns of vars --csv are variable, class, alloc_site, size_bytes, n_blocks, samples, share; with "
         "--fields they are variable, class, alloc_site, field, samples, share. Samples are as counted; values are "
         "estimates of all events, scaled where an event shared its counter. threads_ and ranks_ columns show how the "
@@ -128,24 +157,35 @@ static const struct option_spec spec = {
                 "  hpcquery vars --by region hpctoolkit-app-database\n"
                 "  hpcquery functions hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
-                "  hpcquery leaks --top 0 hpctoolkit-app-database",
-    .exit_status = "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line.",
+                "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
+                "  hpcquery export folded -o app.folded hpctoolkit-app-database\n"
+                "  hpcquery filter 'time > 5' : flat : table hpctoolkit-app-database\n"
+                "  hpcquery subtract : tree after-database before-database\n"
+                "  hpcquery diff --threshold 2 before-database after-database || echo slower or faster\n"
+                "  hpcquery query 'MATCH (\"*\")->(p) WHERE p.\"name\" =~ \"MPI_\"' hpctoolkit-app-database\n"
+                "  hpcquery export table --derive 'cpi = cycles / instructions' callgrind.out.77",
+    .exit_status =
+        "0 when the report was printed, 1 when it could not be made, 2 for a wrong command line. diff: 3 when "
+        "something differs by more than the threshold.",
     .see_also = "hpcprof(1), hpcrun(1)",
     .choices = choices,
-    .section = "ROWS THAT ARE NO VARIABLES",
-    .section_row = describe_row,
-};
-
-struct settings {
-    const char *form, *metric, *subject;
-    long top;
-    double least;
-    bool by_time, with_unused, with_paths, with_fields, by_region, at_mark, is_verbose, lists_metrics;
+    .sections = sections,
 };
 
 static int usage(const char *text)
 {
     return tool_usage("hpcquery", "%s", text);
+}
+
+static int take_derived(struct settings *settings, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || strspn(text, " ") == (size_t)(equals - text))
+        return 1 + usage("--derive takes a name, = and an expression: --derive 'miss% = 100 * misses / loads'");
+    if (!vec_reserve(&settings->derived, &settings->cap_derived, settings->n_derived + 1, sizeof *settings->derived))
+        return 1 + tool_error("hpcquery", "out of memory");
+    settings->derived[settings->n_derived++] = text;
+    return 0;
 }
 
 /* Takes one option; 0 when the program goes on, else its exit status + 1. */
@@ -169,54 +209,58 @@ static int take_option(int id, const char *value, struct settings *settings)
         break;
     case OPT_ALL:
         settings->with_unused = true;
+        settings->report_option = "--all";
         break;
     case OPT_PATHS:
         settings->with_paths = true;
+        settings->report_option = "--paths";
         break;
     case OPT_ORDER:
         if (strcmp(value, "time") != 0 && strcmp(value, "memory") != 0)
             return usage("--order takes time or memory") + 1;
         settings->by_time = strcmp(value, "time") == 0;
+        settings->report_option = "--order";
         break;
     case OPT_MARK:
         settings->at_mark = true;
+        settings->report_option = "--mark";
         break;
     case OPT_LIST_METRICS:
         settings->lists_metrics = true;
         break;
+    case OPT_LIST_COMMANDS:
+        (void)puts("vars\nfunctions\nlines\nannotate\nleaks\nexport\ndiff");
+        chain_list_steps();
+        return 1;
     case OPT_VERBOSE:
         settings->is_verbose = true;
+        settings->report_option = "--verbose";
         break;
     case OPT_FIELDS:
         settings->with_fields = true;
+        settings->report_option = "--fields";
         break;
     case OPT_BY:
-        settings->by_region = strcmp(value, "region") == 0;
-        return settings->by_region ? 0 : 1 + usage("--by takes: region");
+        settings->by = value;
+        break;
+    case OPT_DERIVE:
+        return take_derived(settings, value);
+    case OPT_PROFILES:
+        settings->profiles = value;
+        break;
+    case OPT_OUTPUT:
+        settings->output = value;
+        break;
     case OPT_TOP:
         settings->top = strtol(value, &end, 10);
         return *end || end == value || settings->top < 0 ? 1 + usage("--top takes a number") : 0;
     default:
-        settings->least = strtod(value, &end);
-        return *end || end == value || !(settings->least >= 0 && settings->least <= 100)
-                   ? 1 + usage("--min takes a percentage, from 0 to 100")
+        settings->min_percent = strtod(value, &end);
+        return *end || end == value || !(settings->min_percent >= 0 && settings->min_percent <= 100)
+                   ? 1 + usage("--min and --threshold take a percentage, from 0 to 100")
                    : 0;
     }
     return 0;
-}
-
-/* COLUMNS, else the terminal's width, else a default. */
-static unsigned terminal_columns(void)
-{
-    struct winsize size;
-    const char *columns = getenv("COLUMNS");
-    char *end = NULL;
-    unsigned long n = columns ? strtoul(columns, &end, 10) : 0;
-    if (n == 0 || *end || *columns == '-')
-        n = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-    if (n == 0)
-        return COLUMNS_DEFAULT;
-    return n < COLUMNS_MIN ? COLUMNS_MIN : n > COLUMNS_MAX ? COLUMNS_MAX : (unsigned)n;
 }
 
 /* Says which metrics there are. */
@@ -246,7 +290,7 @@ static int print_report(const struct settings *settings, const struct exporter *
         return refuse_metric(model, settings->metric);
     bool text_form = strcmp(settings->form, "text") == 0 || strcmp(settings->form, "html") == 0;
     long top = settings->top >= 0 ? settings->top : text_form && !has_all_rows(exporter->report) ? 12 : 0;
-    const char *no_color = getenv("NO_COLOR");
+    struct terminal terminal = terminal_get(settings);
     const struct export_job job = {.model = model,
                                    .values = values,
                                    .directory = directory,
@@ -259,31 +303,32 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .at_mark = settings->at_mark,
                                    .with_fields = settings->with_fields,
                                    .is_verbose = settings->is_verbose,
-                                   .color = isatty(STDOUT_FILENO) && !(no_color && *no_color),
-                                   .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
-                                   .columns = terminal_columns(),
-                                   .least = settings->least};
+                                   .color = terminal.color,
+                                   .unicode = terminal.unicode,
+                                   .columns = terminal.columns,
+                                   .least = settings->min_percent};
     struct buf out = {0};
     struct error err = {0};
     int status = 0;
     if (exporter->write(&job, &out, &err) != 0)
         status = tool_error("hpcquery", "%s", err.text);
-    else if (out.failed)
-        status = tool_error("hpcquery", "out of memory");
-    else if (fwrite(out.data ? out.data : "", 1, out.len_bytes, stdout) != out.len_bytes || fflush(stdout) != 0)
-        status = tool_error("hpcquery", "the report cannot be written");
+    else
+        status = put_output(settings, &out);
     buf_fini(&out);
     return status;
 }
 
 static int query(const struct settings *settings, const char *report, const char *path)
 {
-    bool is_vars = strcmp(report, "vars") == 0;
-    if (settings->by_region && !is_vars)
+    bool is_vars = strcmp(report, "vars") == 0, by_region = settings->by && strcmp(settings->by, "region") == 0;
+    if (settings->by && !by_region)
+        return usage("--by takes: region");
+    if (by_region && !is_vars)
         return usage("--by region goes with vars only; the tree shows regions as nodes");
+    if (settings->n_derived || settings->profiles)
+        return usage("--derive and --profiles go with operations and forms, not with reports");
     bool is_hidden = strcmp(report, "regions") == 0;
-    const struct exporter *exporter =
-        is_hidden ? NULL : exporters_find(settings->by_region ? "regions" : report, settings->form);
+    const struct exporter *exporter = is_hidden ? NULL : exporters_find(by_region ? "regions" : report, settings->form);
     if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
         return usage("--html goes with vars only, and not with --by region");
     if (!exporter)
@@ -328,10 +373,71 @@ static int list_metrics(char **words)
     return 0;
 }
 
+/* Whether path is one of our databases, or nothing at all: no profile that only frames know. */
+static bool is_ours(const char *path)
+{
+    static const char json[] = "{\"format\": \"locus-database\"";
+    char head[sizeof json] = "";
+    struct stat info;
+    struct buf name = {0};
+    if (stat(path, &info) != 0)
+        return true;
+    if (!S_ISDIR(info.st_mode)) {
+        int fd = input_open(AT_FDCWD, path, 0, NULL);
+        ssize_t n = fd >= 0 ? read(fd, head, sizeof head - 1) : 0;
+        if (fd >= 0)
+            (void)close(fd);
+        return n <= 0 || locus_db_is(head, (size_t)n) || strcmp(head, json) == 0;
+    }
+    buf_printf(&name, "%s/" DATABASE_FILE, path);
+    bool is_there = name.data && access(name.data, F_OK) == 0;
+    name.len_bytes = 0;
+    buf_printf(&name, "%s/" DATABASE_JSON, path);
+    is_there = is_there || (name.data && access(name.data, F_OK) == 0);
+    buf_fini(&name);
+    return is_there;
+}
+
+/* What the words ask for: a report on one of our databases, an input in a form, or operations. */
+static int answer(struct settings *settings, char **words, size_t n)
+{
+    static const char *const reports[] = {"vars", "functions", "lines", "tree", "leaks"};
+    bool is_report = n == 2 && !settings->profiles && !settings->n_derived;
+    if (n > 0 && strcmp(words[0], "export") == 0) {
+        if (n != 3)
+            return usage("give a form and an input after export");
+        if (strcmp(words[1], "json") != 0 || !is_ours(words[2]))
+            return chain_export(settings, words[1], words[2]);
+        settings->form = words[1];
+        return query(settings, words[0], words[2]);
+    }
+    if (n > 0 && strcmp(words[0], "diff") == 0)
+        return settings->report_option
+                   ? tool_usage("hpcquery", "%s goes with reports, not with diff", settings->report_option)
+                   : diff_run(settings, words + 1, n - 1);
+    if (n > 0 && strcmp(words[0], "annotate") == 0) {
+        if (n != 3)
+            return usage("give a file or function, and a database after annotate");
+        settings->subject = words[1];
+        return query(settings, words[0], words[2]);
+    }
+    for (size_t i = 0; n > 0 && i < sizeof reports / sizeof *reports; i++)
+        if (strcmp(words[0], reports[i]) == 0 && (!chain_knows(words[0]) || (is_report && is_ours(words[1]))))
+            return n == 2 ? query(settings, words[0], words[1]) : usage("give one database after the report");
+    if (n < 2)
+        return usage(
+            "give a report (vars, functions, lines, annotate, tree or leaks) and a database, or operations and "
+            "inputs");
+    if (settings->report_option || settings->by)
+        return tool_usage("hpcquery", "%s goes with reports, not with operations and forms",
+                          settings->by ? "--by" : settings->report_option);
+    return chain_run(settings, words, n);
+}
+
 static int run_tool(int argc, char **argv)
 {
     struct option_scan scan = {0};
-    struct settings settings = {.form = "text", .top = -1, .least = -1};
+    struct settings settings = {.form = "text", .top = -1, .min_percent = -1};
     struct error err = {0};
     int id, status = -1;
     (void)setlocale(LC_CTYPE, "");
@@ -339,20 +445,10 @@ static int run_tool(int argc, char **argv)
     while (status < 0 && (id = options_next(&spec, &scan, argc, argv, &err)) != OPTIONS_END)
         status = id == OPTIONS_BAD ? usage(err.text) : take_option(id, scan.value, &settings) - 1;
     if (status < 0 && settings.lists_metrics)
-        return list_metrics(argv + scan.index);
-    const char *report = scan.n_operands > 0 ? argv[scan.index] : "";
-    bool is_export = strcmp(report, "export") == 0, is_about = strcmp(report, "annotate") == 0;
-    int n_words = is_export || is_about ? 2 : 1;
-    if (status < 0 && scan.n_operands != n_words + 1)
-        status = usage(is_export  ? "give a form (json) and a database after export"
-                       : is_about ? "give a file or function, and a database after annotate"
-                                  : "give a report (vars, functions, lines, annotate, tree or leaks) and a database");
-    if (status < 0 && is_export)
-        settings.form = argv[scan.index + 1];
-    if (status < 0 && is_about)
-        settings.subject = argv[scan.index + 1];
+        status = list_metrics(argv + scan.index);
     if (status < 0)
-        status = query(&settings, report, argv[scan.index + n_words]);
+        status = answer(&settings, argv + scan.index, (size_t)scan.n_operands);
+    free(settings.derived);
     return status;
 }
 

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hpcquery's operations on frames: chains of them on random trees, as Hatchet literals, must give what the model in
+frame-model.py gives; the grammar of the words, forms, files, and what is said about nonsense."""
+import csv
+import importlib.util
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = pathlib.Path(os.environ["LOCUS_SRCDIR"]), pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+sys.path.insert(0, str(SOURCE / "tests" / "lib"))
+import measurement as m  # noqa: E402
+import v4  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("model", SOURCE / "tests" / "golden" / "frame-model.py")
+model = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(model)
+NAMES = ("main", "solve", "f", "g", "MPI_Send", "a b", "it's")
+COLUMNS = (("time", 1), ("time (inc)", 2), ("loads", 1))
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def run(*words, status=0, columns=100):
+    environment = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS=str(columns))
+    done = subprocess.run([str(BUILD / "hpcquery"), *map(str, words)], capture_output=True, text=True, check=False, env=environment)
+    expect(done.returncode == status, f"{words}: status {done.returncode}, not {status}: {done.stderr}")
+    expect((done.stderr.count("\n") == 1) if status not in (0, 3) else not done.stderr, f"{words}: says {done.stderr!r}")
+    return done
+
+
+def refused(status, says, *words):
+    """The command fails with one message that has the words of says."""
+    done = run(*words, status=status)
+    expect(done.stderr.startswith("hpcquery: ") and says in done.stderr, f"{words}: {done.stderr!r} does not say {says!r}")
+    expect(not done.stdout, f"{words}: prints {done.stdout!r}")
+
+
+# --- the same as the model ---
+
+
+def make_tree(rng):
+    """A tree as frame-model.py reads it."""
+    n = rng.randint(2, 14)
+    nodes = [[rng.choice(("function", "function", "loop", "line", "group")), rng.choice(NAMES), rng.choice(("", "a.c")), 0]
+             for _ in range(n)]
+    for node in nodes:
+        if node[0] in ("loop", "line"):
+            node[3] = rng.choice((1, 7))
+    edges = [[rng.randrange(i), i] for i in range(1, n) if rng.random() < 0.9]
+    columns = [[name, sums, [[i, 0, rng.randint(-4, 40) / 4] for i in range(n) if rng.random() < 0.8]] for name, sums in COLUMNS]
+    for column in columns:
+        column[2] = column[2] or [[0, 0, 1.0]]
+    return {"profiles": [[-1, -1, ""]], "nodes": nodes, "edges": edges, "columns": columns, "attributes": {}}
+
+
+def write_literal(spec, path):
+    """Metrics of all columns at every node, so that the columns keep their order: missing ones are nan."""
+    values = [{node: value for node, _, value in column[2]} for column in spec["columns"]]
+    kids = {i: [e[1] for e in spec["edges"] if e[0] == i] for i in range(len(spec["nodes"]))}
+
+    def node(i):
+        kind, name, file, line = spec["nodes"][i]
+        frame = {"name": name, "type": kind, "file": file} | ({"line": line} if line else {})
+        metrics = {column[0]: values[k].get(i, math.nan) for k, column in enumerate(spec["columns"])}
+        return {"frame": frame, "metrics": metrics, "children": [node(k) for k in kids[i]]}
+    below = {e[1] for e in spec["edges"]}
+    path.write_text(json.dumps([node(i) for i in kids if i not in below]), encoding="utf-8")
+
+
+def filtered(frame, column, bound):
+    values = next(c[2] for c in frame.columns if c[0] == column)
+    return model.squash(frame, [(values.total(i) if values.total(i) is not None else -math.inf) > bound for i in range(frame.n)])
+
+
+def queried(frame, bound):
+    values = next(c[2] for c in frame.columns if c[0] == "time")
+    found = model.find(frame, [("*", lambda i: True), (".", lambda i: (values.total(i) or -math.inf) > bound)])
+    return model.squash(frame, [i in found for i in range(frame.n)])
+
+
+def random_step(rng):
+    """(words, function of a frame)."""
+    bound = rng.randint(0, 8)
+    return rng.choice((
+        (("filter", f"time > {bound}"), lambda f: filtered(f, "time", bound)),
+        (("filter", f"'time (inc)' > {bound}"), lambda f: filtered(f, "time (inc)", bound)),
+        (("query", f'["*", {{"time": "> {bound}"}}]'), lambda f: queried(f, bound)),
+        (("query", f'MATCH ("*")->(p) WHERE p."time" > {bound}'), lambda f: queried(f, bound)),
+        (("flat",), model.flat), (("inclusive",), model.sum_up), (("group", "name"), model.group_by_name),
+        (("callers", "2"), lambda f: model.bottom_up(f, 2)), (("callers",), lambda f: model.bottom_up(f, 0)),
+        (("callgraph",), lambda f: model.callgraph(f, False)), (("callgraph", "collapsed"), lambda f: model.callgraph(f, True)),
+        (("derive", "d", "2 * loads"), lambda f: model.derive(f, "d", ("*", ("number", 2.0), ("column", "loads")))),
+    ))
+
+
+def random_join(rng):
+    name = rng.choice(("union", "add", "subtract", "multiply", "divide"))
+    return (name,), (lambda a, b: model.union([a, b])) if name == "union" else lambda a, b: model.arithmetic(a, b, name)
+
+
+def shown(frame):
+    """What --json says of a frame of the model."""
+    return [{"node": i, "parents": frame.parents[i], "kind": frame.nodes[i][0], "name": frame.nodes[i][1],
+             "file": frame.nodes[i][2], "line": frame.nodes[i][3], "values": {c[0]: c[2].total(i) for c in frame.columns}}
+            for i in range(frame.n)]
+
+
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12)
+    return a == b
+
+
+def check_case(rng, scratch):
+    specs = [make_tree(rng) for _ in range(2)]
+    paths = [scratch / f"random{i}.json" for i in range(2)]
+    for tree, path in zip(specs, paths):
+        write_literal(tree, path)
+    frames, words = [model.Frame.read(s) for s in specs], []
+    n_inputs = rng.choice((1, 1, 2))
+    frames = frames[:n_inputs]
+    join_at = rng.randrange(2) if n_inputs == 2 else -1
+    for i in range(rng.randint(2, 3)):
+        if i == join_at:
+            step, join = random_join(rng)
+            frames = [join(*frames)]
+        else:
+            step, change = random_step(rng)
+            frames = [None if f is None else change(f) for f in frames]
+        words += [*step, ":"]
+        if any(f is None for f in frames) or not all(c[0] in [c[0] for c in f.columns] for f in frames for c in COLUMNS):
+            break
+    if len(frames) > 1:
+        words += ["union", ":"]
+        frames = None if None in frames else [model.union(frames)]
+    if frames is None or frames[0] is None:
+        run(*words, "json", *paths[:n_inputs], status=1)
+        return
+    if not frames[0].columns:
+        return
+    done = run(*words[:-1], "--json", *paths[:n_inputs])
+    answer = json.loads(done.stdout)["nodes"] if done.returncode == 0 else []
+    for node in answer:
+        node.pop("module"), node.pop("attributes")
+    expect(same(shown(frames[0]), answer), f"{words}: {json.dumps(specs)}: {answer}, not {shown(frames[0])}")
+
+
+# --- words ---
+
+
+def check_grammar(scratch):
+    a, b = scratch / "a.json", scratch / "b.json"
+    refused(2, "there is no report or operation 'tabel'", "filter", "time > 5", ":", "tabel", a)
+    refused(2, "there is no report or operation 'nonsense'", "nonsense", a)
+    refused(2, "there is no step before the first :", ":", "flat", a)
+    refused(2, "there is no step before the next :", "flat", ":", ":", "table", a)
+    refused(2, "give an input after the last step", "filter", "time > 5")
+    refused(2, "filter: give its operands: CONDITION", "filter", ":", "flat", a)
+    refused(2, "flat has no operands", "flat", "x", ":", "table", a)
+    refused(2, "these steps work on one input, not on 2", "flat", a, b)
+    refused(2, "these steps work on two inputs, not on 1", "add", a)
+    refused(2, "these steps work on two inputs, not on 3", "add", a, b, b)
+    refused(2, "give one or more inputs after the last step", "union", ":", "tree")
+    refused(2, "table is a form, and nothing follows it but inputs", "table", ":", "flat", a)
+    refused(2, "there is no form 'nonsense'; there are: tree, table, csv, json", "export", "nonsense", a)
+    refused(2, "there is no form 'flat'", "export", "flat", a)
+    refused(2, "give a form and an input after export", "export", "folded")
+    refused(2, "--csv and the form folded do not go together", "folded", "--csv", a)
+    refused(2, "--fields goes with reports", "flat", "--fields", a)
+    refused(2, "--by goes with reports", "flat", "--by", "region", a)
+    refused(2, "--derive takes a name", "flat", "--derive", "x + 1", a)
+    refused(2, "--html goes with vars only", "flat", "--html", a)
+    refused(1, "step 2, add: add works on 2 profiles, not on 1", "union", ":", "add", a, b)
+    same_words = [run("flat", "--json", a), run("flat", ":", "json", a), run("flat", ":", "--json", a), run("flat", ":", "json", ":", a)]
+    expect(len({done.stdout for done in same_words}) == 1, "a : before the inputs changes something")
+    expect(run("union", ":", "callers", a, b).stdout == run("union", ":", "callers", ":", a, b).stdout, "callers a b")
+    expect(run("union", ":", "callers", "0", a, b).stdout == run("union", ":", "callers", "0", ":", a, b).stdout, "callers [DEPTH]")
+    expect(run("folded", a).stdout == run("export", "folded", a).stdout, "export FORM is not FORM")
+    expect(run("tree", a).stdout == run("export", "tree", a).stdout, "tree of another's file is not the form")
+    run("flat", "-o", scratch / "out.csv", "--csv", a)
+    expect((scratch / "out.csv").read_text() == run("flat", "--csv", a).stdout, "-o writes something else")
+    run("flat", "-o", "/dev/null", a)
+    refused(1, "nowhere/out", "flat", "-o", scratch / "nowhere" / "out", a)
+
+
+def check_nonsense(scratch):
+    a = scratch / "a.json"
+    refused(1, "filter: ", "filter", "tim > 5", a)
+    refused(1, "'time'", "filter", "tim > 5", a)
+    refused(1, "step 2, filter: ", "flat", ":", "filter", "name > 5", a)
+    refused(1, "filter: no node is left", "filter", "time > 1e9", a)
+    refused(1, "query: ", "query", 'MATCH ("*")->(p) WHERE p."nothing" > 5', a)
+    refused(1, "query: ", "query", "MATCH (", a)
+    refused(1, "a.json: --derive: ", "flat", "--derive", "x = time +", a)
+    refused(1, "a.json: --profiles: ", "flat", "--profiles", "rank = 77", a)
+    refused(1, "there is no column 'cycles'", "flat", "-M", "cycles", a)
+    refused(1, "exclusive: ", "exclusive", scratch / "cycle.dot")
+    refused(1, "No such file", "flat", scratch / "nowhere.json")
+    refused(1, "not a profile that can be read", "flat", __file__)
+    refused(1, "folded: folded stacks need a tree", "folded", scratch / "cycle.dot")
+    done = subprocess.run(f"'{BUILD}/hpcquery' table '{scratch / 'wide.json'}' | head -n 1; echo ${{PIPESTATUS[0]}}", shell=True,
+                          executable="/bin/bash", capture_output=True, text=True, check=True)
+    expect(done.stdout.endswith("\n141\n") and not done.stderr, f"a broken pipe: {done}")
+
+
+# --- forms ---
+
+
+def literal(name, time, *children, **more):
+    return {"frame": {"name": name, "type": "function"} | more, "metrics": {"time": time}, "children": list(children)}
+
+
+def check_tree(scratch):
+    one = scratch / "one.json"
+    one.write_text(json.dumps([literal("main", 0, literal("run", 0, literal("solve", 6, literal("dot", 2), literal("axpy", 1.5),
+                                                                            literal("rare", 0.05, file="/x/rare.c")), literal("io", 0.45)))]))
+    expect(run("tree", one).stdout == """time: 10   (nodes below 1 % are left out)
+   with     without   what is called
+ 100.0 %    0.0 %  main › run
+  95.5 %   60.0 %    solve
+  20.0 %   20.0 %      dot
+  15.0 %   15.0 %      axpy
+   4.5 %    4.5 %    io
+""", "the tree is " + run("tree", one).stdout)
+    expect("rare  rare.c" in run("tree", "--min", "0", one).stdout, "--min 0 leaves something out")
+    expect(run("tree", "--top", "2", one).stdout.endswith("solve\n3 more (--top 0 shows all)\n"), "--top 2")
+    ascii_text = subprocess.run([str(BUILD / "hpcquery"), "tree", str(one)], capture_output=True, check=True,
+                                env=dict(os.environ, LC_ALL="C")).stdout
+    expect(b"main > run\n" in ascii_text, f"without Unicode: {ascii_text}")
+    expect(run("subtract", one, one, status=0).stdout.startswith("time\n        with      without  what is called\n"),
+           "differences are no percentages")
+    text = run("tree", scratch / "cycle.dot").stdout
+    expect(text.count("(as above)") == 1, f"a cycle: {text}")
+    deep, n = scratch / "deep.json", 100000
+    deep.write_text("[" + '{"frame": {"name": "f"}, "metrics": {"time": 1}, "children": [' * n + "]}" * n + "]")
+    text = run("tree", "--min", "0", deep).stdout
+    expect(1900 < len(text.splitlines()) < 2100 and len(text) < 100 * n and "[1990] f" in text, f"a deep tree: {text[-500:]}")
+    deep.write_text("[" + '{"frame": {"name": "f"}, "children": [' * n + '{"frame": {"name": "g"}, "metrics": {"time": 1}}' + "]}" * n + "]")
+    text = run("tree", deep).stdout
+    expect(f"more) › g\n" in text and len(text) < 300, f"a deep chain: {text[:500]}")
+
+
+def check_tables(scratch):
+    one = scratch / "one.json"
+    text = run("table", "--top", "2", "--derive", "half = time / 2", one).stdout
+    expect(text == """       time         half  name
+          6            3  solve
+          2            1  dot
+5 more (--top 0 shows all)
+""", "the table is " + text)
+    expect(run("table", "-M", "half", "--derive", "half = time / 2", "--top", "1", one).stdout.split()[:2] == ["half", "name"],
+           "-M shows other columns")
+    rows = list(csv.DictReader(run("csv", one).stdout.splitlines()))
+    expect([r["name"] for r in rows] == ["main", "run", "solve", "dot", "axpy", "rare", "io"] and rows[5]["file"] == "/x/rare.c" and
+           rows[3]["parents"] == "2" and float(rows[6]["time"]) == 0.45, f"csv: {rows}")
+    odd = scratch / "odd.json"
+    odd.write_text(json.dumps([literal('a, "b"\n', 1, value="x,y", size=8), literal("none", math.nan)]))
+    rows = list(csv.DictReader(run("csv", odd).stdout.splitlines()))
+    expect(rows[0]["name"] == 'a, "b"\\x0a' and rows[0]["value"] == "x,y" and rows[0]["size"] == "8" and rows[1]["time"] == "",
+           f"csv: {rows}")
+    nodes = json.loads(run("json", odd).stdout)["nodes"]
+    expect(nodes[0]["name"] == 'a, "b"\n' and nodes[0]["attributes"] == {"value": "x,y", "size": 8} and
+           nodes[1]["values"] == {"time": None}, f"json: {nodes}")
+    expect(run("export", "table", scratch / "callgrind.out.1").stdout.splitlines()[1].split()[:4] == ["40", "60", "-", "main"],
+           "callgrind: " + run("export", "table", scratch / "callgrind.out.1").stdout)
+
+
+def check_diff(scratch):
+    before, after, moved = scratch / "before.json", scratch / "after.json", scratch / "moved.json"
+    before.write_text(json.dumps([literal("main", 1, literal("f", 5, file="/x/a.c", line=3), literal("gone", 2),
+                                          literal("same", 2, literal("f", 0, file="/x/a.c", line=3)))]))
+    after.write_text(json.dumps([literal("main", 1, literal("f", 8, file="/x/a.c", line=3), literal("new", 0.5),
+                                         literal("same", 2.05))]))
+    moved.write_text(json.dumps([literal("main", 1, literal("wrap", 0, literal("f", 5, file="/y/b.c", line=77)), literal("gone", 2),
+                                         literal("same", 2))]))
+    done = run("diff", before, after, status=3)
+    expect(done.stdout == """time: 10 before, 11.55 after (+15.5 %); 3 functions differ by more than 1 % of what was before
+     before        after       change   of all  function
+          5            8           +3    +30.0 %  f  a.c:3
+          2            -           -2    -20.0 %  gone
+          -          0.5         +0.5     +5.0 %  new
+""", "diff prints " + done.stdout)
+    expect("1 more" in run("diff", "--top", "2", before, after, status=3).stdout, "diff --top")
+    expect("0 functions differ" in run("diff", before, moved).stdout, "what has moved differs")
+    run("diff", before, before, "--threshold", "0")
+    run("diff", before, after, "--threshold", "29", status=3)
+    run("diff", before, after, "--threshold", "30")
+    rows = json.loads(run("diff", "--json", "--threshold", "0", before, after, status=3).stdout)["differences"]
+    expect([(r["name"], r["before"], r["after"]) for r in rows] == [("f", 5, 8), ("gone", 2, None), ("new", None, 0.5),
+                                                                    ("same", 2, 2.05)], f"diff --json: {rows}")
+    rows = list(csv.DictReader(run("diff", "--csv", before, after, status=3).stdout.splitlines()))
+    expect([r["change"] for r in rows] == ["3", "-2", "0.5"] and rows[2]["before"] == "", f"diff --csv: {rows}")
+    lines = [scratch / f"lines{i}.json" for i in range(2)]
+    for i, path in enumerate(lines):
+        path.write_text(json.dumps([literal("main", 0, *({"frame": {"type": "line", "file": f"/x{i}/a.c", "line": line},
+                                                          "metrics": {"time": line + i * (line == 5)}, "children": []}
+                                                         for line in (4, 5)))]))
+    expect(run("diff", "--by", "line", *lines, status=3).stdout.splitlines()[2].split()[-1] == "a.c:5", "diff by line")
+    refused(1, "diff: a profile has no node that is a variable", "diff", "--by", "variable", *lines)
+    refused(1, "there is no column 'cycles'", "diff", "-M", "cycles", *lines)
+    refused(2, "differences are by function, line or variable, not by 'file'", "diff", "--by", "file", *lines)
+    refused(2, "diff compares two inputs, not 1", "diff", before)
+    refused(1, "No such file", "diff", before, scratch / "nowhere.json")
+
+
+def check_databases(scratch):
+    """Of HPCToolkit, and of ours: reports stay what they are."""
+    v4.write_small(scratch / "small-v4")
+    expect(run("tree", scratch / "small-v4").stdout, "no tree of a version 4 database")
+    start = [("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)]
+    for rank in (0, 1):
+        profile = m.Profile("app", [("EADDR (usec)", m.INT, 1000)], rank=rank, thread=0, pid=100 + rank)
+        profile.sample(start, {0: 10 + 20 * rank}, m.heap(start, size=1 << 20))
+        profile.write(scratch / "measured")
+    ours = scratch / "ours"
+    subprocess.run([str(BUILD / "hpcprof"), "-q", "-o", str(ours), str(scratch / "measured")], check=True)
+    expect("<memory access call-path>\n" in run("tree", ours).stdout and run("tree", ours).stdout != run("export", "tree", ours).stdout,
+           "tree alone is not the report")
+    expect(json.loads(run("export", "json", ours).stdout)["format"] == "locus-database", "export json is not the database")
+    expect(json.loads(run("table", "--json", ours).stdout)["nodes"], "table --json")
+    whole, part = (json.loads(run("json", *more, "-M", "EADDR (usec) (inc)", ours).stdout)["nodes"][0]["values"]["EADDR (usec) (inc)"]
+                   for more in ((), ("--profiles", "rank = 1")))
+    expect(math.isclose(whole / part, 40 / 30), f"--profiles: {part} of {whole}")
+    refused(2, "--derive and --profiles go with operations and forms", "vars", "--profiles", "rank = 1", ours)
+
+
+def write_inputs(scratch):
+    rng = random.Random(1)
+    for name in ("a", "b"):
+        write_literal(make_tree(rng), scratch / f"{name}.json")
+    (scratch / "cycle.dot").write_text('digraph { m [label="main\\n100%\\n(10%)"]; f [label="f\\n90%\\n(50%)"]; g [label="g\\n40%\\n(40%)"];'
+                                       " m -> f; f -> g; g -> f; }")
+    (scratch / "callgrind.out.1").write_text("events: Ir\nfl=a.c\nfn=main\n1 40\ncfn=work\ncalls=1 5\n2 20\nfn=work\n5 20\n")
+    (scratch / "wide.json").write_text(json.dumps([literal(f"f{i}", 1) for i in range(20000)]))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        write_inputs(scratch)
+        rng = random.Random(int(os.environ.get("LOCUS_FRAME_SEED", "1")))
+        for _ in range(int(os.environ.get("LOCUS_CHAINS", "150"))):
+            check_case(rng, scratch)
+        check_grammar(scratch)
+        check_nonsense(scratch)
+        check_tree(scratch)
+        check_tables(scratch)
+        check_diff(scratch)
+        check_databases(scratch)
+    for failure in failures[:20]:
+        print("FAIL:", failure)
+    sys.exit(1 if failures else 0)
+
+
+main()

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Chains of operations on frames. The words are
+ *
+ *     STEP [: STEP]... [:] INPUT...
+ *
+ * and a step is an operation with its operands, or at the end a form. A step that works on one frame is done on every
+ * input until an operation on several makes one of them; that operation says how many inputs there are. In the last
+ * step, which the inputs follow, operands that may be left out are those words that are too many for inputs; where any
+ * number of inputs is right, those that are no files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/options.h"
+#include "base/path.h"
+#include "export/frames/forms.h"
+#include "frame/ops.h"
+#include "hpcquery.h"
+
+struct step {
+    const char *name;
+    const struct frame_operation *operation; /* NULL: a form */
+    const struct frame_form *form;
+    const char *const *texts; /* [n_texts] */
+    size_t n_texts;
+};
+
+struct chain {
+    struct step *steps; /* [n_steps], at most one for each word */
+    size_t n_steps;
+    char **inputs; /* [n_inputs] */
+    size_t n_inputs;
+    struct frame **frames; /* [n_frames] what the steps so far have made */
+    size_t n_frames;
+};
+
+static int out_of_memory(void)
+{
+    return tool_error("hpcquery", "out of memory");
+}
+
+/* --- words --- */
+
+static bool is_separator(const char *word)
+{
+    return strcmp(word, ":") == 0;
+}
+
+static const struct frame_operation *find_operation(const char *name)
+{
+    size_t n;
+    const struct frame_operation *operations = frame_operations(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(operations[i].name, name) == 0)
+            return &operations[i];
+    return NULL;
+}
+
+bool chain_knows(const char *word)
+{
+    return find_operation(word) || frame_form_find(word, NULL);
+}
+
+static int unknown_step(const char *name)
+{
+    struct buf known = {0};
+    size_t n;
+    const struct frame_operation *operations = frame_operations(&n);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", operations[i].name);
+    const struct frame_form *const *forms = frame_forms(&n);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "; and forms: ", forms[i]->name);
+    int status = tool_usage("hpcquery",
+                            "there is no report or operation '%.100s'; there are the reports vars, functions, "
+                            "lines, annotate, tree, leaks; the operations %s",
+                            name, known.data ? known.data : "");
+    buf_fini(&known);
+    return status;
+}
+
+/* The operands of an operation: how many are needed, and how many there may be. */
+static void count_operands(const struct step *step, size_t *n_least, size_t *n_most)
+{
+    *n_least = *n_most = 0;
+    for (const char *at = step->operation ? step->operation->operands : ""; *at; at += strcspn(at, " ")) {
+        at += *at == ' ';
+        *n_least += *at != '[';
+        ++*n_most;
+    }
+}
+
+static int wrong_operands(const struct step *step)
+{
+    const char *operands = step->operation ? step->operation->operands : "";
+    return *operands ? tool_usage("hpcquery", "%s: give its operands: %s", step->name, operands)
+                     : tool_usage("hpcquery", "%s has no operands", step->name);
+}
+
+/* How many inputs the chain works on: 0 for any number. */
+static size_t n_inputs_wanted(const struct chain *chain)
+{
+    for (size_t i = 0; i < chain->n_steps; i++)
+        if (chain->steps[i].operation && chain->steps[i].operation->n_frames != 1)
+            return chain->steps[i].operation->n_frames;
+    return 1;
+}
+
+/* Adds the step whose name is the first of the words; its operands are not taken yet. Returns an exit status. */
+static int add_step(struct chain *chain, char **words)
+{
+    if (chain->n_steps && chain->steps[chain->n_steps - 1].form)
+        return tool_usage("hpcquery", "%s is a form, and nothing follows it but inputs",
+                          chain->steps[chain->n_steps - 1].name);
+    struct step *step = &chain->steps[chain->n_steps++];
+    *step = (struct step){.name = words[0], .texts = (const char *const *)words + 1};
+    step->operation = find_operation(words[0]);
+    step->form = step->operation ? NULL : frame_form_find(words[0], NULL);
+    return step->operation || step->form ? 0 : unknown_step(words[0]);
+}
+
+/* A step with all its operands, and nothing else. */
+static int take_middle(struct chain *chain, char **words, size_t n)
+{
+    int status = add_step(chain, words);
+    size_t n_least, n_most;
+    if (status != 0)
+        return status;
+    struct step *step = &chain->steps[chain->n_steps - 1];
+    count_operands(step, &n_least, &n_most);
+    step->n_texts = n - 1;
+    return step->n_texts < n_least || step->n_texts > n_most ? wrong_operands(step) : 0;
+}
+
+static int wrong_inputs(const struct chain *chain, size_t n_given)
+{
+    size_t n_wanted = n_inputs_wanted(chain);
+    if (n_wanted == 0 || n_given == 0)
+        return tool_usage("hpcquery", "give %s after the last step",
+                          n_wanted == 1 ? "an input"
+                          : n_wanted    ? "the inputs"
+                                        : "one or more inputs");
+    return tool_usage("hpcquery", "these steps work on %s, not on %zu", n_wanted == 1 ? "one input" : "two inputs",
+                      n_given);
+}
+
+static int take_inputs(struct chain *chain, char **words, size_t n)
+{
+    size_t n_wanted = n_inputs_wanted(chain);
+    chain->inputs = words;
+    chain->n_inputs = n;
+    return n == 0 || (n_wanted && n != n_wanted) ? wrong_inputs(chain, n) : 0;
+}
+
+/* What follows the last separator: the last step and the inputs, or inputs alone. */
+static int take_last(struct chain *chain, char **words, size_t n)
+{
+    size_t n_least, n_most;
+    if (chain->n_steps && (n == 0 || (!chain_knows(words[0]) && access(words[0], F_OK) == 0)))
+        return take_inputs(chain, words, n);
+    int status = add_step(chain, words);
+    if (status != 0)
+        return status;
+    struct step *step = &chain->steps[chain->n_steps - 1];
+    count_operands(step, &n_least, &n_most);
+    size_t n_wanted = n_inputs_wanted(chain), n_rest = n - 1;
+    if (n_rest < n_least)
+        return wrong_operands(step);
+    step->n_texts = n_least;
+    while (step->n_texts < n_most && step->n_texts < n_rest &&
+           (n_wanted ? n_rest - step->n_texts > n_wanted : access(words[1 + step->n_texts], F_OK) != 0))
+        step->n_texts++;
+    return take_inputs(chain, words + 1 + step->n_texts, n_rest - step->n_texts);
+}
+
+static int parse(struct chain *chain, char **words, size_t n)
+{
+    int status = 0;
+    size_t begin = 0;
+    for (size_t i = 0; status == 0 && i < n; i++) {
+        if (!is_separator(words[i]))
+            continue;
+        status = i == begin ? tool_usage("hpcquery", "there is no step before the %s :", begin ? "next" : "first")
+                            : take_middle(chain, words + begin, i - begin);
+        begin = i + 1;
+    }
+    return status ? status : take_last(chain, words + begin, n - begin);
+}
+
+/* --- work --- */
+
+/* What the user is told about a step that fails. */
+static int step_failed(const struct chain *chain, size_t i, const struct error *err)
+{
+    if (chain->n_steps == 1)
+        return tool_error("hpcquery", "%s: %s", chain->steps[i].name, err->text);
+    return tool_error("hpcquery", "step %zu, %s: %s", i + 1, chain->steps[i].name, err->text);
+}
+
+/* Replaces *frame by the result of an operation on it. */
+static int replace(struct frame **frame, const char *operation, const char *const *texts, size_t n_texts,
+                   struct error *err)
+{
+    struct frame *result;
+    int code = frame_run(operation, frame, 1, texts, n_texts, &result, err);
+    if (code != 0)
+        return code;
+    frame_close(*frame);
+    *frame = result;
+    return 0;
+}
+
+/* Adds the columns of --derive. */
+static int derive(const struct settings *settings, struct frame **frame, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < settings->n_derived; i++) {
+        const char *text = settings->derived[i], *equals = strchr(text, '=');
+        size_t len = (size_t)(equals - text);
+        while (len && text[len - 1] == ' ')
+            len--;
+        char *name = strndup(text, len);
+        if (!name)
+            return error_set(err, ERR_MEMORY, "out of memory");
+        const char *const texts[] = {name, equals + 1};
+        code = replace(frame, "derive", texts, 2, err);
+        free(name);
+    }
+    return code;
+}
+
+int input_open_frame(const struct settings *settings, const char *path, struct frame **frame)
+{
+    struct error err = {0};
+    int status = 0;
+    *frame = NULL;
+    if (frame_open(path, frame, &err) != 0)
+        return tool_error("hpcquery", "%s", err.text);
+    if (settings->profiles && replace(frame, "choose", &settings->profiles, 1, &err) != 0)
+        status = tool_error("hpcquery", "%s: --profiles: %s", path, err.text);
+    else if (derive(settings, frame, &err) != 0)
+        status = tool_error("hpcquery", "%s: --derive: %s", path, err.text);
+    if (status != 0) {
+        frame_close(*frame);
+        *frame = NULL;
+    }
+    return status;
+}
+
+static int open_inputs(const struct settings *settings, struct chain *chain)
+{
+    int status = 0;
+    chain->frames = calloc(chain->n_inputs, sizeof(struct frame *));
+    if (!chain->frames)
+        return out_of_memory();
+    while (status == 0 && chain->n_frames < chain->n_inputs) {
+        status = input_open_frame(settings, chain->inputs[chain->n_frames], &chain->frames[chain->n_frames]);
+        chain->n_frames += status == 0;
+    }
+    return status;
+}
+
+/* Does a step on all frames: each by itself, or together. */
+static int run_operation(struct chain *chain, const struct step *step, struct error *err)
+{
+    struct frame *result;
+    int code = 0;
+    if (step->operation->n_frames == 1) {
+        for (size_t i = 0; code == 0 && i < chain->n_frames; i++)
+            code = replace(&chain->frames[i], step->name, step->texts, step->n_texts, err);
+        return code;
+    }
+    code = frame_run(step->name, chain->frames, chain->n_frames, step->texts, step->n_texts, &result, err);
+    if (code != 0)
+        return code;
+    while (chain->n_frames)
+        frame_close(chain->frames[--chain->n_frames]);
+    chain->frames[chain->n_frames++] = result;
+    return 0;
+}
+
+/* Whether a form is for people: --csv and --json take its place. */
+static bool is_text(const struct frame_form *form)
+{
+    return strcmp(form->name, "tree") == 0 || strcmp(form->name, "table") == 0;
+}
+
+/* The form of the result: the last step, or what --csv and --json say. */
+static const struct frame_form *choose_form(const struct settings *settings, const struct step *last)
+{
+    bool is_given = strcmp(settings->form, "text") != 0;
+    return last->form && !is_given ? last->form : frame_form_find(is_given ? settings->form : "tree", NULL);
+}
+
+/* Writes the result in a form. */
+static int print(const struct settings *settings, const struct chain *chain, const struct frame_form *form,
+                 struct error *err)
+{
+    struct terminal terminal = terminal_get(settings);
+    struct frame_job job = {.frame = chain->frames[0],
+                            .is_named = settings->metric,
+                            .top = settings->top > 0 ? (size_t)settings->top : 0,
+                            .min_percent = settings->min_percent >= 0 ? settings->min_percent : form->min_percent,
+                            .title = path_last(chain->inputs[0]),
+                            .path = chain->inputs[0],
+                            .color = terminal.color,
+                            .unicode = terminal.unicode,
+                            .columns = terminal.columns};
+    struct buf out = {0};
+    int status = 0;
+    job.column =
+        settings->metric ? frame_find_column(job.frame, settings->metric, err) : frame_default_column(job.frame);
+    if (job.column == SIZE_MAX && !settings->metric)
+        (void)error_set(err, ERR_NOT_FOUND, "there is no column to show");
+    int code = job.column == SIZE_MAX ? ERR_NOT_FOUND : form->write(&job, &out, err);
+    if (code == 0 && out.failed)
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0)
+        status = put_output(settings, &out);
+    buf_fini(&out);
+    return code ? code : status;
+}
+
+static int work(const struct settings *settings, struct chain *chain)
+{
+    struct error err = {0};
+    const struct frame_form *form = choose_form(settings, &chain->steps[chain->n_steps - 1]);
+    int status = open_inputs(settings, chain);
+    for (size_t i = 0; status == 0 && i < chain->n_steps; i++)
+        if (chain->steps[i].operation && run_operation(chain, &chain->steps[i], &err) != 0)
+            status = step_failed(chain, i, &err);
+    if (status != 0)
+        return status;
+    int code = print(settings, chain, form, &err);
+    return code < 0 ? tool_error("hpcquery", "%s: %s", form->name, err.text) : code;
+}
+
+int chain_export(const struct settings *settings, const char *form, char *input)
+{
+    struct error err;
+    char *words[] = {(char *)(uintptr_t)form, input};
+    if (!frame_form_find(form, &err))
+        return tool_usage("hpcquery", "export: %s", err.text);
+    return chain_run(settings, words, 2);
+}
+
+int chain_run(const struct settings *settings, char **words, size_t n_words)
+{
+    struct chain chain = {.steps = calloc(n_words + 1, sizeof(struct step))};
+    int status = chain.steps ? parse(&chain, words, n_words) : out_of_memory();
+    const struct frame_form *last = status == 0 ? chain.steps[chain.n_steps - 1].form : NULL;
+    if (status == 0 && strcmp(settings->form, "html") == 0)
+        status = tool_usage("hpcquery", "--html goes with vars only");
+    if (status == 0 && last && strcmp(settings->form, "text") != 0 && !is_text(last))
+        status = tool_usage("hpcquery", "--%s and the form %s do not go together", settings->form, last->name);
+    if (status == 0)
+        status = work(settings, &chain);
+    while (chain.n_frames)
+        frame_close(chain.frames[--chain.n_frames]);
+    free(chain.frames);
+    free(chain.steps);
+    return status;
+}
+
+/* --- what there is --- */
+
+bool chain_describe_operation(size_t i, const char **name, char *text, size_t n_text)
+{
+    size_t n;
+    const struct frame_operation *operations = frame_operations(&n);
+    if (i >= n)
+        return false;
+    const struct frame_operation *operation = &operations[i];
+    const char *inputs = operation->n_frames == 2 ? " (two inputs)" : operation->n_frames == 0 ? " (any inputs)" : "";
+    *name = operation->name;
+    (void)snprintf(text, n_text, "%s%s%s%s", operation->operands, *operation->operands ? ": " : "", operation->summary,
+                   inputs);
+    return true;
+}
+
+bool chain_describe_form(size_t i, const char **name, char *text, size_t n_text)
+{
+    size_t n;
+    const struct frame_form *const *forms = frame_forms(&n);
+    if (i >= n)
+        return false;
+    *name = forms[i]->name;
+    (void)snprintf(text, n_text, "%s", forms[i]->summary);
+    return true;
+}
+
+void chain_list_steps(void)
+{
+    const char *name;
+    char text[512];
+    for (size_t i = 0; chain_describe_operation(i, &name, text, sizeof text); i++)
+        (void)puts(name);
+    for (size_t i = 0; chain_describe_form(i, &name, text, sizeof text); i++)
+        (void)puts(name);
+}
