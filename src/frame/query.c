@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Both forms of queries become elements, elements become states of an automaton, and the automaton runs twice: from the
- * roots down for the states that a path can be in at a node, and from the leaves up for those that it can end from. */
+/* Both forms of queries become patterns, and sets of what these find. */
 #include "frame/query.h"
 
 #include <ctype.h>
@@ -14,31 +13,9 @@
 
 #include "fmt/json.h"
 #include "frame/expression.h"
+#include "frame/pattern.h"
 
-#define MAX_STATES 4096
 #define MAX_DEPTH 100
-#define WORD_BITS 64
-
-/* A node that the pattern speaks of. */
-struct state {
-    bool is_star;
-    size_t element;
-};
-
-/* An element with its conditions, all of which must be true. */
-struct element {
-    char *variable; /* NULL: none */
-    struct formula **conditions;
-    size_t n_conditions, cap_conditions;
-    bool *is_true; /* [n_nodes] of all conditions; NULL: there are none */
-};
-
-struct pattern {
-    struct state *states;
-    size_t n_states, cap_states;
-    struct element *elements;
-    size_t n_elements, cap_elements;
-};
 
 /* What the two parsers share. */
 struct asked {
@@ -52,268 +29,6 @@ struct asked {
 static int out_of_memory(struct error *err)
 {
     return error_set(err, ERR_MEMORY, "out of memory");
-}
-
-/* --- patterns --- */
-
-static void pattern_fini(struct pattern *pattern)
-{
-    for (size_t i = 0; i < pattern->n_elements; i++) {
-        struct element *element = &pattern->elements[i];
-        for (size_t k = 0; k < element->n_conditions; k++)
-            formula_free(element->conditions[k]);
-        free(element->conditions);
-        free(element->variable);
-        free(element->is_true);
-    }
-    free(pattern->elements);
-    free(pattern->states);
-}
-
-static bool add_state(struct pattern *pattern, bool is_star)
-{
-    if (!vec_reserve(&pattern->states, &pattern->cap_states, pattern->n_states + 1, sizeof *pattern->states))
-        return false;
-    pattern->states[pattern->n_states++] = (struct state){is_star, pattern->n_elements - 1};
-    return true;
-}
-
-/* Adds an element: quantifier is '.', '*', '+', or 0 for `times` nodes. */
-static int add_element(struct pattern *pattern, char quantifier, uint64_t times, struct error *err)
-{
-    times = quantifier ? quantifier != '*' : times;
-    if (times > MAX_STATES || pattern->n_states + times >= MAX_STATES)
-        return error_set(err, ERR_USAGE, "query: at most %d nodes can be asked for", MAX_STATES);
-    if (!vec_reserve(&pattern->elements, &pattern->cap_elements, pattern->n_elements + 1, sizeof *pattern->elements))
-        return out_of_memory(err);
-    pattern->elements[pattern->n_elements++] = (struct element){0};
-    for (uint64_t i = 0; i < times; i++)
-        if (!add_state(pattern, false))
-            return out_of_memory(err);
-    return (quantifier == '*' || quantifier == '+') && !add_state(pattern, true) ? out_of_memory(err) : 0;
-}
-
-/* Gives an element one more condition, which it takes over. */
-static int add_condition(struct element *element, struct formula *condition, struct error *err)
-{
-    if (!vec_reserve(&element->conditions, &element->cap_conditions, element->n_conditions + 1,
-                     sizeof *element->conditions)) {
-        formula_free(condition);
-        return out_of_memory(err);
-    }
-    element->conditions[element->n_conditions++] = condition;
-    return 0;
-}
-
-static int test_element(const struct asked *asked, struct element *element)
-{
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < element->n_conditions; i++) {
-        bool *is_true;
-        code = expression_test(element->conditions[i], asked->view, &is_true, asked->err);
-        for (size_t k = 0; code == 0 && element->is_true && k < asked->frame->graph->n; k++)
-            element->is_true[k] &= is_true[k];
-        if (code == 0 && element->is_true)
-            free(is_true);
-        else if (code == 0)
-            element->is_true = is_true;
-    }
-    return code;
-}
-
-/* --- the automaton --- */
-
-/* Sets of states are n_words words each. */
-struct automaton {
-    const struct frame_graph *graph;
-    size_t n_words;
-    uint64_t *stars; /* the states that may come again, or not at all */
-    uint64_t *moved; /* scratch */
-    uint64_t *first; /* the states that a path may begin with */
-    uint64_t *last;  /* those that it may end with */
-    uint64_t *fits;  /* [n_nodes]: the states whose conditions a node fulfills */
-    uint64_t *down;  /* [n_nodes]: the states that a path can be in */
-    uint64_t *up;    /* [n_nodes]: those that it can go on from to an end */
-    uint32_t *queue; /* [n_nodes], in a circle */
-    bool *is_queued; /* [n_nodes] */
-};
-
-static void set_bit(uint64_t *set, size_t bit)
-{
-    set[bit / WORD_BITS] |= (uint64_t)1 << bit % WORD_BITS;
-}
-
-/* Adds the states that may come when `from` is next: itself, and what follows the stars there. */
-static void add_following(const struct pattern *pattern, size_t from, uint64_t *set)
-{
-    for (size_t i = from; i < pattern->n_states; i++) {
-        set_bit(set, i);
-        if (!pattern->states[i].is_star)
-            return;
-    }
-}
-
-static bool automaton_init(struct automaton *automaton, const struct pattern *pattern, const struct frame_graph *graph)
-{
-    size_t n_words = (pattern->n_states + WORD_BITS - 1) / WORD_BITS, n = graph->n ? graph->n : 1;
-    *automaton = (struct automaton){.graph = graph,
-                                    .n_words = n_words,
-                                    .stars = calloc(n_words + 1, sizeof(uint64_t)),
-                                    .moved = calloc(n_words + 1, sizeof(uint64_t)),
-                                    .first = calloc(n_words + 1, sizeof(uint64_t)),
-                                    .last = calloc(n_words + 1, sizeof(uint64_t)),
-                                    .fits = calloc(n, (n_words + 1) * sizeof(uint64_t)),
-                                    .down = calloc(n, (n_words + 1) * sizeof(uint64_t)),
-                                    .up = calloc(n, (n_words + 1) * sizeof(uint64_t)),
-                                    .queue = malloc(n * sizeof(uint32_t)),
-                                    .is_queued = calloc(n, sizeof(bool))};
-    if (!automaton->stars || !automaton->moved || !automaton->first || !automaton->last || !automaton->fits ||
-        !automaton->down || !automaton->up || !automaton->queue || !automaton->is_queued)
-        return false;
-    add_following(pattern, 0, automaton->first);
-    for (size_t i = 0; i < pattern->n_states; i++)
-        if (pattern->states[i].is_star)
-            set_bit(automaton->stars, i);
-    for (size_t i = pattern->n_states; i-- > 0;) {
-        set_bit(automaton->last, i);
-        if (!pattern->states[i].is_star)
-            break;
-    }
-    for (uint32_t node = 0; node < graph->n; node++)
-        for (size_t i = 0; i < pattern->n_states; i++) {
-            const struct element *element = &pattern->elements[pattern->states[i].element];
-            if (!element->is_true || element->is_true[node])
-                set_bit(automaton->fits + node * n_words, i);
-        }
-    return true;
-}
-
-static void automaton_fini(struct automaton *automaton)
-{
-    free(automaton->stars);
-    free(automaton->moved);
-    free(automaton->first);
-    free(automaton->last);
-    free(automaton->fits);
-    free(automaton->down);
-    free(automaton->up);
-    free(automaton->queue);
-    free(automaton->is_queued);
-}
-
-/* moved: the states that may come after those of a set: the next ones, stars themselves, and what follows stars. */
-static void move_on(struct automaton *automaton, const uint64_t *from)
-{
-    uint64_t carry = 0, *moved = automaton->moved;
-    for (size_t w = 0; w < automaton->n_words; w++) {
-        uint64_t stars = automaton->stars[w], set = carry | from[w] << 1 | (from[w] & stars), more;
-        while ((more = (set & stars) << 1 & ~set) != 0)
-            set |= more;
-        moved[w] = set;
-        carry = (from[w] | (set & stars)) >> (WORD_BITS - 1);
-    }
-}
-
-/* moved: the states that may come before those of a set. */
-static void move_back(struct automaton *automaton, const uint64_t *from)
-{
-    uint64_t carry = 0, *moved = automaton->moved;
-    for (size_t w = automaton->n_words; w-- > 0;) {
-        uint64_t stars = automaton->stars[w], set = from[w], more;
-        set |= carry & stars;
-        while ((more = set >> 1 & stars & ~set) != 0)
-            set |= more;
-        moved[w] = set >> 1 | carry | (from[w] & stars);
-        carry = set << (WORD_BITS - 1);
-    }
-}
-
-/* Adds what a node fulfills of a set to its states; whether there are new ones. */
-static bool add_states(const struct automaton *automaton, uint32_t node, const uint64_t *set, uint64_t *states)
-{
-    const uint64_t *fits = automaton->fits + node * automaton->n_words;
-    bool is_new = false;
-    for (size_t w = 0; w < automaton->n_words; w++) {
-        is_new |= (set[w] & fits[w] & ~states[w]) != 0;
-        states[w] |= set[w] & fits[w];
-    }
-    return is_new;
-}
-
-/* Adds to a node's states on the way down those that its parents lead to; whether there are new ones. */
-static bool go_down(struct automaton *automaton, uint32_t node)
-{
-    const struct frame_graph *graph = automaton->graph;
-    uint64_t *states = automaton->down + node * automaton->n_words;
-    bool is_new = add_states(automaton, node, automaton->first, states);
-    for (uint32_t p = graph->parent_starts[node]; p < graph->parent_starts[node + 1]; p++) {
-        move_on(automaton, automaton->down + graph->parents[p] * automaton->n_words);
-        is_new |= add_states(automaton, node, automaton->moved, states);
-    }
-    return is_new;
-}
-
-/* Adds to a node's states on the way up those from which a child leads to an end. */
-static bool go_up(struct automaton *automaton, uint32_t node)
-{
-    const struct frame_graph *graph = automaton->graph;
-    uint64_t *states = automaton->up + node * automaton->n_words;
-    bool is_new = add_states(automaton, node, automaton->last, states);
-    for (uint32_t c = graph->child_starts[node]; c < graph->child_starts[node + 1]; c++) {
-        move_back(automaton, automaton->up + graph->children[c] * automaton->n_words);
-        is_new |= add_states(automaton, node, automaton->moved, states);
-    }
-    return is_new;
-}
-
-/* Goes to every node, and again to those whose neighbours have new states: in a tree once. */
-static void spread(struct automaton *automaton, bool is_down)
-{
-    const struct frame_graph *graph = automaton->graph;
-    const uint32_t *starts = is_down ? graph->child_starts : graph->parent_starts;
-    const uint32_t *others = is_down ? graph->children : graph->parents;
-    size_t first = 0, n = graph->n;
-    for (uint32_t i = 0; i < graph->n; i++) {
-        automaton->queue[i] = is_down ? i : graph->n - 1 - i;
-        automaton->is_queued[i] = true;
-    }
-    while (n) {
-        uint32_t node = automaton->queue[first];
-        first = (first + 1) % graph->n;
-        n--;
-        automaton->is_queued[node] = false;
-        if (!(is_down ? go_down(automaton, node) : go_up(automaton, node)))
-            continue;
-        for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
-            if (!automaton->is_queued[others[i]]) {
-                automaton->is_queued[others[i]] = true;
-                automaton->queue[(first + n++) % graph->n] = others[i];
-            }
-    }
-}
-
-/* The nodes on paths that match. *found is malloc'ed. */
-static int run(const struct asked *asked, struct pattern *pattern, bool **found)
-{
-    const struct frame_graph *graph = asked->frame->graph;
-    struct automaton automaton = {0};
-    bool *is_in = calloc(graph->n ? graph->n : 1, sizeof *is_in);
-    int code = is_in ? 0 : out_of_memory(asked->err);
-    for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
-        code = test_element(asked, &pattern->elements[i]);
-    if (code == 0 && !automaton_init(&automaton, pattern, graph))
-        code = out_of_memory(asked->err);
-    if (code == 0) {
-        spread(&automaton, true);
-        spread(&automaton, false);
-        for (size_t i = 0; i < graph->n * automaton.n_words; i++)
-            is_in[i / automaton.n_words] |= (automaton.down[i] & automaton.up[i]) != 0;
-        *found = is_in;
-    } else {
-        free(is_in);
-    }
-    automaton_fini(&automaton);
-    return code;
 }
 
 /* --- sets --- */
@@ -437,7 +152,7 @@ static int put_aggregate(const struct asked *asked, struct buf *to, const char *
 }
 
 /* Adds the condition of an object's member to an element. */
-static int take_member(const struct asked *asked, size_t number, struct element *element, const char *name,
+static int take_member(const struct asked *asked, size_t number, struct pattern_element *element, const char *name,
                        const json_t *condition)
 {
     struct buf value = {0}, text = {0};
@@ -463,7 +178,7 @@ static int take_member(const struct asked *asked, size_t number, struct element 
         if (code != 0)
             code = error_set(asked->err, code, "query: '%.200s': %.700s", name, reason.text);
         else
-            code = add_condition(element, formula, asked->err);
+            code = pattern_add_condition(element, formula, asked->err);
     }
     buf_fini(&value);
     buf_fini(&text);
@@ -474,9 +189,9 @@ static int take_quantifier(const struct asked *asked, struct pattern *pattern, s
 {
     const char *text = json_string_value(quantifier);
     if (json_is_integer(quantifier) && json_integer_value(quantifier) >= 0)
-        return add_element(pattern, 0, (uint64_t)json_integer_value(quantifier), asked->err);
+        return pattern_add(pattern, 0, (uint64_t)json_integer_value(quantifier), asked->err);
     if (text && strlen(text) == 1 && strchr(".*+", *text))
-        return add_element(pattern, *text, 0, asked->err);
+        return pattern_add(pattern, *text, 0, asked->err);
     return error_set(asked->err, ERR_USAGE,
                      "query: element %zu: a quantifier is \".\", \"*\", \"+\" or a number of nodes", number);
 }
@@ -494,7 +209,7 @@ static int take_element(const struct asked *asked, struct pattern *pattern, size
                              number);
         code = take_quantifier(asked, pattern, number, json_array_get(json, 0));
     } else {
-        code = object ? add_element(pattern, '.', 0, asked->err) : take_quantifier(asked, pattern, number, json);
+        code = object ? pattern_add(pattern, '.', 0, asked->err) : take_quantifier(asked, pattern, number, json);
     }
     if (code != 0 || !object)
         return code;
@@ -520,7 +235,7 @@ static int run_list(struct asked *asked, const json_t *list, bool **found)
             break;
     }
     if (code == 0)
-        code = run(asked, &pattern, found);
+        code = pattern_run(&pattern, asked->frame, asked->view, found, asked->err);
     pattern_fini(&pattern);
     return code;
 }
@@ -633,7 +348,7 @@ static int parse_node(struct asked *asked, struct pattern *pattern)
     } else {
         has_quantifier = false;
     }
-    int code = add_element(pattern, quantifier, times, asked->err);
+    int code = pattern_add(pattern, quantifier, times, asked->err);
     skip_blanks(asked);
     if (code == 0 && has_quantifier && *asked->at != ')' && !accept(asked, ","))
         return fail_at(asked, asked->at, "',' or ')' is expected here");
@@ -642,7 +357,7 @@ static int parse_node(struct asked *asked, struct pattern *pattern)
     while (isalnum((unsigned char)*asked->at) || *asked->at == '_')
         asked->at++;
     if (code == 0 && asked->at != name) {
-        struct element *element = &pattern->elements[pattern->n_elements - 1];
+        struct pattern_element *element = &pattern->elements[pattern->n_elements - 1];
         element->variable = strndup(name, (size_t)(asked->at - name));
         if (!element->variable)
             return out_of_memory(asked->err);
@@ -686,7 +401,7 @@ static int parse_conditions(struct asked *asked, struct pattern *pattern)
     }
     for (size_t i = 0; i < n_parts; i++) {
         if (code == 0)
-            code = add_condition(&pattern->elements[parts[i].variable], parts[i].formula, asked->err);
+            code = pattern_add_condition(&pattern->elements[parts[i].variable], parts[i].formula, asked->err);
         else
             formula_free(parts[i].formula);
     }
@@ -711,7 +426,7 @@ static int parse_match(struct asked *asked, bool **found)
     if (code == 0 && *asked->at && *asked->at != '}')
         code = fail_at(asked, asked->at, "->, WHERE or the end is expected here");
     if (code == 0)
-        code = run(asked, &pattern, found);
+        code = pattern_run(&pattern, asked->frame, asked->view, found, asked->err);
     pattern_fini(&pattern);
     return code;
 }

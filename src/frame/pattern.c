@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Elements become states of an automaton, and the automaton runs twice: from the roots down for the states that a path
+ * can be in at a node, and from the leaves up for those that it can end from. */
+#include "frame/pattern.h"
+
+#include <stdlib.h>
+
+#include "frame/expression.h"
+
+#define WORD_BITS 64
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+void pattern_fini(struct pattern *pattern)
+{
+    for (size_t i = 0; i < pattern->n_elements; i++) {
+        struct pattern_element *element = &pattern->elements[i];
+        for (size_t k = 0; k < element->n_conditions; k++)
+            formula_free(element->conditions[k]);
+        free(element->conditions);
+        free(element->variable);
+        free(element->is_true);
+    }
+    free(pattern->elements);
+    free(pattern->states);
+}
+
+static bool add_state(struct pattern *pattern, bool is_star)
+{
+    if (!vec_reserve(&pattern->states, &pattern->cap_states, pattern->n_states + 1, sizeof *pattern->states))
+        return false;
+    pattern->states[pattern->n_states++] = (struct pattern_state){is_star, pattern->n_elements - 1};
+    return true;
+}
+
+int pattern_add(struct pattern *pattern, char quantifier, uint64_t times, struct error *err)
+{
+    times = quantifier ? quantifier != '*' : times;
+    if (times > PATTERN_MAX_STATES || pattern->n_states + times >= PATTERN_MAX_STATES)
+        return error_set(err, ERR_USAGE, "query: at most %d nodes can be asked for", PATTERN_MAX_STATES);
+    if (!vec_reserve(&pattern->elements, &pattern->cap_elements, pattern->n_elements + 1, sizeof *pattern->elements))
+        return out_of_memory(err);
+    pattern->elements[pattern->n_elements++] = (struct pattern_element){0};
+    for (uint64_t i = 0; i < times; i++)
+        if (!add_state(pattern, false))
+            return out_of_memory(err);
+    return (quantifier == '*' || quantifier == '+') && !add_state(pattern, true) ? out_of_memory(err) : 0;
+}
+
+int pattern_add_condition(struct pattern_element *element, struct formula *condition, struct error *err)
+{
+    if (!vec_reserve(&element->conditions, &element->cap_conditions, element->n_conditions + 1,
+                     sizeof *element->conditions)) {
+        formula_free(condition);
+        return out_of_memory(err);
+    }
+    element->conditions[element->n_conditions++] = condition;
+    return 0;
+}
+
+static int test_element(const struct frame *frame, const struct frame_view *view, struct pattern_element *element,
+                        struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < element->n_conditions; i++) {
+        bool *is_true;
+        code = expression_test(element->conditions[i], view, &is_true, err);
+        for (size_t k = 0; code == 0 && element->is_true && k < frame->graph->n; k++)
+            element->is_true[k] &= is_true[k];
+        if (code == 0 && element->is_true)
+            free(is_true);
+        else if (code == 0)
+            element->is_true = is_true;
+    }
+    return code;
+}
+
+/* --- the automaton --- */
+
+/* Sets of states are n_words words each. */
+struct automaton {
+    const struct frame_graph *graph;
+    size_t n_words;
+    uint64_t *stars; /* the states that may come again, or not at all */
+    uint64_t *moved; /* scratch */
+    uint64_t *first; /* the states that a path may begin with */
+    uint64_t *last;  /* those that it may end with */
+    uint64_t *fits;  /* [n_nodes]: the states whose conditions a node fulfills */
+    uint64_t *down;  /* [n_nodes]: the states that a path can be in */
+    uint64_t *up;    /* [n_nodes]: those that it can go on from to an end */
+    uint32_t *queue; /* [n_nodes], in a circle */
+    bool *is_queued; /* [n_nodes] */
+};
+
+static void set_bit(uint64_t *set, size_t bit)
+{
+    set[bit / WORD_BITS] |= (uint64_t)1 << bit % WORD_BITS;
+}
+
+/* Adds the states that may come when `from` is next: itself, and what follows the stars there. */
+static void add_following(const struct pattern *pattern, size_t from, uint64_t *set)
+{
+    for (size_t i = from; i < pattern->n_states; i++) {
+        set_bit(set, i);
+        if (!pattern->states[i].is_star)
+            return;
+    }
+}
+
+static bool automaton_init(struct automaton *automaton, const struct pattern *pattern, const struct frame_graph *graph)
+{
+    size_t n_words = (pattern->n_states + WORD_BITS - 1) / WORD_BITS, n = graph->n ? graph->n : 1;
+    *automaton = (struct automaton){.graph = graph,
+                                    .n_words = n_words,
+                                    .stars = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .moved = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .first = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .last = calloc(n_words + 1, sizeof(uint64_t)),
+                                    .fits = calloc(n, (n_words + 1) * sizeof(uint64_t)),
+                                    .down = calloc(n, (n_words + 1) * sizeof(uint64_t)),
+                                    .up = calloc(n, (n_words + 1) * sizeof(uint64_t)),
+                                    .queue = malloc(n * sizeof(uint32_t)),
+                                    .is_queued = calloc(n, sizeof(bool))};
+    if (!automaton->stars || !automaton->moved || !automaton->first || !automaton->last || !automaton->fits ||
+        !automaton->down || !automaton->up || !automaton->queue || !automaton->is_queued)
+        return false;
+    add_following(pattern, 0, automaton->first);
+    for (size_t i = 0; i < pattern->n_states; i++)
+        if (pattern->states[i].is_star)
+            set_bit(automaton->stars, i);
+    for (size_t i = pattern->n_states; i-- > 0;) {
+        set_bit(automaton->last, i);
+        if (!pattern->states[i].is_star)
+            break;
+    }
+    for (uint32_t node = 0; node < graph->n; node++)
+        for (size_t i = 0; i < pattern->n_states; i++) {
+            const struct pattern_element *element = &pattern->elements[pattern->states[i].element];
+            if (!element->is_true || element->is_true[node])
+                set_bit(automaton->fits + node * n_words, i);
+        }
+    return true;
+}
+
+static void automaton_fini(struct automaton *automaton)
+{
+    free(automaton->stars);
+    free(automaton->moved);
+    free(automaton->first);
+    free(automaton->last);
+    free(automaton->fits);
+    free(automaton->down);
+    free(automaton->up);
+    free(automaton->queue);
+    free(automaton->is_queued);
+}
+
+/* moved: the states that may come after those of a set: the next ones, stars themselves, and what follows stars. */
+static void move_on(struct automaton *automaton, const uint64_t *from)
+{
+    uint64_t carry = 0, *moved = automaton->moved;
+    for (size_t w = 0; w < automaton->n_words; w++) {
+        uint64_t stars = automaton->stars[w], set = carry | from[w] << 1 | (from[w] & stars), more;
+        while ((more = (set & stars) << 1 & ~set) != 0)
+            set |= more;
+        moved[w] = set;
+        carry = (from[w] | (set & stars)) >> (WORD_BITS - 1);
+    }
+}
+
+/* moved: the states that may come before those of a set. */
+static void move_back(struct automaton *automaton, const uint64_t *from)
+{
+    uint64_t carry = 0, *moved = automaton->moved;
+    for (size_t w = automaton->n_words; w-- > 0;) {
+        uint64_t stars = automaton->stars[w], set = from[w], more;
+        set |= carry & stars;
+        while ((more = set >> 1 & stars & ~set) != 0)
+            set |= more;
+        moved[w] = set >> 1 | carry | (from[w] & stars);
+        carry = set << (WORD_BITS - 1);
+    }
+}
+
+/* Adds what a node fulfills of a set to its states; whether there are new ones. */
+static bool add_states(const struct automaton *automaton, uint32_t node, const uint64_t *set, uint64_t *states)
+{
+    const uint64_t *fits = automaton->fits + node * automaton->n_words;
+    bool is_new = false;
+    for (size_t w = 0; w < automaton->n_words; w++) {
+        is_new |= (set[w] & fits[w] & ~states[w]) != 0;
+        states[w] |= set[w] & fits[w];
+    }
+    return is_new;
+}
+
+/* Adds to a node's states on the way down those that its parents lead to; whether there are new ones. */
+static bool go_down(struct automaton *automaton, uint32_t node)
+{
+    const struct frame_graph *graph = automaton->graph;
+    uint64_t *states = automaton->down + node * automaton->n_words;
+    bool is_new = add_states(automaton, node, automaton->first, states);
+    for (uint32_t p = graph->parent_starts[node]; p < graph->parent_starts[node + 1]; p++) {
+        move_on(automaton, automaton->down + graph->parents[p] * automaton->n_words);
+        is_new |= add_states(automaton, node, automaton->moved, states);
+    }
+    return is_new;
+}
+
+/* Adds to a node's states on the way up those from which a child leads to an end. */
+static bool go_up(struct automaton *automaton, uint32_t node)
+{
+    const struct frame_graph *graph = automaton->graph;
+    uint64_t *states = automaton->up + node * automaton->n_words;
+    bool is_new = add_states(automaton, node, automaton->last, states);
+    for (uint32_t c = graph->child_starts[node]; c < graph->child_starts[node + 1]; c++) {
+        move_back(automaton, automaton->up + graph->children[c] * automaton->n_words);
+        is_new |= add_states(automaton, node, automaton->moved, states);
+    }
+    return is_new;
+}
+
+/* Goes to every node, and again to those whose neighbours have new states: in a tree once. */
+static void spread(struct automaton *automaton, bool is_down)
+{
+    const struct frame_graph *graph = automaton->graph;
+    const uint32_t *starts = is_down ? graph->child_starts : graph->parent_starts;
+    const uint32_t *others = is_down ? graph->children : graph->parents;
+    size_t first = 0, n = graph->n;
+    for (uint32_t i = 0; i < graph->n; i++) {
+        automaton->queue[i] = is_down ? i : graph->n - 1 - i;
+        automaton->is_queued[i] = true;
+    }
+    while (n) {
+        uint32_t node = automaton->queue[first];
+        first = (first + 1) % graph->n;
+        n--;
+        automaton->is_queued[node] = false;
+        if (!(is_down ? go_down(automaton, node) : go_up(automaton, node)))
+            continue;
+        for (uint32_t i = starts[node]; i < starts[node + 1]; i++)
+            if (!automaton->is_queued[others[i]]) {
+                automaton->is_queued[others[i]] = true;
+                automaton->queue[(first + n++) % graph->n] = others[i];
+            }
+    }
+}
+
+int pattern_run(struct pattern *pattern, const struct frame *frame, const struct frame_view *view, bool **found,
+                struct error *err)
+{
+    const struct frame_graph *graph = frame->graph;
+    struct automaton automaton = {0};
+    bool *is_in = calloc(graph->n ? graph->n : 1, sizeof *is_in);
+    int code = is_in ? 0 : out_of_memory(err);
+    for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
+        code = test_element(frame, view, &pattern->elements[i], err);
+    if (code == 0 && !automaton_init(&automaton, pattern, graph))
+        code = out_of_memory(err);
+    if (code == 0) {
+        spread(&automaton, true);
+        spread(&automaton, false);
+        for (size_t i = 0; i < graph->n * automaton.n_words; i++)
+            is_in[i / automaton.n_words] |= (automaton.down[i] & automaton.up[i]) != 0;
+        *found = is_in;
+    } else {
+        free(is_in);
+    }
+    automaton_fini(&automaton);
+    return code;
+}
