@@ -394,6 +394,33 @@ struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32
     return groups;
 }
 
+struct node_groups *groups_joined(struct node_groups *const *parts, size_t n)
+{
+    struct node_groups *groups = calloc(1, sizeof *groups);
+    uint32_t n_groups = parts[0]->n_nodes, n_members = 0;
+    for (size_t i = 0; i < n; i++)
+        n_members += parts[i]->starts[n_groups];
+    if (!groups)
+        return NULL;
+    *groups = (struct node_groups){.n_owners = 1,
+                                   .n_nodes = n_groups,
+                                   .starts = malloc(((size_t)n_groups + 1) * sizeof(uint32_t)),
+                                   .members = malloc((n_members ? n_members : 1) * sizeof(uint32_t))};
+    if (!groups->starts || !groups->members) {
+        groups_drop(groups);
+        return NULL;
+    }
+    n_members = 0;
+    for (uint32_t group = 0; group < n_groups; group++) {
+        groups->starts[group] = n_members;
+        for (size_t i = 0; i < n; i++)
+            for (uint32_t k = parts[i]->starts[group]; k < parts[i]->starts[group + 1]; k++)
+                groups->members[n_members++] = parts[i]->members[k];
+    }
+    groups->starts[n_groups] = n_members;
+    return groups;
+}
+
 struct node_groups *groups_of_children(const struct frame_graph *graph, const bool *is_member)
 {
     uint32_t n_edges = graph->child_starts[graph->n], n = 0;

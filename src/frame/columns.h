@@ -103,6 +103,10 @@ struct node_groups *groups_keep(struct node_groups *groups);
 void groups_drop(struct node_groups *groups);
 /* The groups of n_groups that group_of [n_nodes] names for each node (FRAME_NONE: in none). NULL when out of memory. */
 struct node_groups *groups_of(const uint32_t *group_of, uint32_t n_nodes, uint32_t n_groups);
+/* Groups with the members of several sets of the same groups; no node is in two sets of a group. NULL when out of
+ * memory.
+ */
+struct node_groups *groups_joined(struct node_groups *const *parts, size_t n);
 /* The group of each node: those of its children that is_member [n] names, NULL: all. NULL when out of memory. */
 struct node_groups *groups_of_children(const struct frame_graph *graph, const bool *is_member);
 struct frame_column *column_grouped(struct frame_column *source, struct node_groups *groups);

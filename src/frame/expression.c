@@ -260,16 +260,13 @@ static const struct over_profiles {
     const char *name;
     enum frame_aggregate aggregate;
     enum type operand, type;
+    bool is_count; /* of profiles where the operand is true: 0 where it nowhere is */
 } over_profiles[] = {
-    {"sum", FRAME_SUM, NUMBER, NUMBER},
-    {"mean", FRAME_MEAN, NUMBER, NUMBER},
-    {"lowest", FRAME_MIN, NUMBER, NUMBER},
-    {"highest", FRAME_MAX, NUMBER, NUMBER},
-    {"std", FRAME_STD, NUMBER, NUMBER},
-    {"count", FRAME_COUNT, NUMBER, NUMBER},
-    {"any", FRAME_MAX, CONDITION, CONDITION},
-    {"all", FRAME_MIN, CONDITION, CONDITION},
-    {"percentile", FRAME_PERCENTILE, NUMBER, NUMBER},
+    {"sum", FRAME_SUM, NUMBER, NUMBER, false},          {"mean", FRAME_MEAN, NUMBER, NUMBER, false},
+    {"lowest", FRAME_MIN, NUMBER, NUMBER, false},       {"highest", FRAME_MAX, NUMBER, NUMBER, false},
+    {"std", FRAME_STD, NUMBER, NUMBER, false},          {"count", FRAME_COUNT, NUMBER, NUMBER, false},
+    {"profiles", FRAME_COUNT, CONDITION, NUMBER, true}, {"any", FRAME_MAX, CONDITION, CONDITION, false},
+    {"all", FRAME_MIN, CONDITION, CONDITION, false},    {"percentile", FRAME_PERCENTILE, NUMBER, NUMBER, false},
 };
 
 /* The operands of a function, one after the other, behind its "(". */
@@ -291,8 +288,9 @@ static enum type parse_operands(struct parser *parser, const struct function *fu
     return expect(parser, ")", NUMBER);
 }
 
-/* Parses an operand into a column of its own; NULL after a failure. */
-static struct frame_column *parse_column(struct parser *parser, enum type needed)
+/* Parses an operand into a column of its own; NULL after a failure. is_count: a condition whose column is 1 where it is
+ * true, and missing elsewhere. */
+static struct frame_column *parse_column(struct parser *parser, enum type needed, bool is_count)
 {
     struct formula *outer = parser->formula, *inner = formula_new(parser->frame);
     struct frame_column *column = NULL;
@@ -303,7 +301,11 @@ static struct frame_column *parse_column(struct parser *parser, enum type needed
         (void)out_of_memory(parser);
     } else {
         parser->formula = inner;
+        if (is_count)
+            (void)step(parser, DO_NUMBER, 0, 1, NUMBER);
         (void)need(parser, parse_or(parser), needed, at);
+        if (is_count)
+            (void)step(parser, DO_DIVIDE, 0, 0, NUMBER);
         parser->formula = outer;
     }
     if (parser->code == 0) {
@@ -323,7 +325,7 @@ static struct frame_column *parse_column(struct parser *parser, enum type needed
 
 static enum type parse_children(struct parser *parser)
 {
-    struct frame_column *of = parse_column(parser, NUMBER);
+    struct frame_column *of = parse_column(parser, NUMBER, false);
     struct frame_column *sum = of ? column_children(of, parser->frame->graph) : NULL;
     enum type type = !of   ? FAILED
                      : sum ? push(parser, &(struct formula_slot){.from = FROM_COLUMN, .column = sum}, NUMBER)
@@ -338,7 +340,7 @@ static enum type parse_over_profiles(struct parser *parser, const struct over_pr
     struct formula_slot slot = {.from = FROM_COLUMN,
                                 .is_aggregate = true,
                                 .aggregate = over->aggregate,
-                                .column = parse_column(parser, over->operand)};
+                                .column = parse_column(parser, over->operand, over->is_count)};
     if (over->aggregate == FRAME_PERCENTILE && slot.column) {
         (void)expect(parser, ",", NUMBER);
         if (parser->token.kind != TOKEN_NUMBER || parser->token.number < 0 || parser->token.number > 100)
@@ -347,6 +349,10 @@ static enum type parse_over_profiles(struct parser *parser, const struct over_pr
         next_token(parser);
     }
     enum type type = slot.column ? push(parser, &slot, over->type) : FAILED;
+    if (over->is_count && type != FAILED) {
+        (void)step(parser, DO_NUMBER, 0, 0, NUMBER);
+        type = step(parser, DO_ELSE, 0, 0, NUMBER);
+    }
     column_drop(slot.column);
     return expect(parser, ")", type);
 }
@@ -363,7 +369,7 @@ static enum type parse_function(struct parser *parser, const char *name, size_t 
         return parse_children(parser);
     return fail(parser, ERR_NOT_FOUND, at,
                 "there is no function '%s'; there are: min, max, else, abs, sqrt, log, round, children, sum, mean, "
-                "lowest, highest, std, count, percentile, any, all",
+                "lowest, highest, std, count, profiles, percentile, any, all",
                 name);
 }
 

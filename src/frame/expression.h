@@ -14,7 +14,8 @@
  * [not] inf, which do not chain; + -; * /; the sign; parentheses. Words are the same in capitals. Functions of values:
  * min(a, ...), max(a, ...), abs, sqrt, log, round (to even), else(a, b, ...): the first that is not missing.
  * children(a): the sum over the children of the node, each once. Over profiles: sum, mean, lowest, highest, std, count,
- * percentile(a, p) with p a number, any(condition) and all(condition) of the profiles where it is not missing.
+ * percentile(a, p) with p a number, any(condition) and all(condition) of the profiles where it is not missing,
+ * profiles(condition): how many it is true of, so that profiles(time > 5) >= 3 asks for at least three.
  *
  * Missing numbers: what has a missing operand is missing, comparisons included (x != 1 is not true where x is missing,
  * and neither is not x = 1), with the exceptions that formula.h names; only what is true is kept. A division by zero is

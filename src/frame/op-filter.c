@@ -341,28 +341,47 @@ static struct frame_profiles *copy_profiles(const struct frame_profiles *from, c
     return ok ? to : NULL;
 }
 
-int frame_choose(const struct frame *frame, const char *condition, struct frame **result, struct error *err)
+int frame_find_profiles(const struct frame *frame, const char *condition, uint32_t **profiles, size_t *n,
+                        struct error *err)
 {
     struct formula *formula;
-    uint32_t n = (uint32_t)frame->profiles->n;
+    uint32_t n_all = (uint32_t)frame->profiles->n;
     int code = expression_compile_profiles(frame, condition, &formula, err);
     if (code != 0)
         return code;
-    double *is_true = malloc((n ? n : 1) * sizeof *is_true);
-    struct profile_map *map = profile_map_new(n, 0);
-    code = is_true && map ? formula_of_profiles(formula, is_true, err) : out_of_memory(err);
-    for (uint32_t i = 0; code == 0 && i < n; i++)
+    double *is_true = malloc((n_all ? n_all : 1) * sizeof *is_true);
+    uint32_t *found = malloc((n_all ? n_all : 1) * sizeof *found);
+    code = is_true && found ? formula_of_profiles(formula, is_true, err) : out_of_memory(err);
+    *n = 0;
+    for (uint32_t i = 0; code == 0 && i < n_all; i++)
         if (!isnan(is_true[i]) && is_true[i] != 0)
-            map->new_of[i] = map->n_new++;
+            found[(*n)++] = i;
     formula_free(formula);
     free(is_true);
-    if (code == 0 && map->n_new == 0)
+    if (code == 0 && *n == 0)
         code = error_set(err, ERR_NOT_FOUND, "no profile is left");
+    if (code != 0)
+        free(found);
+    else
+        *profiles = found;
+    return code;
+}
+
+int frame_choose(const struct frame *frame, const char *condition, struct frame **result, struct error *err)
+{
+    uint32_t *profiles;
+    size_t n;
+    int code = frame_find_profiles(frame, condition, &profiles, &n, err);
+    if (code != 0)
+        return code;
+    struct profile_map *map = profile_map_new((uint32_t)frame->profiles->n, 0);
     struct frame *made = NULL;
-    if (code == 0) {
+    for (size_t i = 0; map && i < n; i++)
+        map->new_of[profiles[i]] = map->n_new++;
+    free(profiles);
+    if (map)
         made = frame_new(graph_keep(frame->graph), nodes_keep(frame->nodes), copy_profiles(frame->profiles, map));
-        code = made ? 0 : out_of_memory(err);
-    }
+    code = made ? 0 : out_of_memory(err);
     for (size_t i = 0; code == 0 && i < frame->n_columns; i++)
         code = frame_add_column(made, column_moved(frame->columns[i], map), err);
     profile_map_drop(map);
@@ -370,6 +389,28 @@ int frame_choose(const struct frame *frame, const char *condition, struct frame 
         frame_close(made);
     else
         *result = made;
+    return code;
+}
+
+int frame_section(const struct frame *frame, const char *condition, struct frame **result, struct error *err)
+{
+    struct frame *chosen;
+    int code = frame_choose(frame, condition, &chosen, err);
+    if (code != 0 || chosen->profiles->n == 1) {
+        *result = code == 0 ? chosen : *result;
+        return code;
+    }
+    code = frame_aggregate(chosen, "all", NULL, result, err);
+    frame_close(chosen);
+    char *name = code == 0 ? strdup(condition) : NULL;
+    if (code == 0 && !name) {
+        frame_close(*result);
+        return out_of_memory(err);
+    }
+    if (code == 0) {
+        free((char *)(uintptr_t)(*result)->profiles->items[0].name);
+        (*result)->profiles->items[0].name = name;
+    }
     return code;
 }
 

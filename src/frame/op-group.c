@@ -79,8 +79,7 @@ static bool number_names(const struct frame *frame, const double *values, const 
     return true;
 }
 
-/* The value of an attribute at each node, as id of a text. */
-static int find_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err)
+int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err)
 {
     struct frame_nodes *nodes = frame->nodes;
     size_t n_bytes = nodes->n * sizeof *keys;
@@ -143,7 +142,7 @@ int frame_group_by(const struct frame *frame, const char *attribute, struct fram
 {
     uint32_t n = frame->graph->n, n_groups;
     uint32_t *keys = numbers(n), *group_of = numbers(n), *first_of = numbers(n);
-    int code = keys && group_of && first_of ? find_keys(frame, attribute, keys, err) : out_of_memory(err);
+    int code = keys && group_of && first_of ? shape_keys(frame, attribute, keys, err) : out_of_memory(err);
     if (code == 0) {
         memcpy(group_of, keys, n * sizeof *keys);
         if (number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, &n_groups))
@@ -160,7 +159,7 @@ int frame_group_by(const struct frame *frame, const char *attribute, struct fram
 
 /* --- by function --- */
 
-static bool is_within(uint8_t kind)
+bool shape_is_within(uint8_t kind)
 {
     return kind == FRAME_LOOP || kind == FRAME_LINE || kind == FRAME_CALL || kind == FRAME_INSTRUCTION;
 }
@@ -174,11 +173,10 @@ static uint32_t first_parent(const struct frame_graph *graph, uint32_t node)
     return FRAME_NONE;
 }
 
-/* For each node the function around it, or itself. */
-static void find_owners(const struct frame *frame, uint32_t *owner_of)
+void shape_owners(const struct frame *frame, uint32_t *owner_of)
 {
     for (uint32_t node = 0; node < frame->graph->n; node++) {
-        uint32_t parent = is_within(frame->nodes->kinds[node]) ? first_parent(frame->graph, node) : FRAME_NONE;
+        uint32_t parent = shape_is_within(frame->nodes->kinds[node]) ? first_parent(frame->graph, node) : FRAME_NONE;
         owner_of[node] = parent == FRAME_NONE ? node : owner_of[parent];
     }
 }
@@ -190,7 +188,7 @@ static int group_functions(const struct frame *frame, uint32_t *group_of, uint32
     uint32_t n = frame->graph->n, *owner_of = numbers(n);
     if (!owner_of)
         return out_of_memory(err);
-    find_owners(frame, owner_of);
+    shape_owners(frame, owner_of);
     for (uint32_t i = 0; i < n; i++)
         group_of[i] = frame->nodes->identities[owner_of[i]];
     bool ok = number_keys(group_of, n, frame->nodes->strings->table.n_strings, first_of, n_groups);
@@ -287,7 +285,7 @@ static bool call_edges(const struct frame_graph *graph, const uint8_t *kinds, co
 {
     for (uint32_t node = 0; node < graph->n; node++)
         for (uint32_t i = graph->child_starts[node]; i < graph->child_starts[node + 1]; i++)
-            if (!is_within(kinds[graph->children[i]]) &&
+            if (!shape_is_within(kinds[graph->children[i]]) &&
                 !edges_add(edges, group_of[node], group_of[graph->children[i]]))
                 return false;
     return true;
@@ -596,7 +594,7 @@ int frame_bottom_up(const struct frame *frame, uint32_t max_depth, struct frame 
     struct chains chains = {0};
     int code = owner_of && end_of ? 0 : out_of_memory(err);
     if (code == 0) {
-        find_owners(frame, owner_of);
+        shape_owners(frame, owner_of);
         code = find_chains(frame, owner_of, max_depth, &chains, end_of, err);
     }
     if (code == 0)

@@ -260,9 +260,8 @@ static struct frame_column *regroup_column(struct column_change *change, struct 
     return column->sums == FRAME_PLAIN ? column_sole(column, regroup->groups) : regroup_inclusive(regroup, column);
 }
 
-/* The nodes of a tree that have no ancestor of the same group. */
-static int find_outermost(const struct frame_graph *graph, const uint32_t *group_of, uint32_t n_groups,
-                          uint32_t *outer_of, struct error *err)
+int shape_outermost(const struct frame_graph *graph, const uint32_t *group_of, uint32_t n_groups, uint32_t *outer_of,
+                    struct error *err)
 {
     uint32_t *n_open = calloc(n_groups ? n_groups : 1, sizeof *n_open), *open = numbers(graph->n), n = 0;
     if (!n_open || !open) {
@@ -298,7 +297,7 @@ int regroup_init(struct regroup *regroup, const struct frame *from, const uint32
     if (kind != REGROUP_FLAT || !from->graph->is_tree)
         return 0;
     uint32_t *outer_of = numbers(from->graph->n);
-    int code = outer_of ? find_outermost(from->graph, group_of, graph->n, outer_of, err) : out_of_memory(err);
+    int code = outer_of ? shape_outermost(from->graph, group_of, graph->n, outer_of, err) : out_of_memory(err);
     if (code == 0 && !(regroup->outer = groups_of(outer_of, from->graph->n, graph->n)))
         code = out_of_memory(err);
     free(outer_of);

@@ -27,6 +27,19 @@ int shape_merge(uint32_t n, const struct edge_list *edges, const uint32_t *ident
 int shape_graph(uint32_t n, struct edge_list *edges, uint32_t *class_of, uint32_t n_classes, struct frame_graph **graph,
                 uint32_t **first_of, struct error *err);
 
+/* op-group.c: the value of an attribute at each node, keys [n_nodes], as id of a text; 0 where it is not known.
+ * err: ERR_NOT_FOUND with the attributes there are, ERR_MEMORY */
+int shape_keys(const struct frame *frame, const char *attribute, uint32_t *keys, struct error *err);
+
+/* op-group.c: whether nodes of a kind lie within a function; and for each node the function around it, or itself. */
+bool shape_is_within(uint8_t kind);
+void shape_owners(const struct frame *frame, uint32_t *owner_of);
+
+/* outer_of [n] gets the groups (group_of, FRAME_NONE: none) of those nodes of a tree that have no ancestor of the same
+ * group, FRAME_NONE of others.  err: ERR_MEMORY */
+int shape_outermost(const struct frame_graph *graph, const uint32_t *group_of, uint32_t n_groups, uint32_t *outer_of,
+                    struct error *err);
+
 /* What becomes of inclusive columns. */
 enum regroup_kind {
     REGROUP_ANEW, /* nodes went: they are computed anew */

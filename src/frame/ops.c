@@ -55,6 +55,18 @@ static int run_choose(OPERANDS)
     return frame_choose(frames[0], texts[0], result, err);
 }
 
+static int run_section(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_section(frames[0], texts[0], result, err);
+}
+
+static int run_hierarchy(OPERANDS)
+{
+    (void)n, (void)n_texts;
+    return frame_hierarchy(frames[0], texts[0], result, err);
+}
+
 static const struct {
     const char *name;
     enum frame_aggregate aggregate;
@@ -159,10 +171,13 @@ static const struct frame_operation operations[] = {
     {"exclusive", 1, "", "exclusive columns, computed from the inclusive ones", run_take_apart},
     {"choose", 1, "CONDITION", "profiles for which the condition on rank, thread, process, host, name is true",
      run_choose},
+    {"section", 1, "CONDITION", "the same, as one profile with their sums", run_section},
     {"aggregate", 1, "BY [HOW]",
      "one profile for each rank, thread, process or host, or for all; HOW: sum, mean, min, max, std, count, p50",
      run_aggregate},
     {"group", 1, "ATTRIBUTE", "one node for each name, file, module, line, kind, or other attribute", run_group},
+    {"hierarchy", 1, "LEVELS", "what belongs to what, such as 'module file function line' or 'class variable function'",
+     run_hierarchy},
     {"flat", 1, "", "one node for each function", run_flat},
     {"callers", 1, "[DEPTH]", "upside down: functions, below them who calls them", run_callers},
     {"callgraph", 1, "[collapsed]", "functions and who calls them, with the circles that they form", run_callgraph},

@@ -45,6 +45,15 @@ int frame_take_apart(const struct frame *frame, struct frame **result, struct er
  * is.*/
 int frame_choose(const struct frame *frame, const char *condition, struct frame **result, struct error *err);
 
+/* The same, as one profile with their sums: a cross-section of one rank is frame_section(frame, "rank = 3", ...). The
+ * profile is named as the condition, a single one keeps its name. */
+int frame_section(const struct frame *frame, const char *condition, struct frame **result, struct error *err);
+
+/* The profiles for which such a condition is true, for a view: *profiles [*n] in order, malloc'ed.  err: as
+ * frame_choose */
+int frame_find_profiles(const struct frame *frame, const char *condition, uint32_t **profiles, size_t *n,
+                        struct error *err);
+
 /* Profiles with the same rank ("rank", "thread", "process", "host"), or all ("all"), become one; view says how their
  * values become one (its profiles are not used). With sums, formulas are computed of the sums. */
 int frame_aggregate(const struct frame *frame, const char *by, const struct frame_view *view, struct frame **result,
@@ -59,6 +68,14 @@ int frame_group_by(const struct frame *frame, const char *attribute, struct fram
 
 /* The same for functions: lines, loops and calls belong to the function around them. */
 int frame_flat(const struct frame *frame, struct frame **result, struct error *err);
+
+/* What belongs to what: levels are names, separated by blanks, each the parts of the one before. They are attributes,
+ * as above; function: the function around a node; line: of statements, calls and instructions; instruction. "module
+ * file function line", "class variable function". A node without a level is in that of the level before; one without
+ * any is left out. An exclusive column becomes inclusive here: a level's value is the sum of all nodes in it. Inclusive
+ * ones are as in groups, and do not add up. Formulas are inherited: at each level they are computed of the level's
+ * sums. err: ERR_NOT_FOUND: no node has a level */
+int frame_hierarchy(const struct frame *frame, const char *levels, struct frame **result, struct error *err);
 
 /* Functions and who calls them: an edge for each pair of functions. Functions that call each other in a circle have the
  * number of their circle, from 1, as attribute "cycle"; with is_collapsed each circle is one node "<cycle N>". Values

@@ -4,10 +4,12 @@
 #include "frame/pattern.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "frame/expression.h"
 
 #define WORD_BITS 64
+#define PATTERN_MAX_STEPS ((size_t)1 << 25)
 
 static int out_of_memory(struct error *err)
 {
@@ -249,26 +251,158 @@ static void spread(struct automaton *automaton, bool is_down)
     }
 }
 
+/* Prepares the automaton and lets it run. It is to be ended in any case. */
+static int make_automaton(struct automaton *automaton, struct pattern *pattern, const struct frame *frame,
+                          const struct frame_view *view, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
+        code = test_element(frame, view, &pattern->elements[i], err);
+    if (code == 0 && !automaton_init(automaton, pattern, frame->graph))
+        code = out_of_memory(err);
+    if (code == 0) {
+        spread(automaton, true);
+        spread(automaton, false);
+    }
+    return code;
+}
+
 int pattern_run(struct pattern *pattern, const struct frame *frame, const struct frame_view *view, bool **found,
                 struct error *err)
 {
-    const struct frame_graph *graph = frame->graph;
     struct automaton automaton = {0};
-    bool *is_in = calloc(graph->n ? graph->n : 1, sizeof *is_in);
-    int code = is_in ? 0 : out_of_memory(err);
-    for (size_t i = 0; code == 0 && i < pattern->n_elements; i++)
-        code = test_element(frame, view, &pattern->elements[i], err);
-    if (code == 0 && !automaton_init(&automaton, pattern, graph))
-        code = out_of_memory(err);
+    uint32_t n = frame->graph->n;
+    bool *is_in = calloc(n ? n : 1, sizeof *is_in);
+    int code = is_in ? make_automaton(&automaton, pattern, frame, view, err) : out_of_memory(err);
     if (code == 0) {
-        spread(&automaton, true);
-        spread(&automaton, false);
-        for (size_t i = 0; i < graph->n * automaton.n_words; i++)
+        for (size_t i = 0; i < n * automaton.n_words; i++)
             is_in[i / automaton.n_words] |= (automaton.down[i] & automaton.up[i]) != 0;
         *found = is_in;
     } else {
         free(is_in);
     }
+    automaton_fini(&automaton);
+    return code;
+}
+
+/* --- paths --- */
+
+/* A path on its way down. */
+struct walk {
+    struct automaton *automaton;
+    struct query_paths *paths;
+    struct level {
+        uint32_t node, next; /* next: edge to go on with */
+    } * levels;              /* [n_levels] */
+    uint64_t *states;        /* [n_levels][n_words] that the path can be in there, and reach an end from */
+    size_t n_levels, cap_levels, cap_states;
+    bool *is_on; /* [n_nodes] nodes of the path */
+    size_t max, n_steps;
+    bool is_longest;
+};
+
+/* moved: the states that node can be in behind a path in those of moved, or at its start; whether there are any. */
+static bool can_go_on(struct walk *walk, uint32_t node)
+{
+    const struct automaton *automaton = walk->automaton;
+    bool found = false;
+    if (walk->is_on[node])
+        return false;
+    for (size_t w = 0; w < automaton->n_words; w++) {
+        automaton->moved[w] &= automaton->up[node * automaton->n_words + w];
+        found |= automaton->moved[w] != 0;
+    }
+    return found;
+}
+
+/* Whether a child of the last node belongs to a longer path. */
+static bool has_longer(struct walk *walk)
+{
+    const struct frame_graph *graph = walk->automaton->graph;
+    size_t n_words = walk->automaton->n_words, last = walk->n_levels - 1;
+    uint32_t node = walk->levels[last].node;
+    for (uint32_t i = graph->child_starts[node]; i < graph->child_starts[node + 1]; i++) {
+        move_on(walk->automaton, walk->states + last * n_words);
+        if (can_go_on(walk, graph->children[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Adds the path if it may end where it is. */
+static bool take_path(struct walk *walk)
+{
+    struct query_paths *paths = walk->paths;
+    size_t n_words = walk->automaton->n_words;
+    const uint64_t *states = walk->states + (walk->n_levels - 1) * n_words;
+    bool is_end = false;
+    for (size_t w = 0; w < n_words; w++)
+        is_end |= (states[w] & walk->automaton->last[w]) != 0;
+    if (!is_end || (walk->is_longest && has_longer(walk)))
+        return true;
+    if (paths->n == walk->max || paths->n_nodes + walk->n_levels > PATTERN_MAX_STEPS) {
+        paths->is_cut = true;
+        return true;
+    }
+    if (!vec_reserve(&paths->items, &paths->cap_items, paths->n + 1, sizeof *paths->items) ||
+        !vec_reserve(&paths->nodes, &paths->cap_nodes, paths->n_nodes + walk->n_levels, sizeof *paths->nodes))
+        return false;
+    paths->items[paths->n++] = (struct query_path){paths->n_nodes, walk->n_levels};
+    for (size_t i = 0; i < walk->n_levels; i++)
+        paths->nodes[paths->n_nodes++] = walk->levels[i].node;
+    return true;
+}
+
+/* One level more, in the states of moved. */
+static bool enter(struct walk *walk, uint32_t node)
+{
+    size_t n_words = walk->automaton->n_words;
+    if (!vec_reserve(&walk->levels, &walk->cap_levels, walk->n_levels + 1, sizeof *walk->levels) ||
+        !vec_reserve(&walk->states, &walk->cap_states, (walk->n_levels + 1) * n_words, sizeof *walk->states))
+        return false;
+    memcpy(walk->states + walk->n_levels * n_words, walk->automaton->moved, n_words * sizeof *walk->states);
+    walk->levels[walk->n_levels++] = (struct level){node, walk->automaton->graph->child_starts[node]};
+    walk->is_on[node] = true;
+    walk->paths->is_cut |= ++walk->n_steps > PATTERN_MAX_STEPS;
+    return take_path(walk);
+}
+
+/* All paths from a node, in whose states moved is. */
+static bool walk_from(struct walk *walk, uint32_t start)
+{
+    const struct frame_graph *graph = walk->automaton->graph;
+    bool ok = enter(walk, start);
+    while (walk->n_levels) {
+        struct level *level = &walk->levels[walk->n_levels - 1];
+        if (!ok || walk->paths->is_cut || level->next == graph->child_starts[level->node + 1]) {
+            walk->is_on[level->node] = false;
+            walk->n_levels--;
+            continue;
+        }
+        uint32_t child = graph->children[level->next++];
+        move_on(walk->automaton, walk->states + (walk->n_levels - 1) * walk->automaton->n_words);
+        if (can_go_on(walk, child))
+            ok = enter(walk, child);
+    }
+    return ok;
+}
+
+int pattern_paths(struct pattern *pattern, const struct frame *frame, const struct frame_view *view, size_t max,
+                  bool is_longest, struct query_paths *paths, struct error *err)
+{
+    struct automaton automaton = {0};
+    uint32_t n = frame->graph->n;
+    struct walk walk = {.automaton = &automaton, .paths = paths, .max = max, .is_longest = is_longest};
+    walk.is_on = calloc(n ? n : 1, sizeof *walk.is_on);
+    int code = walk.is_on ? make_automaton(&automaton, pattern, frame, view, err) : out_of_memory(err);
+    for (uint32_t node = 0; code == 0 && !paths->is_cut && node < n; node++) {
+        memcpy(automaton.moved, automaton.first, automaton.n_words * sizeof *automaton.moved);
+        if (can_go_on(&walk, node) && !walk_from(&walk, node))
+            code = out_of_memory(err);
+    }
+    free(walk.is_on);
+    free(walk.levels);
+    free(walk.states);
     automaton_fini(&automaton);
     return code;
 }

@@ -5,6 +5,7 @@
 #define LOCUS_FRAME_PATTERN_H
 
 #include "frame/formula.h"
+#include "frame/query.h"
 
 #define PATTERN_MAX_STATES 4096
 
@@ -41,6 +42,11 @@ int pattern_add_condition(struct pattern_element *element, struct formula *condi
 int pattern_run(struct pattern *pattern, const struct frame *frame, const struct frame_view *view, bool **found,
                 struct error *err);
 
+/* The paths themselves, added to *paths, as query_paths has them. */
+int pattern_paths(struct pattern *pattern, const struct frame *frame, const struct frame_view *view, size_t max,
+                  bool is_longest, struct query_paths *paths, struct error *err);
+
+/* Frees what the pattern holds. */
 void pattern_fini(struct pattern *pattern);
 
 #endif

@@ -24,11 +24,23 @@ struct asked {
     struct error *err;
     const char *text, *at; /* of the text form */
     int depth;
+    struct query_paths *paths; /* wanted instead of the nodes, at most max_paths; NULL: nodes are wanted */
+    size_t max_paths;
+    bool is_longest;
 };
 
 static int out_of_memory(struct error *err)
 {
     return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* Lets a pattern run, for what is wanted. */
+static int run(const struct asked *asked, struct pattern *pattern, bool **found)
+{
+    if (asked->paths)
+        return pattern_paths(pattern, asked->frame, asked->view, asked->max_paths, asked->is_longest, asked->paths,
+                             asked->err);
+    return pattern_run(pattern, asked->frame, asked->view, found, asked->err);
 }
 
 /* --- sets --- */
@@ -125,6 +137,20 @@ static int put_condition(const struct asked *asked, struct buf *to, const char *
     return 0;
 }
 
+/* {"at least": [3, "> 5"]} */
+static int put_at_least(const struct asked *asked, struct buf *to, const char *name, const char *value,
+                        const json_t *operands)
+{
+    const json_t *least = json_array_get(operands, 0), *condition = json_array_get(operands, 1);
+    if (json_array_size(operands) != 2 || !json_is_integer(least))
+        return error_set(asked->err, ERR_USAGE, "query: '%.200s': at least is a list of a number and a condition",
+                         name);
+    buf_printf(to, "profiles(");
+    int code = put_condition(asked, to, name, value, false, condition);
+    buf_printf(to, ") >= %.17g", (double)json_integer_value(least));
+    return code;
+}
+
 /* The same with an aggregate, {"any": "> 5"}. */
 static int put_aggregate(const struct asked *asked, struct buf *to, const char *name, const char *value,
                          const json_t *object)
@@ -147,8 +173,11 @@ static int put_aggregate(const struct asked *asked, struct buf *to, const char *
         buf_fini(&inner);
         return code;
     }
+    if (key && json_object_size(object) == 1 && strcmp(key, "at least") == 0)
+        return put_at_least(asked, to, name, value, condition);
     return error_set(asked->err, ERR_USAGE,
-                     "query: the condition of '%.200s' has one of any, all, sum, mean, min, max, std, count", name);
+                     "query: the condition of '%.200s' has one of any, all, at least, sum, mean, min, max, std, count",
+                     name);
 }
 
 /* Adds the condition of an object's member to an element. */
@@ -235,7 +264,7 @@ static int run_list(struct asked *asked, const json_t *list, bool **found)
             break;
     }
     if (code == 0)
-        code = pattern_run(&pattern, asked->frame, asked->view, found, asked->err);
+        code = run(asked, &pattern, found);
     pattern_fini(&pattern);
     return code;
 }
@@ -426,7 +455,7 @@ static int parse_match(struct asked *asked, bool **found)
     if (code == 0 && *asked->at && *asked->at != '}')
         code = fail_at(asked, asked->at, "->, WHERE or the end is expected here");
     if (code == 0)
-        code = pattern_run(&pattern, asked->frame, asked->view, found, asked->err);
+        code = run(asked, &pattern, found);
     pattern_fini(&pattern);
     return code;
 }
@@ -493,22 +522,56 @@ static int run_text(struct asked *asked, bool **found)
     return code;
 }
 
+/* A query in either form. */
+static int run_query(struct asked *asked, bool **found)
+{
+    skip_blanks(asked);
+    const char *behind = asked->at + (*asked->at == '{');
+    while (isspace((unsigned char)*behind))
+        behind++;
+    bool is_json = *asked->at == '[' || (*asked->at == '{' && (*behind == '"' || *behind == '}'));
+    if (asked->paths && *asked->at != '[' && strncasecmp(asked->at, "match", 5) != 0)
+        return error_set(asked->err, ERR_USAGE, "query: character %td: paths are those of one pattern, not of a set",
+                         asked->at - asked->text + 1);
+    if (!is_json)
+        return run_text(asked, found);
+    json_error_t reason;
+    json_t *json = json_loads(asked->text, JSON_REJECT_DUPLICATES, &reason);
+    if (!json)
+        return error_set(asked->err, ERR_USAGE, "query: line %d, character %d: %s", reason.line, reason.column,
+                         reason.text);
+    int code = run_json(asked, json, found);
+    json_decref(json);
+    return code;
+}
+
 int query_run(const struct frame *frame, const char *text, const struct frame_view *view, bool **found,
               struct error *err)
 {
-    struct asked asked = {.frame = frame, .view = view, .err = err, .text = text, .at = text};
-    skip_blanks(&asked);
-    const char *behind = asked.at + (*asked.at == '{');
-    while (isspace((unsigned char)*behind))
-        behind++;
-    bool is_json = *asked.at == '[' || (*asked.at == '{' && (*behind == '"' || *behind == '}'));
-    if (!is_json)
-        return run_text(&asked, found);
-    json_error_t reason;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &reason);
-    if (!json)
-        return error_set(err, ERR_USAGE, "query: line %d, character %d: %s", reason.line, reason.column, reason.text);
-    int code = run_json(&asked, json, found);
-    json_decref(json);
+    return run_query(&(struct asked){.frame = frame, .view = view, .err = err, .text = text, .at = text}, found);
+}
+
+int query_paths(const struct frame *frame, const char *text, const struct frame_view *view, size_t max, bool is_longest,
+                struct query_paths *paths, struct error *err)
+{
+    struct asked asked = {.frame = frame,
+                          .view = view,
+                          .err = err,
+                          .text = text,
+                          .at = text,
+                          .paths = paths,
+                          .max_paths = max,
+                          .is_longest = is_longest};
+    bool *none = NULL;
+    int code = run_query(&asked, &none);
+    if (code != 0)
+        query_paths_fini(paths);
     return code;
+}
+
+void query_paths_fini(struct query_paths *paths)
+{
+    free(paths->nodes);
+    free(paths->items);
+    *paths = (struct query_paths){0};
 }

@@ -10,11 +10,11 @@
  *
  * Conditions of the object form: for a text a regular expression of the whole text; for a number a number, or a text of
  * < > <= >= == != and a number, nan or inf; null: missing; a list: all of its conditions; {"any": condition} and "all":
- * of any or all profiles; {"sum": condition} and "mean", "min", "max", "std", "count": of this aggregate. Those of an
- * object are joined by "and". Names are columns, then what expression.h knows. Sets: {"and": [q, ...]}, "or", "xor"
- * (intersection, union, symdifference), {"not": q}.
- * Conditions of the text form: see expression.h; =~ matches at the start; p IS [NOT] LEAF. Conditions on several
- * parts are joined by AND; one part's may be joined by anything. Sets: {MATCH ...} AND {MATCH ...}, OR, XOR, NOT,
+ * of any or all profiles; {"sum": condition} and "mean", "min", "max", "std", "count": of this aggregate; {"at least":
+ * [k, condition]}: of at least k profiles. Those of an object are joined by "and". Names are columns, then what
+ * expression.h knows. Sets: {"and": [q, ...]}, "or", "xor" (intersection, union, symdifference), {"not": q}. Conditions
+ * of the text form: see expression.h; =~ matches at the start; p IS [NOT] LEAF. Conditions on several parts are joined
+ * by AND; one part's may be joined by anything. Sets: {MATCH ...} AND {MATCH ...}, OR, XOR, NOT,
  * (...); NOT binds strongest, then AND, XOR, OR.
  *
  * An automaton does it in O(nodes x states), states being the nodes that the pattern speaks of. In a graph a path may
@@ -40,5 +40,40 @@
  * malloc'ed.  err: ERR_USAGE with the place of what is wrong, ERR_NOT_FOUND for an unknown name, and as frame_values */
 int query_run(const struct frame *frame, const char *text, const struct frame_view *view, bool **found,
               struct error *err);
+
+/* A path that matches, from caller to callee: nodes[first]... */
+struct query_path {
+    size_t first, n;
+};
+
+/* All zero is empty. */
+struct query_paths {
+    uint32_t *nodes; /* [n_nodes] */
+    size_t n_nodes, cap_nodes;
+    struct query_path *items; /* [n] */
+    size_t n, cap_items;
+    bool is_cut; /* there are more */
+};
+
+/* Finds the paths that a query matches, which is one pattern, no set: at most max of them, in pre-order of their first
+ * nodes, each before those that it is the beginning of. is_longest: those that go on to another match are left out. In
+ * a graph a path has each node once here. Very long or very many paths are cut short (2^25 nodes in all, or steps to
+ * find them). *paths must be empty; query_paths_fini frees it.  err: as query_run */
+int query_paths(const struct frame *frame, const char *text, const struct frame_view *view, size_t max, bool is_longest,
+                struct query_paths *paths, struct error *err);
+void query_paths_fini(struct query_paths *paths);
+
+/* How a query names nodes. */
+enum query_by {
+    QUERY_BY_PATH, /* by what the nodes on the way to them are called: finds them in another measurement, too */
+    QUERY_BY_NODE  /* by their numbers, in this frame alone */
+};
+
+/* Writes a query that finds the nodes [n], in any order, and no others. By path, a node that another one is like (of
+ * the same name, kind and place below the same callers) is named by its number, as is what lies deeper than 1000 nodes
+ * or has several ways to it; more than 100 nodes are all named by number. *text is malloc'ed. err: ERR_RANGE (no nodes,
+ * or numbers beyond those of the frame), ERR_MEMORY, and as query_run */
+int query_select(const struct frame *frame, const uint32_t *nodes, size_t n, enum query_by by, char **text,
+                 struct error *err);
 
 #endif

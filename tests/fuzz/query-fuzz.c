@@ -67,9 +67,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     char *text = len_bytes ? strndup((const char *)data + 1, len_bytes - 1) : NULL;
     int code = 0;
     if (text && data[0] % 4 == 0) {
+        struct query_paths paths = {0};
         code = query_run(frame, text, NULL, &found, &err);
         if (code == 0)
             free(found);
+        if (query_paths(frame, text, NULL, 100, data[0] & 4, &paths, NULL) == 0) {
+            check(code == 0, "paths of a query that is refused");
+            query_paths_fini(&paths);
+        }
     } else if (text && data[0] % 4 == 1) {
         code = try_condition(frame, text, &err);
     } else if (text && data[0] % 4 == 2) {

@@ -68,7 +68,7 @@ def direct_columns(tree):
     """Columns that a profile's value needs, but for those over which a function goes through all profiles."""
     if tree[0] == "column":
         return [tree[1]]
-    if tree[0] == "over":
+    if tree[0] in ("over", "profiles"):
         return []
     if tree[0] == "children":
         return [tree]
@@ -140,6 +140,8 @@ def evaluate(tree, formula, node, profile):
     if kind == "over":
         inner = Inner(formula, tree[2])
         return inner.total(node) if tree[1] == "sum" else over(tree[1], list(inner.rows[node].values()))
+    if kind == "profiles":
+        return float(sum(v != 0 for v in Inner(formula, tree[1]).rows[node].values()))
     if kind == "depth":
         return formula.frame.depths()[node]
     if kind == "leaf":
@@ -412,6 +414,64 @@ def group_by_name(frame):
     return regroup(frame, group_of, to, "flat")
 
 
+def hierarchy(frame, levels):
+    owner, paths, firsts = owners(frame), {}, []
+
+    def key(node, level):
+        kind, _, file, line = frame.nodes[node][:4]
+        if level == "function":
+            return None if frame.nodes[owner[node]][0] in WITHIN else frame.identity(owner[node])
+        if level == "line":
+            return f"{file}:{line}" if kind in ("line", "call", "instruction") and line else None
+        return (file if level == "file" else frame.attributes[level][node]) or None
+    group_of = [[None] * frame.n for _ in levels]
+    for node in range(frame.n):
+        path = ()
+        for i, level in enumerate(levels):
+            if key(node, level) is None:
+                continue
+            path += ((i, key(node, level)),)
+            if path not in paths:
+                paths[path] = len(firsts)
+                firsts.append(owner[node] if level == "function" else node)
+            group_of[i][node] = paths[path]
+    if not paths:
+        return None
+    old, kids, roots = number_graph(len(firsts), [(paths[p[:-1]], paths[p]) for p in paths if len(p) > 1])
+    group_of = [[None if g is None else old.index(g) for g in of] for of in group_of]
+    nodes = []
+    for path in [list(paths)[o] for o in old]:
+        (i, name), first = path[-1], frame.nodes[firsts[paths[path]]]
+        nodes.append({"function": first, "line": ("line", name, first[2], first[3], name),
+                      "file": ("group", name, name, 0, name)}.get(levels[i], ("group", name, "", 0, name)))
+    to = Frame(nodes, kids, roots, {k: [v[firsts[o]] for o in old] for k, v in frame.attributes.items()}, frame.profiles)
+    members = [[i for of in group_of for i in range(frame.n) if of[i] == g] for g in range(to.n)]
+    above = [set() for _ in range(frame.n)]
+    for i in range(frame.n if frame.is_tree else 0):
+        for p in frame.parents[i]:
+            above[i] = above[p] | {(k, of[p]) for k, of in enumerate(group_of)}
+    outer = [[i for k, of in enumerate(group_of) for i in range(frame.n) if of[i] == g and (k, g) not in above[i]]
+             for g in range(to.n)]
+    now = {EXCLUSIVE: INCLUSIVE}
+
+    def change(column):
+        name, sums, values = column
+        if sums == PLAIN and isinstance(values, (Formula, Appended)):
+            made = remake(to, values, {n: change(next(c for c in values.sources if c[0] == n)) for n in values.names})
+            made.sources = [(n, now.get(s, PLAIN), v) for n, s, v in made.sources]
+            return made
+        own = frame.pair(column)
+        if sums == EXCLUSIVE:
+            return grouped(values, members)
+        if sums == INCLUSIVE and frame.is_tree:
+            return grouped(values, outer)
+        if sums == INCLUSIVE and own:
+            return Cells([add_rows(own[2].rows[k] for k in frame.reach(g)) for g in members])
+        return sole(values, members)
+    to.columns = [(c[0], now.get(c[1], PLAIN), change(c)) for c in frame.columns]
+    return to
+
+
 def callgraph(frame, collapsed):
     owner = owners(frame)
     group_of, first = by_keys([frame.identity(o) for o in owner])
@@ -609,6 +669,14 @@ def choose(frame, wanted):
     return made
 
 
+def section(frame, wanted, name):
+    made = choose(frame, wanted)
+    if made and len(made.profiles) > 1:
+        made = aggregate(made, "all", "sum")
+        made.profiles = [(-1, -1, name)]
+    return made
+
+
 def compute_pairs(frame, sums, suffix, compute):
     """All columns, those with these sums computed from the other ones, and formulas from these."""
     columns, new = [], {}
@@ -690,3 +758,36 @@ def find(frame, pattern):
         if not more:
             return sorted({i for i, _ in good})
         good |= more
+
+
+def paths(frame, pattern, most, is_longest):
+    """The paths themselves, each node at most once on a path: all walks, one after the other."""
+    states, found = [], []
+    for quantifier, fits in pattern:
+        one, star = [(False, fits)], [(True, fits)]
+        states += {".": one, "*": star, "+": one + star}[quantifier] if isinstance(quantifier, str) else one * quantifier
+
+    def after(at):
+        while at < len(states):
+            yield at
+            if not states[at][0]:
+                return
+            at += 1
+
+    def walk(path, places):
+        """Adds the paths that begin with this one; whether there are any."""
+        node, at = path[-1], len(found)
+        places = {s for s in places if states[s][1](node)}
+        if not places:
+            return False
+        is_end = any(all(star for star, _ in states[s + 1:]) for s in places)
+        if is_end:
+            found.append(list(path))
+        following = {t for s in places for t in ([s] if states[s][0] else []) + list(after(s + 1))}
+        longer = [walk(path + [k], following) for k in frame.kids[node] if k not in path]
+        if is_end and any(longer) and is_longest:
+            del found[at]
+        return is_end or any(longer)
+    for node in range(frame.n):
+        walk([node], set(after(0)))
+    return found[:most]

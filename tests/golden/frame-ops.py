@@ -51,9 +51,9 @@ def quote(name):
 
 def number(rng, columns, depth, rich=True):
     """(text, tree) of a number."""
-    kind = rng.choice(("column", "column", "number", "attribute") + (("binary",) * 4 + ("unary", "function", "children", "over"))
-                      * (depth > 0))
-    if kind == "column" or (kind in ("children", "over") and not rich):
+    kind = rng.choice(("column", "column", "number", "attribute") + (("binary",) * 4 + ("unary", "function", "children", "over",
+                                                                                        "profiles")) * (depth > 0))
+    if kind == "column" or (kind in ("children", "over", "profiles") and not rich):
         name = rng.choice(columns)
         return (name if name.isalpha() and rng.random() < 0.5 else quote(name)), ("column", name)
     if kind == "number":
@@ -62,6 +62,9 @@ def number(rng, columns, depth, rich=True):
     if kind == "attribute":
         name = rng.choice(("depth", "leaf", "bytes", "line"))
         return name, (name,)
+    if kind == "profiles":
+        a = condition(rng, columns, 0)
+        return f"profiles({a[0]})", ("profiles", a[1])
     a = number(rng, columns, depth - 1, rich)
     if kind == "children":
         return f"children({a[0]})", ("children", a[1])
@@ -137,8 +140,8 @@ def add_step(rng, case, frames):
     at = rng.randrange(len(frames))
     frame = frames[at]
     columns = [c[0] for c in frame.columns]
-    operation = rng.choice(("filter", "filter", "query", "derive", "inclusive", "exclusive", "choose", "aggregate", "group", "flat",
-                            "callers", "callgraph", "union", "add", "subtract", "multiply", "divide"))
+    operation = rng.choice(("filter", "filter", "query", "derive", "inclusive", "exclusive", "choose", "section", "aggregate", "group",
+                            "hierarchy", "hierarchy", "flat", "callers", "callgraph", "union", "add", "subtract", "multiply", "divide"))
     texts, operands = [], [at]
     if not columns and operation in ("filter", "query", "derive"):
         return True
@@ -156,16 +159,19 @@ def add_step(rng, case, frames):
         made = model.sum_up(frame)
     elif operation == "exclusive":
         made = model.take_apart(frame)
-    elif operation == "choose":
+    elif operation in ("choose", "section"):
         text, wanted = rng.choice((("rank < 1", lambda i, p: 0 <= p[0] < 1), ("profile != 1", lambda i, p: i != 1),
                                    ("thread = 1 or rank = 1", lambda i, p: p[1] == 1 or p[0] == 1),
                                    ('name =~ "[02]"', lambda i, p: "0" in p[2] or "2" in p[2])))
-        texts, made = [text], model.choose(frame, wanted)
+        texts, made = [text], model.choose(frame, wanted) if operation == "choose" else model.section(frame, wanted, text)
     elif operation == "aggregate":
         texts = [rng.choice(("rank", "thread", "all")), rng.choice(("sum", "mean", "min", "max", "std", "count", "p50"))]
         made = model.aggregate(frame, *texts)
     elif operation == "group":
         texts, made = ["name"], model.group_by_name(frame)
+    elif operation == "hierarchy":
+        levels = rng.choice((["file", "function", "line"], ["function", "line"], ["class"], ["class", "file"], ["class", "function"]))
+        texts, made = [" ".join(levels)], model.hierarchy(frame, levels)
     elif operation == "flat":
         made = model.flat(frame)
     elif operation == "callers":
@@ -193,6 +199,15 @@ def add_question(rng, case, frames):
         text, elements = pattern(rng, frame)
         case["steps"].append(["find", [len(frames) - 1], [text]])
         return model.find(frame, elements)
+    if rng.random() < 0.3 and column and (frame.is_tree or frame.n <= 8):
+        text, elements = pattern(rng, frame)
+        most, longest = rng.choice((1, 5, 1000)), frame.is_tree and rng.random() < 0.5
+        case["steps"].append(["paths", [len(frames) - 1], [text, str(most), "longest" if longest else "all"]])
+        return model.paths(frame, elements, most, longest)
+    if rng.random() < 0.4 and frame.n:
+        nodes = rng.sample(range(frame.n), rng.randint(1, frame.n))
+        case["steps"].append(["select", [len(frames) - 1], [rng.choice(("path", "node")), " ".join(map(str, nodes))]])
+        return sorted(nodes)
     if rng.random() < 0.3 and column:
         case["steps"].append(["hot", [len(frames) - 1], [column[0], "0.5"]])
         return model.hot_path(frame, column[0], 0.5)

@@ -160,6 +160,44 @@ static json_t *show(struct frame *frame, bool sums_first)
                      show_columns(frame, sums_first));
 }
 
+static json_t *list_found(const struct frame *frame, bool *found)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < frame_n_nodes(frame); i++)
+        if (found[i])
+            json_array_append_new(list, json_integer((json_int_t)i));
+    free(found);
+    return list;
+}
+
+static json_t *ask_paths(const struct frame *frame, const char *const *texts, int *code, struct error *err)
+{
+    struct query_paths paths = {0};
+    json_t *answer = json_array();
+    *code =
+        query_paths(frame, texts[0], NULL, strtoul(texts[1], NULL, 10), strcmp(texts[2], "longest") == 0, &paths, err);
+    for (size_t i = 0; *code == 0 && i < paths.n; i++)
+        json_array_append_new(answer, list_numbers(paths.nodes + paths.items[i].first, paths.items[i].n));
+    query_paths_fini(&paths);
+    return answer;
+}
+
+/* The nodes of a list of numbers become a query, and what that finds is the answer. */
+static json_t *ask_select(const struct frame *frame, const char *const *texts, int *code, struct error *err)
+{
+    uint32_t nodes[256];
+    size_t n = 0;
+    char *end, *query = NULL;
+    bool *found;
+    for (const char *at = texts[1]; *at && n < 256; at = end + (*end == ' '))
+        nodes[n++] = (uint32_t)strtoul(at, &end, 10);
+    *code = query_select(frame, nodes, n, *texts[0] == 'p' ? QUERY_BY_PATH : QUERY_BY_NODE, &query, err);
+    if (*code == 0)
+        *code = query_run(frame, query, NULL, &found, err);
+    free(query);
+    return *code == 0 ? list_found(frame, found) : NULL;
+}
+
 /* What is no operation of the table. */
 static json_t *ask(const char *question, struct frame *const *frames, const char *const *texts, int *code,
                    struct error *err)
@@ -168,12 +206,11 @@ static json_t *ask(const char *question, struct frame *const *frames, const char
     if (strcmp(question, "find") == 0) {
         bool *found;
         *code = query_run(frames[0], texts[0], NULL, &found, err);
-        answer = *code == 0 ? json_array() : NULL;
-        for (size_t i = 0; answer && i < frame_n_nodes(frames[0]); i++)
-            if (found[i])
-                json_array_append_new(answer, json_integer((json_int_t)i));
-        if (*code == 0)
-            free(found);
+        answer = *code == 0 ? list_found(frames[0], found) : NULL;
+    } else if (strcmp(question, "paths") == 0) {
+        answer = ask_paths(frames[0], texts, code, err);
+    } else if (strcmp(question, "select") == 0) {
+        answer = ask_select(frames[0], texts, code, err);
     } else if (strcmp(question, "equal") == 0) {
         bool is_equal;
         *code = frame_equal(frames[0], frames[1], 1e-12, &is_equal, NULL, err);
@@ -205,6 +242,15 @@ static json_t *ask(const char *question, struct frame *const *frames, const char
 
 enum { MAX_FRAMES = 16, MAX_TEXTS = 4 };
 
+static bool is_question(const char *name)
+{
+    static const char *const names[] = {"find", "equal", "hot", "diff", "paths", "select"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* The steps of a case: each takes frames by number, and its result is one more. The last one's answer. */
 static json_t *run_case(json_t *json)
 {
@@ -222,8 +268,7 @@ static json_t *run_case(json_t *json)
         json_array_foreach(json_array_get(item, 1), k, value) operands[n_operands++] =
             frames[json_integer_value(value)];
         json_array_foreach(json_array_get(item, 2), k, value) texts[n_texts++] = json_string_value(value);
-        if (strchr("fehd", *name) && (strcmp(name, "find") == 0 || strcmp(name, "equal") == 0 ||
-                                      strcmp(name, "hot") == 0 || strcmp(name, "diff") == 0)) {
+        if (is_question(name)) {
             answer = ask(name, operands, texts, &code, &err);
         } else {
             code = frame_run(name, operands, n_operands, texts, n_texts, &frames[n], &err);

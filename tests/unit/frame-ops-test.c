@@ -141,6 +141,10 @@ static void test_query_objects(void **state)
         {"[{\"time\": {\"any\": \"> 9\"}}]", "29"},
         {"[{\"time\": {\"all\": \"> 2.5\"}}]", "2345789"},
         {"[{\"time\": {\"count\": 2}}]", "2"},
+        {"[{\"time\": {\"at least\": [1, \"> 9\"]}}]", "29"},
+        {"[{\"time\": {\"at least\": [2, \"> 2\"]}}]", "2"},
+        {"[{\"time\": {\"at least\": [2, \"> 5\"]}}]", ""},
+        {"[{\"time\": {\"at least\": 2}}]", "query: 'time': at least is a list of a number and a condition"},
         {"[{\"time\": {\"max\": 10}}]", "2"},
         {"[{\"time\": {\"mean\": 6.5}}]", "2"},
         {"[{\"kind\": \"function\", \"leaf\": 1}]", "579"},
@@ -189,6 +193,8 @@ static void test_query_texts(void **state)
         {"MATCH (p)->(\"*\")->(q) WHERE p.name = 'a' AND q.name = 'x'", "12345"},
         {"MATCH (\"+\", p)->(q) WHERE p.name = 'main' AND q.time = 9", "08"},
         {"MATCH (p) WHERE any(p.time > 9)", "29"},
+        {"MATCH (p) WHERE profiles(p.time > 2) >= 2", "2"},
+        {"MATCH (p) WHERE profiles(p.time > 4) = 0", "0136"}, /* the missing one too */
         {"MATCH (p) WHERE highest(p.time) > 3 * mean(p.time)", ""},
         {"{MATCH (p) WHERE p.name = 'x'} AND NOT {MATCH (p) WHERE p.time > 5}", "3"},
         {"{MATCH (p) WHERE p.name = '}'} OR ({MATCH (p) WHERE p.name = 'f'} XOR {MATCH (p) WHERE p.depth = 2})", "27"},
@@ -208,6 +214,115 @@ static void test_query_texts(void **state)
     };
     (void)state;
     expect_all(cases, sizeof cases / sizeof *cases);
+}
+
+/* The paths of a query as digits, separated by blanks. */
+static void expect_paths(const struct frame *frame, const char *query, size_t max, bool is_longest, bool is_cut,
+                         const char *expected)
+{
+    struct query_paths paths = {0};
+    struct error err = {0};
+    char text[1100] = "";
+    size_t n = 0;
+    if (query_paths(frame, query, NULL, max, is_longest, &paths, &err) != 0)
+        (void)snprintf(text, sizeof text, "%s", err.text);
+    for (size_t i = 0; i < paths.n; i++) {
+        text[n] = ' ';
+        n += i > 0;
+        for (size_t k = 0; k < paths.items[i].n; k++)
+            text[n++] = (char)('0' + paths.nodes[paths.items[i].first + k]);
+        text[n] = '\0';
+    }
+    if (strcmp(text, expected) != 0 || paths.is_cut != is_cut)
+        fail_msg("%s: '%s' is not '%s'%s", query, text, expected, paths.is_cut ? ", and cut" : "");
+    query_paths_fini(&paths);
+}
+
+static void test_query_paths(void **state)
+{
+    static const char *const below_a = "[{\"name\": \"a\"}, \"*\", {\"name\": \"x\"}]";
+    struct frame *frame = make_tree();
+    (void)state;
+    expect_paths(frame, below_a, 10, false, false, "123 12345");
+    expect_paths(frame, below_a, 10, true, false, "12345");
+    expect_paths(frame, below_a, 1, false, true, "123");
+    expect_paths(frame, "MATCH (p)->(q) WHERE q.name = 'x'", 10, false, false, "23 45 67");
+    expect_paths(frame, "[2, \"+\"]", 2, true, true, "012345 067");
+    expect_paths(frame, "[{\"name\": \"nobody\"}]", 10, false, false, "");
+    expect_paths(frame, "{MATCH (p)}", 10, false, false,
+                 "query: character 1: paths are those of one pattern, not of a set");
+    expect_paths(frame, "{\"not\": [2]}", 10, false, false,
+                 "query: character 1: paths are those of one pattern, not of a set");
+    frame_close(frame);
+}
+
+/* What a query selects in one frame it finds in another one, where the numbers are other ones; whatever the names hold.
+ */
+static void test_query_select(void **state)
+{
+    static const char *const names[] = {"a \"b\"", "it's {x}", "back\\slash\\", "\xc3\xa9\n", "", "(p) OR", "a \"b\""};
+    struct frame *frames[2];
+    char *text;
+    bool *found;
+    struct error err = {0};
+    (void)state;
+    for (uint32_t k = 0; k < 2; k++) {
+        struct frame_maker maker;
+        maker_init(&maker);
+        (void)maker_column(&maker, "time", FRAME_EXCLUSIVE);
+        uint32_t top = add(&maker, FRAME_NONE, "main", 1);
+        for (uint32_t i = 0; i < k; i++)
+            (void)add(&maker, top, "more", 1);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            (void)add(&maker, top, names[i], 1);
+        frames[k] = made(&maker);
+    }
+    for (uint32_t node = 2; node < 7; node++) {
+        assert_int_equal(query_select(frames[0], &node, 1, QUERY_BY_PATH, &text, &err), 0);
+        assert_int_equal(query_run(frames[1], text, NULL, &found, &err), 0);
+        for (uint32_t i = 0; i < frame_n_nodes(frames[1]); i++)
+            assert_true(found[i] == (i == node + 1));
+        free(text);
+        free(found);
+    }
+    const uint32_t twins[] = {7, 1}, one = 1, nobody = 8;
+    assert_int_equal(query_select(frames[0], twins, 2, QUERY_BY_PATH, &text, &err), 0);
+    assert_null(strstr(text, "node_id"));
+    free(text);
+    assert_int_equal(query_select(frames[0], &one, 1, QUERY_BY_PATH, &text, &err), 0);
+    assert_string_equal(text, "{MATCH (\".\", p) WHERE p.\"node_id\" = 1}");
+    free(text);
+    assert_int_equal(query_select(frames[0], &nobody, 1, QUERY_BY_PATH, &text, &err), ERR_RANGE);
+    assert_int_equal(query_select(frames[0], &one, 0, QUERY_BY_PATH, &text, &err), ERR_RANGE);
+    frame_close(frames[0]);
+    frame_close(frames[1]);
+}
+
+static void test_section(void **state)
+{
+    struct frame *frame = make_tree(), *result;
+    struct error err = {0};
+    const double *values;
+    uint32_t *profiles;
+    size_t n;
+    (void)state;
+    assert_int_equal(frame_section(frame, "rank = 1", &result, &err), 0);
+    assert_true(frame_n_profiles(result) == 1 && frame_profile(result, 0)->rank == 1);
+    assert_int_equal(frame_values(result, 0, NULL, &values, &err), 0);
+    assert_true(values[2] == 10 && isnan(values[0]));
+    frame_close(result);
+    assert_int_equal(frame_section(frame, "thread = 0", &result, &err), 0);
+    assert_true(frame_n_profiles(result) == 1 && strcmp(frame_profile(result, 0)->name, "thread = 0") == 0);
+    assert_int_equal(frame_values(result, 0, NULL, &values, &err), 0);
+    assert_true(values[2] == 13);
+    frame_close(result);
+    assert_int_equal(frame_find_profiles(frame, "rank = 1", &profiles, &n, &err), 0);
+    assert_int_equal(frame_values(frame, 0, &(struct frame_view){.profiles = profiles, .n_profiles = n}, &values, &err),
+                     0);
+    assert_true(n == 1 && profiles[0] == 1 && values[2] == 10);
+    free(profiles);
+    assert_int_equal(frame_section(frame, "rank = 5", &result, &err), ERR_NOT_FOUND);
+    frame_close(frame);
 }
 
 /* What expressions refuse, and where. */
@@ -377,6 +492,41 @@ static void test_stand_out(void **state)
 }
 
 /* The table says what is wrong. */
+/* A ratio is that of the sums at every level: 30 / 6 of the file, not 4 + 7 nor their mean. */
+static void test_hierarchy(void **state)
+{
+    struct frame_maker maker;
+    struct error err = {0};
+    const double *values;
+    (void)state;
+    maker_init(&maker);
+    size_t cycles = maker_column(&maker, "cycles", FRAME_EXCLUSIVE),
+           loads = maker_column(&maker, "loads", FRAME_EXCLUSIVE);
+    uint32_t parent = FRAME_NONE;
+    for (uint32_t i = 0; i < 2; i++) {
+        static const char *const names[] = {"outer", "inner"};
+        parent =
+            maker_node(&maker, parent, &(struct made_node){.kind = FRAME_FUNCTION, .name = names[i], .file = "/s/a.c"});
+        uint32_t line =
+            maker_node(&maker, parent, &(struct made_node){.kind = FRAME_LINE, .file = "/s/a.c", .line = 7 + i});
+        maker_value(&maker, cycles, line, 0, i ? 14 : 16);
+        maker_value(&maker, loads, line, 0, i ? 2 : 4);
+    }
+    struct frame *frame = made(&maker), *derived = run("derive", frame, NULL, "ratio", "cycles / loads");
+    struct frame *levels = run("hierarchy", derived, NULL, "file function line", NULL);
+    static const char *const names[] = {"/s/a.c", "outer", "a.c:7", "inner", "a.c:8"};
+    static const double ratios[] = {5, 4, 4, 7, 7};
+    assert_int_equal(frame_n_nodes(levels), 5);
+    assert_int_equal(frame_values(levels, 2, NULL, &values, &err), 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_string_equal(frame_name(levels, i), names[i]);
+        assert_true(values[i] == ratios[i]);
+    }
+    frame_close(frame);
+    frame_close(derived);
+    frame_close(levels);
+}
+
 static void test_table(void **state)
 {
     struct frame *frame = make_tree(), *frames[] = {frame, frame}, *result;
@@ -398,6 +548,12 @@ static void test_table(void **state)
     assert_int_equal(frame_run("aggregate", frames, 1, texts, 1, &result, &err), ERR_USAGE);
     assert_int_equal(frame_run("group", frames, 1, texts, 1, &result, &err), ERR_NOT_FOUND);
     assert_int_equal(frame_run("callers", frames, 1, texts, 1, &result, &err), ERR_USAGE);
+    const char *levels[] = {"file module", "", "function nothing", "a b c d e f g h i"};
+    assert_int_equal(frame_run("hierarchy", frames, 1, levels, 1, &result, &err), ERR_NOT_FOUND);
+    assert_string_equal(err.text, "no node has one of the levels 'file module'");
+    assert_int_equal(frame_run("hierarchy", frames, 1, levels + 1, 1, &result, &err), ERR_USAGE);
+    assert_int_equal(frame_run("hierarchy", frames, 1, levels + 2, 1, &result, &err), ERR_NOT_FOUND);
+    assert_int_equal(frame_run("hierarchy", frames, 1, levels + 3, 1, &result, &err), ERR_USAGE);
     assert_int_equal(frame_run("callgraph", frames, 1, texts, 1, &result, &err), ERR_USAGE);
     assert_int_equal(frame_run("derive", frames, 1, texts, 2, &result, &err), ERR_NOT_FOUND);
     frame_close(frame);
@@ -439,6 +595,7 @@ static void test_chain(void **state)
     const double *values;
     struct error err = {0};
     bool is_equal;
+    char *text;
     (void)state;
     maker_init(&maker);
     (void)maker_column(&maker, "time", FRAME_EXCLUSIVE);
@@ -456,6 +613,7 @@ static void test_chain(void **state)
                  {"callgraph", "collapsed", 1, N},
                  {"callers", "3", 6, N / 2},
                  {"group", "name", 2, N / 2},
+                 {"hierarchy", "kind function", 3, N},
                  {"exclusive", NULL, N, 1},
                  {"aggregate", "all", N, 1},
                  {"imbalance", "time (inc)", N, N}};
@@ -476,6 +634,13 @@ static void test_chain(void **state)
     assert_true(is_equal);
     struct frame *result;
     assert_int_equal(frame_bottom_up(all, 0, &result, &err), ERR_RANGE);
+    struct query_paths paths = {0};
+    assert_int_equal(query_paths(frame, "[\"*\", {\"depth\": 999999}]", NULL, 3, true, &paths, &err), 0);
+    assert_true(paths.n == 3 && paths.is_cut && paths.items[0].n == N);
+    query_paths_fini(&paths);
+    assert_int_equal(query_select(frame, (const uint32_t[]){N - 1, 7}, 2, QUERY_BY_PATH, &text, &err), 0);
+    assert_non_null(strstr(text, "node_id\" = 999999}"));
+    free(text);
     frame_close(frame);
     frame_close(all);
     frame_close(sum);
@@ -488,6 +653,10 @@ int main(void)
         cmocka_unit_test(test_query_quantifiers),
         cmocka_unit_test(test_query_objects),
         cmocka_unit_test(test_query_texts),
+        cmocka_unit_test(test_query_paths),
+        cmocka_unit_test(test_query_select),
+        cmocka_unit_test(test_section),
+        cmocka_unit_test(test_hierarchy),
         cmocka_unit_test(test_expression_errors),
         cmocka_unit_test(test_expressions),
         cmocka_unit_test(test_ratio),
