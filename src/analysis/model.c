@@ -213,6 +213,12 @@ double model_samples(const struct model *model, size_t metric, double value)
     return per_sample > 0 ? value / per_sample : value;
 }
 
+bool model_is_lexical(const struct scope *scope)
+{
+    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION ||
+           scope->kind == SCOPE_LOOP;
+}
+
 uint32_t model_subtree_end(const struct model *model, uint32_t scope)
 {
     while (scope && !model->scopes[scope].next_sibling)

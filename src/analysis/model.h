@@ -291,6 +291,10 @@ void model_sum_inclusive(const struct model *model, const double *own, double *i
 double model_value(const struct model *model, uint32_t scope, size_t metric);
 double model_samples(const struct model *model, size_t metric, double value);
 
+/* Whether a scope is a part of the function or loop that it lies in: a statement, call site, loop, or place in another
+ * file. What it costs without calls is also exclusive cost of the scope above it. */
+bool model_is_lexical(const struct scope *scope);
+
 /* First scope after the subtree of a scope. */
 uint32_t model_subtree_end(const struct model *model, uint32_t scope);
 

@@ -13,7 +13,7 @@
 struct tree_node {
     uint32_t scope, parent; /* parent: visible scope, 0 = none */
     uint32_t depth;
-    double inclusive, own;         /* own: of the statements directly in a function */
+    double inclusive, own;         /* own: of the statements in a function or loop */
     uint32_t call_file, call_line; /* where it was called, 0 = not known */
 };
 
@@ -76,14 +76,14 @@ static bool push_children(struct visible_walk *walk, uint32_t scope, const struc
     return true;
 }
 
-/* Value of the scope's statements, including those in its loops. The recursion is only as deep as loops nest in the
- * source. */
+/* Value of the scope's statements, including those in its loops and in parts of it from other files. The recursion is
+ * only as deep as these nest in the source. */
 static double own_value(const struct visible_walk *walk, uint32_t scope)
 {
     const struct model *model = walk->job->model;
     double own = model->own[scope * model->n_metrics + walk->job->metric];
     for (uint32_t i = model->scopes[scope].first_child; i; i = model->scopes[i].next_sibling)
-        if (model->scopes[i].kind == SCOPE_LINE || model->scopes[i].kind == SCOPE_LOOP)
+        if (model_is_lexical(&model->scopes[i]))
             own += own_value(walk, i);
     return own;
 }

@@ -182,6 +182,7 @@ struct thread_values {
     struct columns columns;
     double *by_thread;  /* [n_threads] scratch */
     double *by_process; /* [n_processes] scratch */
+    uint16_t n_ids;     /* of each pair */
 };
 
 static int damaged(const struct thread_values *values, uint64_t offset, struct error *err)
@@ -234,6 +235,8 @@ int thread_values_open(const char *directory, const struct model *model, struct 
                                                        : error_set(err, ERR_MEMORY, "out of memory");
     if (code == 0)
         code = take_head(values, model, err);
+    if (code == 0)
+        code = v4_ids_per_metric(directory, &values->n_ids, err);
     if (code == 0)
         *out = values;
     else
@@ -360,7 +363,7 @@ int thread_values_statistics(const struct thread_values *values, const struct re
     memset(values->by_thread, 0, model->n_threads * sizeof *values->by_thread);
     memset(values->by_process, 0, model->n_processes * sizeof *values->by_process);
     int code = 0;
-    uint16_t id = (uint16_t)(V4_IDS_PER_METRIC * pair + V4_ID_EXECUTION);
+    uint16_t id = (uint16_t)(values->n_ids * (pair + 1) - 1); /* of the whole execution */
     for (size_t i = 0; code == 0 && i < row->variable->n_scopes; i++) {
         code = add_context(values, model->n_threads, row->variable->scopes[i], id, factor, err);
         if (code == 0 && row->fraction < 1)

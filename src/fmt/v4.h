@@ -34,7 +34,8 @@ struct v4_instance {
     uint16_t metric_id; /* ids of instances and of summaries are two sets of their own */
 };
 
-/* A statistic over all profiles: its id in the summary profile. combine: 0 sum, 1 min, 2 max. */
+/* A statistic over all profiles: its id in the summary profile. */
+enum v4_combine { V4_COMBINE_SUM = 0, V4_COMBINE_MIN, V4_COMBINE_MAX };
 struct v4_summary {
     uint32_t scope; /* index + 1, 0 = none */
     const char *formula;

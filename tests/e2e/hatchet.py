@@ -58,7 +58,7 @@ def check_causes(name, meta, values, loaded):
     those of the event in the data-centric tree."""
     data = next((identity for identity, _, entry in meta["entries"] if entry == "<datacentric>"), None)
     sums = {m: v for c, m, v in values if c == data}
-    totals = {metric["name"]: sums.get(metric["instances"][1][1], 0) for metric in meta["metrics"]}
+    totals = {metric["name"]: sums.get(metric["instances"][-1][1], 0) for metric in meta["metrics"]}
     wanted = {metric: total for metric, total in totals.items() if CAUSES.search(metric)}
     for event in {CAUSES.sub("", metric) for metric in wanted}:
         parts = [total for metric, total in wanted.items() if CAUSES.sub("", metric) == event]
@@ -71,7 +71,7 @@ def check_causes(name, meta, values, loaded):
 def check_v4(name, directory, loaded):
     """Nodes and roots are those of the files."""
     meta, profiles = v4.read(directory / "meta.db"), v4.read(directory / "profile.db")["profiles"]
-    time = next(i for m in meta["metrics"] if m["name"] == "CPUTIME (sec)" for _, i in m["instances"][1:])
+    time = next(i for m in meta["metrics"] if m["name"] == "CPUTIME (sec)" for _, i in m["instances"][-1:])
     sums = {c: v for c, m, v in profiles[0]["values"] if m == time}
     n_contexts = len(meta["contexts"]) + len(meta["entries"])
     expect(loaded["n_nodes"] == n_contexts, f"{name}: {loaded['n_nodes']} nodes of {n_contexts} contexts")

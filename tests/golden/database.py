@@ -7,13 +7,16 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree as ElementTree
 
 SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
 BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
@@ -150,7 +153,8 @@ def check_spread(database):
 
 
 def check_traces(scratch):
-    """Two threads of three have traces; events name the function, or nothing."""
+    """Two threads of three have traces, the other one an empty one; events name the function, or nothing. The XML form has
+    the same traces."""
     directory = scratch / "traced"
     for thread in range(3):
         profile = m.Profile("app", METRICS, thread=thread)
@@ -168,18 +172,152 @@ def check_traces(scratch):
     bytes_of = [(scratch / f"traced-{n}" / "trace.db").read_bytes() for n in (1, 3)]
     expect(bytes_of[0] == bytes_of[1], "-j 3 writes another trace.db")
     traces = v4.read(scratch / "traced-1" / "trace.db")
-    expect([row["profile"] for row in traces["traces"]] == [2, 3], f"traces {traces}")
+    expect([row["profile"] for row in traces["traces"]] == [1, 2, 3], f"traces {traces}")
+    expect(traces["traces"][0]["records"] == [], f"the thread without a trace has {traces['traces'][0]}")
     meta = v4.read(scratch / "traced-1" / "meta.db")
     names = {row[0]: meta["functions"][row[6] - 1][0] if row[6] else "line" for row in meta["contexts"]}
-    for thread, events in ((row["profile"] - 1, row["records"]) for row in traces["traces"]):
+    for thread, events in ((row["profile"] - 1, row["records"]) for row in traces["traces"][1:]):
         found = [(t, names.get(c)) for t, c in events]
         expect(found == [(1000 + thread, "0x4f00 [app]"), (1500, "0x4f00 [app]"), (2000, "line"), (3000 + thread, None)],
                f"trace {found}")
+    check_xml_traces(scratch, directory)
     bad = next(directory.glob("*-002-*.hpctrace"))
     bad.write_bytes(bad.read_bytes()[:-5])
     result = run("hpcprof", "-v", "-o", scratch / "traced-bad", directory)
     expect("truncated in the last record: the trace of this thread is missing" in result.stdout, result.stdout)
     check_rules_v4(scratch / "traced-bad")
+
+
+def check_xml_traces(scratch, directory):
+    """A file for each thread with a trace, and the elements that it names; a database has the same as its measurement."""
+    run("hpcprof", "-q", "-o", scratch / "traced-1", "--xml", scratch / "traced-xml", directory)
+    check_rules(scratch / "traced-xml")
+    document = ElementTree.parse(scratch / "traced-xml" / "experiment.xml").getroot()
+    names = {p.get("i"): p.get("n") for p in document.iter("Procedure")}
+    places = {s.get("it"): names[frame.get("n")] for frame in document.iter("PF") for s in frame.findall("S")}
+    files = sorted((scratch / "traced-xml").glob("*.hpctrace"))
+    expect([p.name.split("-")[2] for p in files] == ["001", "002"], f"traces in XML: {files}")
+    for thread, path in enumerate(files, 1):
+        found = [(t, places.get(str(node))) for t, node in struct.iter_unpack(">QI", path.read_bytes()[32:])]
+        expect(found == [(1000 + thread, "0x4f00 [app]"), (1500, "0x4f00 [app]"), (2000, "0x5000 [app]"), (3000 + thread, None)],
+               f"trace in XML {found}")
+        expect("num-records: 4" in run("hpcproftt", path).stdout, f"hpcproftt reads no trace of {path.name}")
+
+
+def nodes_of_query(database, metric):
+    """{path: (inclusive, exclusive)} as hpcquery prints them. A path is what a node is, from the root on."""
+    nodes, path = {}, []
+    text = run("hpcquery", "tree", "--csv", "--threshold", "0", "-M", metric, database).stdout
+    for row in csv.DictReader(io.StringIO(text)):
+        kind = row["kind"] if row["kind"] in ("statement", "loop") else "function"
+        del path[int(row["depth"]):]
+        path.append((kind, "" if kind != "function" else row["name"], "" if kind == "function" else row["line"]))
+        old = nodes.get(tuple(path), (0, 0))
+        nodes[tuple(path)] = (old[0] + float(row["inclusive"]), old[1] + float(row["exclusive"]))
+    return nodes
+
+
+def add_node(nodes, path, inclusive, exclusive):
+    old = nodes.get(path, (0, 0))
+    nodes[path] = (old[0] + inclusive, old[1] + exclusive)
+
+
+def nodes_of_v4(database, metric):
+    """The same from the summary in profile.db; call sites and positions are lines with children there."""
+    meta, profiles = v4.read(database / "meta.db"), v4.read(database / "profile.db")["profiles"]
+    ids = next(dict(m["instances"]) for m in meta["metrics"] if m["name"] == metric)
+    function, execution = (ids[[s[0] for s in meta["scopes"]].index(name) + 1] for name in ("function", "execution"))
+    values = {(c, m): v for c, m, v in profiles[0]["values"]}
+    inner, nodes = {row[1] for row in meta["contexts"]}, {}
+    paths = {identity: () if kind == 1 else (("function", name, ""),) for identity, kind, name in meta["entries"]}
+    for identity, path in paths.items():
+        if path:
+            add_node(nodes, path, values.get((identity, execution), 0), values.get((identity, function), 0))
+    for identity, parent, _, _, kind, _, number, _, line, _, _ in meta["contexts"]:
+        paths[identity] = paths[parent]
+        if kind == 2 and identity in inner:
+            continue
+        name = meta["functions"][number - 1][0] if number else ""
+        paths[identity] += (("function", "loop", "statement")[kind], name, "" if kind == 0 else str(line)),
+        add_node(nodes, paths[identity], values.get((identity, execution), 0), values.get((identity, function), 0))
+    return {path: value for path, value in nodes.items() if value[0]}
+
+
+def nodes_of_xml(database, metric):
+    """The same from the sums in experiment.xml."""
+    document = ElementTree.parse(database / "experiment.xml").getroot()
+    names = {p.get("i"): p.get("n") for p in document.iter("Procedure")}
+    columns = {m.get("n"): m.get("i") for m in document.iter("Metric")}
+    inclusive, exclusive = (columns[f"{metric}:Sum ({letter})"] for letter in "IE")
+    nodes, stack = {}, [(document.find(".//SecCallPathProfileData"), ())]
+    while stack:
+        element, path = stack.pop()
+        values = {m.get("n"): float(m.get("v")) for m in element.findall("M")}
+        name, line = names.get(element.get("n"), ""), element.get("l")
+        if element.tag in ("S", "L"):
+            path += ("statement" if element.tag == "S" else "loop", "", line),
+        elif element.tag == "PF" or element.tag == "Pr" and name:
+            path += ("function", name, ""),
+        if path and element.tag != "C" and (element.tag != "Pr" or name):
+            add_node(nodes, path, values.get(inclusive, 0), values.get(exclusive, 0))
+        stack += [(child, path) for child in element if child.tag != "M"]
+    return {path: value for path, value in nodes.items() if value[0]}
+
+
+def check_same_nodes(database, xml, *metrics):
+    """Every node has the same inclusive and exclusive values in all three."""
+    for metric in metrics:
+        found = {"hpcquery": nodes_of_query(database, metric), "profile.db": nodes_of_v4(database, metric),
+                 "experiment.xml": nodes_of_xml(xml, metric)}
+        wanted = found["hpcquery"]
+        expect(len(wanted) > 5, f"{database.name}: {len(wanted)} nodes of {metric}")
+        for name, nodes in found.items():
+            expect(nodes.keys() == wanted.keys(), f"{database.name}, {name}: only in one: {list(nodes.keys() ^ wanted.keys())[:3]}")
+            for path in nodes.keys() & wanted.keys():
+                expect(all(abs(a - b) <= 1e-5 * max(abs(a), 1) for a, b in zip(nodes[path], wanted[path])),
+                       f"{database.name}, {name}: {path[-1]} below {path[-2:-1]}: {nodes[path]}, not {wanted[path]}")
+
+
+OTHER_FILE = """int sum_up(volatile int *numbers, int n)
+{
+    int sum = 0;
+    for (int i = 0; i < n; i++) {
+# 7 "other.h"
+        sum += numbers[i];
+# 7 "placed.c"
+    }
+# 9 "other.h"
+    numbers[0] = sum;
+# 11 "placed.c"
+    return numbers[1];
+}
+"""
+
+
+def check_nested(scratch):
+    """A program of real code with loops in loops, inlined functions, and functions with lines of another file; every
+    address is sampled once."""
+    program, directory = scratch / "nested", scratch / "nested-measured"
+    (scratch / "placed.c").write_text(OTHER_FILE, encoding="ascii")
+    sources = [SOURCE / "tests" / "golden" / "structure-kernels.c", scratch / "placed.c"]
+    made = subprocess.run(["gcc", "-O2", "-g", "-no-pie", "-o", program, *sources], capture_output=True, check=False, text=True)
+    if made.returncode:
+        expect(False, f"structure-kernels.c is not compiled: {made.stderr}")
+        return
+    symbols = subprocess.run(["nm", "-S", program], capture_output=True, check=True, text=True).stdout
+    profile = m.Profile("nested", METRICS)
+    for start, size in re.findall(r"^(\w+) (\w+) [Tt] ", symbols, re.M):
+        for address in range(int(start, 16), int(start, 16) + int(size, 16), 3):
+            profile.add(profile.path(profile.root, [(APP, 0x1010), (str(program), address)], m.LEAF), {0: 1 + address % 7})
+    profile.write(directory, side=False)
+    run("hpcprof", "-q", "-o", scratch / "nested-db", "--xml", scratch / "nested-xml", directory)
+    check_rules(scratch / "nested-xml", "--time")
+    check_rules_v4(scratch / "nested-db", "--time")
+    loops = [path for path in nodes_of_query(scratch / "nested-db", "EADDR (usec)") if path[-1][0] == path[-2:][0][0] == "loop"]
+    expect(loops, "no loop lies in another one")
+    places = [line for line in run("hpcproftt", scratch / "nested-db" / "meta.db").stdout.splitlines() if " line 0" in line]
+    expect(places, "no line of another file lies in a function")
+    check_same_nodes(scratch / "nested-db", scratch / "nested-xml", "EADDR (usec)")
 
 
 def check_faults(database):
@@ -223,9 +361,9 @@ def check_v4_sums(database):
         def below(row):
             return row[1] == entry[0] or (row[1] in rows and below(rows[row[1]]))
         lines = [i for i, row in rows.items() if row[4] == 2 and below(row)]
-        sums = [sum(values.get((i, m), 0) for i in lines if not any(r[1] == i for r in rows.values())) for m in (0, 2)]
+        sums = [sum(values.get((i, m), 0) for i in lines if not any(r[1] == i for r in rows.values())) for m in (1, 4)]
         expect(abs(sums[0] * 1e6 - wanted) < 1e-3 and sums[1] == wanted, f"{entry[2]}: statements sum up to {sums}")
-        expect(values.get((entry[0], 3)) == wanted, f"{entry[2]}: {values.get((entry[0], 3))}, not {wanted}")
+        expect(values.get((entry[0], 5)) == wanted, f"{entry[2]}: {values.get((entry[0], 5))}, not {wanted}")
     path = {f[0] for f in meta["functions"]}
     expect({"grid", "counter", "<heap allocation>", "<memory access call-path>"} <= path, f"functions {path}")
 
@@ -257,7 +395,7 @@ def check_many(scratch):
     for path in (scratch / "made-1").glob("*.*"):
         expect(path.read_bytes() == (scratch / "made-3" / path.name).read_bytes(), f"-j 3 writes another {path.name}")
     whole = {m: v for c, m, v in v4.read(scratch / "made-1" / "profile.db")["profiles"][0]["values"] if c == 0}
-    found = [whole.get(2 * i + 3) for i in range(5)]
+    found = [whole.get(3 * (i + 1) + 2) for i in range(5)]
     wanted = [float(s) * (1000 if i == 0 else 1) for i, s in enumerate(sums)]
     expect(found == wanted, f"made profiles sum up to {found}, not {wanted}")
     output = scratch / "stopped"
@@ -503,6 +641,8 @@ def main():
         for made in (database, scratch / "traced-1"):
             check_made_of_json(made, scratch)
         check_reports(database)
+        check_same_nodes(database, scratch / "xml", "EADDR (usec)", "FAULTS")
+        check_nested(scratch)
         check_same_bytes(directory, scratch)
         run("hpcprof", "-q", "-o", database, "--xml", scratch / "xml", directory)
         check_rules(scratch / "xml", "--time")

@@ -332,7 +332,8 @@ def main():
         committed = scratch / "committed"
         committed.mkdir()
         shutil.copy(GOLDEN / "locus.json", committed)
-        shutil.copy(database / "cct.db", committed)
+        for name in ("cct.db", "meta.db"):
+            shutil.copy(database / name, committed)
         for file, text in outputs(committed):
             expect((GOLDEN / file).read_text(encoding="utf-8") == text, f"{file} of the committed database differs")
         if record:

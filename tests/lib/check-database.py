@@ -48,7 +48,8 @@ class Tree:
         self.modules = table(root, "LoadModuleTable", "LoadModule")
         self.metrics = [(int(m.get("i")), m.get("n")) for m in root.iter("MetricDB")]
         self.summaries = {m.get("i"): m.get("n") for m in root.iter("Metric")}
-        self.nodes, self.parents, self.sums = [], [], {}
+        self.nodes, self.parents, self.sums, self.traced = [], [], {}, {}
+        self.traces = root.find(".//TraceDB")
         data = root.find(".//SecCallPathProfileData")
         if data is None:
             wrong("there is no SecCallPathProfileData")
@@ -83,6 +84,10 @@ class Tree:
             wrong(f"{element.tag} i={number} is number {len(self.nodes) + 2} in the document: ids are not dense")
         self.nodes.append(element)
         self.parents.append(0 if parent is None else int(parent.get("i")))
+        if element.tag == "PF" and parent is not None and parent.tag != "C":
+            wrong(f"PF i={number} lies in a {parent.tag}: readers put the line of that before its name")
+        if element.get("it") is not None:
+            self.traced[element.get("it")] = element.tag
         self.sums[number] = {m.get("n"): float(m.get("v")) for m in element.findall("M")}
         seen_other = False
         for child in element:
@@ -160,14 +165,14 @@ def check_values(tree, path, n_metrics, values, totals):
             row, tag = index + 1, tree.nodes[index].tag
             if name.endswith("(I)"):
                 below[parent - 1 if parent else 0] += cost[row]
-            elif tag == "S":
-                below[parent - 1] += cost[row]
+            elif tag in ("S", "L") or (tag == "Pr" and tree.procedures.get(tree.nodes[index].get("n")) == ""):
+                below[parent - 1] += cost[row]  # a part of the function, loop or place around it
         for index, node in enumerate(tree.nodes):
             row = index + 1
             if name.endswith("(I)") and node.tag != "S" and not close(cost[row], below[row], scale):
                 wrong(f"{path}: {name} of {node.tag} i={row + 1} is {cost[row]}, its children have {below[row]}")
             if name.endswith("(E)") and node.tag in ("PF", "Pr", "L") and not close(cost[row], below[row], scale):
-                wrong(f"{path}: {name} of {node.tag} i={row + 1} is {cost[row]}, its statements have {below[row]}")
+                wrong(f"{path}: {name} of {node.tag} i={row + 1} is {cost[row]}, its parts have {below[row]}")
             if name.endswith("(E)") and node.tag == "C" and cost[row] != 0:
                 wrong(f"{path}: {name} of call site i={row + 1} is {cost[row]}")
         for row in range(n):
@@ -214,6 +219,29 @@ def check_roots(tree, totals):
             wrong(f"{name} of all roots is {value}, exclusive {by_root[name[:-3] + '(E)']}")
 
 
+def check_traces(tree, paths):
+    """Events are in order and name statements; experiment.xml knows the first and the last time."""
+    times, used = [], set()
+    for path in paths:
+        with open(path, "rb") as f:
+            data = f.read()
+        if data[:32] != b"HPCRUN-trace______01.01b" + bytes(8) or (len(data) - 32) % 12:
+            wrong(f"{path}: not the header of a trace, or part of a record")
+        events = list(struct.iter_unpack(">QI", data[32:32 + (len(data) - 32) // 12 * 12]))
+        if not events or events != sorted(events, key=lambda event: event[0]):
+            wrong(f"{path}: {len(events)} events out of order")
+        times += [time for time, _ in events]
+        used |= {str(node) for _, node in events if node}
+        if not glob.glob(os.path.join(os.path.dirname(path), "1." + os.path.basename(path)[:-8] + "metric-db")):
+            wrong(f"{path}: there is no metric-db file of this thread")
+    if used != tree.traced.keys() or set(tree.traced.values()) - {"S"}:
+        wrong(f"traces name {sorted(used ^ tree.traced.keys())[:5]}, elements with 'it' are {set(tree.traced.values())}")
+    if (tree.traces is not None) != bool(times):
+        wrong("experiment.xml says that there are traces, or there are some of which it says nothing")
+    elif times and (int(tree.traces.get("db-min-time")), int(tree.traces.get("db-max-time"))) != (min(times), max(times)):
+        wrong(f"the times of traces are {min(times)} to {max(times)}")
+
+
 def main():
     need_time = "--time" in sys.argv
     directory = sys.argv[-1]
@@ -237,6 +265,7 @@ def main():
     if matrices and totals is not None:
         check_summary(tree, width, matrices)
         check_roots(tree, totals)
+    check_traces(tree, sorted(glob.glob(os.path.join(directory, "*.hpctrace"))))
     for problem in problems:
         print(f"{directory}: {problem}")
     sys.exit(1 if problems else 0)

@@ -10,8 +10,9 @@ import sys
 
 import v4
 
-STATISTICS = {("$$", 0): ("sum", sum), ("$$", 1): ("min", min), ("$$", 2): ("max", max), ("1", 0): ("count", len),
-              ("($$^2)", 0): ("squares", lambda values: sum(v * v for v in values))}
+SCOPES = [["lex_aware", 0, 255], ["function", 3, 0], ["execution", 2, 255]]
+LEXICAL, FUNCTION, EXECUTION = range(3)  # the id of a metric's scope, modulo their number
+NOTES = ("FORMATS.md", "metrics/METRICS.yaml.ex", "metrics/default.yaml")
 problems = []
 
 
@@ -40,24 +41,35 @@ def check_frame(path):
 def check_meta(meta, yaml, time):
     texts = [meta["title"], meta["description"], *meta["kinds"], *(m["name"] for m in meta["metrics"])]
     expect(all(t.isascii() for t in texts), f"titles and names of metrics are not ASCII: {texts}")
-    expect([s[0] for s in meta["scopes"]] == ["function", "execution"], f"scopes {meta['scopes']}")
+    expect(meta["scopes"] == SCOPES, f"scopes {meta['scopes']}")
     ids = [i for m in meta["metrics"] for _, i in m["instances"]]
-    statistics = [s[3] for m in meta["metrics"] for s in m["summaries"]]
-    expect(len(statistics) == len(set(statistics)), "two statistics have the same id")
-    expect(ids == sorted(set(ids)), f"ids of metrics {ids}")
+    expect(ids == list(range(len(ids))), f"ids of metrics {ids}")
+    for metric in meta["metrics"]:
+        expect([scope for scope, _ in metric["instances"]] == [1, 2, 3], f"{metric['name']}: scopes")
+        expect(metric["summaries"] == [[scope, "$$", 0, i] for scope, i in metric["instances"]],
+               f"{metric['name']} is not summed up: {metric['summaries']}")
     expect(not time or "CPUTIME (sec)" in [m["name"] for m in meta["metrics"]], "there is no CPUTIME (sec)")
-    for i, metric in enumerate(meta["metrics"]):
-        name = re.escape(metric["name"].replace("\\", "\\\\").replace('"', '\\"'))
-        expect(len(re.findall(f'(?m)^  - name: "{name}"$', yaml)) == 1, f"default.yaml has no root {metric['name']}")
-        for kind, scope in (("inclusive", "execution"), ("exclusive", "function")):
-            expect(re.search(rf"(?m)^ +{kind}:\n +standard: \*m{i}-sum-{scope}$", yaml), f"{metric['name']}: no {kind}")
-            for (formula, combine), (statistic, _) in STATISTICS.items():
-                quoted = re.escape("'1'" if formula == "1" else formula)
-                expect(re.search(rf'(?m)^  - &m{i}-{statistic}-{scope}\n    metric: "{name}"\n    scope: {scope}\n'
-                                 rf"    formula: {quoted}\n    combine: {('sum', 'min', 'max')[combine]}$", yaml),
-                       f"{metric['name']}: no input {statistic} in {scope}")
-    used, named = (set(re.findall(rf"{sign}(m\d+-[\w-]+)", yaml)) for sign in ("\\*", "&"))
-    expect(used == named, f"default.yaml: inputs {used ^ named} are used or named only")
+    check_yaml([m["name"] for m in meta["metrics"]], yaml)
+
+
+def check_yaml(names, yaml):
+    """What HPCToolkit's own databases say of each metric, and no more: its sum, inclusive, and exclusive for viewers that
+    know lex_aware and for those that do not."""
+    quoted = ['"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"' for name in names]
+    expected = "version: 0\ninputs:" + ("" if names else " []") + "\n"
+    for i, name in enumerate(quoted):
+        for scope, _, _ in reversed(SCOPES):
+            expected += f"  - &m{i}-{scope}\n    metric: {name}\n    scope: {scope}\n    formula: $$\n    combine: sum\n"
+    expected += "roots:" + ("" if names else " []") + "\n"
+    for i, name in enumerate(quoted):
+        expected += f"  - name: {name}\n    description: {name}\n    variants:\n      Sum:\n        render: [number, percent]\n" \
+            f"        formula:\n          inclusive:\n            standard: *m{i}-execution\n" \
+            f"          exclusive:\n            custom: *m{i}-lex_aware\n            standard: *m{i}-function\n"
+    for wanted, found in zip(expected.splitlines(), yaml.replace("percent, hidden]", "percent]").splitlines()):
+        expect(wanted == found, f"default.yaml: '{found}', not '{wanted}'")
+    expect(expected.count("\n") == yaml.count("\n"), f"default.yaml has {yaml.count(chr(10))} lines")
+    hidden = re.findall(r'(?m)^  - name: "(.*)"\n.*\n.*\n.*\n        render: .*hidden', yaml)
+    expect(all(name.startswith("Size") for name in hidden), f"default.yaml hides {hidden}")
 
 
 def check_sources(meta, directory):
@@ -98,37 +110,39 @@ def check_profiles(meta, profiles, blocks):
     for (_, c, m), value in by_profile.items():
         columns[c, m].append(value)
     summary = {(c, m): v for c, m, v in profiles[0]["values"]}
-    wanted = {}
-    for metric in meta["metrics"]:
-        ids = dict(metric["instances"])
-        expect([(s, *STATISTICS[f, k]) for s, f, k, _ in metric["summaries"]] ==
-               [(s, *row) for s in ids for row in STATISTICS.values()], f"statistics of {metric['name']}")
-        for scope, formula, combine, identity in metric["summaries"]:
-            function = STATISTICS[formula, combine][1]
-            wanted.update({(c, identity): function(values) for (c, m), values in columns.items() if m == ids[scope]})
-    expect(summary.keys() == wanted.keys(), "the summary has other values than statistics of the profiles")
-    for key in summary.keys() & wanted.keys():
-        expect(abs(summary[key] - wanted[key]) <= 1e-9 * abs(wanted[key]), f"{key} is {summary[key]}, not {wanted[key]}")
-    return {key: sum(values) for key, values in columns.items()}
+    whole = {key: sum(values) for key, values in columns.items()}
+    expect(summary.keys() == whole.keys(), "the summary has other values than the profiles")
+    for key in summary.keys() & whole.keys():
+        expect(abs(summary[key] - whole[key]) <= 1e-9 * abs(whole[key]), f"{key} is {summary[key]}, not {whole[key]}")
+    return whole
 
 
 def check_sums(meta, parents, whole):
-    """Inclusive values add up over children, exclusive ones over the loops and lines within a function, which say so."""
-    spreads = {row[0]: row[5] for row in meta["contexts"]}
-    below, own = collections.defaultdict(float), collections.defaultdict(float)
+    """Inclusive values add up over children, exclusive ones over the loops and lines within a function, which say so; in
+    lex_aware a loop leaves out the loops in it."""
+    spreads, loops = {row[0]: row[5] for row in meta["contexts"]}, {row[0] for row in meta["contexts"] if row[4] == 1}
+    n_ids, inner = len(SCOPES), set(parents.values())
+    below, own, direct = (collections.defaultdict(float) for _ in range(3))
     for (c, m), value in whole.items():
-        if m % 2 and parents.get(c) is not None:
+        if m % n_ids == EXECUTION and parents.get(c) is not None:
             below[parents[c], m] += value
-        elif m % 2 == 0 and spreads.get(c):
+        elif m % n_ids == FUNCTION and spreads.get(c):
             own[parents[c], m] += value
-    inner = set(parents.values())
-    for (c, m), value in whole.items():
-        if c == 0 or c not in parents:
-            continue
-        wanted = below[c, m] if m % 2 else own[c, m]
-        close = abs(value - wanted) <= 1e-9 * abs(value)
-        expect(c not in inner or close, f"context {c} metric {m}: {value}, not {wanted}")
-        expect(c in inner or m % 2 or value == whole.get((c, m + 1)), f"context {c}: a leaf with more than its own")
+    for c in [row[0] for row in reversed(meta["contexts"])]:
+        for m in range(FUNCTION, n_ids * len(meta["metrics"]), n_ids):
+            direct[c, m] += 0 if c in inner else whole.get((c, m), 0)
+            if spreads[c] and c not in loops:
+                direct[parents[c], m] += direct[c, m]
+    for c in parents:
+        for m in range(n_ids * len(meta["metrics"])):
+            value, function = whole.get((c, m), 0), m // n_ids * n_ids + FUNCTION
+            if m % n_ids == LEXICAL:
+                wanted = direct[c, function] if c in loops else whole.get((c, function), 0)
+            else:
+                wanted = below[c, m] if m % n_ids == EXECUTION else own[c, m]
+                wanted = wanted if c in inner else whole.get((c, function), 0)  # a leaf has its own
+            close = abs(value - wanted) <= 1e-9 * max(abs(value), abs(whole.get((c, m // n_ids * n_ids + EXECUTION), 0)))
+            expect(close, f"context {c} metric {m}: {value}, not {wanted}")
     main = meta["entries"][0][0]
     for m in {m for _, m in whole}:
         expect(whole.get((0, m)) == whole.get((main, m)), f"metric {m}: the whole is not the main thread's")
@@ -136,12 +150,11 @@ def check_sums(meta, parents, whole):
 
 def check_traces(traces, parents, n_profiles):
     numbers = [row["profile"] for row in traces["traces"]]
-    expect(numbers == sorted(set(numbers)) and 0 not in numbers and max(numbers, default=0) < n_profiles,
-           f"traces of profiles {numbers}")
+    expect(numbers == list(range(1, n_profiles)), f"traces of profiles {numbers}: readers expect one for each")
     times = [time for row in traces["traces"] for time, _ in row["records"]]
     expect(times and (min(times), max(times)) == (traces["min_time_ns"], traces["max_time_ns"]), "times of all traces")
     for number, events in ((row["profile"], row["records"]) for row in traces["traces"]):
-        expect(events and [t for t, _ in events] == sorted(t for t, _ in events), f"trace of profile {number}: order")
+        expect([t for t, _ in events] == sorted(t for t, _ in events), f"trace of profile {number}: order")
         expect(all(c == 0 or c in parents for _, c in events), f"trace of profile {number}: contexts")
 
 
@@ -160,7 +173,9 @@ def main():
     check_sums(meta, parents, whole)
     if (directory / "trace.db").exists():
         check_traces(v4.read(directory / "trace.db"), parents, len(profiles))
-    expect(not time or (0, 1) in whole, "CPUTIME (sec) has no values")
+    expect(not time or (0, EXECUTION) in whole, "CPUTIME (sec) has no values")
+    for name in NOTES:
+        expect((directory / name).is_file() and (directory / name).stat().st_size > 100, f"there is no {name}")
     for text in problems:
         print(text)
     return 1 if problems else 0

@@ -128,20 +128,22 @@ double summary_value(const struct summary *summary, size_t part, size_t scope, s
 /* Buffers for one thread's values. */
 struct matrices {
     double *own, *inclusive, *exclusive; /* [n_scopes][n_metrics] */
-    struct metric_db db;                 /* [n_scopes][2 * n_pairs] */
+    double *values;                      /* [n_scopes][2 * n_pairs] */
+    struct metric_db db;                 /* the same by element; those without a scope stay zero */
 };
 
-static int make_matrices(const struct model *model, const struct columns *columns, struct matrices *m,
-                         struct error *err)
+static int make_matrices(const struct model *model, const struct columns *columns, const struct xml_layout *layout,
+                         struct matrices *m, struct error *err)
 {
     size_t n = model->n_scopes * model->n_metrics + 1;
     m->own = calloc(n, sizeof *m->own);
     m->inclusive = calloc(n, sizeof *m->inclusive);
     m->exclusive = calloc(n, sizeof *m->exclusive);
-    m->db.n_nodes = (uint32_t)model->n_scopes;
+    m->values = calloc(model->n_scopes * 2 * columns->n_pairs + 1, sizeof *m->values);
+    m->db.n_nodes = layout->n_elements;
     m->db.n_metrics = (uint32_t)(2 * columns->n_pairs);
-    m->db.values = calloc(model->n_scopes * 2 * columns->n_pairs + 1, sizeof *m->db.values);
-    if (m->own && m->inclusive && m->exclusive && m->db.values)
+    m->db.values = calloc((size_t)layout->n_elements * 2 * columns->n_pairs + 1, sizeof *m->db.values);
+    if (m->own && m->inclusive && m->exclusive && m->values && m->db.values)
         return 0;
     return error_set(err, ERR_MEMORY, "out of memory for the values of one thread");
 }
@@ -151,6 +153,7 @@ static void free_matrices(struct matrices *m)
     free(m->own);
     free(m->inclusive);
     free(m->exclusive);
+    free(m->values);
     free(m->db.values);
 }
 
@@ -168,7 +171,7 @@ static int add_cells(void *context, const struct cell *cells, size_t n_cells, st
     return 0;
 }
 
-/* Fills the file's matrix with the values of thread t; SIZE_MAX gives zeros. */
+/* Fills m->values with the values of thread t; SIZE_MAX gives zeros. */
 static int fill(const struct model *model, const struct columns *columns, const struct value_source *source, size_t t,
                 struct matrices *m, struct error *err)
 {
@@ -181,25 +184,47 @@ static int fill(const struct model *model, const struct columns *columns, const 
     for (size_t scope = 0; scope < model->n_scopes; scope++)
         for (size_t k = 0; k < columns->n_pairs; k++) {
             size_t at = scope * n + columns->pairs[k].metric;
-            m->db.values[scope * width + 2 * k] = m->inclusive[at];
-            m->db.values[scope * width + 2 * k + 1] = m->exclusive[at];
+            m->values[scope * width + 2 * k] = m->inclusive[at];
+            m->values[scope * width + 2 * k + 1] = m->exclusive[at];
         }
     return code;
+}
+
+/* Puts each scope's values into the rows of its elements. */
+static void lay_out(const struct model *model, const struct xml_layout *layout, struct matrices *m)
+{
+    size_t width = m->db.n_metrics;
+    for (size_t scope = 0; scope < model->n_scopes; scope++) {
+        const double *from = m->values + scope * width;
+        memcpy(m->db.values + (layout->elements[scope] - 1) * width, from, width * sizeof *from);
+        for (size_t i = 0; layout->calls[scope] && i < width; i += 2)
+            m->db.values[(layout->calls[scope] - 1) * width + i] = from[i];
+    }
+}
+
+int xml_file_name(const struct model *model, const char *directory, const char *prefix, uint32_t rank, uint32_t thread,
+                  const char *suffix, char **path, struct error *err)
+{
+    const struct process *process = &model->processes[rank];
+    char exe[256];
+    /* readers count ranks by looking for "-000-": it must not come from the program's name */
+    (void)snprintf(exe, sizeof exe, "%s", process->exe);
+    for (char *p = exe; strstr(exe, "-000") && *p; p++)
+        *p = *p == '-' ? '_' : *p;
+    if (asprintf(path, "%s/%s%s-%06u-%03u-%s-%u-%u.%s", directory, prefix, exe, rank, thread, process->host_id,
+                 process->pid, process->generation % 10, suffix) >= 0)
+        return 0;
+    *path = NULL;
+    return error_set(err, ERR_MEMORY, "out of memory");
 }
 
 static int write_one(const struct model *model, const char *directory, uint32_t rank, uint32_t thread,
                      const struct metric_db *db, struct error *err)
 {
-    const struct process *process = &model->processes[rank];
-    char *path = NULL, exe[256];
-    /* readers count ranks by looking for "-000-": it must not come from the program's name */
-    (void)snprintf(exe, sizeof exe, "%s", process->exe);
-    for (char *p = exe; strstr(exe, "-000") && *p; p++)
-        *p = *p == '-' ? '_' : *p;
-    if (asprintf(&path, "%s/1.%s-%06u-%03u-%s-%u-%u.metric-db", directory, exe, rank, thread, process->host_id,
-                 process->pid, process->generation % 10) < 0)
-        return error_set(err, ERR_MEMORY, "out of memory");
-    int code = metric_db_write_file(db, path, err);
+    char *path = NULL;
+    int code = xml_file_name(model, directory, "1.", rank, thread, "metric-db", &path, err);
+    if (code == 0)
+        code = metric_db_write_file(db, path, err);
     free(path);
     return code;
 }
@@ -209,8 +234,8 @@ static int write_one(const struct model *model, const char *directory, uint32_t 
  * *summary. directory: NULL = only add to *summary.
  * err: ERR_RANGE (too many threads or values), ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
 static int metric_files_write(const struct model *model, const struct columns *columns,
-                              const struct value_source *source, const struct job *job, const char *directory,
-                              struct summary *summary, struct error *err)
+                              const struct value_source *source, const struct job *job, const struct xml_layout *layout,
+                              const char *directory, struct summary *summary, struct error *err)
 {
     uint32_t n_threads = 0;
     for (size_t p = 0; p < model->n_processes; p++)
@@ -221,7 +246,7 @@ static int metric_files_write(const struct model *model, const struct columns *c
                          "A process has %u threads; the XML form of a database holds fewer than %d in each", n_threads,
                          METRIC_FILES_THREADS_MAX);
     struct matrices matrices = {0};
-    int code = make_matrices(model, columns, &matrices, err);
+    int code = make_matrices(model, columns, layout, &matrices, err);
     size_t next = 0;
     for (uint32_t rank = 0; code == 0 && rank < model->n_processes; rank++)
         for (uint32_t id = 0; code == 0 && id < n_threads; id++) {
@@ -231,7 +256,9 @@ static int metric_files_write(const struct model *model, const struct columns *c
             if (code == 0)
                 code = fill(model, columns, source, exists ? next++ : SIZE_MAX, &matrices, err);
             if (code == 0 && exists)
-                summary_add(summary, matrices.db.values);
+                summary_add(summary, matrices.values);
+            if (code == 0 && directory)
+                lay_out(model, layout, &matrices);
             if (code == 0 && directory)
                 code = write_one(model, directory, rank, id, &matrices.db, err);
         }
@@ -243,9 +270,7 @@ static int metric_files_write(const struct model *model, const struct columns *c
 
 /* Puts a database in place. */
 
-#define METRICS_YAML "default.yaml"
-
-/* Whether the name is that of a file of a database; src counts only beside the others. */
+/* Whether the name is that of a file of a database; src and the note on formats count only beside the others. */
 static bool is_ours(const char *name)
 {
     size_t len = strlen(name);
@@ -253,18 +278,21 @@ static bool is_ours(const char *name)
         if (strcmp(name, v4_file_name(kind)) == 0)
             return true;
     return strcmp(name, DATABASE_FILE) == 0 || strcmp(name, DATABASE_JSON) == 0 ||
-           strcmp(name, "experiment.xml") == 0 || (len > 10 && strcmp(name + len - 10, ".metric-db") == 0);
+           strcmp(name, "experiment.xml") == 0 || (len > 10 && strcmp(name + len - 10, ".metric-db") == 0) ||
+           (len > 9 && strcmp(name + len - 9, ".hpctrace") == 0);
 }
 
 /* True for a directory "metrics" that holds nothing but ours. */
 static bool is_metrics(int parent, const char *name)
 {
-    int fd = strcmp(name, "metrics") == 0 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int fd = strcmp(name, V4_METRICS_DIRECTORY) == 0
+                 ? openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                 : -1;
     DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
     bool all = directory != NULL;
     for (struct dirent *entry; directory && (entry = readdir(directory));)
         all = all && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                      strcmp(entry->d_name, METRICS_YAML) == 0);
+                      strcmp(entry->d_name, V4_METRICS_YAML) == 0 || strcmp(entry->d_name, V4_METRICS_EXAMPLE) == 0);
     if (directory)
         (void)closedir(directory);
     else if (fd >= 0)
@@ -279,19 +307,22 @@ static bool is_of_kind(int directory, const char *name, mode_t kind)
     return fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && (info.st_mode & S_IFMT) == kind;
 }
 
-/* Whether a directory is a complete database in either form: only in a database do we remove a directory src. */
+/* Whether a directory is a complete database in either form: only there do we remove files that others may have, too.
+ */
 static bool is_database(int directory)
 {
     return is_of_kind(directory, DATABASE_FILE, S_IFREG) || is_of_kind(directory, DATABASE_JSON, S_IFREG) ||
            is_of_kind(directory, "experiment.xml", S_IFREG);
 }
 
-static bool belongs(int directory, const char *name, bool has_sources)
+static bool belongs(int directory, const char *name, bool is_complete)
 {
     if (is_ours(name))
         return is_of_kind(directory, name, S_IFREG);
     if (strcmp(name, SOURCES_DIRECTORY) == 0)
-        return has_sources && is_of_kind(directory, name, S_IFDIR);
+        return is_complete && is_of_kind(directory, name, S_IFDIR);
+    if (strcmp(name, V4_FORMATS) == 0)
+        return is_complete && is_of_kind(directory, name, S_IFREG);
     return is_metrics(directory, name);
 }
 
@@ -312,10 +343,10 @@ static int count_foreign(const char *path, char *foreign, size_t size_bytes)
     int n = 0;
     if (!directory)
         return -1;
-    bool has_sources = is_database(dirfd(directory));
+    bool is_complete = is_database(dirfd(directory));
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            belongs(dirfd(directory), entry->d_name, has_sources))
+            belongs(dirfd(directory), entry->d_name, is_complete))
             continue;
         if (n++ == 0)
             (void)snprintf(foreign, size_bytes, "%s", entry->d_name);
@@ -334,10 +365,10 @@ static void remove_database(const char *path)
     if (is_of_kind(dirfd(directory), SOURCES_DIRECTORY, S_IFDIR))
         scratch_remove_tree(dirfd(directory), SOURCES_DIRECTORY);
     for (struct dirent *entry; (entry = readdir(directory));)
-        if (is_ours(entry->d_name))
+        if (is_ours(entry->d_name) || strcmp(entry->d_name, V4_FORMATS) == 0)
             (void)unlinkat(dirfd(directory), entry->d_name, 0);
-    if (is_metrics(dirfd(directory), "metrics"))
-        scratch_remove_tree(dirfd(directory), "metrics");
+    if (is_metrics(dirfd(directory), V4_METRICS_DIRECTORY))
+        scratch_remove_tree(dirfd(directory), V4_METRICS_DIRECTORY);
     (void)closedir(directory);
     (void)rmdir(path);
 }
@@ -439,16 +470,17 @@ static int copy_sources(const struct model *model, const char *older, const char
 }
 
 /* Writes the metrics of experiment.xml and the metric files, for which the values are read once. */
-static int write_metrics(struct model *model, const struct columns *columns, const char *directory,
-                         const struct database_job *how, struct summary *summary, struct error *err)
+static int write_metrics(struct model *model, const struct columns *columns, const struct xml_layout *layout,
+                         const char *directory, const struct database_job *how, struct summary *summary,
+                         struct error *err)
 {
     double *exclusive = calloc(model->n_scopes * model->n_metrics + 1, sizeof *exclusive);
     bool needs_threads = how->xml_metrics != SUMMARY_SUM || !how->without_metric_files;
     int code = exclusive ? summary_init(summary, how->xml_metrics, model, columns, err)
                          : error_set(err, ERR_MEMORY, "out of memory");
     if (code == 0 && needs_threads)
-        code = metric_files_write(model, columns, how->source, how->job, how->without_metric_files ? NULL : directory,
-                                  summary, err);
+        code = metric_files_write(model, columns, how->source, how->job, layout,
+                                  how->without_metric_files ? NULL : directory, summary, err);
     if (code == 0) {
         columns_exclusive(model, model->own, exclusive);
         summary_end(summary, model, columns, exclusive);
@@ -462,17 +494,23 @@ static int write_xml(struct model *model, const char *older, const char *directo
 {
     struct columns columns;
     struct summary summary = {0};
+    struct xml_layout layout = {0};
     struct buf text = {0};
     int code = columns_make(model, &columns, err);
     if (code == 0)
+        code = xml_layout_make(model, how->source, &layout, err);
+    if (code == 0)
         code = copy_sources(model, older, directory, how, err);
     if (code == 0)
-        code = write_metrics(model, &columns, directory, how, &summary, err);
+        code = write_metrics(model, &columns, &layout, directory, how, &summary, err);
     if (code == 0)
-        code = experiment_write(model, &columns, &summary, how->title, how->copies, &text, err);
+        code = xml_traces_write(model, how->source, how->job, &layout, directory, err);
+    if (code == 0)
+        code = experiment_write(model, &columns, &summary, &layout, how->title, how->copies, &text, err);
     if (code == 0)
         code = write_text(directory, "experiment.xml", &text, err);
     buf_fini(&text);
+    xml_layout_fini(&layout);
     summary_fini(&summary);
     columns_fini(&columns);
     return code;

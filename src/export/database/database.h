@@ -25,8 +25,8 @@ struct columns {
 int columns_make(const struct model *model, struct columns *columns, struct error *err);
 void columns_fini(struct columns *columns);
 
-/* Exclusive values as HPCToolkit writes them: a statement has its own, a function, inlined function or place the sum of
- * the statements directly in it, a call site none. own, exclusive [n_scopes][n_metrics]. */
+/* Exclusive values, the same in all forms of a database: a statement has its own; a function, inlined function, loop or
+ * place has those of all that lies in it without being called or inlined. own, exclusive [n_scopes][n_metrics]. */
 void columns_exclusive(const struct model *model, const double *own, double *exclusive);
 
 /* --- sums --- */
@@ -154,13 +154,47 @@ int locus_json_read(const char *bytes, size_t len_bytes, const char *name, struc
 int database_values_open(const char *directory, const struct model *model, struct value_source *source,
                          struct error *err);
 
-/* --- experiment.xml --- */
+/* Passes the events of a profile's trace to take, in the order of their times.  err: ERR_MEMORY, what the source and
+ * take return */
+int trace_visit_in_order(const struct value_source *source, size_t profile,
+                         int (*take)(void *, const struct trace_event *, size_t, struct error *), void *context,
+                         struct error *err);
+
+/* --- the XML form --- */
+
+/* Elements of the tree in experiment.xml, numbered from 1 in the order of the document; number n is row n of the metric
+ * files. 1 is the whole. Scopes have elements of their own, and there are two kinds of others. A function that lies
+ * directly in another one, as variables and placeholders do, is put into a call site without a line: readers take the
+ * line of what is around a function for that of its call. Traces can name statements only: a scope of another kind that
+ * a trace names has one for that, without values, before all else that it has. */
+struct xml_layout {
+    uint32_t *elements;   /* [n_scopes] */
+    uint32_t *calls;      /* [n_scopes] of the call site around it that no scope has, 0 = none */
+    uint32_t *statements; /* [n_scopes] of the statement by which traces name it, 0 = no trace does */
+    uint32_t n_elements;
+    uint64_t min_time_ns, max_time_ns; /* of all traces; max_time_ns is 0 when there are none */
+};
+
+/* Ordinary code; xml_layout_fini frees the layout, on failure too.  err: ERR_RANGE (too many contexts), ERR_MEMORY,
+ * what the source returns */
+int xml_layout_make(const struct model *model, const struct value_source *source, struct xml_layout *layout,
+                    struct error *err);
+void xml_layout_fini(struct xml_layout *layout);
+
+/* Path of a thread's file in the XML form, "<prefix><exe>-RANK-THREAD-HOST-PID-G.<suffix>"; malloc'ed. rank: index of
+ * the process; thread: number in it.  err: ERR_MEMORY */
+int xml_file_name(const struct model *model, const char *directory, const char *prefix, uint32_t rank, uint32_t thread,
+                  const char *suffix, char **path, struct error *err);
+
+/* Writes a .hpctrace file for each thread with a trace.  err: ERR_IO, ERR_MEMORY, ERR_USAGE (stopped) */
+int xml_traces_write(const struct model *model, const struct value_source *source, const struct job *job,
+                     const struct xml_layout *layout, const char *directory, struct error *err);
 
 /* experiment.xml: metrics, names and the tree, in HPCToolkit's experiment format 2.2. Ordinary code. */
 
-/* Appends the document to out; title: the database's name; copies: of source files, NULL = none.
- * Scope i has the id i + 1, which is also its row in the metric files.  err: ERR_MEMORY */
+/* Appends the document to out; title: the database's name; copies: of source files, NULL = none.  err: ERR_MEMORY */
 int experiment_write(const struct model *model, const struct columns *columns, const struct summary *summary,
-                     const char *title, const struct source_copies *copies, struct buf *out, struct error *err);
+                     const struct xml_layout *layout, const char *title, const struct source_copies *copies,
+                     struct buf *out, struct error *err);
 
 #endif

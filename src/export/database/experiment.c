@@ -10,6 +10,7 @@ struct experiment_writer {
     const struct model *model;
     const struct columns *columns;
     const struct summary *summary;
+    const struct xml_layout *layout;
 };
 
 /* Bytes of the UTF-8 character at p that XML allows; 0 when there is none. */
@@ -110,6 +111,11 @@ static void put_metrics(const struct experiment_writer *writer, struct buf *out)
                    i % 2 ? "exclusive" : "inclusive", i ^ 1, i, 2 * columns->n_pairs);
     }
     buf_printf(out, "  </MetricDBTable>\n");
+    if (writer->layout->max_time_ns)
+        buf_printf(out,
+                   "  <TraceDBTable>\n    <TraceDB i=\"0\" u=\"1000000000\" db-glob=\"*.hpctrace\" db-min-time=\"%llu\""
+                   " db-max-time=\"%llu\" db-header-sz=\"32\"/>\n  </TraceDBTable>\n",
+                   (unsigned long long)writer->layout->min_time_ns, (unsigned long long)writer->layout->max_time_ns);
 }
 
 /* Which strings are used as names of modules, files and procedures. */
@@ -185,12 +191,13 @@ static int put_names(const struct model *model, const struct source_copies *copi
     return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
 }
 
-static void put_values(const struct experiment_writer *writer, size_t scope, struct buf *out)
+/* step: 2 for inclusive values only, 1 for all. */
+static void put_values(const struct experiment_writer *writer, size_t scope, size_t step, struct buf *out)
 {
     const struct summary *summary = writer->summary;
     bool any = false;
     for (size_t part = 0; part < summary->n_parts; part++)
-        for (size_t i = 0; i < summary->n_columns; i++) {
+        for (size_t i = 0; i < summary->n_columns; i += step) {
             double value = summary_value(summary, part, scope, i);
             if (value != 0)
                 buf_printf(out, "<M n=\"%zu\" v=\"%.15g\"/>", summary_id(summary, part, i), value);
@@ -208,10 +215,22 @@ static const char *tag_of(const struct scope *scope)
     return tags[scope->kind];
 }
 
-static void open_scope(const struct model *model, uint32_t i, struct buf *out)
+static void open_element(const char *tag, uint32_t number, uint32_t line, struct buf *out)
 {
-    const struct scope *scope = &model->scopes[i];
-    buf_printf(out, "<%s i=\"%u\" s=\"%u\" l=\"%u\"", tag_of(scope), i + 1, i + 1, scope->line);
+    buf_printf(out, "<%s i=\"%u\" s=\"%u\" l=\"%u\"", tag, number, number, line);
+}
+
+/* The element of a scope, in its call site if it has one of this form only, with its values. */
+static void open_scope(const struct experiment_writer *writer, uint32_t i, struct buf *out)
+{
+    const struct scope *scope = &writer->model->scopes[i];
+    const struct xml_layout *layout = writer->layout;
+    if (layout->calls[i]) {
+        open_element("C", layout->calls[i], 0, out);
+        buf_printf(out, " v=\"0x0\">\n");
+        put_values(writer, i, 2, out);
+    }
+    open_element(tag_of(scope), layout->elements[i], scope->line, out);
     if (is_procedure(scope))
         buf_printf(out, " lm=\"%u\" f=\"%u\" n=\"%u\"", scope->module, scope->file, scope->name);
     if (scope->kind == SCOPE_POSITION || scope->kind == SCOPE_INLINED)
@@ -222,7 +241,19 @@ static void open_scope(const struct model *model, uint32_t i, struct buf *out)
         buf_printf(out, " v=\"0x%llx\"", (unsigned long long)scope->vaddr);
     if (scope->kind == SCOPE_PROC && scope->node_type)
         buf_printf(out, " t=\"%u\"", scope->node_type);
+    if (layout->statements[i] == layout->elements[i])
+        buf_printf(out, " it=\"%u\"", layout->statements[i]);
     buf_printf(out, ">\n");
+    put_values(writer, i, 1, out);
+    if (layout->statements[i] > layout->elements[i]) {
+        open_element("S", layout->statements[i], scope->line, out);
+        buf_printf(out, " it=\"%u\"/>\n", layout->statements[i]);
+    }
+}
+
+static void close_scope(const struct experiment_writer *writer, uint32_t i, struct buf *out)
+{
+    buf_printf(out, "</%s>\n%s", tag_of(&writer->model->scopes[i]), writer->layout->calls[i] ? "</C>\n" : "");
 }
 
 static void put_tree(const struct experiment_writer *writer, struct buf *out)
@@ -230,23 +261,23 @@ static void put_tree(const struct experiment_writer *writer, struct buf *out)
     const struct model *model = writer->model;
     uint32_t open = 0;
     buf_printf(out, "<SecCallPathProfileData>\n");
-    put_values(writer, 0, out);
+    put_values(writer, 0, 1, out);
     for (uint32_t i = 1; i < model->n_scopes; i++) {
         for (; open != model->scopes[i].parent; open = model->scopes[open].parent)
-            buf_printf(out, "</%s>\n", tag_of(&model->scopes[open]));
-        open_scope(model, i, out);
-        put_values(writer, i, out);
+            close_scope(writer, open, out);
+        open_scope(writer, i, out);
         open = i;
     }
     for (; open; open = model->scopes[open].parent)
-        buf_printf(out, "</%s>\n", tag_of(&model->scopes[open]));
+        close_scope(writer, open, out);
     buf_printf(out, "</SecCallPathProfileData>\n");
 }
 
 int experiment_write(const struct model *model, const struct columns *columns, const struct summary *summary,
-                     const char *title, const struct source_copies *copies, struct buf *out, struct error *err)
+                     const struct xml_layout *layout, const char *title, const struct source_copies *copies,
+                     struct buf *out, struct error *err)
 {
-    const struct experiment_writer writer = {model, columns, summary};
+    const struct experiment_writer writer = {model, columns, summary, layout};
     buf_printf(out, "<?xml version=\"1.0\"?>\n<HPCToolkitExperiment version=\"2.2\">\n<Header");
     put_attribute(out, "n", title);
     buf_printf(out, ">\n  <Info/>\n</Header>\n<SecCallPathProfile i=\"0\"");

@@ -3,7 +3,6 @@
  * memory of the process as long as others need the file. */
 #include "export/database/v4.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +120,7 @@ void v4_slices_fini(struct v4_slices *slices)
 /* --- cct.db --- */
 
 /* cct.db is profile.db transposed, some contexts at a time: their values are picked out of all profiles and put in the
- * order of metrics and profiles, in which the statistics are also summed up. */
+ * order of metrics and profiles, in which the summary is also summed up. */
 
 enum {
     CELL_BYTES = 12,
@@ -153,7 +152,7 @@ struct batch {
     size_t cap_bytes, len_bytes;
     struct buf rows, summary, index; /* of the contexts: table rows, summary values, index of those */
     uint64_t n_summary;
-    double *statistics; /* [V4_STATISTICS][n_ids] of one context */
+    double *sums; /* [n_ids] of one context */
 };
 
 struct context_writer {
@@ -299,38 +298,19 @@ static int scatter_values(const struct context_writer *writer, struct batch *bat
     return code;
 }
 
-/* Adds up the statistics of the values in bytes [start, end), in the order of the profiles. */
-static void add_up(const struct batch *batch, uint64_t start, uint64_t end, uint32_t n_ids, uint32_t id)
+/* Adds up the values in bytes [start, end), in the order of the profiles, as the next one of the summary. */
+static void add_up(struct batch *batch, uint64_t start, uint64_t end, uint32_t id)
 {
-    double sum = 0, squares = 0, least = INFINITY, most = -INFINITY;
+    double sum = 0;
     for (uint64_t at = start; at < end; at += CELL_BYTES) {
         double value;
         memcpy(&value, batch->bytes + at + 4, 8);
         sum += value;
-        squares += value * value;
-        least = value < least ? value : least;
-        most = value > most ? value : most;
     }
-    batch->statistics[V4_SUM * n_ids + id] = sum;
-    batch->statistics[V4_COUNT * n_ids + id] = (double)((end - start) / CELL_BYTES);
-    batch->statistics[V4_SQUARES * n_ids + id] = squares;
-    batch->statistics[V4_MIN * n_ids + id] = least;
-    batch->statistics[V4_MAX * n_ids + id] = most;
-}
-
-/* Adds the context's part of the summary. */
-static void put_summary(const struct context_writer *writer, struct batch *batch, uint32_t context)
-{
-    uint32_t n_ids = writer->values->n_ids;
-    put(&batch->index, context, 4);
-    put(&batch->index, batch->n_summary, 8);
-    for (uint32_t i = 0; i < V4_STATISTICS * n_ids; i++) {
-        if (batch->statistics[V4_COUNT * n_ids + i % n_ids] == 0)
-            continue;
-        put(&batch->summary, i, 2);
-        put(&batch->summary, bytes_bits_of(batch->statistics[i]), 8);
-        batch->n_summary++;
-    }
+    batch->sums[id] = sum;
+    put(&batch->summary, id, 2);
+    put(&batch->summary, bytes_bits_of(sum), 8);
+    batch->n_summary++;
 }
 
 static void take_own(const struct context_writer *writer, const struct batch *batch, uint32_t context)
@@ -341,8 +321,7 @@ static void take_own(const struct context_writer *writer, const struct batch *ba
         return;
     for (size_t m = 0; m < model->n_metrics; m++) {
         size_t pair = writer->own_pairs[m];
-        double sum = batch->statistics[V4_SUM * values->n_ids + V4_IDS_PER_METRIC * pair + V4_ID_FUNCTION];
-        double own = sum / values->scales[pair];
+        double own = batch->sums[V4_IDS_PER_METRIC * pair + V4_ID_FUNCTION] / values->scales[pair];
         /* counts are rounded to whole numbers when they are converted back from another unit */
         if (values->scales[pair] != 1 && model->metrics[m].is_integer && own < 9e15)
             own = (double)(int64_t)(own + 0.5);
@@ -350,7 +329,7 @@ static void take_own(const struct context_writer *writer, const struct batch *ba
     }
 }
 
-/* Adds index and statistics of each context; after scattering, each metric's place is the end of its values. */
+/* Adds index and sums of each context; after scattering, each metric's place is the end of its values. */
 static void finish_contexts(const struct context_writer *writer, struct batch *batch)
 {
     uint32_t n_ids = writer->values->n_ids;
@@ -364,7 +343,9 @@ static void finish_contexts(const struct context_writer *writer, struct batch *b
         if (n == 0)
             continue;
         memset(batch->bytes + start + CELL_BYTES * n, 0, indices - start - CELL_BYTES * n);
-        memset(batch->statistics, 0, (size_t)V4_STATISTICS * n_ids * sizeof(double));
+        memset(batch->sums, 0, n_ids * sizeof *batch->sums);
+        put(&batch->index, c, 4);
+        put(&batch->index, batch->n_summary, 8);
         char *index = batch->bytes + indices;
         uint64_t before = start;
         for (uint32_t m = 0; m < n_ids; m++) {
@@ -374,11 +355,10 @@ static void finish_contexts(const struct context_writer *writer, struct batch *b
             memcpy(index, &m, 2);
             memcpy(index + 2, &number, 8);
             index += METRIC_BYTES;
-            add_up(batch, before, at[m], n_ids, m);
+            add_up(batch, before, at[m], m);
             before = at[m];
         }
         memset(index, 0, -(uintptr_t)(index - batch->bytes) % 8);
-        put_summary(writer, batch, c);
         take_own(writer, batch, c);
     }
 }
@@ -396,9 +376,9 @@ static bool begin_batch(const struct context_writer *writer, struct batch *batch
     batch->rows.len_bytes = batch->summary.len_bytes = batch->index.len_bytes = batch->n_summary = 0;
     if (!batch->slices)
         batch->slices = calloc(values->model->n_threads + 1, sizeof *batch->slices);
-    if (!batch->statistics)
-        batch->statistics = calloc((size_t)V4_STATISTICS * values->n_ids + 1, sizeof *batch->statistics);
-    if (!batch->slices || !batch->statistics || !vec_reserve(&batch->at, &batch->cap_at, n + 1, sizeof *batch->at))
+    if (!batch->sums)
+        batch->sums = calloc(values->n_ids + 1, sizeof *batch->sums);
+    if (!batch->slices || !batch->sums || !vec_reserve(&batch->at, &batch->cap_at, n + 1, sizeof *batch->at))
         return false;
     memset(batch->at, 0, n * sizeof *batch->at);
     return true;
@@ -612,7 +592,7 @@ static void free_writer(struct context_writer *writer)
         v4_slices_fini(&batch->reading);
         free(batch->at);
         free(batch->bytes);
-        free(batch->statistics);
+        free(batch->sums);
         buf_fini(&batch->rows);
         buf_fini(&batch->summary);
         buf_fini(&batch->index);

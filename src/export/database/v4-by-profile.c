@@ -15,7 +15,8 @@ struct profile_maker {
     uint32_t *scopes;  /* [n_scopes] that are touched */
     size_t n_scopes, cap_scopes;
     double *exclusive, *inclusive; /* [n_scopes][n_metrics] */
-    size_t cap_exclusive, cap_inclusive;
+    double *direct;                /* the same, without the values of loops in a scope */
+    size_t cap_exclusive, cap_inclusive, cap_direct;
     char *bytes, *index; /* of the profile */
     size_t cap_bytes, cap_index, n_values, n_indices;
 };
@@ -64,7 +65,8 @@ static int list_scopes(struct profile_maker *maker, struct error *err)
     maker->n_scopes = 0;
     if (!vec_reserve(&maker->scopes, &maker->cap_scopes, n + 1, sizeof *maker->scopes) ||
         !vec_reserve(&maker->exclusive, &maker->cap_exclusive, n * n_metrics + 1, sizeof(double)) ||
-        !vec_reserve(&maker->inclusive, &maker->cap_inclusive, n * n_metrics + 1, sizeof(double)))
+        !vec_reserve(&maker->inclusive, &maker->cap_inclusive, n * n_metrics + 1, sizeof(double)) ||
+        !vec_reserve(&maker->direct, &maker->cap_direct, n * n_metrics + 1, sizeof(double)))
         return error_set(err, ERR_MEMORY, "out of memory for the values of %zu contexts", n);
     for (size_t w = 0; w < count_words(maker); w++)
         for (uint64_t bits = maker->touched[w]; bits; bits &= bits - 1)
@@ -83,12 +85,6 @@ static int add(void *context, const struct cell *cells, size_t n_cells, struct e
     return 0;
 }
 
-static bool is_lexical(const struct scope *scope)
-{
-    return scope->kind == SCOPE_LINE || scope->kind == SCOPE_CALL || scope->kind == SCOPE_POSITION ||
-           scope->kind == SCOPE_LOOP;
-}
-
 /* Sums up inclusive values, of everything below, except that the total leaves out the data-centric tree; and exclusive
  * ones, of the lines and positions in a function. */
 static void sum_up(struct profile_maker *maker)
@@ -96,13 +92,16 @@ static void sum_up(struct profile_maker *maker)
     const struct scope *scopes = maker->values->model->scopes;
     size_t n = maker->values->model->n_metrics;
     memcpy(maker->inclusive, maker->exclusive, maker->n_scopes * n * sizeof(double));
+    memcpy(maker->direct, maker->exclusive, maker->n_scopes * n * sizeof(double));
     for (size_t i = maker->n_scopes; i-- > 1;) {
         const struct scope *scope = &scopes[maker->scopes[i]];
         size_t above = rank_of(maker, scope->parent);
         for (size_t m = 0; scope->role != ROLE_DATACENTRIC && m < n; m++)
             maker->inclusive[above * n + m] += maker->inclusive[i * n + m];
-        for (size_t m = 0; is_lexical(scope) && scope->parent && m < n; m++)
+        for (size_t m = 0; model_is_lexical(scope) && scope->parent && m < n; m++) {
             maker->exclusive[above * n + m] += maker->exclusive[i * n + m];
+            maker->direct[above * n + m] += scope->kind == SCOPE_LOOP ? 0 : maker->direct[i * n + m];
+        }
     }
 }
 
@@ -144,13 +143,18 @@ static void put_row(struct profile_maker *maker, size_t i, uint32_t id)
     const struct v4_values *values = maker->values;
     size_t n = values->model->n_metrics, n_before = maker->n_values;
     const double *exclusive = &maker->exclusive[i * n], *inclusive = &maker->inclusive[i * n];
+    bool is_loop = values->model->scopes[maker->scopes[i]].kind == SCOPE_LOOP;
+    const double *lexical = is_loop ? &maker->direct[i * n] : exclusive;
     char *p = maker->bytes + VALUE_BYTES * maker->n_values;
     for (size_t k = 0; k < values->columns->n_pairs; k++) {
         uint32_t m = values->metrics[k];
+        uint16_t first = (uint16_t)(V4_IDS_PER_METRIC * k);
+        if (lexical[m] != 0 && maker->scopes[i])
+            p = put_value(p, (uint16_t)(first + V4_ID_LEXICAL), lexical[m] * values->scales[k]);
         if (exclusive[m] != 0 && maker->scopes[i])
-            p = put_value(p, (uint16_t)(V4_IDS_PER_METRIC * k + V4_ID_FUNCTION), exclusive[m] * values->scales[k]);
+            p = put_value(p, (uint16_t)(first + V4_ID_FUNCTION), exclusive[m] * values->scales[k]);
         if (inclusive[m] != 0)
-            p = put_value(p, (uint16_t)(V4_IDS_PER_METRIC * k + V4_ID_EXECUTION), inclusive[m] * values->scales[k]);
+            p = put_value(p, (uint16_t)(first + V4_ID_EXECUTION), inclusive[m] * values->scales[k]);
     }
     maker->n_values = (size_t)(p - maker->bytes) / VALUE_BYTES;
     if (maker->n_values == n_before)
@@ -284,8 +288,8 @@ static void free_makers(struct profile_makers *makers)
 {
     for (size_t i = 0; makers->all && i < makers->values->job->n_threads; i++) {
         struct profile_maker *maker = &makers->all[i];
-        void *owned[] = {maker->touched,   maker->ranks, maker->scopes, maker->exclusive,
-                         maker->inclusive, maker->bytes, maker->index};
+        void *owned[] = {maker->touched,   maker->ranks,  maker->scopes, maker->exclusive,
+                         maker->inclusive, maker->direct, maker->bytes,  maker->index};
         for (size_t k = 0; k < sizeof owned / sizeof *owned; k++)
             free(owned[k]);
     }

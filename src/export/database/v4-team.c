@@ -140,7 +140,7 @@ struct v4_lengths v4_team_lengths(const struct v4_values *values, uint32_t first
         for (size_t w = 0; w < layout->n_words; w++)
             n_metrics += (uint64_t)__builtin_popcountll(layout->present[c * layout->n_words + w]);
         lengths.n_bytes += round_up(CELL_BYTES * values->n_values[c]) + round_up(METRIC_BYTES * n_metrics);
-        lengths.n_summary += V4_STATISTICS * n_metrics;
+        lengths.n_summary += n_metrics;
         lengths.n_contexts++;
     }
     return lengths;
@@ -220,20 +220,16 @@ struct traces {
     const struct value_source *source;
     const char *path;
     int fd;
-    uint32_t *threads; /* [n] that have a trace */
-    uint64_t *places;  /* [n + 1] */
-    uint32_t n;
+    uint64_t *places; /* [n + 1] */
+    uint32_t n;       /* all threads, or 0 when none has a trace */
     uint64_t min_time_ns, max_time_ns;
     struct trace_info *infos; /* [n_threads] of all members of a team */
 };
 
-/* A trace being written. */
-struct trace_writer {
+/* Where the next events of a trace belong. */
+struct place_in_file {
     const struct traces *traces;
     uint64_t offset;
-    struct trace_event *all; /* [n_all] kept for sorting; NULL: events are written as they come */
-    size_t n_all, cap_all;
-    bool keeps;
 };
 
 static struct trace_info own_info(const struct traces *traces, uint32_t t)
@@ -284,25 +280,10 @@ static int write_events(const struct traces *traces, uint64_t offset, const stru
 
 static int take(void *context, const struct trace_event *events, size_t n, struct error *err)
 {
-    struct trace_writer *writer = context;
-    if (writer->keeps) {
-        if (!vec_reserve(&writer->all, &writer->cap_all, writer->n_all + n, sizeof *writer->all))
-            return error_set(err, ERR_MEMORY, "out of memory for a trace");
-        memcpy(writer->all + writer->n_all, events, n * sizeof *events);
-        writer->n_all += n;
-        return 0;
-    }
-    int code = write_events(writer->traces, writer->offset, events, n, err);
-    writer->offset += EVENT_BYTES * n;
+    struct place_in_file *place = context;
+    int code = write_events(place->traces, place->offset, events, n, err);
+    place->offset += EVENT_BYTES * n;
     return code;
-}
-
-static int compare_events(const void *a, const void *b)
-{
-    const struct trace_event *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return x->scope < y->scope ? -1 : x->scope > y->scope;
 }
 
 static int write_trace(void *context, struct workers *workers, size_t worker, size_t i, struct error *err)
@@ -310,30 +291,22 @@ static int write_trace(void *context, struct workers *workers, size_t worker, si
     (void)workers;
     (void)worker;
     const struct traces *traces = context;
-    uint32_t t = traces->threads[i];
-    struct trace_info info = own_info(traces, t);
-    if (info.n_events == 0) /* another member of the team has it */
+    struct trace_info info = own_info(traces, (uint32_t)i);
+    if (info.n_events == 0) /* it is empty, or another member of the team has it */
         return 0;
-    struct trace_writer writer = {.traces = traces, .offset = traces->places[i], .keeps = info.is_disordered};
-    size_t profile = traces->model->threads[t].profile;
-    int code = traces->source->visit_trace(traces->source->self, profile, take, &writer, err);
-    if (code == 0 && writer.n_all) {
-        qsort(writer.all, writer.n_all, sizeof *writer.all, compare_events);
-        code = write_events(traces, writer.offset, writer.all, writer.n_all, err);
-    }
-    free(writer.all);
-    return code;
+    struct place_in_file place = {traces, traces->places[i]};
+    return trace_visit_in_order(traces->source, traces->model->threads[i].profile, take, &place, err);
 }
 
-/* Lists the threads with traces and gives each its place. */
-static bool list_traces(struct traces *traces)
+/* Gives each thread's trace its place. hpcviewer takes the n-th trace for that of the n-th thread, so that those of
+ * threads without events are there as well, and empty. */
+static bool place_traces(struct traces *traces)
 {
-    const struct model *model = traces->model;
-    traces->threads = calloc(model->n_threads + 1, sizeof *traces->threads);
-    traces->places = calloc(model->n_threads + 2, sizeof *traces->places);
-    if (!traces->threads || !traces->places)
+    uint32_t n = (uint32_t)traces->model->n_threads;
+    traces->places = calloc((size_t)n + 2, sizeof *traces->places);
+    if (!traces->places)
         return false;
-    for (uint32_t t = 0; t < model->n_threads; t++) {
+    for (uint32_t t = 0; t < n; t++) {
         struct trace_info info = traces->infos[t];
         if (info.n_events == 0)
             continue;
@@ -341,12 +314,11 @@ static bool list_traces(struct traces *traces)
             traces->min_time_ns = info.min_time_ns;
         if (info.max_time_ns > traces->max_time_ns)
             traces->max_time_ns = info.max_time_ns;
-        traces->places[traces->n + 1] = info.n_events; /* a length, for now */
-        traces->threads[traces->n++] = t;
+        traces->n = n;
     }
     traces->places[0] = TABLE_AT + (uint64_t)ROW_BYTES * traces->n;
-    for (uint32_t i = 0; i < traces->n; i++)
-        traces->places[i + 1] = traces->places[i] + (EVENT_BYTES * traces->places[i + 1] + 7) / 8 * 8;
+    for (uint32_t t = 0; t < traces->n; t++)
+        traces->places[t + 1] = traces->places[t] + (EVENT_BYTES * traces->infos[t].n_events + 7) / 8 * 8;
     return true;
 }
 
@@ -362,9 +334,8 @@ static int write_frame(const struct traces *traces, struct error *err)
     int code = file.traces ? v4_write(&file, &head, err) : error_set(err, ERR_MEMORY, "out of memory");
     for (uint32_t i = 0; code == 0 && i < traces->n; i++) {
         char *row = head.data + TABLE_AT + (size_t)ROW_BYTES * i;
-        uint32_t profile = traces->threads[i] + 1;
-        struct trace_info info = traces->infos[traces->threads[i]];
-        uint64_t end = traces->places[i] + EVENT_BYTES * info.n_events;
+        uint32_t profile = i + 1;
+        uint64_t end = traces->places[i] + EVENT_BYTES * traces->infos[i].n_events;
         memcpy(row, &profile, 4);
         memcpy(row + 8, &traces->places[i], 8);
         memcpy(row + 16, &end, 8);
@@ -413,7 +384,7 @@ int v4_export_traces(const struct model *model, const struct value_source *sourc
     struct traces traces = {.model = model, .source = source, .fd = -1};
     char *path = NULL;
     int code = gather_infos(&traces, job->team, err);
-    if (code == 0 && (asprintf(&path, "%s/%s", directory, v4_file_name(V4_TRACE)) < 0 || !list_traces(&traces)))
+    if (code == 0 && (asprintf(&path, "%s/%s", directory, v4_file_name(V4_TRACE)) < 0 || !place_traces(&traces)))
         code = error_set(err, ERR_MEMORY, "out of memory");
     traces.path = path;
     code = team_agree(job->team, code, err);
@@ -421,7 +392,6 @@ int v4_export_traces(const struct model *model, const struct value_source *sourc
         code = write_file(&traces, job, err);
     free(path);
     free(traces.infos);
-    free(traces.threads);
     free(traces.places);
     return code;
 }

@@ -17,7 +17,7 @@
 
 static const char *const kind_names[] = {"SUMMARY", "NODE", "RANK", "THREAD"};
 
-enum { N_KINDS = sizeof kind_names / sizeof *kind_names, N_SCOPES = 2 };
+enum { N_KINDS = sizeof kind_names / sizeof *kind_names, N_SCOPES = V4_IDS_PER_METRIC };
 
 struct meta_maker {
     const struct model *model;
@@ -96,19 +96,11 @@ static void make_general(struct meta_maker *maker, const struct columns *columns
         return;
     for (meta->n_kinds = 0; meta->n_kinds < N_KINDS; meta->n_kinds++)
         meta->kinds[meta->n_kinds] = kind_names[meta->n_kinds];
+    meta->scopes[V4_ID_LEXICAL] = (struct v4_scope){"lex_aware", V4_SCOPE_CUSTOM, UINT8_MAX};
     meta->scopes[V4_ID_FUNCTION] = (struct v4_scope){"function", V4_SCOPE_TRANSITIVE, 0};
     meta->scopes[V4_ID_EXECUTION] = (struct v4_scope){"execution", V4_SCOPE_EXECUTION, UINT8_MAX};
     meta->n_scopes = N_SCOPES;
 }
-
-/* combine: 0 sum, 1 min, 2 max */
-static const struct {
-    const char *formula;
-    uint8_t combine;
-} statistics[V4_STATISTICS] = {
-    [V4_SUM] = {"$$", 0},  [V4_MIN] = {"$$", 1},         [V4_MAX] = {"$$", 2},
-    [V4_COUNT] = {"1", 0}, [V4_SQUARES] = {"($$^2)", 0},
-};
 
 static const char *v4_export_name(const struct column_pair *pair)
 {
@@ -118,19 +110,16 @@ static const char *v4_export_name(const struct column_pair *pair)
 static void make_metrics(struct meta_maker *maker, const struct columns *columns)
 {
     struct v4_meta *meta = maker->meta;
-    size_t n_ids = V4_IDS_PER_METRIC * columns->n_pairs;
     for (size_t i = 0; !maker->failed && i < columns->n_pairs; i++) {
         struct v4_metric *metric = &meta->metrics[meta->n_metrics++];
         metric->name = clean(maker, v4_export_name(&columns->pairs[i]), true);
         metric->instances = make(maker, N_SCOPES, sizeof *metric->instances);
-        metric->summaries = make(maker, N_SCOPES * V4_STATISTICS, sizeof *metric->summaries);
+        metric->summaries = make(maker, N_SCOPES, sizeof *metric->summaries);
         for (uint16_t k = 0; !maker->failed && k < N_SCOPES; k++) {
             uint16_t id = (uint16_t)(V4_IDS_PER_METRIC * i + k);
             metric->instances[k] = (struct v4_instance){k + 1u, id};
-            metric->n_instances = (uint16_t)(k + 1);
-            for (size_t i_stat = 0; i_stat < V4_STATISTICS; i_stat++)
-                metric->summaries[metric->n_summaries++] = (struct v4_summary){
-                    k + 1u, statistics[i_stat].formula, statistics[i_stat].combine, (uint16_t)(i_stat * n_ids + id)};
+            metric->summaries[k] = (struct v4_summary){k + 1u, "$$", V4_COMBINE_SUM, id};
+            metric->n_instances = metric->n_summaries = (uint16_t)(k + 1);
         }
     }
 }
@@ -299,34 +288,11 @@ static int v4_export_meta(const struct model *model, const struct columns *colum
     return maker.failed ? error_set(err, ERR_MEMORY, "out of memory for the tree of a database") : 0;
 }
 
-/* --- metrics.yaml --- */
+/* --- default.yaml --- */
 
-/* metrics/default.yaml: for each metric the statistics over threads, inclusive and exclusive. Mean and deviations are
- * over the threads that have a value, because COUNT leaves out the others. */
-
-/* Inputs, in the order of enum v4_statistic. */
-static const struct {
-    const char *name, *formula, *combine;
-} inputs[V4_STATISTICS] = {
-    [V4_SUM] = {"sum", "$$", "sum"},
-    [V4_MIN] = {"min", "$$", "min"},
-    [V4_MAX] = {"max", "$$", "max"},
-    [V4_COUNT] = {"count", "'1'", "sum"},
-    [V4_SQUARES] = {"squares", "($$^2)", "sum"},
-};
-
-#define MEAN "{'/': [*@sum, *@count]}"
-#define DEVIATION "{sqrt: [{max: [0, {'-': [{'/': [*@squares, *@count]}, {pow: [" MEAN ", 2]}]}]}]}"
-
-/* What viewers show of a metric: @ stands for the metric in the names of the inputs. */
-static const struct {
-    const char *name, *render, *formula;
-} variants[] = {
-    {"Sum", "[number, percent]", "*@sum"}, {"Mean", "[number]", MEAN},
-    {"StdDev", "[number]", DEVIATION},     {"CoefVar", "[number]", "{'/': [" DEVIATION ", " MEAN "]}"},
-    {"Min", "[number]", "*@min"},          {"Max", "[number]", "*@max"},
-    {"Count", "[number]", "*@count"},
-};
+/* metrics/default.yaml: what viewers show of each metric, the sum over all threads, inclusive and exclusive. Its form
+ * is that of HPCToolkit's own databases. hpcviewer hides exclusive values that are not of the scope "lex_aware";
+ * Hatchet takes those that are called "standard". */
 
 /* A double-quoted scalar; names are ASCII by now. */
 static void put_quoted(struct buf *out, const char *text)
@@ -342,58 +308,38 @@ static void put_quoted(struct buf *out, const char *text)
     buf_append(out, "\"\n", 2);
 }
 
-/* A formula for metric i in a scope: "*@sum" becomes "*m0-sum-function". */
-static void put_formula(struct buf *out, const char *formula, size_t i, const char *scope)
+static void put_input(struct buf *out, const struct v4_meta *meta, size_t i, size_t scope)
 {
-    for (const char *p = formula; *p; p++) {
-        if (*p != '@') {
-            buf_append(out, p, 1);
-            continue;
-        }
-        buf_printf(out, "m%zu-", i);
-        for (; p[1] >= 'a' && p[1] <= 'z'; p++)
-            buf_append(out, p + 1, 1);
-        buf_printf(out, "-%s", scope);
-    }
-    buf_append(out, "\n", 1);
+    const char *name = meta->scopes[scope].name;
+    buf_printf(out, "  - &m%zu-%s\n    metric: ", i, name);
+    put_quoted(out, meta->metrics[i].name);
+    buf_printf(out, "    scope: %s\n    formula: $$\n    combine: sum\n", name);
 }
 
-static void put_inputs(struct buf *out, const struct v4_meta *meta, size_t i)
-{
-    for (size_t k = 0; k < meta->n_scopes; k++)
-        for (size_t s = 0; s < V4_STATISTICS; s++) {
-            buf_printf(out, "  - &m%zu-%s-%s\n    metric: ", i, inputs[s].name, meta->scopes[k].name);
-            put_quoted(out, meta->metrics[i].name);
-            buf_printf(out, "    scope: %s\n    formula: %s\n    combine: %s\n", meta->scopes[k].name,
-                       inputs[s].formula, inputs[s].combine);
-        }
-}
-
-static void put_root(struct buf *out, const struct v4_meta *meta, size_t i)
+static void put_root(struct buf *out, const struct v4_meta *meta, size_t i, bool is_hidden)
 {
     buf_printf(out, "  - name: ");
     put_quoted(out, meta->metrics[i].name);
     buf_printf(out, "    description: ");
     put_quoted(out, meta->metrics[i].name);
-    buf_printf(out, "    variants:\n");
-    for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
-        buf_printf(out, "      %s:\n        render: %s\n        formula:\n", variants[v].name, variants[v].render);
-        buf_printf(out, "          inclusive:\n            standard: ");
-        put_formula(out, variants[v].formula, i, meta->scopes[V4_ID_EXECUTION].name);
-        buf_printf(out, "          exclusive:\n            standard: ");
-        put_formula(out, variants[v].formula, i, meta->scopes[V4_ID_FUNCTION].name);
-    }
+    buf_printf(out, "    variants:\n      Sum:\n        render: [number, percent%s]\n        formula:\n",
+               is_hidden ? ", hidden" : "");
+    buf_printf(out, "          inclusive:\n            standard: *m%zu-%s\n", i, meta->scopes[V4_ID_EXECUTION].name);
+    buf_printf(out, "          exclusive:\n            custom: *m%zu-%s\n            standard: *m%zu-%s\n", i,
+               meta->scopes[V4_ID_LEXICAL].name, i, meta->scopes[V4_ID_FUNCTION].name);
 }
 
-/* Appends metrics/default.yaml: how viewers present the metrics. */
-static void v4_export_yaml(const struct v4_meta *meta, struct buf *out)
+/* Appends metrics/default.yaml: how viewers present the metrics, which are those of the columns. */
+static void v4_export_yaml(const struct v4_meta *meta, const struct model *model, const struct columns *columns,
+                           struct buf *out)
 {
     buf_printf(out, "version: 0\ninputs:%s\n", meta->n_metrics ? "" : " []");
     for (size_t i = 0; i < meta->n_metrics; i++)
-        put_inputs(out, meta, i);
+        for (size_t scope = meta->n_scopes; scope-- > 0;)
+            put_input(out, meta, i, scope);
     buf_printf(out, "roots:%s\n", meta->n_metrics ? "" : " []");
     for (size_t i = 0; i < meta->n_metrics; i++)
-        put_root(out, meta, i);
+        put_root(out, meta, i, model->metrics[columns->pairs[i].metric].hidden);
 }
 
 /* --- the four files --- */
@@ -425,19 +371,29 @@ static int put_v4(const char *directory, const struct v4_file *file, struct erro
     return code;
 }
 
-static int put_yaml(const char *directory, const struct v4_meta *meta, struct error *err)
+/* Writes what says how to read the other files: for viewers, and for people. */
+static int put_notes(const struct model *model, const struct columns *columns, const char *directory,
+                     const struct v4_meta *meta, struct error *err)
 {
     char *path = NULL;
-    struct buf out = {0};
+    struct buf yaml = {0}, example = {0}, formats = {0};
     int code = 0;
-    if (asprintf(&path, "%s/metrics", directory) < 0)
+    if (asprintf(&path, "%s/" V4_METRICS_DIRECTORY, directory) < 0)
         return error_set(err, ERR_MEMORY, "out of memory");
     if (mkdir(path, 0755) != 0)
         code = error_set(err, ERR_IO, "The directory %s cannot be made: %s", path, strerror(errno));
-    v4_export_yaml(meta, &out);
+    v4_export_yaml(meta, model, columns, &yaml);
+    v4_put_metrics_example(&example);
+    v4_put_formats(&formats);
     if (code == 0)
-        code = put_file(path, "default.yaml", &out, err);
-    buf_fini(&out);
+        code = put_file(path, V4_METRICS_YAML, &yaml, err);
+    if (code == 0)
+        code = put_file(path, V4_METRICS_EXAMPLE, &example, err);
+    if (code == 0)
+        code = put_file(directory, V4_FORMATS, &formats, err);
+    buf_fini(&yaml);
+    buf_fini(&example);
+    buf_fini(&formats);
     free(path);
     return code;
 }
@@ -451,7 +407,7 @@ static int put_meta(const struct model *model, const struct columns *columns, co
     if (code == 0)
         code = put_v4(directory, &file, err);
     if (code == 0)
-        code = put_yaml(directory, &file.meta, err);
+        code = put_notes(model, columns, directory, &file.meta, err);
     v4_fini(&file);
     strtab_fini(&texts);
     return code;
@@ -638,7 +594,7 @@ int v4_export(struct model *model, const struct value_source *source, const stru
                          "hpcprof on one of those, which can read this machine's measurements");
     int code = columns_make(model, &columns, err);
     size_t n_ids = V4_IDS_PER_METRIC * columns.n_pairs;
-    if (code == 0 && (V4_STATISTICS * n_ids > UINT16_MAX || model->n_scopes >= UINT32_MAX))
+    if (code == 0 && (n_ids > UINT16_MAX || model->n_scopes >= UINT32_MAX))
         code = error_set(err, ERR_RANGE, "A version 4 database cannot hold %zu metrics of %zu contexts",
                          columns.n_pairs, model->n_scopes);
     if (code == 0) {

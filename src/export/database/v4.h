@@ -10,15 +10,29 @@
 #include "export/database/database.h"
 #include "fmt/v4.h"
 
-/* Metric ids of column pair k: V4_ID_FUNCTION + 2 k and V4_ID_EXECUTION + 2 k. */
-enum { V4_ID_FUNCTION = 0, V4_ID_EXECUTION = 1, V4_IDS_PER_METRIC = 2 };
+/* Scopes of values. The metric ids of column pair k are these + 3 k. LEXICAL is what hpcviewer shows as exclusive: as
+ * FUNCTION, except that a loop has no values of the loops in it. Hatchet puts both into one column, in the order of the
+ * ids, so that FUNCTION must come later. */
+enum { V4_ID_LEXICAL = 0, V4_ID_FUNCTION = 1, V4_ID_EXECUTION = 2, V4_IDS_PER_METRIC = 3 };
+
+/* Reads from the meta.db of one of our databases how many ids each metric has. The last two are always those of
+ * FUNCTION and EXECUTION; older databases have no others.  err: ERR_IO, ERR_FORMAT (not ours, or damaged), ERR_MEMORY
+ */
+int v4_ids_per_metric(const char *directory, uint16_t *n_ids, struct error *err);
+
+/* Files of a database that no value is in. */
+#define V4_FORMATS "FORMATS.md"
+#define V4_METRICS_DIRECTORY "metrics"
+#define V4_METRICS_YAML "default.yaml"
+#define V4_METRICS_EXAMPLE "METRICS.yaml.ex"
+
+/* Appends what a database's files hold, for people who read or write them: the bytes of the files, and the form of
+ * metrics/default.yaml. Sets out->failed when out of memory. */
+void v4_put_formats(struct buf *out);
+void v4_put_metrics_example(struct buf *out);
 
 /* Names that identify a profile, as v4_meta.kinds numbers them. */
 enum { V4_ID_NODE = 1, V4_ID_RANK = 2, V4_ID_THREAD = 3 };
-
-/* Statistics over all profiles; the id of statistic s of instance id i is i + s * (number of instance ids). COUNT is
- * the number of profiles with a value, SQUARES the sum of the squares. */
-enum v4_statistic { V4_SUM = 0, V4_MIN, V4_MAX, V4_COUNT, V4_SQUARES, V4_STATISTICS };
 
 /* Writes the files into directory, all values from source, and fills in the sums over all threads: the model's own and
  * inclusive values, and the value of a sample. copies: of source files, already made; NULL = none.
@@ -33,7 +47,7 @@ int v4_join(struct model *model, const struct value_source *source, const struct
 /* For a leader that fails before v4_export: tells the others, which wait in v4_join. Returns code. */
 int v4_give_up(const struct job *job, int code, struct error *err);
 
-/* Writes trace.db if some thread has a trace. */
+/* Writes trace.db, with a trace for each thread, if some thread has events. */
 int v4_export_traces(const struct model *model, const struct value_source *source, const struct job *job,
                      const char *directory, struct error *err);
 /* A column pair's name and scale in this form: readers take "CPUTIME (sec)" for time. */

@@ -60,15 +60,11 @@ void columns_fini(struct columns *columns)
 void columns_exclusive(const struct model *model, const double *own, double *exclusive)
 {
     size_t n = model->n_metrics;
-    memset(exclusive, 0, model->n_scopes * n * sizeof *exclusive);
-    for (size_t i = 1; i < model->n_scopes; i++) {
+    memcpy(exclusive, own, model->n_scopes * n * sizeof *exclusive);
+    for (size_t i = model->n_scopes; i-- > 1;) {
         const struct scope *scope = &model->scopes[i];
-        if (scope->kind != SCOPE_LINE)
-            continue;
-        for (size_t m = 0; m < n; m++) {
-            exclusive[i * n + m] = own[i * n + m];
-            exclusive[scope->parent * n + m] += scope->parent ? own[i * n + m] : 0;
-        }
+        for (size_t m = 0; model_is_lexical(scope) && scope->parent && m < n; m++)
+            exclusive[scope->parent * n + m] += exclusive[i * n + m];
     }
 }
 
@@ -76,7 +72,16 @@ void columns_exclusive(const struct model *model, const double *own, double *exc
 
 /* Values from profile.db, events from trace.db. */
 
-enum { VALUE_BYTES = 10, INDEX_BYTES = 12, EVENT_BYTES = 12, PROFILE_AT = 48, TRACE_AT = 32, PIECE_EVENTS = 4096 };
+enum {
+    VALUE_BYTES = 10,
+    INDEX_BYTES = 12,
+    EVENT_BYTES = 12,
+    PROFILE_AT = 48,
+    TRACE_AT = 32,
+    METRICS_AT = 16 + 2 * 16, /* in the header of meta.db */
+    N_SCOPES_AT = 24,         /* in its section of metrics */
+    PIECE_EVENTS = 4096
+};
 
 struct file {
     int fd;
@@ -116,6 +121,7 @@ struct database_values {
     bool *is_integer; /* [n_pairs] */
     bool *is_line;    /* [n_scopes] */
     size_t n_scopes;
+    uint16_t n_ids; /* of each pair */
 };
 
 static int damaged(const struct file *file, uint64_t offset, struct error *err)
@@ -192,6 +198,27 @@ static int read_trace_places(struct database_values *values, struct error *err)
     return code;
 }
 
+int v4_ids_per_metric(const char *directory, uint16_t *n_ids, struct error *err)
+{
+    struct file meta = {.fd = -1};
+    uint64_t section[2] = {0}; /* size and offset of the section of metrics */
+    *n_ids = 0;
+    int code = open_file(directory, V4_META, false, &meta, err);
+    if (code == 0)
+        code = take_bytes(&meta, METRICS_AT, 1, sizeof section, section, err);
+    if (code == 0 && section[1] > meta.len_bytes)
+        code = damaged(&meta, METRICS_AT, err);
+    if (code == 0)
+        code = take_bytes(&meta, section[1] + N_SCOPES_AT, 1, sizeof *n_ids, n_ids, err);
+    if (code == 0 && *n_ids != V4_IDS_PER_METRIC && *n_ids != V4_IDS_PER_METRIC - 1)
+        code = error_set(err, ERR_FORMAT, "%s: offset %llu: the file does not belong to the database", meta.path,
+                         (unsigned long long)(section[1] + N_SCOPES_AT));
+    if (meta.fd >= 0)
+        (void)close(meta.fd);
+    free(meta.path);
+    return code;
+}
+
 /* Finds out which metric ids are own values, and of which metric. */
 static int describe(struct database_values *values, const struct model *model, struct error *err)
 {
@@ -223,8 +250,8 @@ static bool take_value(const struct database_values *values, const char *bytes, 
     uint16_t id;
     memcpy(&id, bytes, 2);
     memcpy(&cell->value, bytes + 2, 8);
-    size_t pair = id / V4_IDS_PER_METRIC;
-    if (id % V4_IDS_PER_METRIC != V4_ID_FUNCTION || pair >= values->columns.n_pairs || !values->is_own[pair])
+    size_t pair = id / values->n_ids;
+    if (id % values->n_ids != values->n_ids - 2 || pair >= values->columns.n_pairs || !values->is_own[pair])
         return false;
     cell->metric = (uint32_t)values->columns.pairs[pair].metric;
     cell->value /= values->scales[pair];
@@ -354,6 +381,8 @@ int database_values_open(const char *directory, const struct model *model, struc
     values->trace_places = calloc(model->n_threads + 1, sizeof *values->trace_places);
     int code = values->places && values->trace_places ? describe(values, model, err)
                                                       : error_set(err, ERR_MEMORY, "out of memory");
+    if (code == 0)
+        code = v4_ids_per_metric(directory, &values->n_ids, err);
     if (code == 0)
         code = open_file(directory, V4_PROFILE, false, &values->profiles, err);
     if (code == 0)

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Texts that a database carries for people who read or write its files with programs of their own: see v4.h. Tools of
+ * HPCToolkit that check a database expect files of these names. */
+#include "export/database/v4.h"
+
+static const char formats_head[] =
+    "# Files of this database\n"
+    "\n"
+    "The database is in the format of HPCToolkit's databases since 2022, version 4.0. `hpcviewer` and Hatchet open "
+    "it.\n"
+    "`hpcquery` reads `locus.db`, which holds the same tree and what is known of each variable.\n"
+    "\n"
+    "| file | holds |\n"
+    "|---|---|\n"
+    "| `meta.db` | names: metrics, load modules, source files, functions, and the tree of contexts |\n"
+    "| `profile.db` | for each thread the values of its contexts; profile 0 is the sum of all |\n"
+    "| `cct.db` | for each context the values of all threads |\n"
+    "| `trace.db` | for each thread where it was at which time; only of runs with traces |\n"
+    "| `metrics/default.yaml` | how a viewer shows the metrics; `metrics/METRICS.yaml.ex` explains it |\n"
+    "| `src` | copies of source files |\n"
+    "\n"
+    "Numbers are little-endian. A pointer is an offset in the file, 8 bytes. Texts are UTF-8 and end with a zero "
+    "byte.\n"
+    "Tables say how long a row is: step by that length. Every file begins with 16 bytes and one pair of 8-byte "
+    "numbers,\n"
+    "size and pointer, for each section. It ends with 8 bytes of its own.\n"
+    "\n"
+    "| file | begins with | sections | ends with |\n"
+    "|---|---|---|---|\n"
+    "| `meta.db` | `HPCTOOLKITmeta` 4 0 | title, names of identifiers, metrics, contexts, texts, modules, files, "
+    "functions"
+    " | `_meta.db` |\n"
+    "| `profile.db` | `HPCTOOLKITprof` 4 0 | profiles, identifiers | `_prof.db` |\n"
+    "| `cct.db` | `HPCTOOLKITctxt` 4 0 | contexts | `__ctx.db` |\n"
+    "| `trace.db` | `HPCTOOLKITtrce` 4 0 | traces | `trace.db` |\n";
+
+static const char formats_tables[] =
+    "\n"
+    "## meta.db\n"
+    "\n"
+    "| section or row | fields: offset (hexadecimal), length in bytes, meaning |\n"
+    "|---|---|\n"
+    "| title | 00 8 pointer to the title; 08 8 pointer to a description |\n"
+    "| identifiers | 00 8 pointer to pointers to texts; 08 1 how many |\n"
+    "| metrics | 00 8 pointer to rows; 08 4 how many; 0c, 0d, 0e 1 length of a row of metrics, instances, summaries;"
+    " 10 8 pointer to scopes; 18 2 how many; 1a 1 length of a row |\n"
+    "| metric | 00 8 name; 08 8 instances; 10 8 summaries; 18 2 and 1a 2 how many of each |\n"
+    "| instance | 00 8 scope; 08 2 id of the metric in this scope |\n"
+    "| summary | 00 8 scope; 08 8 formula; 10 1 combined by 0 sum, 1 least, 2 greatest; 12 2 id in profile 0 |\n"
+    "| scope | 00 8 name; 08 1 kind: 0 custom, 1 point, 2 execution, 3 transitive; 09 1 bit of propagation |\n"
+    "| contexts | 00 8 pointer to entry points; 08 2 how many; 0a 1 length of a row |\n"
+    "| entry point | 00 8 bytes of its children; 08 8 pointer to them; 10 4 id; 14 2 kind: 0 unknown, 1 main thread,"
+    " 2 thread; 18 8 name |\n"
+    "| context | 00 8 bytes of its children; 08 8 pointer to them; 10 4 id; 14 1 flags; 15 1 relation: 0 part of the "
+    "one"
+    " above, 1 called, 2 inlined; 16 1 type: 0 function, 1 loop, 2 line, 3 instruction; 17 1 how many words follow;"
+    " 18 2 bits of propagation; 20 8 the first of these words |\n"
+    "| words of a context | flag 1: pointer to the function; flag 2: pointer to the file, and a word with the line;"
+    " flag 4: pointer to the module, and an offset |\n"
+    "| modules, files, functions | 00 8 pointer to rows; 08 4 how many; 0c 2 length of a row |\n"
+    "| module, file | 00 4 flags, bit 0: a copy lies in the database; 08 8 path |\n"
+    "| function | 00 8 name; 08 8 module; 10 8 offset there; 18 8 file; 20 4 line; 24 4 flags |\n";
+
+static const char formats_values[] =
+    "\n"
+    "A value in the scope `execution` includes what a context calls. Values in `function` are those of a context and "
+    "of\n"
+    "its loops and lines, without what they call. Values in `lex_aware` are the same, but a loop has none of the "
+    "loops\n"
+    "that lie in it. Zeros are not written.\n"
+    "\n"
+    "## profile.db, cct.db and trace.db\n"
+    "\n"
+    "| section or row | fields |\n"
+    "|---|---|\n"
+    "| profiles, contexts, traces | 00 8 pointer to rows; 08 4 how many; 0c 1 length of a row; traces also 10 8 and 18 "
+    "8"
+    " first and last time |\n"
+    "| profile | 00 8 how many values; 08 8 pointer to them; 10 4 how many contexts; 18 8 pointer to their index;"
+    " 20 8 identifiers; 28 4 flags, bit 0: the sum of all |\n"
+    "| value of a profile | 00 2 id of the metric; 02 8 the value, a double |\n"
+    "| index of a profile | 00 4 context; 04 8 number of its first value |\n"
+    "| identifiers | 00 2 how many; from 08 on 16 bytes each: 00 1 kind; 02 2 flags, bit 0: the physical number counts;"
+    " 04 4 logical number; 08 8 physical number |\n"
+    "| context | 00 8 how many values; 08 8 pointer to them; 10 2 how many metrics; 18 8 pointer to their index |\n"
+    "| value of a context | 00 4 profile; 04 8 the value, a double |\n"
+    "| index of a context | 00 2 id of the metric; 02 8 number of its first value |\n"
+    "| trace | 00 4 profile; 08 8 pointer to its events; 10 8 pointer to their end |\n"
+    "| event | 00 8 time in nanoseconds since 1970; 08 4 context, 0: not known |\n"
+    "\n"
+    "There is a trace for each profile but the first, in their order; one without events begins where it ends.\n";
+
+static const char metrics_example[] =
+    "# What metrics/default.yaml may say, by an example. The file tells a viewer which metrics to show, and how.\n"
+    "\n"
+    "# Version of this form.\n"
+    "version: 0\n"
+    "\n"
+    "# Values in meta.db that the lines below use. Each has a name of its own (an anchor).\n"
+    "inputs:\n"
+    "  - &cycles-execution\n"
+    "    metric: cycles      # the name of a metric\n"
+    "    scope: execution    # one of its scopes: this one includes what a context calls\n"
+    "    formula: $$         # what is summed up over the threads: the value itself\n"
+    "    combine: sum        # or min, max\n"
+    "  - &cycles-lex_aware\n"
+    "    metric: cycles\n"
+    "    scope: lex_aware    # without what a context calls; loops without the loops in them\n"
+    "    formula: $$\n"
+    "    combine: sum\n"
+    "  - &cycles-function\n"
+    "    metric: cycles\n"
+    "    scope: function     # without what a context calls\n"
+    "    formula: $$\n"
+    "    combine: sum\n"
+    "\n"
+    "# The metrics that are shown, in this order.\n"
+    "roots:\n"
+    "  - name: Cycles\n"
+    "    description: Cycles of the processor.\n"
+    "    variants:\n"
+    "      Sum:\n"
+    "        # number: the value; percent: its part of the whole; hidden: not shown until somebody asks for it\n"
+    "        render: [number, percent]\n"
+    "        formula:\n"
+    "          inclusive:\n"
+    "            standard: *cycles-execution\n"
+    "          exclusive:\n"
+    "            custom: *cycles-lex_aware     # viewers that know this scope take it\n"
+    "            standard: *cycles-function    # others take this one\n";
+
+void v4_put_formats(struct buf *out)
+{
+    buf_append(out, formats_head, sizeof formats_head - 1);
+    buf_append(out, formats_tables, sizeof formats_tables - 1);
+    buf_append(out, formats_values, sizeof formats_values - 1);
+}
+
+void v4_put_metrics_example(struct buf *out)
+{
+    buf_append(out, metrics_example, sizeof metrics_example - 1);
+}
