@@ -99,9 +99,11 @@ void accesses_fini(struct access_table *table)
 #define L2_PART 0.3   /* of the samples at data in the second-level cache, at most this part waited for it */
 #define L1_CYCLES 4.0 /* from an address to what is loaded there, by the cache that has it, on common processors */
 #define L2_CYCLES 15.0
-#define CHAIN_MOST 0.8 /* of the samples at a chain in the second-level cache, at most this part waited for it */
-#define MISS_PART 0.95 /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
-#define FED_PART 0.15  /* of the samples at instructions without access, at most this part waited for what they use */
+#define CHAIN_MOST 0.8   /* of the samples at a chain in the second-level cache, at most this part waited for it */
+#define MISS_PART 0.95   /* of the samples at accesses that miss, this part waited: the rest a hit takes too */
+#define STORED_PART 0.75 /* of the samples at random stores, at least this part waited: 0.77 on Zen 5, 0.97 on Intel   \
+                          */
+#define FED_PART 0.15    /* of the samples at instructions without access, at most this part waited for what they use */
 
 /* Samples of one thread whose lines are judged together. */
 struct cause_pool {
@@ -264,9 +266,10 @@ struct cause_sum causes_of_footprint(const struct cause_footprint *sum, enum pat
 {
     bool is_strided = kind == PATTERN_STRIDED || kind == PATTERN_DERIVED, is_stored = kind == PATTERN_STORED;
     double n = (double)sum->n,
-           sure = n * (!is_strided ? 0.8
-                       : is_mixed  ? 0
-                                   : 0.5),
+           sure = n * (is_stored     ? STORED_PART
+                       : !is_strided ? 0.8
+                       : is_mixed    ? 0
+                                     : 0.5),
            unverified = is_stored ? n - sure : 0;
     double memory = is_stored ? sure : n * (is_strided ? 1 : MISS_PART);
     if (!is_sure(sum))
