@@ -16,19 +16,6 @@ uint32_t flow_find(const struct flow *flow, uint32_t pc)
     return low < flow->n_insns && flow->insns[low].pc == pc ? (uint32_t)low : INSN_NONE;
 }
 
-bool flow_falls_through(const struct flow *flow, uint32_t i)
-{
-    switch (flow->insns[i].kind) {
-    case INSN_JMP:
-    case INSN_JMP_INDIRECT:
-    case INSN_RET:
-    case INSN_STOP:
-        return false;
-    default:
-        return true;
-    }
-}
-
 bool flow_is_target(const struct flow *flow, uint32_t i)
 {
     return flow->first_source[i] != flow->first_source[i + 1];

@@ -160,7 +160,18 @@ void flow_fini(struct flow *flow);
 uint32_t flow_find(const struct flow *flow, uint32_t pc);
 
 /* True when control can go from instruction i to i + 1. */
-bool flow_falls_through(const struct flow *flow, uint32_t i);
+static inline bool flow_falls_through(const struct flow *flow, uint32_t i)
+{
+    switch (flow->insns[i].kind) {
+    case INSN_JMP:
+    case INSN_JMP_INDIRECT:
+    case INSN_RET:
+    case INSN_STOP:
+        return false;
+    default:
+        return true;
+    }
+}
 
 /* True when instruction i is the target of a jump inside the function. */
 bool flow_is_target(const struct flow *flow, uint32_t i);

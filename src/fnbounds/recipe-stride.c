@@ -50,6 +50,8 @@ struct work {
     uint32_t *owner;      /* [n_insns] head of the innermost loop, NO_LOOP */
     uint32_t *owner_size; /* [n_insns] its length */
     uint32_t *seen;       /* [n_insns] number of the walk that was here last */
+    uint32_t *latest;     /* [n_insns] last of the jumps to an instruction or to one in front of it */
+    bool *is_head;        /* [n_insns] of a loop */
     uint32_t *body;       /* [n_insns] scratch of struct loop */
     uint32_t n_walks;
     uint64_t n_steps;
@@ -99,6 +101,8 @@ static void begin_walk(struct work *work, uint32_t head)
  * first, as clang does, and continues from there to the head. */
 static bool is_end_in_front(struct work *work, uint32_t head, uint32_t from)
 {
+    if (work->latest[from] < head)
+        return false;
     begin_walk(work, head);
     visit(work, from);
     return walk_back(work, 1, ROTATED_MAX);
@@ -134,9 +138,23 @@ static int compare_indexes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void sort_body(struct loop *loop)
+/* Most loops have little else between their first and their last instruction. */
+static void sort_body(struct work *work)
 {
-    qsort(loop->body, loop->n_body, sizeof *loop->body, compare_indexes);
+    struct loop *loop = &work->loop;
+    uint32_t first = UINT32_MAX, last = 0;
+    for (size_t k = 0; k < loop->n_body; k++) {
+        first = loop->body[k] < first ? loop->body[k] : first;
+        last = loop->body[k] > last ? loop->body[k] : last;
+    }
+    if (last - first > 8 * loop->n_body) {
+        qsort(loop->body, loop->n_body, sizeof *loop->body, compare_indexes);
+        return;
+    }
+    size_t n = 0;
+    for (uint32_t i = first; i <= last; i++)
+        if (work->seen[i] == work->n_walks)
+            loop->body[n++] = i;
 }
 
 static void claim_body(struct work *work)
@@ -528,36 +546,55 @@ static void fill_straight(struct work *work)
     }
 }
 
+/* False when out of memory. */
+static bool work_init(struct work *work)
+{
+    const struct flow *flow = work->flow;
+    size_t n = flow->n_insns;
+    work->owner = malloc((n + 1) * 5 * sizeof *work->owner);
+    work->is_head = calloc(n + 1, sizeof *work->is_head);
+    work->groups = malloc(GROUPS_MAX * sizeof *work->groups);
+    if (!work->owner || !work->is_head || !work->groups)
+        return false;
+    work->owner_size = work->owner + n;
+    work->seen = work->owner_size + n;
+    work->body = work->seen + n;
+    work->latest = work->body + n;
+    memset(work->owner, 0xff, n * sizeof *work->owner);
+    memset(work->owner_size, 0, 2 * n * sizeof *work->owner);
+    uint32_t latest = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (uint32_t s = flow->first_source[i]; s < flow->first_source[i + 1]; s++)
+            latest = flow->sources[s] > latest ? flow->sources[s] : latest;
+        work->latest[i] = latest;
+    }
+    return true;
+}
+
 bool stride_build(struct flow *flow)
 {
-    size_t n = flow->n_insns;
+    uint32_t n = (uint32_t)flow->n_insns;
     struct work work = {.flow = flow};
-    if (!vec_reserve(&flow->patterns, &flow->patterns_capacity, n + 1, sizeof *flow->patterns))
+    if (!vec_reserve(&flow->patterns, &flow->patterns_capacity, flow->n_insns + 1, sizeof *flow->patterns))
         return false;
     memset(flow->patterns, 0, n * sizeof *flow->patterns);
-    work.owner = malloc((n + 1) * 4 * sizeof *work.owner);
-    work.groups = malloc(GROUPS_MAX * sizeof *work.groups);
-    bool ok = work.owner && work.groups;
-    if (ok) {
-        work.owner_size = work.owner + n;
-        work.seen = work.owner_size + n;
-        work.body = work.seen + n;
-        memset(work.owner, 0xff, n * sizeof *work.owner);
-        memset(work.owner_size, 0, 2 * n * sizeof *work.owner);
-    }
-    for (uint32_t i = 0; ok && i < n; i++)
-        if (flow_is_target(flow, i) && find_loop(&work, i))
-            claim_body(&work);
+    bool ok = work_init(&work);
     for (uint32_t i = 0; ok && i < n; i++) {
-        if (work.owner[i] == NO_LOOP || !flow_is_target(flow, i) || !find_loop(&work, i))
+        work.is_head[i] = flow_is_target(flow, i) && find_loop(&work, i);
+        if (work.is_head[i])
+            claim_body(&work);
+    }
+    for (uint32_t i = 0; ok && i < n; i++) {
+        if (!work.is_head[i] || work.owner[i] == NO_LOOP || !find_loop(&work, i))
             continue;
-        sort_body(&work.loop);
+        sort_body(&work);
         count_writes(&work);
         fill_loop(&work);
     }
     if (ok)
         fill_straight(&work);
     free(work.owner);
+    free(work.is_head);
     free(work.groups);
     return ok;
 }
