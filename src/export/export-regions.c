@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of variables by region: for a terminal, as CSV and as JSON. */
-#include "analysis/report/leaks.h"
+/* The table of variables by region, and rows of variables, functions and lines by thread, process, rank, NUMA node,
+ * region or function: for a terminal, as CSV and as JSON. */
+#include "analysis/report/code-table.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/leaks.h"
+#include "base/path.h"
+#include "export/database/database.h"
 #include "export/exporters.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
@@ -172,3 +177,495 @@ static int write_json(const struct export_job *job, struct buf *out, struct erro
 }
 
 const struct exporter export_regions_json = {"regions", "json", write_json};
+
+/* --- by thread, process, rank, NUMA node, region or function --- */
+
+/* Text has a column for each where these are few, else the extremes; CSV and JSON have everything that is not zero. */
+
+#define NAME_WIDTH 26
+#define NAME_LEAST 10
+#define CELL_WIDTH 9
+#define LABEL_WIDTH 7     /* of a thread that is named as an extreme */
+#define EXTREMES_WIDTH 70 /* without the name */
+#define PARTS_SHOWN 4     /* regions or functions below a row, in text ... */
+#define PART_SHARE 1.0    /* ... of at least so many percent of it */
+
+enum subject { SUBJECT_VARIABLES, SUBJECT_FUNCTIONS, SUBJECT_LINES };
+
+/* A report and how it is split. */
+struct by_report {
+    const struct export_job *job;
+    enum subject subject;
+    struct report report;    /* of variables */
+    struct code_table table; /* else */
+    struct split split;
+    double total;
+    size_t name_width;
+    size_t *rows; /* [n_rows] those that are shown */
+    size_t n_rows;
+    size_t n_left;
+    double rest; /* of these, percent */
+};
+
+static void by_fini(struct by_report *by)
+{
+    if (by->subject == SUBJECT_VARIABLES)
+        report_fini(&by->report);
+    else
+        code_table_fini(&by->table);
+    split_fini(&by->split);
+    free(by->rows);
+}
+
+static double value_of(const struct by_report *by, size_t row)
+{
+    return by->subject == SUBJECT_VARIABLES ? by->report.rows[row].value : by->table.rows[row].own;
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? 100 * part / whole : 0;
+}
+
+static int make_split(struct by_report *by, const struct value_source *values, struct error *err)
+{
+    enum split_by key = by->job->by;
+    enum code_kind kind = by->subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
+    return by->subject == SUBJECT_VARIABLES ? split_variables(&by->report, key, values, &by->split, err)
+                                            : split_code(&by->table, kind, key, values, &by->split, err);
+}
+
+/* Opens the values of the threads where they are needed. */
+static int split_report(struct by_report *by, struct error *err)
+{
+    const struct export_job *job = by->job;
+    struct value_source values = {0};
+    bool has_threads = job->by == SPLIT_THREAD || job->by == SPLIT_PROCESS || job->by == SPLIT_RANK;
+    int code = 0;
+    if (has_threads && !job->model->has_thread_list)
+        return error_set(err, ERR_UNSUPPORTED, "%s was made by an older version: it does not know its threads",
+                         job->directory);
+    if (has_threads)
+        code = database_values_open(job->directory, job->model, &values, err);
+    if (code == 0)
+        code = make_split(by, &values, err);
+    values_free(&values);
+    return code;
+}
+
+/* Chooses the rows that are shown: not those below the least part, and the first ones. */
+static bool choose_rows(struct by_report *by)
+{
+    const struct export_job *job = by->job;
+    size_t n = by->split.n_rows;
+    by->rows = calloc(n + 1, sizeof *by->rows);
+    for (size_t i = 0; by->rows && i < n; i++) {
+        double share = percent(value_of(by, i), by->total);
+        bool is_shown = value_of(by, i) != 0 && share >= job->least && (job->top == 0 || by->n_rows < job->top);
+        if (is_shown)
+            by->rows[by->n_rows++] = i;
+        by->n_left += !is_shown && value_of(by, i) != 0;
+        by->rest += is_shown ? 0 : share;
+    }
+    return by->rows != NULL;
+}
+
+static int by_make(struct by_report *by, const struct export_job *job, enum subject subject, struct error *err)
+{
+    *by = (struct by_report){.job = job, .subject = subject};
+    enum code_kind kind = subject == SUBJECT_LINES ? CODE_LINE : CODE_FUNCTION;
+    int code = subject == SUBJECT_VARIABLES
+                   ? report_make(job->model, job->metric, false, job->with_paths, &by->report, err)
+                   : code_table_make(job->model, job->metric, kind, NULL, &by->table, err);
+    if (code != 0)
+        return code;
+    by->total = subject == SUBJECT_VARIABLES ? by->report.total_value : by->table.total;
+    code = split_report(by, err);
+    if (code == 0 && !choose_rows(by))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    if (code != 0)
+        by_fini(by);
+    return code;
+}
+
+static const char *column_name(const struct by_report *by, size_t column)
+{
+    return by->split.columns.strings[column];
+}
+
+/* --- text --- */
+
+static const char *column_words(const struct by_report *by, size_t column)
+{
+    const char *name = column_name(by, column);
+    return *name ? name : by->split.by == SPLIT_REGION ? "outside of all regions" : "no function";
+}
+
+static void put_row_name(const struct by_report *by, size_t row, struct buf *name)
+{
+    const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_VARIABLES) {
+        buf_printf(name, "%s", by->report.rows[row].name);
+        return;
+    }
+    const struct code_row *of = &by->table.rows[row];
+    if (by->subject == SUBJECT_FUNCTIONS || !of->line)
+        text_function(name, model_text(model, of->function));
+    else
+        buf_printf(name, "%s:%u", path_last(model_text(model, of->file)), of->line);
+}
+
+/* Where the row comes from, for what is wide enough. */
+static const char *row_origin(const struct by_report *by, size_t row)
+{
+    if (by->subject == SUBJECT_VARIABLES)
+        return by->report.rows[row].site;
+    return path_last(model_text(by->job->model, by->table.rows[row].file));
+}
+
+static void end_line(struct buf *out)
+{
+    while (out->len_bytes && out->data[out->len_bytes - 1] == ' ')
+        out->data[--out->len_bytes] = 0;
+    buf_append(out, "\n", 1);
+}
+
+/* Of all samples that are in a column. */
+static double sum_of(const struct by_report *by)
+{
+    const struct split *split = &by->split;
+    double sum = 0;
+    for (size_t i = split->first[split->n_rows]; i < split->first[split->n_rows + 1]; i++)
+        sum += split->cells[i].value;
+    return sum;
+}
+
+static void put_beginning(const struct by_report *by, size_t row, struct buf *out)
+{
+    struct buf name = {0};
+    bool is_sum = row == by->split.n_rows;
+    if (!is_sum)
+        put_row_name(by, row, &name);
+    buf_printf(out, "%5.1f %%  ", percent(is_sum ? sum_of(by) : value_of(by, row), by->total));
+    text_style(out, by->job, is_sum ? TEXT_PLAIN : TEXT_BOLD);
+    text_cell(out, by->job, is_sum ? "all" : name.data ? name.data : "", by->name_width, false);
+    text_style(out, by->job, TEXT_PLAIN);
+    buf_fini(&name);
+}
+
+static void put_imbalance(const struct split_spread *spread, struct buf *out)
+{
+    if (spread->mean > 0)
+        buf_printf(out, " %8.2f", spread->imbalance);
+    else
+        buf_printf(out, " %8s", "-");
+}
+
+/* A column for each. */
+static void put_matrix_row(const struct by_report *by, size_t row, struct buf *out)
+{
+    const struct split *split = &by->split;
+    struct split_spread spread = split_spread_of(split, row);
+    size_t at = split->first[row];
+    put_beginning(by, row, out);
+    for (uint32_t column = 0; column < split->columns.n_strings; column++) {
+        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
+        if (has_cell)
+            buf_printf(out, "%*.1f %%", CELL_WIDTH - 2, percent(split->cells[at++].value, by->total));
+        else
+            buf_printf(out, "%*s", CELL_WIDTH, "-");
+    }
+    put_imbalance(&spread, out);
+    end_line(out);
+}
+
+/* The extremes: "  0.200 %   0.100 % 0.17    0.800 % 3.2        4.00". */
+static void put_extremes_row(const struct by_report *by, size_t row, struct buf *out)
+{
+    const struct split_spread spread = split_spread_of(&by->split, row);
+    struct buf text = {0};
+    put_beginning(by, row, out);
+    buf_printf(&text, "%6zu%8.3f %%%8.3f %% ", spread.n_with_value, percent(spread.mean, by->total),
+               percent(spread.least, by->total));
+    text_cell(&text, by->job, column_name(by, spread.least_at), LABEL_WIDTH, false);
+    buf_printf(&text, "%8.3f %% ", percent(spread.most, by->total));
+    text_cell(&text, by->job, column_name(by, spread.most_at), LABEL_WIDTH, false);
+    put_imbalance(&spread, &text);
+    text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
+    end_line(out);
+    buf_fini(&text);
+}
+
+static int compare_cells(const void *a, const void *b)
+{
+    const struct split_cell *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value > y->value ? -1 : 1;
+    return x->column < y->column ? -1 : x->column > y->column;
+}
+
+/* A row and below it the regions or functions that have the most of it. */
+static bool put_parts_row(const struct by_report *by, size_t row, struct buf *out)
+{
+    const struct split *split = &by->split;
+    size_t n = split->first[row + 1] - split->first[row], n_shown = 0;
+    struct split_cell *cells = calloc(n + 1, sizeof *cells);
+    double all = 0, shown = 0;
+    if (!cells)
+        return false;
+    memcpy(cells, &split->cells[split->first[row]], n * sizeof *cells);
+    if (n)
+        qsort(cells, n, sizeof *cells, compare_cells);
+    put_beginning(by, row, out);
+    text_cut(out, by->job, row == split->n_rows ? "" : row_origin(by, row), by->job->columns - by->name_width - 9);
+    end_line(out);
+    for (size_t i = 0; i < n; i++)
+        all += cells[i].value;
+    for (; n_shown < n && n_shown < PARTS_SHOWN; n_shown++) {
+        struct buf name = {0};
+        if (n_shown && cells[n_shown].value < all * PART_SHARE / 100)
+            break;
+        if (split->by == SPLIT_FUNCTION)
+            text_function(&name, column_words(by, cells[n_shown].column));
+        else
+            buf_printf(&name, "%s", column_words(by, cells[n_shown].column));
+        buf_printf(out, "%13.1f %%  ", percent(cells[n_shown].value, by->total));
+        text_cut(out, by->job, name.data ? name.data : "", by->job->columns - 17);
+        buf_append(out, "\n", 1);
+        shown += cells[n_shown].value;
+        buf_fini(&name);
+    }
+    if (n_shown < n)
+        buf_printf(out, "%13.1f %%  %zu more\n", percent(all - shown, by->total), n - n_shown);
+    free(cells);
+    return true;
+}
+
+static const char *const subject_words[] = {"variable", "function", "line"};
+
+static void put_titles(const struct by_report *by, bool is_matrix, struct buf *out)
+{
+    const struct split *split = &by->split;
+    struct buf text = {0};
+    buf_append(out, "\n", 1);
+    text_style(out, by->job, TEXT_BOLD);
+    buf_printf(out, "  share  %-*s", (int)by->name_width, subject_words[by->subject]);
+    for (uint32_t column = 0; is_matrix && column < split->columns.n_strings; column++) {
+        buf_append(out, " ", 1);
+        text_cell(out, by->job, column_name(by, column), CELL_WIDTH - 1, true);
+    }
+    if (split->is_spread && !is_matrix)
+        buf_printf(&text, "%6s%10s%10s %-*s%10s %-*s", "with", "mean", "least", LABEL_WIDTH, "in", "most", LABEL_WIDTH,
+                   "in");
+    if (split->is_spread)
+        buf_printf(&text, " %8s", "max/mean");
+    text_cut(out, by->job, text.data ? text.data : "", by->job->columns - 9 - by->name_width);
+    buf_fini(&text);
+    text_style(out, by->job, TEXT_PLAIN);
+    end_line(out);
+}
+
+static void put_head(const struct by_report *by, struct buf *out)
+{
+    const struct model *model = by->job->model;
+    const struct split *split = &by->split;
+    struct buf text = {0};
+    text_labelled(out, by->job, "program", model->command ? model->command : model->program ? model->program : "?");
+    buf_printf(&text, "%s%s, by %s", model->metrics[by->job->metric].name,
+               by->subject == SUBJECT_VARIABLES ? "" : " without callees", split->key);
+    if (split->is_spread)
+        buf_printf(&text, " (%zu)", split->columns.n_strings);
+    text_labelled(out, by->job, "metric", text.data ? text.data : "");
+    buf_fini(&text);
+}
+
+static int by_text(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
+{
+    struct by_report by;
+    int code = by_make(&by, job, subject, err);
+    if (code != 0)
+        return code;
+    size_t width = 9 + NAME_WIDTH + CELL_WIDTH * by.split.columns.n_strings + 9;
+    bool is_spread = by.split.is_spread, is_matrix = is_spread && width <= job->columns, ok = true;
+    size_t room = job->columns > EXTREMES_WIDTH + NAME_LEAST ? job->columns - EXTREMES_WIDTH : NAME_LEAST;
+    by.name_width = is_spread && !is_matrix && room < NAME_WIDTH ? room : NAME_WIDTH;
+    put_head(&by, out);
+    put_titles(&by, is_matrix, out);
+    for (size_t i = 0; ok && i <= by.n_rows; i++) {
+        size_t row = i < by.n_rows ? by.rows[i] : by.split.n_rows;
+        if (i == by.n_rows && by.split.by == SPLIT_NODE) /* of variables alone */
+            break;
+        if (i == by.n_rows && by.n_left)
+            buf_printf(out, "%5.1f %%  %zu more (--top 0 shows all)\n", by.rest, by.n_left);
+        if (is_matrix)
+            put_matrix_row(&by, row, out);
+        else if (is_spread)
+            put_extremes_row(&by, row, out);
+        else
+            ok = put_parts_row(&by, row, out);
+    }
+    by_fini(&by);
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- CSV --- */
+
+static void put_csv_row_name(const struct by_report *by, size_t row, struct buf *out)
+{
+    const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_VARIABLES) {
+        put_field(out, by->report.rows[row].name);
+        put_field(out, by->report.rows[row].class);
+        put_field(out, by->report.rows[row].site);
+        return;
+    }
+    const struct code_row *of = &by->table.rows[row];
+    put_field(out, model_text(model, of->function));
+    put_field(out, model_text(model, of->file));
+    buf_printf(out, "%u,", of->line);
+    put_field(out, model_text(model, of->module));
+}
+
+static int by_csv(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
+{
+    struct by_report by;
+    int code = by_make(&by, job, subject, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "%s,%s,value,share,share_of_row\n",
+               subject == SUBJECT_VARIABLES ? "variable,class,alloc_site" : "function,file,line,module",
+               split_by_name(by.split.by));
+    for (size_t i = 0; i < by.n_rows; i++) {
+        size_t row = by.rows[i];
+        for (size_t k = by.split.first[row]; k < by.split.first[row + 1]; k++) {
+            const struct split_cell *cell = &by.split.cells[k];
+            put_csv_row_name(&by, row, out);
+            put_field(out, column_name(&by, cell->column));
+            buf_printf(out, "%.15g,%.6f,%.6f\n", cell->value, percent(cell->value, by.total),
+                       percent(cell->value, value_of(&by, row)));
+        }
+    }
+    by_fini(&by);
+    return 0;
+}
+
+/* --- JSON --- */
+
+static void put_json_row_name(const struct by_report *by, size_t row, struct buf *out)
+{
+    const struct model *model = by->job->model;
+    if (by->subject == SUBJECT_VARIABLES) {
+        buf_printf(out, "{\"variable\": ");
+        json_put_text(out, by->report.rows[row].name);
+        json_put_text_at(out, "class", by->report.rows[row].class);
+        json_put_text_at(out, "alloc_site", by->report.rows[row].site);
+        return;
+    }
+    const struct code_row *of = &by->table.rows[row];
+    buf_printf(out, "{\"function\": ");
+    json_put_text(out, model_text(model, of->function));
+    json_put_text_at(out, "file", model_text(model, of->file));
+    json_put_word_at(out, "line", of->line);
+    json_put_text_at(out, "module", model_text(model, of->module));
+}
+
+static void put_json_by_row(const struct by_report *by, size_t row, struct buf *out)
+{
+    struct split_spread spread = split_spread_of(&by->split, row);
+    put_json_row_name(by, row, out);
+    json_put_double_at(out, "value", value_of(by, row));
+    json_put_double_at(out, "share", percent(value_of(by, row), by->total));
+    if (by->split.is_spread)
+        json_put_double_at(out, "max_over_mean", spread.imbalance);
+    buf_printf(out, ", \"cells\": [");
+    for (size_t k = by->split.first[row]; k < by->split.first[row + 1]; k++) {
+        const struct split_cell *cell = &by->split.cells[k];
+        buf_printf(out, k > by->split.first[row] ? ", {\"%s\": " : "{\"%s\": ", split_by_name(by->split.by));
+        json_put_text(out, column_name(by, cell->column));
+        json_put_double_at(out, "value", cell->value);
+        json_put_double_at(out, "share", percent(cell->value, by->total));
+        buf_append(out, "}", 1);
+    }
+    buf_printf(out, "]}");
+}
+
+static int by_json(const struct export_job *job, enum subject subject, struct buf *out, struct error *err)
+{
+    struct by_report by;
+    int code = by_make(&by, job, subject, err);
+    if (code != 0)
+        return code;
+    buf_printf(out, "{\"program\": ");
+    json_put_text(out, job->model->program);
+    json_put_text_at(out, "metric", job->model->metrics[job->metric].name);
+    json_put_double_at(out, "total", by.total);
+    json_put_text_at(out, "by", split_by_name(by.split.by));
+    buf_printf(out, ",\n\"columns\": [");
+    for (size_t i = 0; i < by.split.columns.n_strings; i++) {
+        buf_printf(out, "%s", i ? ", " : "");
+        json_put_text(out, column_name(&by, i));
+    }
+    buf_printf(out, "],\n\"rows\": [");
+    for (size_t i = 0; i < by.n_rows; i++) {
+        buf_printf(out, i ? ",\n" : "\n");
+        put_json_by_row(&by, by.rows[i], out);
+    }
+    buf_printf(out, "]}\n");
+    by_fini(&by);
+    return 0;
+}
+
+static int vars_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_text(job, SUBJECT_VARIABLES, out, err);
+}
+
+static int vars_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_csv(job, SUBJECT_VARIABLES, out, err);
+}
+
+static int vars_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_json(job, SUBJECT_VARIABLES, out, err);
+}
+
+static int functions_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_text(job, SUBJECT_FUNCTIONS, out, err);
+}
+
+static int functions_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_csv(job, SUBJECT_FUNCTIONS, out, err);
+}
+
+static int functions_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_json(job, SUBJECT_FUNCTIONS, out, err);
+}
+
+static int lines_text(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_text(job, SUBJECT_LINES, out, err);
+}
+
+static int lines_csv(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_csv(job, SUBJECT_LINES, out, err);
+}
+
+static int lines_json(const struct export_job *job, struct buf *out, struct error *err)
+{
+    return by_json(job, SUBJECT_LINES, out, err);
+}
+
+const struct exporter export_vars_by_text = {"vars by", "text", vars_text};
+const struct exporter export_vars_by_csv = {"vars by", "csv", vars_csv};
+const struct exporter export_vars_by_json = {"vars by", "json", vars_json};
+const struct exporter export_functions_by_text = {"functions by", "text", functions_text};
+const struct exporter export_functions_by_csv = {"functions by", "csv", functions_csv};
+const struct exporter export_functions_by_json = {"functions by", "json", functions_json};
+const struct exporter export_lines_by_text = {"lines by", "text", lines_text};
+const struct exporter export_lines_by_csv = {"lines by", "csv", lines_csv};
+const struct exporter export_lines_by_json = {"lines by", "json", lines_json};

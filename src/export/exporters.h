@@ -22,6 +22,7 @@ struct export_job {
     bool by_time;     /* vars: order by all time at a variable, not by the time that waits, or may wait, for memory */
     bool with_fields; /* vars: the fields of each variable */
     bool is_verbose;  /* vars: also how it was measured */
+    unsigned by;      /* enum split_by of analysis/report/code-table.h: what the rows are split by, 0 = not */
     bool color;       /* terminal escape sequences may be used */
     bool unicode;     /* characters beyond ASCII may be used for bars */
     unsigned columns; /* width of the terminal */
@@ -29,8 +30,8 @@ struct export_job {
 };
 
 struct exporter {
-    const char *report; /* "vars", "tree", "functions", "lines", "annotate", "leaks", "regions" (vars by region),
-                           "export" (all of the database) */
+    const char *report; /* "vars", "tree", "functions", "lines", "annotate", "leaks", "vars by", "functions by", "lines
+                           by", "regions" (vars by region), "export" (all of the database) */
     const char *form;   /* "text", "csv", "json"; vars: "html" */
     /* Appends to out.  err: ERR_MEMORY; leaks, annotate: ERR_NOT_FOUND; errors of reading job->values */
     int (*write)(const struct export_job *job, struct buf *out, struct error *err);

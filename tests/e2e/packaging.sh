@@ -50,7 +50,7 @@ grep -qx union "$scratch/offered" && grep -qx folded "$scratch/offered" || fail 
 offers 'lines leaks' hpcquery -a l
 offers "$scratch/database" hpcquery vars "$scratch/data"
 offers 'LATENCY (cycles) LATENCY-REMOTE (cycles)' hpcquery vars "$scratch/database" -M LAT
-offers 'region' hpcquery vars --by r
+offers 'rank region' hpcquery vars --by r
 offers 'function' hpcquery diff --by f
 hpcrun -L | sed -n 's/^  + \([^ ]*\).*/\1/p' | grep '^[A-Z]' >"$scratch/events" || true
 [ ! -s "$scratch/events" ] || offers "$(grep "^$(head -c 1 "$scratch/events")" "$scratch/events" | xargs)" \

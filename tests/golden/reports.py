@@ -273,6 +273,93 @@ def check_without_sources(program, database, scratch):
     expect(sum(float(r["own"]) for r in rows) == sum(float(r["own"]) for r in known), f"a shorter copy: {rows}")
 
 
+def sums_by(program, by):
+    """Values of variables, and own values of functions and lines, by thread, process, rank or function."""
+    columns = {"thread": lambda r, t, f: f"{r}.{t}", "process": lambda r, t, f: str(100 + r), "rank": lambda r, t, f: str(r),
+               "function": lambda r, t, f: f}
+    result = {"vars": {}, "functions": {}, "lines": {}}
+    for marks, variable, count in SAMPLES:
+        function, place = list(frames_of(program, marks))[-1]
+        keys = {"vars": variable or "<compute>", "functions": (function, place[0]), "lines": (place[0], str(place[1]))}
+        for r in range(RANKS):
+            for t in range(THREADS):
+                for report, key in keys.items():
+                    cell = key, columns[by](r, t, function)
+                    if count(r, t):
+                        result[report][cell] = result[report].get(cell, 0) + count(r, t)
+    return result
+
+
+def check_split(program, database, report, by, wanted):
+    key = {"vars": lambda row: row["variable"], "functions": lambda row: (row["function"], row["file"]),
+           "lines": lambda row: (row["file"], str(row["line"]))}[report]
+    rows = table(report, "--by", by, database)
+    found = {(key(row), row[by]): float(row["value"]) for row in rows}
+    expect(found == wanted and len(rows) == len(wanted), f"{report} --by {by}: {found}, not {wanted}")
+    data, total = as_json(report, "--by", by, database), sum(wanted.values())
+    cells = {(key(row), cell[by]): cell["value"] for row in data["rows"] for cell in row["cells"]}
+    expect(cells == wanted and data["by"] == by and data["total"] == total, f"{report} --by {by} as JSON: {data}")
+    for row in rows:
+        share = 100 * float(row["value"]) / total
+        expect(abs(float(row["share"]) - share) < 1e-5, f"{report} --by {by}: {row}")
+    for row in data["rows"]:
+        own = [wanted.get((key(row), column), 0) for column in data["columns"]]
+        expect(sum(own) == row["value"], f"{report} --by {by}: {row} is not the sum of {own}")
+        if by != "function":
+            spread = max(own) * len(own) / sum(own)
+            expect(abs(row["max_over_mean"] - spread) < 1e-9, f"{report} --by {by}: {row}, not {spread}")
+
+
+def check_by(program, database):
+    for by in ("thread", "process", "rank"):
+        for report, wanted in sums_by(program, by).items():
+            check_split(program, database, report, by, wanted)
+    check_split(program, database, "vars", "function", sums_by(program, "function")["vars"])
+    wanted = sums_by(program, "thread")["vars"]
+    total = sum(wanted.values())
+    text = run("hpcquery", "vars", "--by", "thread", database)  # 12 threads: the extremes
+    for name in ("grid", "table"):
+        own = {f"{r}.{t}": wanted.get((name, f"{r}.{t}"), 0) for r in range(RANKS) for t in range(THREADS)}
+        least, most, mean = (100 * n / total for n in (min(own.values()), max(own.values()), sum(own.values()) / 12))
+        where = [min(c for c in own if 100 * own[c] / total == n) for n in (least, most)]
+        row = f"{sum(own.values()) * 100 / total:5.1f} %  {name:26}    12{mean:8.3f} %{least:8.3f} % {where[0]:7}" \
+            f"{most:8.3f} % {where[1]:7} {most / mean:8.2f}\n"
+        expect(row in text, f"vars --by thread lacks '{row}':\n{text}")
+    expect("rank.thread (12)" in text, f"vars --by thread: {text}")
+    for columns in (60, 80, 100):
+        for by in ("thread", "rank", "function"):
+            text = run("hpcquery", "vars", "--by", by, database, columns=columns)
+            expect(max(map(len, text.split("\n"))) <= columns, f"a line is too long for {columns}: {text}")
+    text = run("hpcquery", "vars", "--by", "rank", database)
+    cells = "".join(f"{100 * sum(v for (n, c), v in wanted.items() if n == 'grid' and c[0] == str(r)) / total:7.1f} %" for r in range(RANKS))
+    expect("grid" + " " * 22 + cells in text, f"vars --by rank lacks '{cells}': {text}")
+    text = run("hpcquery", "vars", "--by", "function", "--top", "1", database)
+    expect(" %  leaf\n" in text and "2 more (--top 0" in text, f"vars --by function: {text}")
+    for arguments, words in ((("functions", "--by", "node"), "variables only"), (("lines", "--by", "function"), "not split by function"),
+                             (("vars", "--by", "node"), "on which NUMA nodes")):
+        expect(words in run("hpcquery", *arguments, database, status=1), f"{arguments}")
+    for arguments in (("vars", "--by", "cpu"), ("vars", "--by", "x"), ("tree", "--by", "thread"), ("vars by",),
+                      ("vars", "--html", "--by", "thread")):
+        run("hpcquery", *arguments, database, status=2)
+    rows = table("vars", "--by", "thread", "--top", "1", database)
+    expect({row["variable"] for row in rows} == {"grid"} and len(rows) == 12, f"--top 1: {rows}")
+
+
+def check_nodes(scratch):
+    """Samples by NUMA node are of variables, as their places are."""
+    directory = scratch / "nodes-measurement"
+    profile = m.Profile("app", METRICS)
+    profile.topology = "topology.xml"
+    for name, cpus in (("near", [[0, 0, 30], [1, 0, 10]]), ("far", [[0, 0, 15], [3, 0, 45]])):
+        profile.sample([("/nowhere/app", 0x1010), ("/nowhere/app", 0x2020)], {0: 100},
+                       m.by_address("DATACENTRIC_Static", "/nowhere/app", len(name) << 12, "static", name, 4096, cpus))
+    profile.write(directory)
+    (directory / "topology.xml").write_text(m.TWO_NODES, encoding="utf-8")
+    run("hpcprof", "-q", "-o", scratch / "nodes", directory)
+    found = {(row["variable"], row["node"]): float(row["value"]) for row in table("vars", "--by", "node", scratch / "nodes")}
+    expect(found == {("near", "0"): 100, ("far", "0"): 25, ("far", "1"): 75}, f"by node: {found}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name).resolve()
@@ -283,6 +370,8 @@ def main():
         check_annotate(program, database)
         check_annotate_refusals(program, database)
         check_without_sources(program, database, scratch)
+        check_by(program, database)
+        check_nodes(scratch)
     for failure in failures:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

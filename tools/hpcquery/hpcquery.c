@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "analysis/report/report.h"
+#include "analysis/report/code-table.h"
 #include "base/input.h"
 #include "base/options.h"
 #include "export/database/database.h"
@@ -57,8 +57,11 @@ static const struct option_row rows[] = {
      "lines."},
     {OPT_PATHS, "--paths", NULL, "vars: one row for each allocation path, even where name and site are the same."},
     {OPT_BY, "--by", "WHAT",
-     "vars: region: for each region that the program names, the variables that cost the time there. diff: function "
-     "(default), line or variable."},
+     "vars, functions, lines: split each row by thread, process, rank or region; vars also by node (NUMA) or function. "
+     "In "
+     "text, threads, processes and ranks show the extremes where there are many; CSV and JSON have all that is not "
+     "zero. "
+     "diff: function (default), line or variable."},
     {OPT_MARK, "--mark", NULL,
      "leaks: what was live at the mark (hpcrun --leaks-at, locus_mark_live) instead of at the end."},
     {OPT_ORDER, "--order", "time",
@@ -84,7 +87,7 @@ static const struct option_row rows[] = {
 
 static const struct option_choice choices[] = {
     {OPT_METRIC, 0, CHOICE_LINES, "--list-metrics"},
-    {OPT_BY, 0, CHOICE_WORDS, "region function line variable"},
+    {OPT_BY, 0, CHOICE_WORDS, "thread process rank node region function line variable"},
     {0, 1, CHOICE_LINES, "--list-commands"},
     {0, 0, CHOICE_DIRECTORIES, DATABASE_FILE},
     {0, 0, CHOICE_WORDS, NULL},
@@ -154,7 +157,7 @@ static const struct option_spec spec = {
     .rows = rows,
     .examples = "  hpcquery vars hpctoolkit-app-database\n"
                 "  hpcquery vars --csv hpctoolkit-app-database >vars.csv\n"
-                "  hpcquery vars --by region hpctoolkit-app-database\n"
+                "  hpcquery vars --by thread hpctoolkit-app-database\n"
                 "  hpcquery functions hpctoolkit-app-database\n"
                 "  hpcquery tree --metric FAULTS hpctoolkit-app-database\n"
                 "  hpcquery leaks --top 0 hpctoolkit-app-database\n"
@@ -300,6 +303,7 @@ static int print_report(const struct settings *settings, const struct exporter *
                                    .by_time = settings->by_time,
                                    .with_unused = settings->with_unused,
                                    .with_paths = settings->with_paths,
+                                   .by = settings->by ? split_by_named(settings->by) : SPLIT_NONE,
                                    .at_mark = settings->at_mark,
                                    .with_fields = settings->with_fields,
                                    .is_verbose = settings->is_verbose,
@@ -318,19 +322,28 @@ static int print_report(const struct settings *settings, const struct exporter *
     return status;
 }
 
+static const struct exporter *find_exporter(const struct settings *settings, const char *report, enum split_by by)
+{
+    char name[64];
+    bool by_region = by == SPLIT_REGION && strcmp(report, "vars") == 0;
+    (void)snprintf(name, sizeof name, "%.32s%s", report, by ? " by" : "");
+    return exporters_find(by_region ? "regions" : name, settings->form);
+}
+
 static int query(const struct settings *settings, const char *report, const char *path)
 {
-    bool is_vars = strcmp(report, "vars") == 0, by_region = settings->by && strcmp(settings->by, "region") == 0;
-    if (settings->by && !by_region)
-        return usage("--by takes: region");
-    if (by_region && !is_vars)
-        return usage("--by region goes with vars only; the tree shows regions as nodes");
+    enum split_by by = settings->by ? split_by_named(settings->by) : SPLIT_NONE;
+    const struct exporter *exporter = find_exporter(settings, report, by);
+    if (settings->by && strcmp(settings->by, "cpu") == 0)
+        return usage("a database does not say on which CPU a sample was taken; vars --by node shows NUMA nodes");
+    if (settings->by && by == SPLIT_NONE)
+        return usage("--by takes thread, process, rank, node, region or function");
     if (settings->n_derived || settings->profiles)
         return usage("--derive and --profiles go with operations and forms, not with reports");
-    bool is_hidden = strcmp(report, "regions") == 0;
-    const struct exporter *exporter = is_hidden ? NULL : exporters_find(by_region ? "regions" : report, settings->form);
-    if (!exporter && strcmp(settings->form, "html") == 0 && !is_hidden)
-        return usage("--html goes with vars only, and not with --by region");
+    if (!exporter && by && strcmp(settings->form, "html") != 0)
+        return usage("--by goes with vars, functions and lines only; the tree shows regions as nodes");
+    if (!exporter && strcmp(settings->form, "html") == 0)
+        return usage("--html goes with vars only, and not with --by");
     if (!exporter)
         return tool_usage("hpcquery",
                           "there is no report '%s': vars, functions, lines, annotate, tree, leaks or export json",

@@ -2,6 +2,7 @@
 /* Functions and lines: one pass over the call tree for what they cost, one over the variables for what they touched. */
 #include "analysis/report/code-table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -323,4 +324,476 @@ void code_table_fini(struct code_table *table)
     free(table->rows);
     slots_fini(&table->slots);
     *table = (struct code_table){0};
+}
+
+/* --- rows by thread, process, rank, NUMA node, region or function --- */
+
+/* A statement belongs to one row, or to the parts of a stack frame; its value in each thread goes to these. */
+
+#define NOTHING 1e-9 /* of a sum of values */
+#define REGION_TITLE "<region "
+
+static const struct {
+    const char *name, *key;
+    bool is_spread;
+} bys[SPLIT_BYS] = {
+    [SPLIT_THREAD] = {"thread", "thread", true},  [SPLIT_PROCESS] = {"process", "process", true},
+    [SPLIT_RANK] = {"rank", "rank", true},        [SPLIT_NODE] = {"node", "NUMA node", true},
+    [SPLIT_REGION] = {"region", "region", false}, [SPLIT_FUNCTION] = {"function", "function", false},
+};
+
+enum split_by split_by_named(const char *name)
+{
+    for (int i = SPLIT_NONE + 1; i < SPLIT_BYS; i++)
+        if (strcmp(bys[i].name, name) == 0)
+            return (enum split_by)i;
+    return SPLIT_NONE;
+}
+
+const char *split_by_name(enum split_by by)
+{
+    return bys[by].name;
+}
+
+/* What happens to the value of a statement. */
+struct share_of_row {
+    double factor;
+    uint32_t next; /* the row that gets the next part of it + 1, 0 = none */
+};
+
+struct splitting {
+    struct split *split;
+    const struct model *model;
+    size_t metric;
+    uint32_t *row_of;            /* [n_scopes] row + 1; 0: in none */
+    struct share_of_row *shares; /* [n_rows] */
+    bool *is_counted;            /* [n_scopes] part of the sums of the columns */
+    uint32_t rest;               /* row + 1 that gets what is counted and in no row; 0 = none */
+    double *sums;                /* [n_rows + 1] of the present column; the last: of all that is counted */
+    uint32_t column;
+    struct slots slots; /* of the cells, when columns change from statement to statement */
+};
+
+static bool make_room(struct splitting *splitting, size_t n_rows)
+{
+    size_t n = splitting->model->n_scopes;
+    splitting->split->n_rows = n_rows;
+    splitting->row_of = calloc(n + 1, sizeof *splitting->row_of);
+    splitting->is_counted = calloc(n + 1, sizeof *splitting->is_counted);
+    splitting->shares = calloc(n_rows + 1, sizeof *splitting->shares);
+    splitting->sums = calloc(n_rows + 2, sizeof *splitting->sums);
+    for (size_t i = 0; splitting->shares && i < n_rows; i++)
+        splitting->shares[i].factor = 1;
+    return splitting->row_of && splitting->is_counted && splitting->shares && splitting->sums;
+}
+
+static void splitting_fini(struct splitting *splitting)
+{
+    free(splitting->row_of);
+    free(splitting->is_counted);
+    free(splitting->shares);
+    free(splitting->sums);
+    slots_fini(&splitting->slots);
+}
+
+static double own_of(const struct splitting *splitting, size_t scope)
+{
+    return splitting->model->own[scope * splitting->model->n_metrics + splitting->metric];
+}
+
+/* --- one column after the other --- */
+
+/* Adds the value of a statement to the sums of the column. */
+static void add_value(struct splitting *splitting, uint32_t scope, double value)
+{
+    if (splitting->is_counted[scope])
+        splitting->sums[splitting->split->n_rows] += value;
+    for (uint32_t row = splitting->row_of[scope]; row; row = splitting->shares[row - 1].next)
+        splitting->sums[row - 1] += value * splitting->shares[row - 1].factor;
+}
+
+static bool add_cell(struct split *split, uint32_t row, uint32_t column, double value)
+{
+    if (!vec_reserve(&split->cells, &split->cap_cells, split->n_cells + 1, sizeof *split->cells))
+        return false;
+    split->cells[split->n_cells++] = (struct split_cell){row, column, value};
+    return true;
+}
+
+/* The sums of the column become cells. */
+static bool end_column(struct splitting *splitting)
+{
+    struct split *split = splitting->split;
+    double *sums = splitting->sums, in_rows = 0;
+    bool ok = true;
+    for (size_t i = 0; i < split->n_rows; i++)
+        in_rows += sums[i];
+    if (splitting->rest && sums[split->n_rows] - in_rows > NOTHING * sums[split->n_rows])
+        sums[splitting->rest - 1] = sums[split->n_rows] - in_rows;
+    if (in_rows > sums[split->n_rows])
+        sums[split->n_rows] = in_rows;
+    for (uint32_t i = 0; ok && i <= split->n_rows; i++)
+        ok = sums[i] == 0 || add_cell(split, i, splitting->column, sums[i]);
+    memset(sums, 0, (split->n_rows + 1) * sizeof *sums);
+    return ok;
+}
+
+static int take_cells(void *context, const struct cell *cells, size_t n_cells, struct error *err)
+{
+    struct splitting *splitting = context;
+    (void)err;
+    for (size_t i = 0; i < n_cells; i++)
+        if (cells[i].metric == splitting->metric)
+            add_value(splitting, cells[i].scope, cells[i].value);
+    return 0;
+}
+
+/* Whether two entries of the list are one process, which has called exec. */
+static bool is_same_process(const struct process *a, const struct process *b)
+{
+    return a == b || (a->birth && a->birth == b->birth && a->pid == b->pid && a->directory == b->directory &&
+                      strcmp(a->host_id, b->host_id) == 0);
+}
+
+/* What the names of processes need to differ. */
+struct naming {
+    bool by_rank;     /* each process has a rank of its own */
+    bool has_one;     /* there is only one */
+    bool has_hosts;   /* they are on several hosts */
+    bool has_repeats; /* of several measurements */
+};
+
+static struct naming naming_of(const struct model *model)
+{
+    struct naming naming = {.by_rank = true, .has_one = true};
+    for (size_t i = 1; i < model->n_processes; i++) {
+        const struct process *one = &model->processes[i - 1], *next = &model->processes[i];
+        if (is_same_process(one, next))
+            continue;
+        naming.has_one = false;
+        naming.by_rank = naming.by_rank && one->rank != next->rank;
+        naming.has_hosts = naming.has_hosts || strcmp(one->host_id, next->host_id) != 0;
+        naming.has_repeats = naming.has_repeats || one->directory != next->directory;
+    }
+    return naming;
+}
+
+/* The name of the column that a thread belongs to. */
+static void put_column_name(const struct model *model, const struct naming *naming, enum split_by by,
+                            const struct thread *thread, struct buf *text)
+{
+    const struct process *process = &model->processes[thread->process];
+    bool has_process = by != SPLIT_THREAD || !naming->has_one;
+    if (by == SPLIT_RANK) {
+        buf_printf(text, "%u", process->rank);
+        return;
+    }
+    if (has_process && by == SPLIT_THREAD && naming->by_rank)
+        buf_printf(text, "%u", process->rank);
+    else if (has_process)
+        buf_printf(text, "%u", process->pid);
+    if (has_process && naming->has_hosts && !(by == SPLIT_THREAD && naming->by_rank))
+        buf_printf(text, "@%s", process->host_id);
+    if (has_process && naming->has_repeats)
+        buf_printf(text, "#%u", process->directory);
+    if (by == SPLIT_THREAD)
+        buf_printf(text, "%s%u", has_process ? "." : "", thread->thread_id);
+}
+
+/* One column for each thread, process or rank. Threads are in the order of their processes, and these in that of their
+ * ranks; what belongs to a column that is not the present one closes that one. */
+static int split_by_thread(struct splitting *splitting, const struct value_source *values, struct error *err)
+{
+    const struct model *model = splitting->model;
+    struct split *split = splitting->split;
+    const struct naming naming = naming_of(model);
+    int code = 0;
+    bool ok = true;
+    if (split->by == SPLIT_THREAD)
+        split->key = naming.has_one ? "thread" : naming.by_rank ? "rank.thread" : "process.thread";
+    for (size_t i = 0; ok && code == 0 && i < model->n_threads; i++) {
+        struct buf name = {0};
+        put_column_name(model, &naming, split->by, &model->threads[i], &name);
+        int64_t column = name.failed ? -1 : strtab_intern(&split->columns, name.data);
+        buf_fini(&name);
+        ok = column >= 0 && (i == 0 || column == splitting->column || end_column(splitting));
+        splitting->column = (uint32_t)column;
+        if (ok)
+            code = values->visit(values->self, model->threads[i].profile, take_cells, splitting, err);
+    }
+    ok = ok && end_column(splitting);
+    return ok || code ? code : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* --- columns that change from statement to statement --- */
+
+static uint64_t hash_of_cell(const void *item)
+{
+    const struct split_cell *cell = item;
+    return ((uint64_t)cell->row << 32 ^ cell->column) * 0x9e3779b97f4a7c15u;
+}
+
+static bool is_same_cell(const void *one, const void *other)
+{
+    const struct split_cell *a = one, *b = other;
+    return a->row == b->row && a->column == b->column;
+}
+
+static const struct slots_kind cell_kind = {sizeof(struct split_cell), hash_of_cell, is_same_cell};
+
+static bool add_to_cell(struct splitting *splitting, uint32_t row, double value)
+{
+    struct split *split = splitting->split;
+    const struct split_cell like = {row, splitting->column, value};
+    if (!slots_reserve(&splitting->slots, &cell_kind, split->cells, split->n_cells))
+        return false;
+    size_t known = slots_find(&splitting->slots, &cell_kind, split->cells, &like);
+    if (known != SLOTS_NONE) {
+        split->cells[known].value += value;
+        return true;
+    }
+    if (!add_cell(split, row, splitting->column, value))
+        return false;
+    slots_add(&splitting->slots, &cell_kind, split->cells, split->n_cells - 1);
+    return true;
+}
+
+/* column_of [n_scopes]: the column of each statement. */
+static int split_by_scope(struct splitting *splitting, const uint32_t *column_of, struct error *err)
+{
+    bool ok = true;
+    for (uint32_t i = 1; ok && i < splitting->model->n_scopes; i++) {
+        double value = own_of(splitting, i);
+        splitting->column = column_of[i];
+        if (value != 0 && splitting->is_counted[i])
+            ok = add_to_cell(splitting, (uint32_t)splitting->split->n_rows, value);
+        for (uint32_t row = splitting->row_of[i]; ok && value != 0 && row; row = splitting->shares[row - 1].next)
+            ok = add_to_cell(splitting, row - 1, value * splitting->shares[row - 1].factor);
+    }
+    return ok ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* The region inside another one: "outer > inner". */
+static int64_t region_inside(struct strtab *names, uint32_t around, const char *title)
+{
+    struct buf text = {0};
+    const char *outer = names->strings[around];
+    size_t len = strlen(title), skip = strlen(REGION_TITLE);
+    buf_printf(&text, "%s%s", outer, *outer ? " > " : "");
+    if (strncmp(title, REGION_TITLE, skip) == 0 && title[len - 1] == '>')
+        buf_append(&text, title + skip, len - skip - 1);
+    else
+        buf_printf(&text, "%s", title);
+    int64_t index = text.failed ? -1 : strtab_intern(names, text.data);
+    buf_fini(&text);
+    return index;
+}
+
+/* The column of a scope whose parent has column `around`. */
+static int64_t column_of_scope(struct splitting *splitting, const struct scope *scope, uint32_t around)
+{
+    struct split *split = splitting->split;
+    const char *name = model_text(splitting->model, scope->name);
+    if (split->by == SPLIT_REGION)
+        return scope->role == ROLE_REGION ? region_inside(&split->columns, around, name) : around;
+    bool is_function = scope->kind == SCOPE_PROC || scope->kind == SCOPE_INLINED;
+    return !is_function ? around : scope->role == ROLE_NONE ? strtab_intern(&split->columns, name) : 0;
+}
+
+static int split_by_place(struct splitting *splitting, struct error *err)
+{
+    const struct model *model = splitting->model;
+    uint32_t *column_of = calloc(model->n_scopes + 1, sizeof *column_of);
+    bool ok = column_of && strtab_intern(&splitting->split->columns, "") == 0;
+    for (size_t i = 1; ok && i < model->n_scopes; i++) {
+        int64_t column = column_of_scope(splitting, &model->scopes[i], column_of[model->scopes[i].parent]);
+        ok = column >= 0;
+        column_of[i] = (uint32_t)column;
+    }
+    int code = ok ? split_by_scope(splitting, column_of, err) : error_set(err, ERR_MEMORY, "out of memory");
+    free(column_of);
+    return code;
+}
+
+/* --- what is split --- */
+
+static int compare_cells(const void *a, const void *b)
+{
+    const struct split_cell *x = a, *y = b;
+    if (x->row != y->row)
+        return x->row < y->row ? -1 : 1;
+    return x->column < y->column ? -1 : x->column > y->column;
+}
+
+static int finish(struct split *split, struct error *err)
+{
+    size_t at = 0;
+    if (split->n_cells)
+        qsort(split->cells, split->n_cells, sizeof *split->cells, compare_cells);
+    split->first = calloc(split->n_rows + 2, sizeof *split->first);
+    for (size_t row = 0; split->first && row < split->n_rows + 2; row++) {
+        while (at < split->n_cells && split->cells[at].row < row)
+            at++;
+        split->first[row] = at;
+    }
+    return split->first ? 0 : error_set(err, ERR_MEMORY, "out of memory");
+}
+
+/* The rows of statements below a variable: those that waited are in rows of their own. */
+static void give_variable(struct splitting *splitting, const struct report *report, const struct variable *variable,
+                          uint32_t row, const uint32_t *row_of_wait)
+{
+    for (size_t k = 0; k < variable->n_scopes; k++) {
+        uint32_t first = variable->scopes[k], end = model_subtree_end(report->model, first);
+        for (uint32_t i = first; i < end; i++) {
+            int64_t wait = own_of(splitting, i) != 0 ? report_wait(report, variable, i) : REPORT_NOT_WAITING;
+            bool is_known = wait != REPORT_NOT_WAITING && (size_t)wait < report->n_waiting;
+            splitting->row_of[i] = wait == REPORT_NOT_WAITING ? row : is_known ? row_of_wait[wait] : 0;
+        }
+    }
+}
+
+/* Says which row each statement in the data-centric tree belongs to. */
+static bool give_variables(struct splitting *splitting, const struct report *report)
+{
+    size_t n_waits = report->n_waiting;
+    uint32_t *row_of_wait = calloc(n_waits + 1, sizeof *row_of_wait);
+    uint32_t *row_of = calloc(report->n_variables + 1, sizeof *row_of);
+    bool ok = row_of_wait && row_of;
+    for (size_t r = 0; ok && r < report->n_rows; r++) {
+        const struct report_row *row = &report->rows[r];
+        if (row->wait != REPORT_NOT_WAITING && (size_t)row->wait < n_waits)
+            row_of_wait[row->wait] = (uint32_t)r + 1;
+        else if (!row->variable && !row->fate)
+            splitting->rest = (uint32_t)r + 1;
+        if (!row->variable)
+            continue;
+        size_t variable = (size_t)(row->variable - report->variables);
+        splitting->shares[r] = (struct share_of_row){row->part ? row->part->fraction : 1, row_of[variable]};
+        row_of[variable] = (uint32_t)r + 1;
+    }
+    for (size_t v = 0; ok && v < report->n_variables; v++)
+        give_variable(splitting, report, &report->variables[v], row_of[v], row_of_wait);
+    free(row_of_wait);
+    free(row_of);
+    return ok;
+}
+
+/* The sums of columns are those of the call trees, or, for what only the data-centric tree has, of that. */
+static void count_scopes(struct splitting *splitting)
+{
+    const struct model *model = splitting->model;
+    uint32_t root = model_data_root(model), end = root ? model_subtree_end(model, root) : 0;
+    bool has_code = model_value(model, 0, splitting->metric) > 0;
+    for (uint32_t i = 1; i < model->n_scopes; i++)
+        splitting->is_counted[i] = (root && i >= root && i < end) != has_code;
+}
+
+static int by_node(struct splitting *splitting, const struct report *report, struct error *err)
+{
+    const struct model *model = report->model;
+    bool ok = true;
+    char name[16];
+    for (uint32_t node = 0; ok && node < model->n_numa_nodes; node++) {
+        (void)snprintf(name, sizeof name, "%u", node);
+        splitting->column = node;
+        ok = strtab_intern(&splitting->split->columns, name) == node;
+        for (size_t r = 0; ok && r < report->n_rows; r++) {
+            const struct report_row *row = &report->rows[r];
+            double all = 0;
+            for (uint32_t i = 0; row->places && i < model->n_numa_nodes; i++)
+                all += (double)row->places[i];
+            splitting->sums[r] = all > 0 ? row->value * (double)row->places[node] / all : 0;
+        }
+        ok = ok && end_column(splitting);
+    }
+    if (!ok)
+        return error_set(err, ERR_MEMORY, "out of memory");
+    return splitting->split->n_cells ? 0
+                                     : error_set(err, ERR_NOT_FOUND,
+                                                 "the database does not know on which NUMA nodes the samples were "
+                                                 "taken");
+}
+
+/* Makes the cells, once statements have rows. */
+static int split_rows(struct splitting *splitting, const struct value_source *values, struct error *err)
+{
+    struct split *split = splitting->split;
+    count_scopes(splitting);
+    int code = bys[split->by].is_spread ? split_by_thread(splitting, values, err) : split_by_place(splitting, err);
+    return code == 0 ? finish(split, err) : code;
+}
+
+int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
+                    struct split *split, struct error *err)
+{
+    *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
+    struct splitting splitting = {.split = split, .model = report->model, .metric = report->metric};
+    int code = 0;
+    if (!make_room(&splitting, report->n_rows) || !give_variables(&splitting, report))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    else if (by == SPLIT_NODE)
+        code = by_node(&splitting, report, err) == 0 ? finish(split, err) : ERR_NOT_FOUND;
+    else
+        code = split_rows(&splitting, values, err);
+    splitting_fini(&splitting);
+    if (code != 0)
+        split_fini(split);
+    return code;
+}
+
+int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
+               struct split *split, struct error *err)
+{
+    *split = (struct split){.by = by, .is_spread = bys[by].is_spread, .key = bys[by].key};
+    struct splitting splitting = {.split = split, .model = table->model, .metric = table->metric};
+    int code = 0;
+    if (by == SPLIT_NODE)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "the NUMA nodes of samples are known for variables only: "
+                         "hpcquery vars --by node");
+    if (by == SPLIT_FUNCTION)
+        return error_set(err, ERR_UNSUPPORTED,
+                         "functions and lines are not split by function: hpcquery vars --by "
+                         "function splits variables");
+    if (!make_room(&splitting, table->n_rows) || !code_table_rows(table, kind, splitting.row_of))
+        code = error_set(err, ERR_MEMORY, "out of memory");
+    else
+        code = split_rows(&splitting, values, err);
+    splitting_fini(&splitting);
+    if (code != 0)
+        split_fini(split);
+    return code;
+}
+
+void split_fini(struct split *split)
+{
+    strtab_fini(&split->columns);
+    free(split->cells);
+    free(split->first);
+    *split = (struct split){0};
+}
+
+struct split_spread split_spread_of(const struct split *split, size_t row)
+{
+    struct split_spread spread = {0};
+    size_t n = split->columns.n_strings, at = split->first[row];
+    double sum = 0;
+    for (uint32_t column = 0; column < n; column++) {
+        bool has_cell = at < split->first[row + 1] && split->cells[at].column == column;
+        double value = has_cell ? split->cells[at++].value : 0;
+        spread.n_with_value += value != 0;
+        sum += value;
+        if (column == 0 || value < spread.least) {
+            spread.least = value;
+            spread.least_at = column;
+        }
+        if (column == 0 || value > spread.most) {
+            spread.most = value;
+            spread.most_at = column;
+        }
+    }
+    spread.mean = n ? sum / (double)n : 0;
+    spread.imbalance = spread.mean > 0 ? spread.most / spread.mean : 0;
+    return spread;
 }

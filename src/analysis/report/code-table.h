@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where in the code the samples fell: a row for each function or for each line, with the data that it touched there.
- * Ordinary code. */
+/* Where in the code the samples fell: a row for each function or for each line, with the data that it touched there;
+ * and rows split by where their samples were taken. Ordinary code. */
 #ifndef LOCUS_ANALYSIS_REPORT_CODE_TABLE_H
 #define LOCUS_ANALYSIS_REPORT_CODE_TABLE_H
 
-#include "analysis/model.h"
+#include "analysis/load/values.h"
+#include "analysis/report/report.h"
 
 enum code_kind {
     CODE_FUNCTION = 0,
@@ -53,5 +54,65 @@ void code_table_fini(struct code_table *table);
 /* row_of [n_scopes], all 0: receives 1 + the index of the row whose own value contains that of the statement.
  * False when out of memory. */
 bool code_table_rows(const struct code_table *table, enum code_kind kind, uint32_t *row_of);
+
+/* --- rows by thread, process, rank, NUMA node, region or function --- */
+
+/* Only what is not zero is kept, so that 1000 variables of 10000 threads are no burden. */
+
+enum split_by {
+    SPLIT_NONE = 0,
+    SPLIT_THREAD,
+    SPLIT_PROCESS,
+    SPLIT_RANK,
+    SPLIT_NODE,
+    SPLIT_REGION,
+    SPLIT_FUNCTION,
+    SPLIT_BYS
+};
+
+struct split_cell {
+    uint32_t row, column;
+    double value;
+};
+
+/* How the values of a row are spread over all columns, those without value included. */
+struct split_spread {
+    size_t n_with_value;
+    double mean, least, most; /* values */
+    size_t least_at, most_at; /* columns, the first of equal ones */
+    double imbalance;         /* most / mean; 0 when the mean is 0 */
+};
+
+struct split {
+    enum split_by by;
+    bool is_spread;  /* the columns are threads, processes, ranks or nodes, which should share the work */
+    const char *key; /* what a column's name is: "rank.thread" */
+    struct strtab columns;
+    size_t n_rows;
+    struct split_cell *cells; /* [n_cells] by row, then by column; row n_rows: sums over all samples of a column */
+    size_t n_cells, cap_cells;
+    size_t *first; /* [n_rows + 2] where the cells of each row begin */
+};
+
+/* "thread", "process", "rank", "node", "region", "function"; SPLIT_NONE for any other name, or the name of one. */
+enum split_by split_by_named(const char *name);
+const char *split_by_name(enum split_by by);
+
+/* Splits the rows of a report of variables; row i is that of the report. Dropped samples are in no thread. values: of
+ * the threads of the database, needed for SPLIT_THREAD to SPLIT_RANK only.
+ * err: ERR_NOT_FOUND (nodes are not known), ERR_MEMORY, errors of the values */
+int split_variables(const struct report *report, enum split_by by, const struct value_source *values,
+                    struct split *split, struct error *err);
+
+/* Splits the own values of functions or lines; row i is that of the table.
+ * err: ERR_UNSUPPORTED (by node or function), ERR_MEMORY, errors of the values */
+int split_code(const struct code_table *table, enum code_kind kind, enum split_by by, const struct value_source *values,
+               struct split *split, struct error *err);
+
+/* Frees the split. */
+void split_fini(struct split *split);
+
+/* The spread of a row; row n_rows: of all samples. */
+struct split_spread split_spread_of(const struct split *split, size_t row);
 
 #endif
