@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 
+struct buf;
 struct frame;
 struct frame_column;
 
@@ -78,6 +79,13 @@ struct frame_cell {
  * there, the lines and loops within the function included, is the hidden column "X (function)".
  * err: ERR_NOT_FOUND, ERR_IO, ERR_FORMAT (file, offset or line, reason), ERR_UNSUPPORTED, ERR_MEMORY */
 int frame_open(const char *path, struct frame **frame, struct error *err);
+
+/* The file in the directory of a saved frame. */
+#define FRAME_FILE "frame.db"
+
+/* Appends the frame to out as the bytes of that file, from which frame_open makes an equal one: doc/FORMAT.md. Formulas
+ * become values.  err: ERR_MEMORY, and as frame_values */
+int frame_save(struct frame *frame, struct buf *out, struct error *err);
 
 /* One owner more of the frame, and one less: the last one frees it. NULL is allowed in the second. */
 struct frame *frame_keep(const struct frame *frame);

@@ -13,6 +13,7 @@
 #include "base/input.h"
 #include "fmt/file.h"
 
+extern const struct frame_reader reader_saved;
 extern const struct frame_reader reader_v4;
 extern const struct frame_reader reader_experiment;
 extern const struct frame_reader reader_literal;
@@ -21,7 +22,7 @@ extern const struct frame_reader reader_callgrind;
 extern const struct frame_reader reader_dot;
 
 static const struct frame_reader *const readers[] = {
-    &reader_v4, &reader_experiment, &reader_literal, &reader_caliper, &reader_callgrind, &reader_dot,
+    &reader_saved, &reader_v4, &reader_experiment, &reader_literal, &reader_caliper, &reader_callgrind, &reader_dot,
 };
 
 const struct frame_reader *readers_at(size_t i)

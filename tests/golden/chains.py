@@ -175,11 +175,11 @@ def check_grammar(scratch):
     refused(2, "these steps work on two inputs, not on 1", "add", a)
     refused(2, "these steps work on two inputs, not on 3", "add", a, b, b)
     refused(2, "give one or more inputs after the last step", "union", ":", "tree")
-    refused(2, "table is a form, and nothing follows it but inputs", "table", ":", "flat", a)
+    refused(2, "nothing follows table but inputs", "table", ":", "flat", a)
     refused(2, "there is no form 'nonsense'; there are: tree, table, csv, json", "export", "nonsense", a)
     refused(2, "there is no form 'flat'", "export", "flat", a)
     refused(2, "give a form and an input after export", "export", "folded")
-    refused(2, "--csv and the form folded do not go together", "folded", "--csv", a)
+    refused(2, "--csv and folded do not go together", "folded", "--csv", a)
     refused(2, "--fields goes with reports", "flat", "--fields", a)
     refused(2, "--by goes with reports", "flat", "--by", "region", a)
     refused(2, "--derive takes a name", "flat", "--derive", "x + 1", a)
@@ -317,6 +317,27 @@ def check_diff(scratch):
     refused(1, "No such file", "diff", before, scratch / "nowhere.json")
 
 
+def check_save(scratch, *inputs):
+    """What is saved is opened again, and nothing is missing: not even what json does not show (cells, identities)."""
+    list_frame = BUILD / "tests" / "golden" / "list-frame"
+    for i, (words, paths) in enumerate(inputs):
+        saved = scratch / f"saved{i}"
+        run(*words, "save", saved, *paths)
+        expect(run(*words, "json", *paths).stdout == run("json", saved).stdout, f"{words}: {paths}: json changes when saved")
+        run("save", scratch / f"again{i}", saved)
+        expect((saved / "frame.db").read_bytes() == (scratch / f"again{i}" / "frame.db").read_bytes(), f"{words}: saved again, it differs")
+        if not words:
+            texts = [subprocess.run([str(list_frame), "--cells", str(p)], capture_output=True, check=True).stdout for p in (*paths, saved)]
+            expect(texts[0] == texts[1], f"{paths}: the frame changes when saved")
+        refused(1, "cannot make the directory: File exists", *words, "save", saved, *paths)
+    (saved / "frame.db").write_bytes((saved / "frame.db").read_bytes()[:-5])
+    refused(1, "frame.db: offset ", "table", saved)
+    refused(2, "save: give its operands: DIR", "save", ":", saved)
+    refused(2, "--json and save do not go together", "save", scratch / "x", "--json", saved)
+    refused(1, "cannot make the directory: No such file", "save", scratch / "nowhere" / "x", scratch / "a.json")
+    expect(sorted(p.name for p in scratch.iterdir() if "." in p.name[-8:-6]) == [], "a temporary directory is left")
+
+
 def check_databases(scratch):
     """Of HPCToolkit, and of ours: reports stay what they are."""
     v4.write_small(scratch / "small-v4")
@@ -361,6 +382,10 @@ def main():
         check_tables(scratch)
         check_diff(scratch)
         check_databases(scratch)
+        a, b, ours = scratch / "a.json", scratch / "b.json", scratch / "ours"
+        check_save(scratch, ((), (a,)), ((), (scratch / "cycle.dot",)), ((), (ours,)),
+                   (("union", ":"), (a, b, ours)), (("divide", ":"), (ours, ours)), (("callers", ":"), (scratch / "callgrind.out.1",)),
+                   (("derive", "x", "100 * 'time (inc)' / time", ":"), (a,)))
     for failure in failures[:20]:
         print("FAIL:", failure)
     sys.exit(1 if failures else 0)

@@ -77,6 +77,8 @@ def inputs(scratch):
     found = {path.name: path for path in sorted((GOLDEN / "inputs").iterdir())}
     v4.write_small(scratch / "small-v4")
     found["small-v4"] = scratch / "small-v4"
+    subprocess.run([str(BUILD / "hpcquery"), "save", str(scratch / "saved"), str(scratch / "small-v4")], check=True)
+    found["saved"] = scratch / "saved"
     return found
 
 
@@ -150,7 +152,7 @@ def check_damage(found, scratch):
     for n in (0, 1, 100, 70000):
         noise.write_bytes(rng.randbytes(n))
         result = open_frame(noise)
-        expect(result.returncode == 1 and b"not a profile that can be read; these can: a database" in result.stderr,
+        expect(result.returncode == 1 and b"not a profile that can be read; these can: a saved result" in result.stderr,
                f"noise of {n} bytes: {result.stderr}")
     (scratch / "empty").mkdir()
     expect(b"not a profile" in open_frame(scratch / "empty").stderr, "an empty folder is read")

@@ -3,10 +3,10 @@
  *
  *     STEP [: STEP]... [:] INPUT...
  *
- * and a step is an operation with its operands, or at the end a form. A step that works on one frame is done on every
- * input until an operation on several makes one of them; that operation says how many inputs there are. In the last
- * step, which the inputs follow, operands that may be left out are those words that are too many for inputs; where any
- * number of inputs is right, those that are no files. */
+ * and a step is an operation with its operands, or at the end a form or `save DIR`. A step that works on one frame is
+ * done on every input until an operation on several makes one of them; that operation says how many inputs there are.
+ * In the last step, which the inputs follow, operands that may be left out are those words that are too many for
+ * inputs; where any number of inputs is right, those that are no files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +20,10 @@
 
 struct step {
     const char *name;
-    const struct frame_operation *operation; /* NULL: a form */
-    const struct frame_form *form;
-    const char *const *texts; /* [n_texts] */
+    const char *operands; /* their names, as in struct frame_operation */
+    const struct frame_operation *operation;
+    const struct frame_form *form; /* both NULL: it saves the result */
+    const char *const *texts;      /* [n_texts] */
     size_t n_texts;
 };
 
@@ -57,9 +58,14 @@ static const struct frame_operation *find_operation(const char *name)
     return NULL;
 }
 
+static bool is_save(const char *word)
+{
+    return strcmp(word, "save") == 0;
+}
+
 bool chain_knows(const char *word)
 {
-    return find_operation(word) || frame_form_find(word, NULL);
+    return find_operation(word) || frame_form_find(word, NULL) || is_save(word);
 }
 
 static int unknown_step(const char *name)
@@ -84,7 +90,7 @@ static int unknown_step(const char *name)
 static void count_operands(const struct step *step, size_t *n_least, size_t *n_most)
 {
     *n_least = *n_most = 0;
-    for (const char *at = step->operation ? step->operation->operands : ""; *at; at += strcspn(at, " ")) {
+    for (const char *at = step->operands; *at; at += strcspn(at, " ")) {
         at += *at == ' ';
         *n_least += *at != '[';
         ++*n_most;
@@ -93,9 +99,8 @@ static void count_operands(const struct step *step, size_t *n_least, size_t *n_m
 
 static int wrong_operands(const struct step *step)
 {
-    const char *operands = step->operation ? step->operation->operands : "";
-    return *operands ? tool_usage("hpcquery", "%s: give its operands: %s", step->name, operands)
-                     : tool_usage("hpcquery", "%s has no operands", step->name);
+    return *step->operands ? tool_usage("hpcquery", "%s: give its operands: %s", step->name, step->operands)
+                           : tool_usage("hpcquery", "%s has no operands", step->name);
 }
 
 /* How many inputs the chain works on: 0 for any number. */
@@ -110,14 +115,17 @@ static size_t n_inputs_wanted(const struct chain *chain)
 /* Adds the step whose name is the first of the words; its operands are not taken yet. Returns an exit status. */
 static int add_step(struct chain *chain, char **words)
 {
-    if (chain->n_steps && chain->steps[chain->n_steps - 1].form)
-        return tool_usage("hpcquery", "%s is a form, and nothing follows it but inputs",
-                          chain->steps[chain->n_steps - 1].name);
+    if (chain->n_steps && !chain->steps[chain->n_steps - 1].operation)
+        return tool_usage("hpcquery", "nothing follows %s but inputs", chain->steps[chain->n_steps - 1].name);
     struct step *step = &chain->steps[chain->n_steps++];
-    *step = (struct step){.name = words[0], .texts = (const char *const *)words + 1};
+    *step = (struct step){.name = words[0], .texts = (const char *const *)words + 1, .operands = ""};
     step->operation = find_operation(words[0]);
     step->form = step->operation ? NULL : frame_form_find(words[0], NULL);
-    return step->operation || step->form ? 0 : unknown_step(words[0]);
+    if (step->operation)
+        step->operands = step->operation->operands;
+    else if (is_save(words[0]))
+        step->operands = "DIR";
+    return chain_knows(words[0]) ? 0 : unknown_step(words[0]);
 }
 
 /* A step with all its operands, and nothing else. */
@@ -332,6 +340,10 @@ static int work(const struct settings *settings, struct chain *chain)
             status = step_failed(chain, i, &err);
     if (status != 0)
         return status;
+    const struct step *last = &chain->steps[chain->n_steps - 1];
+    if (is_save(last->name))
+        return frames_save(chain->frames[0], last->texts[0], &err) == 0 ? 0
+                                                                        : step_failed(chain, chain->n_steps - 1, &err);
     int code = print(settings, chain, form, &err);
     return code < 0 ? tool_error("hpcquery", "%s: %s", form->name, err.text) : code;
 }
@@ -349,11 +361,13 @@ int chain_run(const struct settings *settings, char **words, size_t n_words)
 {
     struct chain chain = {.steps = calloc(n_words + 1, sizeof(struct step))};
     int status = chain.steps ? parse(&chain, words, n_words) : out_of_memory();
-    const struct frame_form *last = status == 0 ? chain.steps[chain.n_steps - 1].form : NULL;
+    const struct step *last = status == 0 ? &chain.steps[chain.n_steps - 1] : NULL;
     if (status == 0 && strcmp(settings->form, "html") == 0)
         status = tool_usage("hpcquery", "--html goes with vars only");
-    if (status == 0 && last && strcmp(settings->form, "text") != 0 && !is_text(last))
-        status = tool_usage("hpcquery", "--%s and the form %s do not go together", settings->form, last->name);
+    if (status == 0 && strcmp(settings->form, "text") != 0 && !last->operation && !(last->form && is_text(last->form)))
+        status = tool_usage("hpcquery", "--%s and %s do not go together", settings->form, last->name);
+    if (status == 0 && settings->output && is_save(last->name))
+        status = tool_usage("hpcquery", "--output and save do not go together");
     if (status == 0)
         status = work(settings, &chain);
     while (chain.n_frames)
@@ -383,10 +397,10 @@ bool chain_describe_form(size_t i, const char **name, char *text, size_t n_text)
 {
     size_t n;
     const struct frame_form *const *forms = frame_forms(&n);
-    if (i >= n)
+    if (i > n)
         return false;
-    *name = forms[i]->name;
-    (void)snprintf(text, n_text, "%s", forms[i]->summary);
+    *name = i < n ? forms[i]->name : "save";
+    (void)snprintf(text, n_text, "%s", i < n ? forms[i]->summary : "DIR: a new directory, which is an input again");
     return true;
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hpcquery diff: two inputs, what differs, and an exit status for scripts. */
-#include "export/frames/diff.h"
-
 #include <string.h>
 
 #include "base/options.h"
+#include "export/frames/forms.h"
 #include "hpcquery.h"
 
 enum { STATUS_DIFFERENT = 3 };

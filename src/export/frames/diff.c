@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Both profiles become one node for each name; then they are compared node by node. */
-#include "export/frames/diff.h"
+#include "export/frames/forms.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include "base/input.h"
 #include "base/path.h"
-#include "export/frames/forms.h"
 #include "export/text-cells.h"
 #include "fmt/json.h"
 #include "frame/ops.h"
@@ -178,7 +177,7 @@ static void put_text_row(const struct diff *diff, const struct frame_difference 
         buf_printf(out, "  %+7.1f %%", percent_of_total(diff, row));
     buf_printf(out, "  ");
     printable_put(out, *name ? name : "?");
-    if (*file && strcmp(diff->job->by, "line") != 0) {
+    if (*file && *file != '<' && strcmp(diff->job->by, "line") != 0) {
         text_style(out, &look, TEXT_DIM);
         buf_printf(out, "  ");
         printable_put(out, file);

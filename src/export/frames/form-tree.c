@@ -127,7 +127,7 @@ static void put_place(const struct tree_walk *walk, uint32_t node)
 {
     enum frame_kind kind = frame_kind(walk->frame, node);
     const char *file = path_last(frame_file(walk->frame, node));
-    if (!*file || kind == FRAME_LINE || kind == FRAME_LOOP)
+    if (!*file || *file == '<' || kind == FRAME_LINE || kind == FRAME_LOOP)
         return;
     struct export_job look = {.color = walk->job->color};
     text_style(walk->out, &look, TEXT_DIM);

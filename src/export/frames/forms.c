@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of forms of frames, and what several forms need. */
+/* The table of forms of frames, what several forms need, and frames in directories. */
 #include "export/frames/forms.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scratch.h"
+#include "fmt/file.h"
 
 extern const struct frame_form form_tree, form_table, form_csv, form_json;
 extern const struct frame_form form_folded;
@@ -62,5 +70,61 @@ int frame_job_total(const struct frame_job *job, size_t column, double *total, s
             *sum += isnan(values[node]) ? 0 : values[node];
     }
     *total = fabs(code_total != 0 ? code_total : data_total);
+    return code;
+}
+
+/* --- saved --- */
+
+static int out_of_memory(struct error *err)
+{
+    return error_set(err, ERR_MEMORY, "out of memory");
+}
+
+static int save_file(struct frame *frame, const char *directory, struct error *err)
+{
+    struct buf out = {0}, path = {0};
+    int code = frame_save(frame, &out, err);
+    buf_printf(&path, "%s/" FRAME_FILE, directory);
+    if (code == 0)
+        code = path.failed ? out_of_memory(err) : file_write_new(path.data, out.data, out.len_bytes, err);
+    buf_fini(&out);
+    buf_fini(&path);
+    return code;
+}
+
+/* Gives the directory its name and the usual mode. */
+static int put_in_place(const char *temporary, const char *path, struct error *err)
+{
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    if (chmod(temporary, 0777 & ~mask) != 0 || rename(temporary, path) != 0)
+        return error_set(err, ERR_IO, "%.600s: cannot make the directory: %s", path, strerror(errno));
+    scratch_forget(temporary);
+    return 0;
+}
+
+int frames_save(struct frame *frame, const char *path, struct error *err)
+{
+    char *temporary = NULL;
+    struct stat info;
+    if (lstat(path, &info) == 0)
+        return error_set(err, ERR_IO, "%.600s: cannot make the directory: %s", path, strerror(EEXIST));
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    if (asprintf(&temporary, "%.*s.XXXXXX", (int)len, path) < 0)
+        return out_of_memory(err);
+    if (!mkdtemp(temporary)) {
+        int code = error_set(err, ERR_IO, "%.600s: cannot make the directory: %s", path, strerror(errno));
+        free(temporary);
+        return code;
+    }
+    scratch_note(temporary);
+    int code = save_file(frame, temporary, err);
+    if (code == 0)
+        code = put_in_place(temporary, path, err);
+    if (code != 0)
+        scratch_remove(temporary);
+    free(temporary);
     return code;
 }

@@ -46,4 +46,30 @@ const struct frame_form *const *frame_forms(size_t *n);
 /* The form of this name; NULL: there is none, and *err says which there are. */
 const struct frame_form *frame_form_find(const char *name, struct error *err);
 
+/* --- saved --- */
+
+/* Writes the frame into a new directory, which is complete or not there, as frame.db: without any loss but that
+ * formulas become values.  err: ERR_IO (the path, and why; something is there), ERR_MEMORY, and as frame_values */
+int frames_save(struct frame *frame, const char *path, struct error *err);
+
+/* --- compared --- */
+
+/* diff.c: what has become more or less from one profile to another. */
+struct diff_job {
+    const struct frame *before, *after;
+    const char *column; /* of both; NULL: the default of before */
+    const char *by;     /* "function", "line" or "variable" */
+    const char *form;   /* "text", "csv" or "json" */
+    double threshold;   /* percent of the total before */
+    size_t top;         /* rows at most; 0 = all */
+    bool color;         /* terminal escape sequences may be used */
+};
+
+/* Appends what differs by more than the threshold to out, the largest change first; *n_found: how many rows there are
+ * without top. Functions, lines and variables are the same when they have the same name, wherever they are; a name that
+ * one side does not have counts as 0 there. Costs are those of functions and lines alone, callees not included (unless
+ * the column is inclusive), and all accesses of a variable.
+ * err: ERR_USAGE for an unknown by, ERR_NOT_FOUND (the column, or nodes of this kind), and as frame_diff */
+int frames_diff(const struct diff_job *job, struct buf *out, size_t *n_found, struct error *err);
+
 #endif
