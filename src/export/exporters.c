@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-extern const struct exporter export_vars_text, export_vars_csv, export_vars_html, export_vars_json;
+extern const struct exporter export_vars_text, export_vars_csv, export_vars_html, export_vars_json, export_html;
 extern const struct exporter export_regions_text, export_regions_csv, export_regions_json;
 extern const struct exporter export_tree_text, export_tree_csv, export_tree_json;
 extern const struct exporter export_database_json;
@@ -17,14 +17,17 @@ extern const struct exporter export_lines_by_text, export_lines_by_csv, export_l
 extern const struct exporter export_leaks_text, export_leaks_csv, export_leaks_json;
 
 static const struct exporter *const exporters[] = {
-    &export_vars_text,         &export_vars_csv,      &export_vars_json,         &export_vars_html,
-    &export_tree_text,         &export_tree_csv,      &export_tree_json,         &export_leaks_text,
-    &export_leaks_csv,         &export_leaks_json,    &export_regions_text,      &export_regions_csv,
-    &export_regions_json,      &export_database_json, &export_functions_text,    &export_functions_csv,
-    &export_functions_json,    &export_lines_text,    &export_lines_csv,         &export_lines_json,
-    &export_annotate_text,     &export_annotate_csv,  &export_annotate_json,     &export_vars_by_text,
-    &export_vars_by_csv,       &export_vars_by_json,  &export_functions_by_text, &export_functions_by_csv,
-    &export_functions_by_json, &export_lines_by_text, &export_lines_by_csv,      &export_lines_by_json,
+    &export_vars_text,        &export_vars_csv,          &export_vars_json,
+    &export_vars_html,        &export_tree_text,         &export_tree_csv,
+    &export_tree_json,        &export_leaks_text,        &export_leaks_csv,
+    &export_leaks_json,       &export_regions_text,      &export_regions_csv,
+    &export_regions_json,     &export_database_json,     &export_functions_text,
+    &export_functions_csv,    &export_functions_json,    &export_lines_text,
+    &export_lines_csv,        &export_lines_json,        &export_annotate_text,
+    &export_annotate_csv,     &export_annotate_json,     &export_vars_by_text,
+    &export_vars_by_csv,      &export_vars_by_json,      &export_functions_by_text,
+    &export_functions_by_csv, &export_functions_by_json, &export_lines_by_text,
+    &export_lines_by_csv,     &export_lines_by_json,     &export_html,
 };
 
 const struct exporter *exporters_find(const char *report, const char *form)

@@ -376,6 +376,11 @@ int thread_values_statistics(const struct thread_values *values, const struct re
     return code;
 }
 
+const double *thread_values_by_thread(const struct thread_values *values)
+{
+    return values->by_thread;
+}
+
 /* --- lines below a row --- */
 
 /* Lines of source that access a variable. */

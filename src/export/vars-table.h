@@ -123,6 +123,9 @@ int thread_values_statistics(const struct thread_values *values, const struct re
                              const struct report_row *row, struct row_statistics *threads,
                              struct row_statistics *processes, struct error *err);
 
+/* The values by thread [n_threads] that the last such statistics are of. Borrowed; the next call overwrites them. */
+const double *thread_values_by_thread(const struct thread_values *values);
+
 /* --- lines below a row --- */
 
 /* What goes below a row of the table of variables: where its samples were taken. Ordinary code. */

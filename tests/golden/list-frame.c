@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists what frame_open makes of a file or directory: profiles, columns, nodes with their attributes and sums over all
- * profiles, and with --cells the cells of each. Exit status 1 and one sentence when it cannot be read. */
+ * profiles, and with --cells the cells of each; with --query TEXT the numbers that the file itself gives to the nodes
+ * which the query finds. Exit status 1 and one sentence when it cannot be read. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "frame/frame.h"
+#include "frame/query.h"
 
 static void list_head(const struct frame *frame)
 {
@@ -76,13 +78,30 @@ static int list_nodes(struct frame *frame, bool with_cells, struct error *err)
     return code;
 }
 
+/* In databases, the attribute "id". */
+static int list_found(struct frame *frame, const char *query, struct error *err)
+{
+    bool *found = NULL;
+    size_t id = 0;
+    while (id < frame_n_attributes(frame) && strcmp(frame_attribute_name(frame, id), "id") != 0)
+        id++;
+    int code = query_run(frame, query, NULL, &found, err);
+    for (uint32_t node = 0; code == 0 && node < frame_n_nodes(frame); node++)
+        if (found[node])
+            printf("%.0f\n", id < frame_n_attributes(frame) ? frame_attribute_number(frame, id, node) : node);
+    free(found);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct frame *frame = NULL;
     struct error err = {0};
     bool with_cells = argc == 3 && strcmp(argv[1], "--cells") == 0;
     int code = frame_open(argv[argc - 1], &frame, &err);
-    if (code == 0) {
+    if (code == 0 && argc == 4 && strcmp(argv[1], "--query") == 0) {
+        code = list_found(frame, argv[2], &err);
+    } else if (code == 0) {
         list_head(frame);
         code = list_nodes(frame, with_cells, &err);
     }

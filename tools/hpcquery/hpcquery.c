@@ -45,7 +45,9 @@ enum {
 static const struct option_row rows[] = {
     {OPT_CSV, "--csv", NULL, "Print comma-separated values."},
     {OPT_JSON, "--json", NULL, "Print JSON."},
-    {OPT_HTML, "--html", NULL, "vars: print a page for a browser in one file, with the paths to each allocation."},
+    {OPT_HTML, "--html", NULL,
+     "vars: print a page for a browser in one file: variables with their details, flame graphs, sources (export "
+     "html)."},
     {OPT_TOP, "--top", "N",
      "Print at most N rows; 0 prints all. Default: 12 variables, functions, lines or paths, all nodes; all in "
      "CSV and JSON. In text, rows that are no variables (<compute>, ...) follow, from 0.05 % on."},
@@ -137,9 +139,9 @@ static const struct option_spec spec = {
         "that was allocated there, and the share of the samples that fell on it, or that none did. Live means "
         "allocated and not freed; pointers to a block do not matter. Any measurement that recorded allocations will "
         "do.\n\n"
-        "export writes an input in a form for people or for other tools. export json of one of our databases writes "
-        "all "
-        "that it holds; doc/FORMAT.md describes that.\n\n"
+        "export writes an input in a form for people or for other tools. For one of our databases "
+        "json is all that it holds, which doc/FORMAT.md describes, and html a page for a browser in one file, with the "
+        "sources that the database has.\n\n"
         "Steps are operations with their operands, one after the other, each of them on the result of the one before; "
         "between steps stands a : that is a word of its own. The last step may be a form; without one the result is "
         "printed as a tree, or as --csv or --json say. An operation on one input is done on each, until one on several "
@@ -291,7 +293,7 @@ static int print_report(const struct settings *settings, const struct exporter *
     int64_t metric = model_choose_metric(model, settings->metric);
     if (metric < 0)
         return refuse_metric(model, settings->metric);
-    bool text_form = strcmp(settings->form, "text") == 0 || strcmp(settings->form, "html") == 0;
+    bool text_form = strcmp(settings->form, "text") == 0;
     long top = settings->top >= 0 ? settings->top : text_form && !has_all_rows(exporter->report) ? 12 : 0;
     struct terminal terminal = terminal_get(settings);
     const struct export_job job = {.model = model,
@@ -346,7 +348,7 @@ static int query(const struct settings *settings, const char *report, const char
         return usage("--html goes with vars only, and not with --by");
     if (!exporter)
         return tool_usage("hpcquery",
-                          "there is no report '%s': vars, functions, lines, annotate, tree, leaks or export json",
+                          "there is no report '%s': vars, functions, lines, annotate, tree, leaks, export json or html",
                           report);
     struct model model;
     struct error err = {0};
@@ -419,7 +421,8 @@ static int answer(struct settings *settings, char **words, size_t n)
     if (n > 0 && strcmp(words[0], "export") == 0) {
         if (n != 3)
             return usage("give a form and an input after export");
-        if (strcmp(words[1], "json") != 0 || !is_ours(words[2]))
+        bool is_exporter = exporters_find("export", words[1]) != NULL;
+        if (!is_exporter || !is_ours(words[2]))
             return chain_export(settings, words[1], words[2]);
         settings->form = words[1];
         return query(settings, words[0], words[2]);

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""many-contexts.py N DIRECTORY: writes a database of about N contexts, half of them of code and half of data, the same one for
+the same N: calls, loops and lines, and a variable for each hundred contexts, each with its access paths."""
+import json
+import pathlib
+import random
+import sys
+
+PROC, INLINED, CALL, LINE, LOOP = 1, 2, 4, 5, 6
+PROGRAM, DATA, STATIC, VARIABLE = 1, 5, 7, 13
+METRIC = {"name": "EADDR (usec)", "description": "time by data address", "per_sample": 1000.0, "hidden": 0, "period": 1.0,
+          "is_integer": 0, "is_multiplexed": 0, "n_samples": 0}
+
+
+class Database:
+    def __init__(self, n):
+        self.rng, self.n = random.Random(n), n
+        self.strings = ["", "<unknown file>", "<program root>", "<datacentric>", "<static variable>", "/opt/app/app"]
+        self.functions = [self.string(f"kernel_{i}<double, {i % 7}>") for i in range(max(20, n // 200))]
+        self.files = [self.string(f"/opt/app/src/part{i}.c") for i in range(40)]
+        self.scopes, self.values, self.variables = [], [], []
+
+    def string(self, text):
+        self.strings.append(text)
+        return len(self.strings) - 1
+
+    def scope(self, parent, kind, role=0, name=0, file=1, line=0):
+        self.scopes.append([parent, kind, role, 0, name, file, 5 if file > 1 else 0, line, hex(len(self.scopes))])
+        return len(self.scopes)
+
+    def line(self, parent, file):
+        self.values.append([self.scope(parent, LINE, file=file, line=self.rng.randint(1, 900)), 0, 1000.0 * self.rng.randint(1, 50)])
+
+    def below(self, parent, n):
+        """A tree of about n contexts in pre-order, statements before calls."""
+        todo = [(parent, n)]
+        while todo:
+            above, left = todo.pop()
+            index = self.rng.randrange(len(self.functions))
+            file = self.files[index % 40]
+            call = self.scope(above, CALL, file=file, line=self.rng.randint(1, 900))
+            function = self.scope(call, PROC, 0, self.functions[index], file, 10 * index % 900 + 1)
+            n_lines = self.rng.randint(1, 4)
+            for _ in range(n_lines):
+                self.line(function, file)
+            left -= 2 + n_lines
+            n_parts = min(self.rng.randint(1, 4), (left + 2) // 4)
+            todo += [(function, left // n_parts)] * n_parts if n_parts > 0 else []
+
+    def make(self):
+        program = self.scope(0, PROC, PROGRAM, 2)
+        self.below(program, self.n // 2)
+        data = self.scope(0, PROC, DATA, 3)
+        static = self.scope(data, PROC, STATIC, 4)
+        for i in range(self.n // 200):
+            variable = self.scope(static, PROC, VARIABLE, self.string(f"table_{i}"))
+            self.variables.append((self.scopes[variable - 1][4], variable))
+            self.below(variable, 100)
+
+    def write(self, directory):
+        taken = int(sum(value for _, _, value in self.values) / 2000)
+        event = {"metric": METRIC["name"], "name": "EADDR", "scale": 1000.0, "taken": taken, "overflows": taken, "fates": {"named": taken},
+                 "enabled_ns": 0, "running_ns": 0, "n_throttles": 0, "n_no_metric": 0, "n_truncated": 0, "n_collisions": 0,
+                 "has_data_source": 0, "has_address": 1, "is_user_only": 1}
+        variables = [{"name": name, "class": 2, "function": 0, "file": self.files[0], "line": 1, "module": 5, "size_bytes": 4096,
+                      "n_blocks": 1, "size_freed_bytes": 0, "n_blocks_freed": 0, "max_block_bytes": 4096, "n_inexact": 0,
+                      "scopes": [scope], "places": [0], "type": 0, "type_source": 0, "element_bytes": 0, "fields": [], "samples": [0]}
+                     for name, scope in self.variables]
+        data = {"format": "locus-database", "version": 1, "program": "/opt/app/app", "command": None, "plan": None, "skid": None,
+                "topology": None, "n_numa_nodes": 1, "cpu_time_ns": 0, "user_ns": 0, "system_ns": 0, "start_ns": 0, "end_ns": 0,
+                "min_bytes": 0, "sample_bytes": 0, "mark_ns": 0, "n_killed": 0, "has_samples": 0, "n_threads": 1, "n_frames": 0,
+                "unwind_stops": [0] * 16, "notes": [], "runs": [], "strings": self.strings, "metrics": [METRIC],
+                "processes": [{"exe": "app", "host_id": "0", "rank": 0, "pid": 1, "generation": 0, "n_threads": 1, "directory": 0,
+                               "birth": 0}],
+                "threads": [[0, 0]], "events": [event], "variables": variables, "scopes": self.scopes, "values": self.values}
+        directory.mkdir(exist_ok=True)
+        (directory / "locus.json").write_text(json.dumps(data), encoding="utf-8")
+
+
+def main():
+    database = Database(int(sys.argv[1]))
+    database.make()
+    database.write(pathlib.Path(sys.argv[2]))
+
+
+main()
