@@ -14,7 +14,10 @@
 
 #include "base/error.h"
 
-struct buf;
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct frame;
 struct frame_column;
 
@@ -83,9 +86,9 @@ int frame_open(const char *path, struct frame **frame, struct error *err);
 /* The file in the directory of a saved frame. */
 #define FRAME_FILE "frame.db"
 
-/* Appends the frame to out as the bytes of that file, from which frame_open makes an equal one: doc/FORMAT.md. Formulas
- * become values.  err: ERR_MEMORY, and as frame_values */
-int frame_save(struct frame *frame, struct buf *out, struct error *err);
+/* The frame as the bytes of that file, from which frame_open makes an equal one: doc/FORMAT.md. Formulas become values.
+ * *bytes [*len_bytes] is malloc'ed.  err: ERR_MEMORY, and as frame_values */
+int frame_save(struct frame *frame, char **bytes, size_t *len_bytes, struct error *err);
 
 /* One owner more of the frame, and one less: the last one frees it. NULL is allowed in the second. */
 struct frame *frame_keep(const struct frame *frame);
@@ -167,5 +170,9 @@ int frame_values(struct frame *frame, size_t column, const struct frame_view *vi
 /* The cells of a node, by profile: [*n], valid until the next call for the frame.  err: as frame_values */
 int frame_cells(struct frame *frame, size_t column, uint32_t node, const struct frame_cell **cells, size_t *n,
                 struct error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,6 +14,10 @@
 
 #include "frame/frame.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* --- fewer nodes, other columns --- */
 
 /* Keeps the nodes with keep[node]: the nearest kept ancestor adopts; siblings of the same identity, and roots, become
@@ -23,7 +27,7 @@
  * columns without an exclusive one are added up there.  err: ERR_NOT_FOUND: no node is kept */
 int frame_squash(const struct frame *frame, const bool *keep, struct frame **result, struct error *err);
 
-/* The same for the nodes for which a condition is true (expression.h), with the values of a view (NULL: sums). */
+/* The same for the nodes for which a condition is true (liblocus(3)), with the values of a view (NULL: sums). */
 int frame_filter(const struct frame *frame, const char *condition, const struct frame_view *view, struct frame **result,
                  struct error *err);
 
@@ -164,5 +168,9 @@ const struct frame_operation *frame_operations(size_t *n);
  */
 int frame_run(const char *name, struct frame *const *frames, size_t n, const char *const *texts, size_t n_texts,
               struct frame **result, struct error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

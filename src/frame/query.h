@@ -12,8 +12,8 @@
  * < > <= >= == != and a number, nan or inf; null: missing; a list: all of its conditions; {"any": condition} and "all":
  * of any or all profiles; {"sum": condition} and "mean", "min", "max", "std", "count": of this aggregate; {"at least":
  * [k, condition]}: of at least k profiles. Those of an object are joined by "and". Names are columns, then what
- * expression.h knows. Sets: {"and": [q, ...]}, "or", "xor" (intersection, union, symdifference), {"not": q}. Conditions
- * of the text form: see expression.h; =~ matches at the start; p IS [NOT] LEAF. Conditions on several parts are joined
+ * liblocus(3) names. Sets: {"and": [q, ...]}, "or", "xor" (intersection, union, symdifference), {"not": q}. Conditions
+ * of the text form: see liblocus(3); =~ matches at the start; p IS [NOT] LEAF. Conditions on several parts are joined
  * by AND; one part's may be joined by anything. Sets: {MATCH ...} AND {MATCH ...}, OR, XOR, NOT,
  * (...); NOT binds strongest, then AND, XOR, OR.
  *
@@ -35,6 +35,10 @@
 #define LOCUS_FRAME_QUERY_H
 
 #include "frame/frame.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Finds the nodes that a query names, in either form, with the values of a view (NULL: the sums). *found [n_nodes] is
  * malloc'ed.  err: ERR_USAGE with the place of what is wrong, ERR_NOT_FOUND for an unknown name, and as frame_values */
@@ -75,5 +79,9 @@ enum query_by {
  * or numbers beyond those of the frame), ERR_MEMORY, and as query_run */
 int query_select(const struct frame *frame, const uint32_t *nodes, size_t n, enum query_by by, char **text,
                  struct error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

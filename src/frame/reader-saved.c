@@ -119,9 +119,9 @@ static int put_column(struct saving *saving, size_t column, struct error *err)
     return code;
 }
 
-int frame_save(struct frame *frame, struct buf *out, struct error *err)
+int frame_save(struct frame *frame, char **bytes, size_t *len_bytes, struct error *err)
 {
-    struct buf body = {0};
+    struct buf body = {0}, out = {0};
     struct saving saving = {.frame = frame, .out = &body};
     int code = 0;
     put_profiles(&saving);
@@ -131,17 +131,23 @@ int frame_save(struct frame *frame, struct buf *out, struct error *err)
     for (size_t i = 0; code == 0 && i < frame_n_columns(frame); i++)
         code = put_column(&saving, i, err);
     if (code == 0) {
-        buf_append(out, BEGINS, strlen(BEGINS));
-        wire_put(out, VERSION, 4);
-        wire_put(out, saving.texts.n_strings, 4);
+        buf_append(&out, BEGINS, strlen(BEGINS));
+        wire_put(&out, VERSION, 4);
+        wire_put(&out, saving.texts.n_strings, 4);
         for (size_t i = 0; i < saving.texts.n_strings; i++)
-            wire_put_text(out, saving.texts.strings[i]);
-        buf_append(out, body.data, body.len_bytes);
-        code = saving.failed || body.failed || out->failed ? out_of_memory(err) : 0;
+            wire_put_text(&out, saving.texts.strings[i]);
+        buf_append(&out, body.data, body.len_bytes);
+        code = saving.failed || body.failed || out.failed ? out_of_memory(err) : 0;
     }
     strtab_fini(&saving.texts);
     buf_fini(&body);
-    return code;
+    if (code != 0) {
+        buf_fini(&out);
+        return code;
+    }
+    *bytes = out.data;
+    *len_bytes = out.len_bytes;
+    return 0;
 }
 
 /* --- reading --- */

@@ -4,7 +4,7 @@
 # shellcheck source-path=SCRIPTDIR/../lib
 . "$LOCUS_SRCDIR/tests/lib/common.sh"
 need_runtime
-need gcc make
+need gcc make pkg-config
 
 prefix=$scratch/prefix
 expect_status 0 make -s -C "$builddir" install prefix="$prefix"
@@ -39,6 +39,33 @@ END
 gcc -O1 -g -o "$scratch/spin" "$scratch/spin.c"
 cd "$scratch"
 mv "$prefix" "$scratch/moved"
+
+# A program of somebody else, with what pkg-config says of the installed library.
+cat >"$scratch/nodes.c" <<'END'
+#include <locus/frame.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    struct frame *frame;
+    struct error err;
+    if (frame_open(argv[argc - 1], &frame, &err) != 0)
+        return puts(err.text) * 0 + 1;
+    printf("%zu nodes, first %s\n", frame_n_nodes(frame), frame_name(frame, 0));
+    frame_close(frame);
+    return 0;
+}
+END
+export PKG_CONFIG_PATH=$scratch/moved/lib/pkgconfig LD_LIBRARY_PATH=$scratch/moved/lib
+flags=$(pkg-config --define-variable=prefix="$scratch/moved" --define-variable=libdir="$scratch/moved/lib" \
+    --define-variable=includedir="$scratch/moved/include" --cflags --libs liblocus) || fail "pkg-config does not know liblocus"
+# shellcheck disable=SC2086 # options
+gcc -Wall -Werror -o "$scratch/nodes" "$scratch/nodes.c" $flags || fail "a program does not build with $flags"
+echo '[{"frame": {"name": "main", "type": "function"}, "metrics": {"time": 1}}]' >"$scratch/one.json"
+expect_status 0 "$scratch/nodes" "$scratch/one.json"
+expect_text "$scratch/out" '^1 nodes, first main$'
+[ -L "$scratch/moved/lib/liblocus.so" ] && [ -e "$scratch/moved/lib/liblocus.so.0" ] || fail "no liblocus.so.0"
+[ -s "$scratch/moved/share/man/man3/liblocus.3" ] || fail "no man page of liblocus"
+unset LD_LIBRARY_PATH
 expect_status 0 env -u LOCUS_SRCDIR -u LOCUS_BUILDDIR "$scratch/moved/bin/hpcrun" --report -o m "$scratch/spin"
 expect_text "$scratch/err" '% .* counts '
 finish

@@ -82,12 +82,14 @@ static int out_of_memory(struct error *err)
 
 static int save_file(struct frame *frame, const char *directory, struct error *err)
 {
-    struct buf out = {0}, path = {0};
-    int code = frame_save(frame, &out, err);
+    struct buf path = {0};
+    char *bytes = NULL;
+    size_t len_bytes = 0;
+    int code = frame_save(frame, &bytes, &len_bytes, err);
     buf_printf(&path, "%s/" FRAME_FILE, directory);
     if (code == 0)
-        code = path.failed ? out_of_memory(err) : file_write_new(path.data, out.data, out.len_bytes, err);
-    buf_fini(&out);
+        code = path.failed ? out_of_memory(err) : file_write_new(path.data, bytes, len_bytes, err);
+    free(bytes);
     buf_fini(&path);
     return code;
 }

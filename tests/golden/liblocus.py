@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""liblocus from outside: it exports the functions of its headers and nothing else, has a name with a version, refers to nothing that
+prints or ends the process, and programs in C and C++ that know the installed headers alone get the values that list-frame prints."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(os.environ["LOCUS_SRCDIR"])
+BUILD = pathlib.Path(os.environ["LOCUS_BUILDDIR"])
+LIBRARY = BUILD / ".libs" / "liblocus.so"
+HEADERS = [BUILD / "include" / "locus" / f"{name}.h" for name in ("frame", "ops", "query")]
+NOT_USED = re.compile(r"exit|_Exit|_exit|quick_exit|abort|raise|kill|v?f?printf|v?dprintf|puts|fputs|putchar|fputc|fwrite|perror|write|"
+                      r"__v?f?printf_chk|__v?dprintf_chk|std(out|err)|system|popen|err|errx|warn|warnx|__assert_fail")
+CODE = """
+#include <locus/frame.h>
+#include <locus/ops.h>
+#include <locus/query.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    struct frame *frame = NULL, *twice = NULL;
+    struct frame *both[2];
+    struct error err;
+    const double *values = NULL;
+    bool *found = NULL;
+    double sum = 0;
+    uint32_t n_found = 0;
+    if (frame_open(argv[argc - 1], &frame, &err) != 0) {
+        printf("%d: %s\\n", err.code, err.text);
+        return 3;
+    }
+    both[0] = both[1] = frame;
+    if (frame_run("add", both, 2, NULL, 0, &twice, &err) != 0 || query_run(twice, "[{\\"depth\\": 1}]", NULL, &found, &err) != 0 ||
+        frame_values(twice, frame_find_column(twice, "time", NULL), NULL, &values, &err) != 0)
+        return 4;
+    for (uint32_t i = 0; i < frame_n_nodes(twice); i++) {
+        sum += isnan(values[i]) ? 0 : values[i];
+        n_found += found[i];
+    }
+    printf("%u nodes, %u found, %g\\n", (unsigned)frame_n_nodes(twice), n_found, sum);
+    free(found);
+    frame_close(twice);
+    frame_close(frame);
+    return 0;
+}
+"""
+PROFILE = """[{"frame": {"name": "main", "type": "function"}, "metrics": {"time": 1.5}, "children": [
+ {"frame": {"name": "f", "type": "function"}, "metrics": {"time": 2}}, {"frame": {"name": "g", "type": "function"}, "metrics": {"time": 4}}]}]"""
+failures = []
+
+
+def expect(condition, sentence):
+    if not condition:
+        failures.append(sentence)
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+
+
+def prototypes():
+    """The functions of the headers."""
+    names = set()
+    for header in HEADERS:
+        text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="ascii"), flags=re.S)
+        expect('#include "base/' not in text and '#include "frame/' not in text, f"{header} includes what is not installed")
+        text = re.sub(r"\b(struct|enum) \w+ \{[^}]*\};", "", text)
+        names |= set(re.findall(r"^[a-z][\w *]*?\b(\w+)\([^*]", text, re.M))
+    return names
+
+
+def check_symbols():
+    defined = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", LIBRARY).stdout.splitlines()}
+    defined.discard("LOCUS_0")
+    known = prototypes()
+    expect(len(known) > 50 and defined == known, f"exported alone: {sorted(defined - known)}, declared alone: {sorted(known - defined)}")
+    used = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--undefined-only", LIBRARY).stdout.splitlines()}
+    expect("malloc" in used, f"nm lists {sorted(used)}")
+    bad = sorted(name for name in used if NOT_USED.fullmatch(name))
+    expect(not bad, f"the library refers to {bad}")
+    names = run("readelf", "-d", LIBRARY).stdout
+    expect("soname: [liblocus.so.0]" in names, f"the name of the library: {names}")
+
+
+def check_programs(scratch):
+    (scratch / "good.json").write_text(PROFILE, encoding="ascii")
+    (scratch / "bad.json").write_text(PROFILE[:100], encoding="ascii")
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(LIBRARY.parent))
+    for compiler, suffix, options in (("gcc", "c", ["-std=c99", "-pedantic-errors"]), ("g++", "cc", ["-std=c++11", "-pedantic-errors"])):
+        if not shutil.which(compiler):
+            print(f"SKIP: programs of {compiler}: there is none")
+            continue
+        program, code = scratch / suffix, scratch / f"program.{suffix}"
+        code.write_text(CODE, encoding="ascii")
+        built = run(compiler, "-Wall", "-Wextra", "-Werror", *options, "-I", BUILD / "include", "-o", program, code, "-L", LIBRARY.parent,
+                    "-llocus", cwd=scratch)
+        expect(built.returncode == 0, f"{compiler}: {built.stderr}")
+        good = run(program, scratch / "good.json", env=environment)
+        expect((good.returncode, good.stdout, good.stderr) == (0, "3 nodes, 2 found, 15\n", ""), f"{compiler}: {good}")
+        bad = run(program, scratch / "bad.json", env=environment)
+        expect(bad.returncode == 3 and bad.stdout.startswith("-2: ") and "bad.json: line " in bad.stdout and not bad.stderr,
+               f"{compiler}: {bad}")
+
+
+def check_page():
+    """The example of the man page is a program, and the names in the page are exported."""
+    page = (SOURCE / "doc" / "liblocus.3").read_text(encoding="ascii")
+    known = prototypes()
+    named = set(re.findall(r"\b((?:frame|query)_[a-z_]+)\(", page))
+    expect(len(named) > 8 and named <= known, f"the page names {sorted(named - known)}")
+    code = page[page.index("#include <locus/ops.h>\n#include <math.h>"):page.index(".RE\n.fi\n.SH SEE ALSO")].replace("\\e", "\\")
+    built = run("gcc", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", BUILD / "include", "-x", "c", "-", input=code)
+    expect(built.returncode == 0, f"the example of the page: {built.stderr}")
+
+
+def main():
+    check_symbols()
+    with tempfile.TemporaryDirectory() as name:
+        check_programs(pathlib.Path(name))
+    check_page()
+    for sentence in failures:
+        print("FAIL:", sentence)
+    sys.exit(1 if failures else 0)
+
+
+main()
