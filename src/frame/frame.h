@@ -141,6 +141,9 @@ double frame_attribute_number(const struct frame *frame, size_t attribute, uint3
  * never an address. Borrowed from the frame. */
 const char *frame_identity(const struct frame *frame, uint32_t node);
 
+/* Whether that is kind, name and file, with the line of loops, lines, calls and instructions, and nothing else. */
+bool frame_identity_is_usual(const struct frame *frame, uint32_t node);
+
 /* --- profiles and columns --- */
 
 /* The profiles, numbered from 0. Borrowed from the frame. */

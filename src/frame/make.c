@@ -57,21 +57,39 @@ static bool reserve_node(struct frame_maker *maker)
 }
 
 /* Kind, name and file, and the line of what is a place in the source. */
+static void put_identity(const struct made_node *node, struct buf *out)
+{
+    bool is_place = node->kind == FRAME_LOOP || node->kind == FRAME_LINE || node->kind == FRAME_CALL ||
+                    node->kind == FRAME_INSTRUCTION;
+    buf_printf(out, "%s\x1f%s\x1f%s", frame_kind_name(node->kind), node->name ? node->name : "",
+               node->file ? node->file : "");
+    if (is_place)
+        buf_printf(out, "\x1f%u", node->line);
+}
+
 static uint32_t identity_of(struct frame_maker *maker, const struct made_node *node)
 {
     struct buf text = {0};
-    bool is_place = node->kind == FRAME_LOOP || node->kind == FRAME_LINE || node->kind == FRAME_CALL ||
-                    node->kind == FRAME_INSTRUCTION;
     if (node->identity)
         return intern(maker, node->identity);
-    buf_printf(&text, "%s\x1f%s\x1f%s", frame_kind_name(node->kind), node->name ? node->name : "",
-               node->file ? node->file : "");
-    if (is_place)
-        buf_printf(&text, "\x1f%u", node->line);
+    put_identity(node, &text);
     uint32_t id = text.failed ? 0 : intern(maker, text.data);
     maker->failed |= text.failed;
     buf_fini(&text);
     return id;
+}
+
+bool frame_identity_is_usual(const struct frame *frame, uint32_t node)
+{
+    struct made_node like = {.kind = frame_kind(frame, node),
+                             .name = frame_name(frame, node),
+                             .file = frame_file(frame, node),
+                             .line = frame_line(frame, node)};
+    struct buf text = {0};
+    put_identity(&like, &text);
+    bool is_usual = !text.failed && strcmp(text.data, frame_identity(frame, node)) == 0;
+    buf_fini(&text);
+    return is_usual;
 }
 
 uint32_t maker_node(struct frame_maker *maker, uint32_t parent, const struct made_node *node)

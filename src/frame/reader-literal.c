@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hatchet's literals: a list of {"frame": {...}, "metrics": {...}, "children": [...]}, as JSON or as Python prints it.
  * What a frame has besides name, type, file, line and module are further attributes, and belongs to the node's
- * identity. A node with "duplicate" is the one with the same frame before it, and nodes with the same "_hatchet_nid"
- * are one: so literals hold graphs with several parents. */
+ * identity. "attributes" has what does not: our own literals have module, line and further attributes there, and
+ * "identity" where it is another one. A node with "duplicate" is the one with the same frame before it, and nodes with
+ * the same "_hatchet_nid" are one: so literals hold graphs with several parents. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 
 extern const struct frame_reader reader_literal;
 
-/* A node's fact: of its frame, or a metric that is no number. */
+/* A node's fact: of its frame or attributes, or a metric. */
 struct fact {
     uint32_t node, key, text; /* ids */
     double number;            /* where text is 0 and is_number */
@@ -21,10 +22,11 @@ struct fact {
 };
 
 struct literal_node {
-    uint32_t parent, same_as; /* FRAME_NONE: it is itself */
-    uint32_t name;            /* beside the frame, not in it; 0: none */
-    size_t first_fact, n_facts;
-    double nid; /* NAN: none */
+    uint32_t parent, same_as;     /* FRAME_NONE: it is itself */
+    uint32_t name;                /* beside the frame, not in it; 0: none */
+    size_t first_fact, n_facts;   /* of the frame, sorted by key */
+    size_t first_aside, n_asides; /* of "attributes" */
+    double nid;                   /* NAN: none */
     bool is_duplicate, has_frame;
     uint32_t number; /* of the maker */
 };
@@ -83,27 +85,38 @@ static int compare_facts(const void *a, const void *b, void *texts)
     return strcmp(strings[((const struct fact *)a)->key], strings[((const struct fact *)b)->key]);
 }
 
-/* The object of "frame" or "metrics". */
-static int read_facts(struct reading *reading, uint32_t node, bool is_metric, struct error *err)
+/* The facts of an object, from first on, are those of a frame. */
+static void keep_frame(struct reading *reading, uint32_t node, size_t first)
 {
-    size_t first = reading->n_facts;
-    int code = 0, piece = json_in_next(&reading->in, err);
-    if (piece < 0)
-        return piece;
-    if (piece != JSON_IN_OBJECT)
-        return json_in_fail(&reading->in, "\"frame\" and \"metrics\" are objects", err);
-    while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY)
-        code = read_fact(reading, node, is_metric, err);
-    if (code != 0 || piece < 0)
-        return code != 0 ? code : piece;
-    if (is_metric)
-        return 0;
     if (reading->n_facts > first + 1)
         qsort_r(reading->facts + first, reading->n_facts - first, sizeof *reading->facts, compare_facts,
                 &reading->texts);
     reading->nodes[node].has_frame = true;
     reading->nodes[node].first_fact = first;
     reading->nodes[node].n_facts = reading->n_facts - first;
+}
+
+/* The object of "frame", "attributes" or "metrics", by the first letter. */
+static int read_facts(struct reading *reading, uint32_t node, char what, struct error *err)
+{
+    size_t first = reading->n_facts;
+    int code = 0, piece = json_in_next(&reading->in, err);
+    if (piece < 0)
+        return piece;
+    if (piece != JSON_IN_OBJECT && what == 'a')
+        return json_in_skip(&reading->in, piece, err);
+    if (piece != JSON_IN_OBJECT)
+        return json_in_fail(&reading->in, "\"frame\" and \"metrics\" are objects", err);
+    while (code == 0 && (piece = json_in_next(&reading->in, err)) == JSON_IN_KEY)
+        code = read_fact(reading, node, what == 'm', err);
+    if (code != 0 || piece < 0)
+        return code != 0 ? code : piece;
+    if (what == 'f') {
+        keep_frame(reading, node, first);
+    } else if (what == 'a') {
+        reading->nodes[node].first_aside = first;
+        reading->nodes[node].n_asides = reading->n_facts - first;
+    }
     return 0;
 }
 
@@ -123,8 +136,8 @@ static int read_key(struct reading *reading, struct error *err)
 {
     uint32_t node = reading->open[reading->n_open - 1];
     const char *key = reading->in.value.data;
-    if (strcmp(key, "frame") == 0 || strcmp(key, "metrics") == 0)
-        return read_facts(reading, node, *key == 'm', err);
+    if (strcmp(key, "frame") == 0 || strcmp(key, "attributes") == 0 || strcmp(key, "metrics") == 0)
+        return read_facts(reading, node, *key, err);
     bool is_children = strcmp(key, "children") == 0, is_name = strcmp(key, "name") == 0;
     bool is_duplicate = strcmp(key, "duplicate") == 0;
     int piece = json_in_next(&reading->in, err);
@@ -287,6 +300,32 @@ static void add_attribute(struct frame_maker *maker, const struct reading *readi
         maker_text(maker, text_at(reading, fact->key), number, text_at(reading, fact->text));
 }
 
+/* Takes what stands beside the frame into the node, which has its identity by then. */
+static void take_asides(const struct reading *reading, const struct literal_node *from, struct made_node *node)
+{
+    for (size_t i = 0; i < from->n_asides; i++) {
+        const struct fact *fact = &reading->facts[from->first_aside + i];
+        if (!fact->is_number && strcmp(text_at(reading, fact->key), "identity") == 0)
+            node->identity = text_at(reading, fact->text);
+        else
+            (void)take_common(reading, fact, node);
+    }
+}
+
+/* Adds what is no common fact, of the frame and beside it. */
+static void add_attributes(struct frame_maker *maker, const struct reading *reading, const struct literal_node *from,
+                           struct made_node *node)
+{
+    for (size_t i = 0; i < from->n_facts; i++)
+        if (!take_common(reading, &reading->facts[from->first_fact + i], node))
+            add_attribute(maker, reading, &reading->facts[from->first_fact + i], from->number);
+    for (size_t i = 0; i < from->n_asides; i++) {
+        const struct fact *fact = &reading->facts[from->first_aside + i];
+        if (!take_common(reading, fact, node) && strcmp(text_at(reading, fact->key), "identity") != 0)
+            add_attribute(maker, reading, fact, from->number);
+    }
+}
+
 static void add_node(struct frame_maker *maker, const struct reading *reading, struct literal_node *from,
                      struct buf *text)
 {
@@ -301,14 +340,13 @@ static void add_node(struct frame_maker *maker, const struct reading *reading, s
         put_frame(reading, from, text);
         node.identity = text->data;
     }
+    take_asides(reading, from, &node);
     if (!*node.name && is_place) {
         hpctoolkit_place_name(node.kind, node.file, node.line, &name);
         node.name = name.data;
     }
     from->number = maker_node(maker, parent, &node);
-    for (size_t i = 0; i < from->n_facts; i++)
-        if (!take_common(reading, &reading->facts[from->first_fact + i], &node))
-            add_attribute(maker, reading, &reading->facts[from->first_fact + i], from->number);
+    add_attributes(maker, reading, from, &node);
     maker->failed |= name.failed || text->failed;
     buf_fini(&name);
 }
